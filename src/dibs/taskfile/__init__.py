@@ -1,5 +1,5 @@
-"""Tasks as YAML text: read with tolerance, written strictly, edited without touching what is not ours.
+"""Tasks as YAML text: read leniently, written strictly, edited in place.
 
-``reading.read`` takes any spelling that people use and gives one ``Task``; ``writing.edit`` changes named
-keys of a text and leaves every other byte as it is; ``writing.render`` writes a new file.
+``reading.read`` accepts every spelling that people use and returns one ``Task``; ``writing.edit`` changes the
+given keys of a text and leaves every other byte alone; ``writing.render`` writes a new file.
 """

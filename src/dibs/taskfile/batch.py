@@ -1,7 +1,7 @@
-"""Reads one file that holds many tasks: a list, a mapping with the list as ``tasks``, or several documents.
+"""Read one file with many tasks: a list, a mapping with the list under ``tasks``, or several documents.
 
-Each task has the fields of a task's file, and three words of its own: ``key`` is a name by which the others
-of the file may depend on it, ``needs`` is what it depends on (keys or ids), ``slug`` is the end of its id.
+Each task has the fields of a task file, plus three more: ``key`` is a name for use by other tasks of the
+file, ``needs`` lists dependencies (keys or ids), ``slug`` is the end of its id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.taskfile.document import Lines, Node
 
 _MARK = re.compile(r"(?:---|\.\.\.)[ \t]*(?:#.*)?")
-#: The key of a mapping that holds the list.
+#: The key of the list in a mapping.
 _LIST = "tasks"
 
 #: Limits of the whole file: bytes, and values.
@@ -30,7 +30,7 @@ MAX_BYTES, MAX_NODES = 4 * 1024 * 1024, 100_000
 
 
 class Item(Record):
-    """One task of the file: its fields, and the line of each of them."""
+    """One task of the file: its fields, and the line of each."""
 
     tree: TaskDocument
     line: int
@@ -40,12 +40,12 @@ class Item(Record):
 
     @property
     def fields(self) -> dict[str, Node]:
-        """What the task's own file shall say."""
+        """The fields for the task's own file."""
         return self.tree.top
 
 
 def read_batch(content: bytes, name: str) -> list[Item]:
-    """Return the tasks of a file in their order; ``BadInput`` names the line of what is wrong."""
+    """Return the tasks of a file in order; ``BadInput`` names the line of a problem."""
     try:
         items = [
             item
@@ -53,7 +53,7 @@ def read_batch(content: bytes, name: str) -> list[Item]:
             for item in _items(text, line)
         ]
         if not items:
-            raise _wrong("there is no task in the file", 1)
+            raise _wrong("the file contains no tasks", 1)
         _check_keys(items)
         for item in items:
             _check_fields(item)
@@ -63,7 +63,7 @@ def read_batch(content: bytes, name: str) -> list[Item]:
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each document with the number of lines before it; one without content is none."""
+    """Yield each non-empty document with the number of lines before it."""
     lines = text.split("\n")
     marks = [at for at, line in enumerate(lines) if _MARK.fullmatch(line)]
     for start, end in zip([-1, *marks], [*marks, len(lines)], strict=True):
@@ -73,12 +73,12 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _items(text: str, before: int) -> Iterator[Item]:
-    """Yield the tasks of one document, which is a list of them or one."""
+    """Yield the tasks of one document, which is a list of tasks or a single one."""
     rows = (row.lstrip(" ") for row in text.split("\n"))
     first = next(row for row in rows if row.strip() and row[0] != "#")
     bare = first.startswith(("- ", "[")) or first.rstrip() == "-"
     if first.startswith("["):
-        text = " " + text.replace("\n", "\n ")  # below a key it must not begin at the margin
+        text = " " + text.replace("\n", "\n ")  # under a key it must be indented
     tree, _ = tree_of(f"{_LIST}:\n{text}" if bare else text, MAX_NODES, before - bare)
     lines = tree.lines
     if _LIST not in tree.top:
@@ -86,36 +86,36 @@ def _items(text: str, before: int) -> Iterator[Item]:
         return
     others = [key for key in tree.top if key != _LIST]
     if others:
-        message = f"{quote(others[0])} beside `{_LIST}`: the file holds a list and nothing else"
+        message = f"unexpected key {quote(others[0])} next to `{_LIST}`: only the list is allowed"
         raise _wrong(message, lines[others[0],])
     found = tree.top[_LIST]
     if not isinstance(found, list):
-        raise _wrong("not a list of tasks", lines[_LIST,], _LIST)
+        raise _wrong("must be a list of tasks", lines[_LIST,], _LIST)
     below: list[Lines] = [{} for _ in found]
     for path, line in lines.items():
         if len(path) > 1:
             below[int(path[1])][path[2:]] = line
     for entry, inner in zip(found, below, strict=True):
         if not isinstance(entry, dict):
-            raise _wrong("not a mapping of fields (write `title: …`)", inner[()])
+            raise _wrong("each task must be a mapping (write `title: …`)", inner[()])
         if len(inner) > TASK_NODES:
             raise _wrong(f"more than {TASK_NODES} values in one task", inner[()], code="LIMIT")
         yield _item(entry, inner, inner[()])
 
 
 def _item(entry: dict[str, Node], lines: Lines, line: int) -> Item:
-    """Take our own words out of the fields of one task."""
+    """Remove the batch's own keys from the fields of one task."""
     own = {}
     for word in ("id", "key", "slug"):
         value = entry.pop(word, None)
         if value is not None and not isinstance(value, str):
-            raise _wrong("not a text", lines[word,], word)
+            raise _wrong("must be text", lines[word,], word)
         own[word] = str(value or "")
     needs = entry.pop("needs", None)
     if needs is not None:
         asked = [needs] if isinstance(needs, str) else needs
         if not isinstance(asked, list) or not all(isinstance(need, str) for need in asked):
-            raise _wrong("not a key or an id, nor a list of them", lines["needs",], "needs")
+            raise _wrong("must be a key, an id, or a list of them", lines["needs",], "needs")
         there = entry.get("dependencies") or []
         entry["dependencies"] = [*(there if isinstance(there, list) else [there]), *asked]
         lines.setdefault(("dependencies",), lines["needs",])
@@ -123,7 +123,7 @@ def _item(entry: dict[str, Node], lines: Lines, line: int) -> Item:
 
 
 def _check_fields(item: Item) -> None:
-    """Refuse what cannot be a task, with the line in which it stands here and not in its own file later."""
+    """Refuse an invalid task, with its line in this file."""
     _, remarks = task_of(item.tree, item.id or "task")
     if remarks and remarks[0].fatal:
         remark = remarks[0]
@@ -134,7 +134,7 @@ def _check_keys(items: list[Item]) -> None:
     seen: dict[str, int] = {}
     for item in items:
         if item.key and item.key in seen:
-            message = f"{quote(item.key)} is the key of the task in line {seen[item.key]} already"
+            message = f"key {quote(item.key)} is already used by the task in line {seen[item.key]}"
             line = item.tree.lines.get(("key",), item.line)
             raise _wrong(message, line, "key", code="YAML_DUPLICATE")
         seen[item.key] = item.line

@@ -1,6 +1,6 @@
-"""The rows of a mapping in block layout: which belong to which key. What lies between keys belongs to nobody.
+"""The lines of a mapping in block layout, by key. Lines between keys belong to no key.
 
-Everything here is text: rows are moved and exchanged, never parsed and written again.
+Everything here is text: lines are moved and replaced, never parsed and rewritten.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _KEY = re.compile(
     r"""(?P<key>"(?:[^"\\]|\\.)+"|'(?:[^']|'')+'|[^\s"'\[\]{}#&*!|>%@`,?:-](?:[^:#]|:(?=\S)|(?<=\S)\#)*?)"""
     r"""[ ]*:(?=[ \t]|$)"""
 ).match
-#: A row after which the rows of a text follow.
+#: A line that is followed by the lines of a block scalar.
 _BLOCK = re.compile(r".*[:-] +[|>][-+0-9]*[ ]*(?:#.*)?").fullmatch
 _KEEPING = re.compile(r".*[:-] +[|>][0-9]?[+][0-9]?[ ]*(?:#.*)?").fullmatch
 
 
 class KeyBlock:
-    """A key with its rows, and the blank rows and comments between it and the next one."""
+    """A key with its lines, and the blank lines and comments between it and the next key."""
 
     __slots__ = ("after", "key", "rows", "width")
 
@@ -29,25 +29,25 @@ class KeyBlock:
         self.key = key
         self.rows = [row]
         self.after: list[str] = []
-        #: How many characters of the first row lead to the end of the colon.
+        #: The length of the first line up to and including the colon.
         self.width = width
 
     @property
     def head(self) -> str:
-        """The first row up to its colon."""
+        """The first line up to its colon."""
         return self.rows[0][: self.width]
 
     @property
     def rest(self) -> str:
-        """What stands after the colon."""
+        """The rest of the first line after the colon."""
         return self.rows[0][self.width :]
 
     def keeps_blanks(self) -> bool:
-        """Tell whether blank rows that follow are part of the value: it ends with a ``|+`` block."""
+        """Tell whether blank lines that follow belong to the value: it ends with a ``|+`` block."""
         return not self.after and any("+" in row and _KEEPING(row) for row in self.rows)
 
     def note(self) -> str:
-        """Return the comment beside the value, with the space before it."""
+        """Return the comment after the value, with the space before it."""
         rest = self.rest
         value = rest.lstrip(" ")
         if value[:1] in {"", "#"}:
@@ -59,14 +59,14 @@ class KeyBlock:
         return _comment(self.rows[-1])
 
     def comments(self) -> list[str]:
-        """Return the comments in the rows below the key; what looks like one in a text is its content."""
+        """Return the comments in the lines below the key, except text that only looks like one."""
         if self.rest.lstrip(" ")[:1] in {'"', "'"} or any(map(_BLOCK, self.rows)):
             return []
         return [row.lstrip(" ") for row in self.rows[1:] if row.lstrip(" ")[:1] == "#"]
 
 
 class Layout:
-    """A mapping as entries, with the rows before the first one."""
+    """A mapping as entries, with the lines before the first one."""
 
     __slots__ = ("entries", "head")
 
@@ -79,14 +79,14 @@ class Layout:
         return next((entry for entry in self.entries if entry.key == key), None)
 
     def remove(self, entry: KeyBlock) -> None:
-        """Take out an entry; the comments after it stay."""
+        """Remove an entry; the comments after it stay."""
         at = self.entries.index(entry)
         left = self.entries[at - 1].after if at else self.head
         left += entry.after
         del self.entries[at]
 
     def rows(self) -> list[str]:
-        """Return all rows again."""
+        """Return all lines."""
         found = list(self.head)
         for entry in self.entries:
             found += entry.rows
@@ -95,7 +95,7 @@ class Layout:
 
 
 def split(rows: Sequence[str], indent: int = 0) -> Layout | None:
-    """Return the layout of the mapping whose keys stand ``indent`` characters in; None if it is not plain."""
+    """Return the layout of the mapping with this indentation; None if it is not plain."""
     layout = Layout([], [])
     between = layout.head
     for row in rows:
@@ -123,7 +123,7 @@ def split(rows: Sequence[str], indent: int = 0) -> Layout | None:
 
 
 def keys_of(text: str) -> list[tuple[str, int]]:
-    """Return the keys at the top as the rows show them, with their lines; nothing if that is not plain."""
+    """Return the top-level keys with their lines; nothing if the layout is not plain."""
     layout = split(text.split("\n"))
     if layout is None:
         return []
@@ -135,7 +135,7 @@ def keys_of(text: str) -> list[tuple[str, int]]:
 
 
 def _key(written: str) -> str:
-    """Return the key that is written so; one with rare escapes stays as it is."""
+    """Return an unquoted key; one with rare escapes stays as it is."""
     if written[0] == "'":
         return written[1:-1].replace("''", "'")
     if written[0] == '"':

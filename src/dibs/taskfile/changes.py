@@ -1,4 +1,4 @@
-"""Which keys of a file must change for its task to become another: from values to fields."""
+"""Compute which keys of a file must change to turn one task into another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.taskfile.scalars import Value
 
-#: Fields of a task that are one key each, in the documents' order.
+#: Fields of a task that are one key each, in the documented order.
 _SIMPLE = {
     "agent": "agent",
     "status": "status",
@@ -26,7 +26,7 @@ _MOMENTS = {
     "started": "started_at",
     "completed": "completed_at",
 }
-#: Keys that stay in the file when they become empty: their place and comment are somebody's.
+#: Keys that stay in the file when they become empty, with their position and comment.
 _EMPTY_STAYS = frozenset({"agent"})
 _WITH_RESULT = frozenset({Status.DONE, Status.IN_REVIEW})
 
@@ -57,7 +57,7 @@ def _result(before: Task, after: Task, changes: dict[str, Value]) -> None:
     if old == new:
         return
     if new is None:
-        # A result that says nothing stays with the file when it is archived.
+        # An empty result stays in the file when it is archived.
         if after.status != Status.ARCHIVE or before.summary or before.made or before.handoff:
             changes["result"] = None
     elif old is None:

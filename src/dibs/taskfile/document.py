@@ -1,7 +1,7 @@
-"""From a file's bytes to its text, and what YAML text is read into: texts, lists and mappings, with lines.
+"""Decode a file's bytes, and the tree that YAML is read into: strings, lists, and mappings, with lines.
 
-A scalar stays the text that was written: ``no``, ``12:30`` and ``1.10`` are texts, and only an empty value or
-``null`` is nothing. Whoever needs a number or a moment reads it out of the text.
+A scalar stays the text that was written: ``no``, ``12:30``, and ``1.10`` are strings, and only an empty
+value or ``null`` is None. Numbers and times are parsed where they are needed.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Node: TypeAlias = "str | list[Node] | dict[str, Node] | None"
-    #: Keys and positions that lead from the top to a node.
+    #: Keys and indexes that lead from the top to a node.
     Path: TypeAlias = "tuple[str | int, ...]"
     Lines: TypeAlias = dict[Path, int]
 
-#: Limits of a task's file: bytes, levels, nodes, characters of one line.
+#: Limits of a task file: bytes, levels, nodes, and characters per line.
 MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_LINE = 256 * 1024, 20, 10_000, 64 * 1024
 
-#: Whatever YAML forbids, and the line ends and marks that readers of YAML disagree about.
+#: What YAML forbids, and line endings and marks on which YAML readers disagree.
 #: Compiled at its first use, because that takes 5 ms.
 _FORBIDDEN = (
     "[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _NAMES = {
-    "\r": "a carriage return (save the file with Unix line ends, or run `dibs task fmt`)",
+    "\r": "a carriage return (save the file with Unix line endings, or run `dibs task fmt`)",
     "\0": "a NUL",
     "\f": "a form feed",
     "\ufeff": "a byte order mark (save the file without it, or run `dibs task fmt`)",
     "\x1b": 'an escape character (write it as "\\e" in double quotes)',
 }
 
-#: Plain scalars that stand for nothing.
+#: Plain scalars that mean None.
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 class Remark(Record):
-    """What is to be said about one place of a file."""
+    """A remark about one place in a file."""
 
     code: str
     message: str
-    #: Counted from 1; 0 where no line is meant.
+    #: Counted from 1; 0 for the whole file.
     line: int
     field: str = ""
-    #: Whether the file cannot be a task because of it.
+    #: Whether it prevents the file from being a task.
     fatal: bool = True
 
 
 class TaskDocument(Record):
-    """A whole file: its top mapping, and the line of each node."""
+    """A whole file: its top-level mapping, and the line of each node."""
 
     top: dict[str, Node]
     lines: Lines
 
 
 class NotYaml(Exception):
-    """The text is not YAML as we take it; carries the remark that says why."""
+    """The text is not the YAML that Dibs accepts; carries the remark that says why."""
 
     def __init__(self, remark: Remark) -> None:
         super().__init__(remark.message)
@@ -68,13 +68,13 @@ class NotYaml(Exception):
 
 
 class Plain(str):
-    """A scalar that was written without quotes, so that it can be written so again."""
+    """A scalar that was written without quotes, so that it can be written that way again."""
 
     __slots__ = ()
 
 
 def field_name(path: Path) -> str:
-    """Return how a message names the place: ``context.dependencies[2]``."""
+    """Return a path as messages show it: ``context.dependencies[2]``."""
     name = ""
     for part in path:
         name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
@@ -82,21 +82,21 @@ def field_name(path: Path) -> str:
 
 
 def depth(row: str) -> int:
-    """Return how many blanks a row begins with."""
+    """Return how many spaces a line begins with."""
     return len(row) - len(row.lstrip(" "))
 
 
 def error_of(remark: Remark, name: str) -> BadInput:
-    """Return the error that says a remark: ``inbox/x.yaml:7: priority: …``."""
+    """Return a remark as an error: ``inbox/x.yaml:7: priority: …``."""
     place = f"{name}:{remark.line}" if remark.line else name
     field = f"{remark.field}: " if remark.field else ""
     return BadInput(f"{place}: {field}{remark.message}", code=remark.code, field=remark.field)
 
 
 def decode(content: bytes, most: int = MAX_BYTES) -> str:
-    """Return the text of a file of ``most`` bytes; raise ``NotYaml`` (``LIMIT``, ``YAML_SYNTAX``)."""
+    """Return the text of a file of at most ``most`` bytes; raise ``NotYaml``."""
     if len(content) > most:
-        message = f"the file has more than the {most} bytes that are allowed"
+        message = f"the file has more than {most} bytes"
         raise NotYaml(Remark(code="LIMIT", message=message, line=0))
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _syntax("the file is UTF-16; save it as UTF-8, or run `dibs task fmt`", "")
@@ -104,7 +104,7 @@ def decode(content: bytes, most: int = MAX_BYTES) -> str:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
-        message = f"the byte 0x{content[error.start]:02x} is no UTF-8; save the file as UTF-8"
+        message = f"byte 0x{content[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
         raise _syntax(message, before) from None
     if not text.replace("\n", "").isprintable():
         found = re.search(_FORBIDDEN, text)
@@ -113,12 +113,12 @@ def decode(content: bytes, most: int = MAX_BYTES) -> str:
             raise _syntax(f"{said} is not allowed in YAML", text[: found.start()])
     for number, row in enumerate(text.split("\n") if len(text) > MAX_LINE else (), start=1):
         if len(row) > MAX_LINE:
-            message = f"a line of {len(row)} characters; {MAX_LINE} are allowed"
+            message = f"a line has {len(row)} characters; at most {MAX_LINE} are allowed"
             raise NotYaml(Remark(code="LIMIT", message=message, line=number))
     return text
 
 
 def _syntax(message: str, before: str) -> NotYaml:
-    """Return what is wrong with the character after the text ``before``."""
+    """Return the error about the character after the text ``before``."""
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     return NotYaml(Remark(code="YAML_SYNTAX", message=f"{message} (column {column})", line=line))

@@ -1,6 +1,6 @@
-"""From a tree to a ``Task``: every field of the documents, in each spelling that people use.
+"""Turn a tree into a ``Task``: every documented field, in every spelling that people use.
 
-What is spelled otherwise than we write it is read, and said; what cannot be meant is refused, with its line.
+Other spellings are accepted with a note; values that make no sense are refused with their line.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from dibs.taskfile.document import Node, Path, TaskDocument
 
-#: Keys of which two spellings are one word: they must not say two things.
+#: Keys whose two spellings must not contradict each other.
 _ONE_MEANING = frozenset({"id", "artefacts"})
-#: How far ahead of the clock a moment may lie.
+#: How far in the future a time may be.
 AHEAD = 86_400.0
 
 
 def task_of(tree: TaskDocument, stem: str) -> tuple[Task | None, tuple[Remark, ...]]:
-    """Return the task that a tree describes, None if it cannot be one, and what is to be said."""
+    """Return the task that a tree describes, None if it is invalid, and all remarks."""
     reader = _Fields(tree)
     task = reader.task(stem)
     remarks = sorted(reader.remarks, key=lambda remark: (not remark.fatal, remark.line))
@@ -39,8 +39,8 @@ def task_of(tree: TaskDocument, stem: str) -> tuple[Task | None, tuple[Remark, .
 
 
 def late_times(task: Task, now: float) -> list[Remark]:
-    """Return a remark for each moment of a task that lies more than a day ahead of ``now``."""
-    message = "lies more than a day in the future"
+    """Return a remark for each time of a task that is more than a day after ``now``."""
+    message = "is more than a day in the future"
     return [
         Remark(code="TASK_TIME", message=message, line=0, field=f"{field}_at")
         for field in ("created", "assigned", "started", "completed")
@@ -94,28 +94,28 @@ class _Fields(Values):
         for key in self.top:
             if key not in KNOWN:
                 meant = closest(key, KNOWN)
-                more = f"; {quote(meant)} was perhaps meant" if meant else ""
-                self.note((key,), f"no field that the board knows; it is kept{more}")
+                more = f"; did you mean {quote(meant)}?" if meant else ""
+                self.note((key,), f"unknown field, kept as it is{more}")
 
     def _named(self, key: str) -> tuple[Node, Path]:
-        """Return the value of a key, or of the first spelling of it that stands in the file."""
+        """Return the value of a key, or of the first other spelling in the file."""
         top = self.top
         if not top.keys().isdisjoint(ALIASES[key]):
             return self._other_spelling(key)
         return top.get(key), (key,)
 
     def _other_spelling(self, key: str) -> tuple[Node, Path]:
-        """Return the value of a key that is not spelled as we do, or not only so."""
+        """Return the value of a key that has another spelling, or several."""
         first, *others = [name for name in (key, *ALIASES[key]) if name in self.top]
         for other in others:
             if self.top[other] == self.top[first]:
                 continue
             if key in _ONE_MEANING:
                 lines = f"lines {self.line((first,))} and {self.line((other,))}"
-                message = f"{quote(first)} and {quote(other)} say two things, in {lines}"
+                message = f"{quote(first)} and {quote(other)} contradict each other ({lines})"
                 self.wrong((other,), message, code="YAML_DUPLICATE")
             else:
-                self.note((other,), f"{quote(first)} counts; this is kept")
+                self.note((other,), f"ignored in favor of {quote(first)}")
         if first != key:
             self.note((first,), f"read as {quote(key)}")
         return self.top[first], (first,)
@@ -124,11 +124,11 @@ class _Fields(Values):
         node, path = self._named("id")
         text = self.text(node, path)
         if text and text != stem:
-            message = f"{quote(text)} is not the file's name, {quote(stem)}"
+            message = f"{quote(text)} differs from the file name {quote(stem)}"
             self.wrong(path, message, code="TASK_MISMATCH")
 
     def _word(self, key: str, words: Mapping[str, str], usual: str) -> str:
-        """Return the status or the priority that a word stands for."""
+        """Return the status or priority that a word means."""
         text = self.text(self.top.get(key), (key,))
         if not text or words.get(text) == text:
             return text or usual
@@ -136,9 +136,11 @@ class _Fields(Values):
         if found is None:
             choices = ", ".join(dict.fromkeys(words.values()))
             code = "TASK_TRANSITION" if key == "status" else "TASK_FIELD"
-            self.wrong((key,), f"{quote(text)} is no {key}; there are {choices}", code=code)
+            self.wrong(
+                (key,), f"{quote(text)} is not a valid {key}; use one of {choices}", code=code
+            )
             return usual
-        self.note((key,), f"{quote(text)} is read as {found}")
+        self.note((key,), f"{quote(text)} read as {found}")
         return found
 
     def _dependencies(self) -> tuple[str, ...]:
@@ -151,7 +153,7 @@ class _Fields(Values):
             if "dependencies" in context:
                 places.append((("context", "dependencies"), context["dependencies"]))
         elif context:
-            self.note(("context",), "no mapping; it is kept, and nothing is read from it")
+            self.note(("context",), "not a mapping; kept but ignored")
         for key in DEPENDENCIES[1:]:
             if key in top:
                 self.note((key,), "read as dependencies")
@@ -171,14 +173,14 @@ class _Fields(Values):
         return max(counted, self.number(error.get("retry_count"), ("error", "retry_count")))
 
     def _block(self, key: str, main: str) -> Mapping[str, Node] | None:
-        """Return a nested block; a mere text stands for its main field."""
+        """Return a nested block; a plain string is its main field."""
         node = self.top.get(key)
         if node is None or isinstance(node, dict):
             return node
         if isinstance(node, str):
-            self.note((key,), f"the text is read as {key}.{main}")
+            self.note((key,), f"read as {key}.{main}")
             return {main: node}
-        self.wrong((key,), f"a mapping is expected (write `{main}: …` below it)")
+        self.wrong((key,), f"must be a mapping (write `{main}: …` below it)")
         return {}
 
     def _with_result(self, task: Task, result: Mapping[str, Node]) -> Task:
@@ -209,14 +211,14 @@ class _Fields(Values):
     def _check(
         self, task: Task, result: Mapping[str, Node] | None, error: Mapping[str, Node] | None
     ) -> None:
-        """Check what fields say together."""
+        """Check fields against each other."""
         lacks = ""
         if task.status == Status.DONE and result is None:
-            lacks = "a task that is done has a result block (`result:`, `summary: …`)"
+            lacks = "a done task needs a result block (`result:`, `summary: …`)"
         elif task.status == Status.ERROR and not error:
-            lacks = "a task in error has an error block (`error:`, `message: …`)"
+            lacks = "a task in error needs an error block (`error:`, `message: …`)"
         if lacks:
             self.wrong(("status",), lacks, code="TASK_FIELD")
         if 0 < task.completed < task.started:
             path = ("completed_at",) if "completed_at" in self.top else ("result", "completed_at")
-            self.wrong(path, "it was completed before it was started", code="TASK_TIME")
+            self.wrong(path, "completed_at is before started_at", code="TASK_TIME")

@@ -1,7 +1,7 @@
-"""Brings a drifted file into line: our keys, words and moments; comments and unknown keys stay as they are.
+"""Format a task file: our keys, words, and times; comments and unknown keys stay.
 
-What would lose something is left: a list item that says more than a path, an entry with a comment of its own
-that would have to be merged into another one.
+Anything that would lose information is left alone: a list item that is more than a path, or an entry with a
+comment that would have to be merged into another one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOMENTS = {
 
 
 def formatted(content: bytes, name: str) -> tuple[str, list[str]]:
-    """Return the file in our spelling, and what was changed; raise ``BadInput`` if it cannot be read."""
+    """Return the formatted file, and what changed; raise ``BadInput`` if it cannot be read."""
     content, changed = _as_utf8(content)
     reading = read(content, name)
     task = reading.task
@@ -41,9 +41,9 @@ def formatted(content: bytes, name: str) -> tuple[str, list[str]]:
         raise error_of(reading.remarks[0], name)
     text = reading.text
     if text.encode() != content:
-        changed.append("the layout is plain now")
+        changed.append("simplified the layout")
     if not text.endswith("\n"):
-        changed.append("the last line ends")
+        changed.append("added the final newline")
     text = _renamed(text, changed)
     top, layout = tree_of(text)[0].top, _layout(text)
     changes: dict[str, Value] = {
@@ -52,7 +52,7 @@ def formatted(content: bytes, name: str) -> tuple[str, list[str]]:
         **_dependencies(top, layout, task),
         **_moments(top, layout, task),
     }
-    changed += [f"{key} is written as Dibs does" for key in changes]
+    changed += [f"rewrote {key}" for key in changes]
     text = edit(text, changes)
     assert read(text.encode(), name).task == task, "formatting changed what the file says"
     return text, changed
@@ -70,19 +70,19 @@ def _as_utf8(content: bytes) -> tuple[bytes, list[str]]:
         try:
             content = content.decode("utf-16").encode()
         except UnicodeError:
-            return content, []  # the reader says what is wrong
-        changed.append("UTF-16 became UTF-8")
+            return content, []  # the reader reports what is wrong
+        changed.append("converted UTF-16 to UTF-8")
     if content.startswith(BOM_UTF8):
         content = content.removeprefix(BOM_UTF8)
-        changed.append("the byte order mark is gone")
+        changed.append("removed the byte order mark")
     if b"\r\n" in content:
         content = content.replace(b"\r\n", b"\n")
-        changed.append("line ends are line feeds")
+        changed.append("converted line endings to LF")
     return content, changed
 
 
 def _renamed(text: str, changed: list[str]) -> str:
-    """Give keys that are spelled otherwise their names, where that name is still free."""
+    """Rename keys to their standard spelling, unless that is already used."""
     layout = _layout(text)
     wanted: dict[str, Sequence[str]] = {**ALIASES}
     context = tree_of(text)[0].top.get("context")
@@ -103,7 +103,7 @@ def _rename(
     for key, aliases in wanted.items():
         found = next((entry for name in (key, *aliases) if (entry := layout.find(name))), None)
         if found is not None and found.key != key:
-            changed.append(f"{prefix}{found.key} became {prefix}{key}")
+            changed.append(f"renamed {prefix}{found.key} to {prefix}{key}")
             found.rows[0] = f"{' ' * depth(found.rows[0])}{key}:{found.rest}"
 
 
@@ -113,7 +113,7 @@ def _words(top: Mapping[str, Node], task: Task) -> dict[str, Value]:
 
 
 def _lists(top: Mapping[str, Node], task: Task) -> dict[str, Value]:
-    """Make lists and blocks of what was a mere text."""
+    """Turn plain strings into lists and blocks."""
     changes: dict[str, Value] = {}
     if isinstance(top.get("artefacts"), str):
         changes["artefacts"] = list(task.artefacts)
@@ -138,7 +138,7 @@ def _lists(top: Mapping[str, Node], task: Task) -> dict[str, Value]:
 
 
 def _dependencies(top: Mapping[str, Node], layout: Layout, task: Task) -> dict[str, Value]:
-    """Put dependencies into one place, unless an item says more than an id or a comment would be lost."""
+    """Move dependencies into one place, unless an item is more than an id or a comment would be lost."""
     places = [top[key] for key in DEPENDENCIES if key in top]
     context = top.get("context")
     if isinstance(context, dict) and "dependencies" in context:
@@ -153,7 +153,7 @@ def _dependencies(top: Mapping[str, Node], layout: Layout, task: Task) -> dict[s
 
 
 def _moments(top: Mapping[str, Node], layout: Layout, task: Task) -> dict[str, Value]:
-    """Write moments in UTC and in quotes: other YAML readers do not take unquoted ones for texts."""
+    """Write times in UTC and in quotes, since other YAML readers do not treat unquoted ones as text."""
     changes: dict[str, Value] = {}
     for key, field in _MOMENTS.items():
         moment, entry = getattr(task, field), layout.find(key)

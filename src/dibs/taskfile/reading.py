@@ -1,4 +1,4 @@
-"""A task's file, read: bytes in, a ``Task`` out, with all that there is to say. No content makes it raise."""
+"""Read a task file: bytes in, a ``Task`` and remarks out. No content makes it raise."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dibs.taskfile.fields import late_times, task_of
 
 __all__ = ["ENDINGS", "Remark", "TaskFileReading", "error_of", "late_times", "read", "tree_of"]
 
-#: How the files of tasks end.
+#: Endings of task files.
 ENDINGS = (".yaml", ".yml")
 
 
 class TaskFileReading(Record):
-    """What a file says."""
+    """The result of reading a file."""
 
     #: None if a remark is fatal.
     task: Task | None
-    #: A text that says the same and that ``writing.edit`` can change; nearly always the file's own.
+    #: A text with the same meaning that ``writing.edit`` can change; nearly always the file's own.
     text: str
     #: The fatal ones first.
     remarks: tuple[Remark, ...]
 
 
 def read(content: bytes, name: str) -> TaskFileReading:
-    """Read the file called ``name``; whatever is wrong with it becomes a remark."""
+    """Read the file called ``name``; every problem becomes a remark."""
     text = ""
     try:
         stem = _stem(name)
@@ -43,7 +43,7 @@ def read(content: bytes, name: str) -> TaskFileReading:
 
 
 def tree_of(text: str, most: int = MAX_NODES, before: int = 0) -> tuple[TaskDocument, bool]:
-    """Return what YAML text says, and whether it is in the plain layout; see ``yaml_full.parse``."""
+    """Return the tree of YAML text, and whether its layout is plain; see ``yaml_full.parse``."""
     tree = yaml_fast.parse(text, most, before)
     if tree is not None:
         return tree, True
@@ -55,7 +55,7 @@ def tree_of(text: str, most: int = MAX_NODES, before: int = 0) -> tuple[TaskDocu
 def _stem(name: str) -> str:
     stem = name.rpartition("/")[2]
     ending = next((ending for ending in ENDINGS if stem.endswith(ending)), "")
-    said = "the file's name does not end in .yaml"
+    said = "the file name must end in .yaml"
     if ending:
         try:
             return check_task_id(stem.removesuffix(ending))
@@ -65,7 +65,7 @@ def _stem(name: str) -> str:
 
 
 def _in_plain_layout(text: str, tree: TaskDocument) -> tuple[str, tuple[Remark, ...]]:
-    """Return a text that can be edited: the same one if its top level is plain, else a rendering."""
+    """Return an editable text: the same one if its top level is plain, else a rewritten one."""
     from dibs.taskfile.block_lines import keys_of
 
     lines = [(key, tree.lines[key,]) for key in tree.top]
@@ -75,6 +75,6 @@ def _in_plain_layout(text: str, tree: TaskDocument) -> tuple[str, tuple[Remark, 
     from dibs.taskfile.yaml_full import comments
 
     head = comments(text)
-    said = "the layout cannot be edited in place; the file is written anew, with all it says"
+    said = "this layout cannot be edited in place; Dibs will rewrite the whole file"
     rows = below(tree.top, 0, plain=False)
     return "\n".join([*head, *rows, ""]), (Remark("YAML_SHAPE", said, 1, fatal=False),)

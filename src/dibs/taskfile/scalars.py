@@ -1,4 +1,4 @@
-"""Writes values as rows of YAML, in the one layout that the documents use."""
+"""Write values as lines of YAML, in the documented layout."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, Value] | None"
 
-#: Keys whose values the documents write without quotes.
+#: Keys whose values are written without quotes.
 UNQUOTED = frozenset(
     {"id", "agent", "status", "priority", "mode", "dependencies", "depends_on", "blocked_by"}
 )
 _WORD = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./-]*").fullmatch
-#: What some reader of YAML takes for a number, a moment or a truth value.
+#: What some YAML readers take for a number, a time, or a boolean.
 _TAKEN = re.compile(
     r"[0-9.][0-9._]*([eE][-+]?[0-9]+)?|0[xo][0-9a-fA-F_]+|[0-9][0-9TtZz:.+-]*"
     r"|(?i:y|n|yes|no|on|off|true|false|null|\.inf|\.nan)"
@@ -29,7 +29,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\x
 
 
 def stamp(moment: float) -> str:
-    """Return a moment as files have it: ``2025-11-23T15:45:00Z``."""
+    """Return a time as files show it: ``2025-11-23T15:45:00Z``."""
     at = gmtime(moment)
     return (
         f"{at.tm_year:04d}-{at.tm_mon:02d}-{at.tm_mday:02d}"
@@ -38,7 +38,7 @@ def stamp(moment: float) -> str:
 
 
 def scalar(value: str | float | None, *, plain: bool = False) -> str:
-    """Return a value as it stands on one line; a text goes without quotes only if ``plain`` and safe."""
+    """Return a value on one line; a string has no quotes only if ``plain`` and safe."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if not isinstance(value, str):
@@ -52,7 +52,7 @@ def scalar(value: str | float | None, *, plain: bool = False) -> str:
 
 
 def _stays_plain(text: str) -> bool:
-    """Tell whether a scalar that was plain somewhere can be plain in a block."""
+    """Tell whether a scalar that was plain elsewhere can be plain in a block."""
     return (
         text.isprintable()
         and text not in NULLS
@@ -68,7 +68,7 @@ def _escaped(character: str) -> str:
     known = _ESCAPES.get(character)
     if known is not None:
         return known
-    if "\ud800" <= character <= "\udfff":  # no character: it would be refused when it is read again
+    if "\ud800" <= character <= "\udfff":  # not a character: reading it again would fail
         return "\ufffd"
     if character.isprintable():
         return character
@@ -77,14 +77,14 @@ def _escaped(character: str) -> str:
 
 
 def entry(key: str, value: Value, indent: int = 0) -> list[str]:
-    """Return the rows of a key and its value."""
+    """Return the lines of a key and its value."""
     return beside(f"{' ' * indent}{_key(key)}:", value, indent, plain=key in UNQUOTED)
 
 
 def beside(
     head: str, value: Value, indent: int, *, plain: bool = False, gap: str = " ", note: str = ""
 ) -> list[str]:
-    """Return the rows of a value after ``head``, its key; ``note`` is the comment of the first row."""
+    """Return the lines of a value after ``head``, its key; ``note`` is the first line's comment."""
     if isinstance(value, str):
         if "\n" in value and _fits_block(value):
             margin = " " * (indent + 2)
@@ -100,7 +100,7 @@ def beside(
 
 
 def below(value: Sequence[Value] | Mapping[str, Value], indent: int, *, plain: bool) -> list[str]:
-    """Return the rows of a list or a mapping that is not empty."""
+    """Return the lines of a non-empty list or mapping."""
     if not isinstance(value, list | tuple):
         return [row for key, inner in _items(value) for row in entry(key, inner, indent)]
     found: list[str] = []
@@ -123,7 +123,7 @@ def _key(key: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Tell whether a text of several lines reads the same as a literal block."""
+    """Tell whether a multi-line string reads the same as a literal block."""
     rows = text.removesuffix("\n").split("\n")
     return (
         bool(rows[0] and rows[-1])

@@ -1,6 +1,6 @@
-"""The JSON Schema of a task's file as Dibs writes it; published as ``work/schemas/task.schema.json``.
+"""The JSON Schema of a task file as Dibs writes it; published as ``work/schemas/task.schema.json``.
 
-It describes the strict form. The reader takes more spellings, which docs/reference/task-files.md lists.
+It describes the strict form. The reader accepts more, which docs/reference/task-files.md lists.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ERROR = {
 
 
 def _needs(status: str, block: str) -> dict[str, Any]:
-    """Return the rule that tasks of a status have a block."""
+    """Return the rule that tasks with this status have a block."""
     return {
         "if": {"properties": {"status": {"const": status}}, "required": ["status"]},
         "then": {"required": [block]},
@@ -66,12 +66,12 @@ def _needs(status: str, block: str) -> dict[str, Any]:
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Task",
-    "description": "One task of the board. Keys that are not named here are kept as they are.",
+    "description": "One task on the board. Other keys are kept as they are.",
     "type": "object",
     "required": ["id", "status"],
     "properties": {
-        "id": {**_ID, "description": "The file's name without its ending."},
-        "agent": {**_NOBODY, "description": "Who shall do it: an agent or a role; empty: anybody."},
+        "id": {**_ID, "description": "The file name without its ending."},
+        "agent": {**_NOBODY, "description": "The assigned agent or role; empty for anyone."},
         "status": {"enum": list(Status)},
         "title": _TEXT,
         "priority": {"enum": list(PRIORITIES)},

@@ -1,10 +1,10 @@
-"""How fields, statuses and priorities are spelled: the one way that is written, and those that are read."""
+"""Spellings of fields, statuses, and priorities: the one that is written, and those that are read."""
 
 from __future__ import annotations
 
 from dibs.core.tasks.rules import PRIORITIES, Status
 
-#: Top-level keys in the order of the documents; a new file is written so.
+#: Top-level keys in the documented order, which new files follow.
 ORDER = (
     *("id", "agent", "status", "title", "priority", "mode", "artefacts", "context"),
     *("dependencies", "depends_on", "blocked_by", "reason", "retry_count"),
@@ -12,7 +12,7 @@ ORDER = (
     *("result", "error"),
 )
 
-#: Other keys that the documents and their dashboard write; they are kept and mean nothing to the board.
+#: Other keys that the documents and their dashboard write; the board keeps and ignores them.
 KEPT = frozenset(
     {
         *("artefacts_not_created", "artifacts_not_created", "description", "feature"),
@@ -20,7 +20,7 @@ KEPT = frozenset(
     }
 )
 
-#: Keys that people write in place of ours; the first that stands in a file is read.
+#: Keys that people write in place of ours; the first one in a file is read.
 ALIASES = {
     "id": ("task_id",),
     "agent": ("assigned_to",),
@@ -34,7 +34,7 @@ RESULT_ALIASES = {
     "next_artefacts": ("next_artifacts",),
     "next_task_notes": ("next_notes",),
 }
-#: Keys at the top that hold dependencies, beside ``context.dependencies``; what they name is put together.
+#: Top-level keys for dependencies, besides ``context.dependencies``; all of them are combined.
 DEPENDENCIES = ("dependencies", "depends_on", "blocked_by")
 
 KNOWN = frozenset({*ORDER, *KEPT, *DEPENDENCIES}).union(*ALIASES.values())
@@ -50,7 +50,7 @@ _STATUS_WORDS = {
     Status.CANCELLED: "canceled abandoned wontfix",
     Status.ARCHIVE: "archived",
 }
-#: What people write for a status, in small letters and with underscores.
+#: What people write for a status, in lower case and with underscores.
 STATUSES = {word: status for status, words in _STATUS_WORDS.items() for word in words.split()}
 STATUSES |= {status: status for status in Status}
 
@@ -64,5 +64,5 @@ _PRIORITY_WORDS = {
 PRIORITY_WORDS = {word: one for one, words in _PRIORITY_WORDS.items() for word in words.split()}
 PRIORITY_WORDS |= {one: one for one in PRIORITIES}
 
-#: Words that people write where they mean nobody or nothing.
+#: Words that people write to mean nobody or nothing.
 NOBODY = frozenset({"none", "unassigned", "n/a", "-", "tbd"})

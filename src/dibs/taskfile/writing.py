@@ -1,7 +1,7 @@
-"""Changes named keys of a task's text and leaves every other byte as it is; writes new texts.
+"""Change keys of a task's text, leaving every other byte alone; write new texts.
 
-``edit`` works on the text alone: on rows, not on a parsed tree. It loads no YAML reader unless a nested
-block is written in a way that rows do not show.
+``edit`` works on lines, not on a parsed tree. It loads a YAML reader only for a nested block whose layout
+the lines do not show.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["changes_for", "edit", "render", "stamp"]
 
 _RANK = {key: rank for rank, key in enumerate(ORDER)}
-#: What a block's text becomes if the block was a mere text.
+#: The key for a block that was a plain string.
 _MAIN = {"result": "summary", "error": "message"}
 
 
 def render(fields: Mapping[str, Value]) -> str:
-    """Return the text of a new file, keys in the documents' order; a field that is None is left out."""
+    """Return the text of a new file, keys in the documented order, without fields that are None."""
     rows: list[str] = []
     for key in _ordered(fields):
         value = _without_nothing(fields[key])
@@ -39,17 +39,17 @@ def render(fields: Mapping[str, Value]) -> str:
 
 
 def edit(text: str, changes: Mapping[str, Value]) -> str:
-    """Set or remove (None) keys at the top; all other bytes stay.
+    """Set or remove (None) top-level keys; all other bytes stay.
 
-    A mapping is merged into the one that is there: its keys are set or removed, the others stay. A key that
-    the file spells in another way keeps its spelling. ``text`` is what ``reading.read`` gave, or ``render``.
+    A mapping is merged into the existing one: its keys are set or removed, the others stay. A key keeps the
+    spelling that the file has. ``text`` comes from ``reading.read`` or ``render``.
     """
     if not changes:
         return text
     rows = text.removesuffix("\n").split("\n")
     layout = split(rows)
     if layout is None:
-        raise ValueError("a text that is not in plain layout; edit what reading.read gives")
+        raise ValueError("the text is not in plain layout; edit the text of reading.read")
     return "\n".join([*_edited(layout, _in_its_places(layout, changes), 0), ""])
 
 
@@ -65,7 +65,7 @@ def _without_nothing(value: Value) -> Value:
 
 
 def _in_its_places(layout: Layout, changes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the changes under the keys that the file has for them."""
+    """Return the changes with the keys that the file uses."""
     found: dict[str, Value] = {}
     for key, value in changes.items():
         if key == "dependencies":
@@ -76,12 +76,12 @@ def _in_its_places(layout: Layout, changes: Mapping[str, Value]) -> dict[str, Va
 
 
 def _spelling(layout: Layout, key: str, aliases: Mapping[str, Sequence[str]]) -> str:
-    """Return the key that the file has for one of ours."""
+    """Return the file's spelling of one of our keys."""
     return next((name for name in (key, *aliases.get(key, ())) if layout.find(name)), key)
 
 
 def _dependencies(layout: Layout, value: Value, others: Mapping[str, Value]) -> dict[str, Value]:
-    """Put dependencies where the file has them first, and take them away elsewhere."""
+    """Put dependencies where the file has them first, and remove them elsewhere."""
     context = layout.find("context")
     inner = inner_layout(context, 0) if context is not None else None
     places = [key for key in DEPENDENCIES if layout.find(key)]
@@ -114,7 +114,7 @@ def _edited(layout: Layout, changes: Mapping[str, Value], indent: int) -> list[s
             layout.remove(there)
         else:
             there.rows = _replaced(there, value, indent)
-            if _has_lines(value):  # or spaces in the rows that follow would belong to the text
+            if _has_lines(value):  # else spaces in the next lines would belong to the text
                 there.after = [row if row.strip(" ") else "" for row in there.after]
     rows = layout.rows()
     for key in _ordered(missing):
@@ -133,7 +133,7 @@ def _has_lines(value: Value) -> bool:
 
 
 def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
-    """Return the rows of an entry with another value."""
+    """Return the lines of an entry with a new value."""
     if isinstance(value, dict):
         layout = inner_layout(old, indent)
         if layout is not None:
@@ -150,12 +150,12 @@ def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
         rows = _list_rows(old, list(value), indent, plain=plain)
     else:
         rows = beside(old.head, value, indent, plain=plain, gap=gap or " ", note=old.note())
-    # At the margin of the key a comment is never taken for the text of a block before it.
+    # At the key's indentation a comment is never taken for the text of a preceding block.
     return rows + [f"{' ' * indent}{comment}" for comment in old.comments()]
 
 
 def _list_rows(old: KeyBlock, items: list[Value], indent: int, *, plain: bool) -> list[str]:
-    """Return the rows of a list; an item that was there before keeps its row, and so its comment."""
+    """Return the lines of a list; an existing item keeps its line, and thus its comment."""
     before: dict[str, str] = {}
     margin = indent + 2
     for row in old.rows[1:]:
@@ -178,7 +178,7 @@ def _first_note(old: KeyBlock) -> str:
 
 
 def inner_layout(old: KeyBlock, indent: int) -> Layout | None:
-    """Return the layout of the mapping below a key, None if the rows do not show it surely."""
+    """Return the layout of the mapping below a key, None if the lines do not show it."""
     if old.rest.strip(" ") and old.rest.lstrip(" ")[0] != "#":
         return None
     first = next((row for row in old.rows[1:] if row.lstrip(" ")[:1] not in {"", "#"}), "")
@@ -206,7 +206,7 @@ def _tree(old: KeyBlock) -> Node:
 
 
 def _merged(before: Node, changes: Mapping[str, Value], key: str) -> dict[str, Value]:
-    """Merge changes into a block that is written in another way."""
+    """Merge changes into a block that is written in another layout."""
     found: dict[str, Value]
     if isinstance(before, dict):
         found = dict(before)

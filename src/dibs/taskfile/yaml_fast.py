@@ -1,8 +1,8 @@
-"""Reads the plain block layout in which nearly all tasks are written, and gives up on everything else.
+"""Read the plain block layout in which nearly all tasks are written; give up on everything else.
 
-Top mapping at column 0, nested mappings and lists, scalars on one line, ``[a, b]``, ``|`` and simple ``>``
-blocks, comments. The full reader takes forty times as long. Where this one answers, the full reader gives
-the same answer; where there is any doubt it returns None, so it never reports an error.
+It supports a top-level mapping at column 0, nested mappings and lists, one-line scalars, ``[a, b]``, ``|``
+and simple ``>`` blocks, and comments. The full reader takes forty times as long. Both give the same result;
+in case of doubt this one returns None, so it never reports an error.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NOT_IN_FLOW = re.compile(r"[][{}:#&*!|>%@`?\\]").search
 
 
 class _Odd(Exception):
-    """Something that is left to the full reader."""
+    """Raised for anything that the full reader must handle."""
 
 
 def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument | None:
-    """Return what ``text`` says, or None if the full reader has to look; see there."""
+    """Return the tree of ``text``, or None if the full reader must handle it."""
     if "\t" in text:
         return None
     rows = text.split("\n")
@@ -44,7 +44,7 @@ def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument | N
 
 
 class _Reader:
-    """One pass over the rows. Each method returns what it read, and the row after it."""
+    """One pass over the lines. Each method returns what it read, and the next line."""
 
     def __init__(self, rows: list[str], before: int = 0) -> None:
         self.rows, self.before = rows, before
@@ -80,7 +80,7 @@ class _Reader:
         return found, at
 
     def below(self, at: int, indent: int, path: Path) -> tuple[Node, int]:
-        """Read the value of a key that has nothing beside it."""
+        """Read the value of a key that has nothing after its colon."""
         start = at
         while at < len(self.rows) and _is_empty(self.rows[at]):
             at += 1
@@ -122,7 +122,7 @@ class _Reader:
         return found, at
 
     def inline(self, value: str, path: Path, line: int) -> Node:
-        """Read a value that stands on one line."""
+        """Read a value on one line."""
         first = value[0]
         if first in _PLAIN_START or first.isalpha():
             if " #" in value:
@@ -142,7 +142,7 @@ class _Reader:
         raise _Odd
 
     def block(self, at: int, indent: int, header: str) -> tuple[str, int]:
-        """Read a literal or folded scalar whose header stands on the row before ``at``."""
+        """Read a literal or folded scalar whose header is on the line before ``at``."""
         start, header = at, header.partition(" #")[0].rstrip(" ")
         if header not in {"|", "|-", "|+", ">", ">-"}:
             raise _Odd
@@ -198,8 +198,8 @@ def _flow_item(item: str) -> str | None:
 
 
 def _text(content: list[str], header: str, *, last: bool) -> str:
-    """Join the rows of a block scalar as its header says."""
-    if last:  # the text ends with a line feed, after which there is no row
+    """Join the lines of a block scalar as its header says."""
+    if last:  # the text ends with a newline
         content = content[:-1]
     body = list(content)
     while body and not body[-1]:
@@ -219,7 +219,7 @@ def _text(content: list[str], header: str, *, last: bool) -> str:
 
 
 def item_of(row: str) -> str | None:
-    """Return the text of a list's row, None if it is anything else."""
+    """Return the text of a list item's line, None if it is anything else."""
     match = _ITEM(row)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""Reads any YAML that a task may be written in, and says what is wrong with the rest, with line and column.
+"""Read any YAML that a task may be written in, and report problems with line and column.
 
-Works on the parser's events, so that a tag is seen and never followed, an alias never expanded, and a limit
-stops the reading where it is reached.
+Works on parser events, so that tags are never resolved, aliases never expanded, and limits stop the reader
+where they are reached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument:
-    """Return what ``text`` says in at most ``most`` values; raise ``NotYaml`` if it is not our YAML.
+    """Return the tree of ``text`` with at most ``most`` values; raise ``NotYaml`` if it is not accepted.
 
     ``before`` is the number of lines before it in its file.
     """
@@ -35,7 +35,7 @@ def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument:
 
 
 def comments(text: str) -> list[str]:
-    """Return the comments of a text that ``parse`` reads, in their order."""
+    """Return the comments of a text that ``parse`` reads, in order."""
     reader = _Reader(text, MAX_NODES, 0)
     reader.tree()
     found: list[str] = []
@@ -56,7 +56,7 @@ class _Reader:
         self.most, self.before = most, before
         self.lines: Lines = {}
         self.count = 0
-        #: Where scalars are: start and end as characters of the text.
+        #: The start and end of each scalar, as offsets in the text.
         self.scalars: list[tuple[int, int]] = []
 
     def tree(self) -> TaskDocument:
@@ -68,11 +68,11 @@ class _Reader:
             return self._document(YAML(typ="safe", pure=True).parse(self.text))
         except MarkedYAMLError as error:
             mark: Any = error.problem_mark or error.context_mark
-            said = " ".join(str(error.problem or error.context or "it cannot be read").split())
+            said = " ".join(str(error.problem or error.context or "unreadable").split())
             message = f"not YAML: {said} (column {mark.column + 1 if mark else 0})"
             line = mark.line + 1 + self.before if mark else 0
         except (YAMLError, ValueError) as error:
-            # The reader takes an escape such as "\U00110000" for a character, and Python does not.
+            # The reader accepts an escape such as "\U00110000" as a character, and Python does not.
             message, line = f"not YAML: {quote(str(error).partition(chr(10))[0])}", 0
         raise NotYaml(Remark(code="YAML_SYNTAX", message=message, line=line))
 
@@ -92,13 +92,13 @@ class _Reader:
             if kind == "DocumentStartEvent":
                 seen += 1
                 if event.version or event.tags:
-                    raise self._refusal("a directive (%) is not used here", event)
+                    raise self._refusal("directives (%) are not allowed", event)
                 if seen > 1:
-                    raise self._refusal("a second document; one file holds one task", event)
+                    raise self._refusal("a second document; a file contains one task", event)
             elif kind not in {"StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"}:
                 if kind != "MappingStartEvent":
                     self._check(event, ())
-                    raise self._refusal("not a mapping of fields (write `title: …`)", event)
+                    raise self._refusal("must be a mapping of fields (write `title: …`)", event)
                 top = self._node(event, events, ())
         if not isinstance(top, dict):
             message = "the file is empty; a task is a mapping of fields (write `title: …`)"
@@ -106,14 +106,16 @@ class _Reader:
         return TaskDocument(top, self.lines)
 
     def _check(self, event: Any, path: Path) -> None:
-        """Refuse tags, anchors and aliases, and count."""
+        """Refuse tags, anchors, and aliases, and count nodes."""
         self.count += 1
         deep = len(path) >= MAX_DEPTH and type(event).__name__ != "ScalarEvent"
         if event.anchor is not None:
-            message = f"anchors and aliases are not allowed ({quote(event.anchor)}); write it out"
+            message = (
+                f"anchors and aliases are not allowed ({quote(event.anchor)}); write the value out"
+            )
             raise self._refusal(message, event, field_name(path), "YAML_ALIAS")
         if event.tag is not None:
-            message = f"tags are not allowed ({quote(str(event.tag))}); leave it out"
+            message = f"tags are not allowed ({quote(str(event.tag))}); remove it"
             raise self._refusal(message, event, field_name(path), "YAML_TAG")
         if self.count > self.most or deep:
             many = f"{MAX_DEPTH} levels" if deep else f"{self.most} values in one file"
@@ -139,7 +141,7 @@ class _Reader:
         text = str(event.value)
         self.scalars.append((event.start_mark.index, event.end_mark.index))
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            message = "a surrogate escape (\\ud800 to \\udfff) is no character"
+            message = "a surrogate escape (\\ud800 to \\udfff) is not a character"
             raise self._refusal(message, event, field_name(path), "YAML_SYNTAX")
         if event.style is not None:
             return text
@@ -151,7 +153,7 @@ class _Reader:
             if type(event).__name__ == "MappingEndEvent":
                 break
             if type(event).__name__ not in {"ScalarEvent", "AliasEvent"}:
-                raise self._refusal("a key that is no text", event)
+                raise self._refusal("keys must be text", event)
             self._check(event, path)
             self._scalar(event, path)
             key, line = str(event.value), self._line(event)
@@ -159,10 +161,10 @@ class _Reader:
             if not key:
                 raise self._refusal("an empty key", event)
             if key == "<<":
-                message = "merge keys are not allowed; write the fields out"
+                message = "merge keys are not allowed; repeat the fields"
                 raise self._refusal(message, event, key, "YAML_ALIAS")
             if key in found:
-                message = f"{quote(key)} stands twice, in lines {self.lines[here]} and {line}"
+                message = f"duplicate key {quote(key)}, in lines {self.lines[here]} and {line}"
                 raise self._refusal(message, event, key, "YAML_DUPLICATE")
             self.lines[here] = line
             found[key] = self._node(next(events), events, here)

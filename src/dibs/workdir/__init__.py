@@ -1,1 +1,1 @@
-"""The board on disk: folders of YAML files, read and written so that a crash leaves the old or the new."""
+"""The board on disk: folders of YAML files, written so that a crash leaves either the old or the new file."""

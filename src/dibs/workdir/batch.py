@@ -1,8 +1,8 @@
-"""Bringing many files in line at once: none is ever half there, and all of them share the waits for the disk.
+"""Write many files at once: none is ever half written, and all share the waits for the disk.
 
-All new texts are written and synced before the first rename, so that the disk is waited for about once and
-not once for each file. The order for one file is as ever: its text, synced; a rename in its old place; a
-rename to its new place; the folders, synced.
+All new texts are written and synced before the first rename, so the disk is waited for about once, not once
+per file. The order for each file is: text, synced; rename in its old place; rename to its new place;
+folders, synced.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 #: How many files are open at once.
 SIZE = 200
-#: From how many files on the disk is asked for several at a time, and for how many.
+#: From how many files on syncs run in parallel, and how many at a time.
 MANY, THREADS = 16, 8
 
 
 class FileJob:
-    """One file on its way from what it is to what it shall be."""
+    """One file to be written or moved."""
 
     __slots__ = ("copy", "error", "file", "late", "mark", "target", "temp", "told")
 
@@ -36,23 +36,23 @@ class FileJob:
     ) -> None:
         self.copy = copy
         self.target = target
-        #: Whether it is reported as a loss made good.
+        #: Whether it is reported as restored.
         self.told = told
         self.file = -1
         self.temp = ""
         self.mark: FileStamp | None = None if copy is None else copy.mark
-        #: Whether a hand was there first.
+        #: Whether someone else changed the file first.
         self.late = False
         self.error: OSError | None = None
 
     @property
     def there(self) -> tuple[str, str]:
-        """Place and name under which the text is written."""
+        """The place and name under which the text is written."""
         return self.target[:2] if self.copy is None else self.copy[:2]
 
     @property
     def ok(self) -> bool:
-        """Whether all went well so far."""
+        """Whether it has succeeded so far."""
         return not self.late and self.error is None
 
 
@@ -66,7 +66,7 @@ class FileBatch:
         self._handles: dict[str, OpenFolder] = {}
 
     def run(self) -> None:
-        """Do all jobs; each knows afterwards how it went."""
+        """Do all jobs; each records its result."""
         try:
             self._each(self._write)
             self._sync_all()
@@ -114,7 +114,7 @@ class FileBatch:
         self._disk.write(job.file, job.temp, content)
 
     def _sync_all(self) -> None:
-        """Wait for the disk, for many files at once: it writes them together if it is asked together."""
+        """Sync many files in parallel: the disk writes them together if asked together."""
         written = [job for job in self._jobs if job.ok and job.temp]
         if len(written) < MANY:
             self._sync_some(written)
@@ -123,7 +123,7 @@ class FileBatch:
 
         with ThreadPoolExecutor(THREADS) as pool:
             parts = [written[first::THREADS] for first in range(THREADS)]
-            list(pool.map(self._sync_some, parts))  # raises what a thread did
+            list(pool.map(self._sync_some, parts))  # raises what a thread raised
 
     def _sync_some(self, jobs: Sequence[FileJob]) -> None:
         for job in jobs:
@@ -140,7 +140,7 @@ class FileBatch:
         unchanged(folder, name, job.mark)
         self._disk.rename(folder, job.temp, folder, name)
         job.temp = ""
-        job.mark = mark_of(os.fstat(job.file))  # the rename has changed the ctime
+        job.mark = mark_of(os.fstat(job.file))  # the rename changed the ctime
 
     def _move(self, job: FileJob) -> None:
         if job.there == job.target[:2]:
@@ -152,7 +152,7 @@ class FileBatch:
         self._disk.rename(source, name, target, called)
 
     def _look(self, job: FileJob) -> None:
-        """Take the mark by which the file is known from now on."""
+        """Record the file's new stamp."""
         place, name = job.target[:2]
         status = status_of(self._handle(place), name)
         if status is None:
@@ -163,7 +163,7 @@ class FileBatch:
             raise Meanwhile(name)
 
     def _discard(self, job: FileJob) -> None:
-        """Remove the text that found no place."""
+        """Remove a temporary file that was not renamed."""
         if job.temp:
             temp, job.temp = job.temp, ""
             self._disk.remove(self._handle(job.there[0]), temp)

@@ -1,7 +1,7 @@
-"""The calls that change files, one by one, beneath one folder and through no symbolic link.
+"""Calls that change files, inside one folder and never through a symbolic link.
 
-``Disk`` is the only place that opens, renames or removes; ``reach`` is called before each step, so that a
-test can stop at any of them as a crash would.
+Only ``Disk`` opens, renames, or removes files; it calls ``reach`` before each step, so that a test can stop
+there as a crash would.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: How our unfinished files begin and end; every reader of the board passes them over.
+#: How our temporary files begin and end; every reader of the board ignores them.
 TEMP_PREFIX, TEMP_ENDING = ".dibs-", ".tmp"
-#: How many folders are kept open at a time.
+#: How many folders are kept open at once.
 MANY = 64
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER |= getattr(os, "O_CLOEXEC", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-#: Without O_NONBLOCK the opening of a FIFO would wait for a writer.
+#: Without O_NONBLOCK, opening a FIFO would wait for a writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class FileStamp(Record):
-    """By what a file is known to be unchanged."""
+    """Values that change when a file changes."""
 
     mtime: int
     ctime: int
@@ -41,18 +41,18 @@ class FileStamp(Record):
 
 
 def mark_of(status: os.stat_result) -> FileStamp:
-    """Return the mark of a file from its status."""
+    """Return the stamp of a file from its status."""
     return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 class Disk:
-    """Steps on the disk. Folders are handles: whatever happens to their names, a step stays in them."""
+    """Steps on the disk. Folders are handles, so a step stays in its folder even if that is renamed."""
 
     def reach(self, step: str, name: str) -> None:
-        """Do nothing; a test's double stops here."""
+        """Do nothing; tests override this to stop here."""
 
     def create(self, folder: int) -> tuple[int, str]:
-        """Open a new unfinished file."""
+        """Create a temporary file."""
         name = f"{TEMP_PREFIX}{os.urandom(6).hex()}{TEMP_ENDING}"
         self.reach("create", name)
         return os.open(name, _NEW, 0o644, dir_fd=folder), name
@@ -65,12 +65,12 @@ class Disk:
             view = view[os.write(file, view) :]
 
     def sync(self, file: int, name: str) -> None:
-        """Wait until a file, or the names in a folder, are on the disk."""
+        """Sync a file, or the names in a folder, to the disk."""
         self.reach("sync", name)
         os.fsync(file)
 
     def rename(self, folder: int, name: str, target: int, new: str) -> None:
-        """Give a file its name, or another one."""
+        """Rename a file."""
         self.reach("rename", new)
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=target)
 
@@ -80,7 +80,7 @@ class Disk:
         os.unlink(name, dir_fd=folder)
 
     def make(self, folder: int, name: str) -> None:
-        """Make a folder; one that is there already is as good."""
+        """Create a folder unless it exists."""
         self.reach("make", name)
         try:
             os.mkdir(name, dir_fd=folder)
@@ -90,13 +90,13 @@ class Disk:
 
 
 def read(folder: int, name: str, limit: int) -> tuple[bytes, FileStamp]:
-    """Return up to ``limit`` + 1 bytes of a plain file, and its mark."""
+    """Return at most ``limit`` + 1 bytes of a regular file, and its stamp."""
     file = os.open(name, _READ, dir_fd=folder)
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a plain file", name)
-        # One byte more than there should be: that it does not come shows the end, without another call.
+            raise OSError(errno.EINVAL, "not a regular file", name)
+        # Ask for one byte more than expected: not getting it shows the end without another call.
         content = os.read(file, min(status.st_size, limit) + 1)
         while len(content) != status.st_size and len(content) <= limit:
             more = os.read(file, limit + 1 - len(content))
@@ -109,7 +109,7 @@ def read(folder: int, name: str, limit: int) -> tuple[bytes, FileStamp]:
 
 
 def status_of(folder: int, name: str) -> os.stat_result | None:
-    """Return the status of what has this name, itself and not what it points to."""
+    """Return the status of this name, without following a link."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -126,22 +126,22 @@ class OpenFolder:
         self.lent = lent
 
     def __enter__(self) -> int:
-        """Hand out the handle."""
+        """Return the handle."""
         return self.handle
 
     def __exit__(self, *_: object) -> None:
-        """Close it, unless somebody else does."""
+        """Close it, unless it is lent."""
         if not self.lent:
             os.close(self.handle)
 
 
 class Folders:
-    """The folders beneath a trusted one. A symbolic link is never followed, wherever it leads."""
+    """The folders under a trusted one. Symbolic links are never followed."""
 
     __slots__ = ("_held", "_kept", "base", "disk", "folder")
 
     def __init__(self, base: str, folder: str, disk: Disk) -> None:
-        #: A real path that the caller vouches for, and the board's own beneath it.
+        #: A real path that the caller trusts, and the board's folder under it.
         self.base = base
         self.folder = folder
         self.disk = disk
@@ -149,18 +149,18 @@ class Folders:
         self._kept: dict[str, int] | None = None
 
     def hold(self) -> None:
-        """Keep the board's own folder open, for a command that opens many beneath it."""
+        """Keep the board's folder open, for a command that opens many folders under it."""
         self._held = self._walk(os.open(self.base, _FOLDER), self.folder, make=True)
 
     def let_go(self) -> None:
-        """Close it again."""
+        """Close the board's folder."""
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Open each folder once inside a ``with`` that reads many files; one thread does."""
+        """Open each folder only once inside a ``with`` that reads many files; for one thread."""
         kept: dict[str, int] = {}
         self._kept = kept
         try:
@@ -171,22 +171,22 @@ class Folders:
                 os.close(handle)
 
     def there(self) -> bool:
-        """Tell whether the board's folder is there; refuse what is in its place."""
+        """Tell whether the board's folder exists; refuse anything else in its place."""
         try:
             self.open("").__exit__()
         except FileNotFoundError:
             return False
         except NotADirectoryError as error:
             raise Misconfigured(
-                f"{quote(self.folder)} cannot hold the board: {error.filename} is a link or no folder",
+                f"{quote(self.folder)} cannot be the board: {error.filename} is a link or not a folder",
                 code="BOARD_FOLDER",
                 field="board.folder",
-                hint="name a real folder inside the repository",
+                hint="set [board] folder to a real folder inside the repository",
             ) from None
         return True
 
     def open(self, place: str, *, make: bool = False) -> OpenFolder:
-        """Open a folder of the board by its place, the board's own by an empty one."""
+        """Open a folder of the board; an empty place is the board's own folder."""
         if self._kept is not None and not make:
             handle = self._kept.get(place)
             if handle is None:
@@ -204,7 +204,7 @@ class Folders:
         return self._walk(os.open(self.base, _FOLDER), path, make=make)
 
     def beside(self, path: str) -> OpenFolder:
-        """Open a folder that is not the board's, from the base on."""
+        """Open a folder that is not the board's, relative to the base."""
         return OpenFolder(self._walk(os.open(self.base, _FOLDER), path, make=False))
 
     def _walk(self, handle: int, path: str, *, make: bool) -> int:
@@ -223,8 +223,8 @@ class Folders:
             if not make:
                 raise
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.ENOTDIR}:  # systems name a link differently
-                raise NotADirectoryError(errno.ENOTDIR, "a link or no folder", part) from None
+            if error.errno in {errno.ELOOP, errno.ENOTDIR}:  # systems report a link differently
+                raise NotADirectoryError(errno.ENOTDIR, "a link or not a folder", part) from None
             raise
         self.disk.make(handle, part)
         return os.open(part, _FOLDER, dir_fd=handle)

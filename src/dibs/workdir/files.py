@@ -1,4 +1,4 @@
-"""The files of one board: brought in line, set aside, kept; the index always says what was done."""
+"""The files of one board: write them, set them aside, save hand edits, and keep the index up to date."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: Where a hand-made text goes that cannot be taken in and cannot stay.
+#: Where hand edits are saved that cannot be accepted and cannot stay.
 KEPT = f"{COLLABORATION}/set-aside"
-#: What is said where a file cannot show what its row has.
-DECIDED = "what was decided is kept; the next board command brings the file in line"
+#: The hint if a file cannot be written to match its row.
+DECIDED = "the change itself was saved; the next board command updates the file"
 
 
 class TaskFileCopy(Record):
-    """A file that shows a task."""
+    """A task file on disk."""
 
     place: str
     name: str
     mark: FileStamp
     digest: str
-    #: What it says, if it was read.
+    #: Its content, if it was read.
     content: bytes | None = None
-    #: Which change of the task it was written from, 0 if that is not known.
+    #: The version of the task that it was written from, 0 if unknown.
     base: int = 0
-    #: Whether it is as it was when it showed that change.
+    #: Whether it is unchanged since then.
     written: bool = False
 
     @property
     def path(self) -> str:
-        """Where it lies, below the board's folder."""
+        """Its path, relative to the board's folder."""
         return f"{self.place}/{self.name}"
 
 
 class TaskFileTarget(Record):
-    """How and where a task's file shall be."""
+    """The path and text that a task's file must have."""
 
     place: str
     name: str
@@ -57,12 +57,12 @@ class TaskFileTarget(Record):
 
     @property
     def path(self) -> str:
-        """Where it shall lie, below the board's folder."""
+        """Its path, relative to the board's folder."""
         return f"{self.place}/{self.name}"
 
 
 class Files:
-    """The files of a board and what is known of them."""
+    """The files of a board, and what is known about them."""
 
     def __init__(
         self, folders: Folders, index: Index, digest: Callable[[bytes], str], now: float
@@ -70,16 +70,16 @@ class Files:
         self.folders = folders
         self.index = index
         self.digest = digest
-        #: The moment of this command, by the clock that files are stamped with.
+        #: The time of this command, by the clock that stamps files.
         self.now = now
 
     @property
     def disk(self) -> Disk:
-        """What changes files."""
+        """The disk that changes files."""
         return self.folders.disk
 
     def read(self, place: str, name: str) -> TaskFileCopy | None:
-        """Return a file with its content, nothing if it is not there or cannot be read."""
+        """Return a file with its content, None if it does not exist or cannot be read."""
         try:
             with self.folders.open(place) as handle:
                 content, mark = read(handle, name, MAX_FILE)
@@ -87,7 +87,7 @@ class Files:
             if isinstance(error, PermissionError):
                 unread = TaskFileCopy(place, name, FileStamp(0, 0, 0, 0), "")
                 self.set_aside(
-                    unread, -1, "TASK_KIND", f"{quote(name)} cannot be read by this user"
+                    unread, -1, "TASK_KIND", f"{quote(name)} is not readable by this user"
                 )
             return None
         known = self.index.folder(place).get(name) if not place.startswith(ARCHIVE) else None
@@ -97,7 +97,7 @@ class Files:
         return copy._replace(base=known.version, written=known.digest == copy.digest)
 
     def archived(self) -> list[tuple[str, str]]:
-        """Return place and name of each file in the archive, month by month."""
+        """Return place and name of each archived file, month by month."""
         return [
             (place, name)
             for place in self._months()
@@ -106,7 +106,7 @@ class Files:
         ]
 
     def in_archive(self, name: str) -> list[TaskFileCopy]:
-        """Return the files of this name in the archive."""
+        """Return the archived files with this name."""
         found = [self.read(place, name) for place in self._months() if self.is_there(place, name)]
         return [copy for copy in found if copy is not None]
 
@@ -114,7 +114,7 @@ class Files:
         return [f"{ARCHIVE}/{month}" for month in self.names(ARCHIVE)]
 
     def names(self, place: str) -> list[str]:
-        """Return what a folder holds, in order; nothing if it is not there."""
+        """Return the names in a folder, sorted; empty if it does not exist."""
         try:
             with self.folders.open(place) as handle:
                 return sorted(os.listdir(handle))
@@ -122,7 +122,7 @@ class Files:
             return []
 
     def known(self, place: str, name: str) -> TaskFileCopy | None:
-        """Return a file as the index has it, read again if it is not so any more."""
+        """Return a file as the index has it, or read it again if it changed."""
         entry, status = self.index.folder(place).get(name), self._status(place, name)
         if entry is None or status is None:
             return None
@@ -133,7 +133,7 @@ class Files:
         return self.read(place, name)
 
     def is_there(self, place: str, name: str) -> bool:
-        """Tell whether there is something of this name."""
+        """Tell whether this name exists."""
         return self._status(place, name) is not None
 
     def _status(self, place: str, name: str) -> os.stat_result | None:
@@ -144,7 +144,7 @@ class Files:
             return None
 
     def note(self, copy: TaskFileCopy, version: int) -> None:
-        """Note that a file shows this version of its task."""
+        """Record that a file shows this version of its task."""
         if not copy.place.startswith(ARCHIVE):
             self.index.folder(copy.place).put(
                 copy.name, FileRecord(copy.mark, version, copy.digest)
@@ -152,7 +152,7 @@ class Files:
         self.index.asides.pop(copy.path, None)
 
     def write(self, jobs: Sequence[FileJob]) -> None:
-        """Write and move files; each job knows then whether that worked, and else the file is left alone."""
+        """Write and move files; each job records whether it worked, and leaves the file alone if not."""
         for start in range(0, len(jobs), SIZE):
             FileBatch(self.folders, jobs[start : start + SIZE]).run()
         for job in jobs:
@@ -172,13 +172,13 @@ class Files:
         self.index.asides.pop(target.path, None)
 
     def _refused(self, copy: TaskFileCopy | None, target: TaskFileTarget, error: OSError) -> None:
-        """Set aside what the disk will not have there; a disk that is full or broken stops the command."""
+        """Set aside a file that cannot be written here; a full or broken disk stops the command."""
         if error.errno not in {errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}:
             raise _unavailable(error, target.path) from error
         if error.errno == errno.EXDEV:
-            message = f"{quote(target.place)} lies on another device: the file is not copied there"
+            message = f"{quote(target.place)} is on another device; the file is not copied there"
         else:
-            message = f"{quote(target.path)} cannot be written: {error.strerror}"
+            message = f"cannot write {quote(target.path)}: {error.strerror}"
         where = copy or TaskFileCopy(target.place, target.name, FileStamp(0, 0, 0, 0), "")
         self.set_aside(where, target.version, "TASK_KIND", message)
 
@@ -191,18 +191,18 @@ class Files:
         line: int = 0,
         field: str = "",
     ) -> None:
-        """Leave a file where it is and note why it is not taken in."""
+        """Leave a file where it is, and record why it is not accepted."""
         before = self.index.asides.get(copy.path)
         same = before is not None and (before.code, before.message) == (code, message)
         since = before.since if before is not None and same else self.now
         self.index.asides[copy.path] = Aside(copy.mark, version, code, message, line, field, since)
 
     def keep(self, copy: TaskFileCopy) -> str:
-        """Move a hand-made file out of the way, to where it stays; return its new place."""
+        """Move a hand edit out of the way and return its new path."""
         name = f"{stem(copy.name)}.{copy.digest[:8]}.yaml"
         with self.folders.open(KEPT, make=True) as handle:
             there = status_of(handle, name) is not None
-        if there:  # the same text is kept already
+        if there:  # the same text is already saved
             self.remove(copy)
         else:
             moves.move(self.folders, (copy.place, copy.name), (KEPT, name), copy.mark)
@@ -210,7 +210,7 @@ class Files:
         return f"{KEPT}/{name}"
 
     def keep_text(self, name: str, text: str, digest: str) -> str:
-        """Keep a text that a file had; return its place."""
+        """Save a text that a file had; return its path."""
         called = f"{stem(name)}.{digest[:8]}.yaml"
         with self.folders.open(KEPT, make=True) as handle:
             if status_of(handle, called) is None:
@@ -218,7 +218,7 @@ class Files:
         return f"{KEPT}/{called}"
 
     def remove(self, copy: TaskFileCopy) -> None:
-        """Remove a copy whose text is kept elsewhere."""
+        """Remove a copy whose text exists elsewhere."""
         with self.folders.open(copy.place) as handle:
             moves.remove(self.disk, handle, copy.name, copy.mark)
         self.index.drop(copy.place, copy.name)
@@ -229,7 +229,7 @@ def _unavailable(error: OSError, path: str) -> Unavailable:
     codes |= dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "STORAGE_READONLY")
     code = codes.get(error.errno or 0, "STORAGE_IO")
     return Unavailable(
-        f"{quote(path)} of the board cannot be written: {os.strerror(error.errno or 0)}",
+        f"cannot write {quote(path)} of the board: {os.strerror(error.errno or 0)}",
         code=code,
         hint=DECIDED,
     )

@@ -1,6 +1,6 @@
-"""The folders of a board, made at the first command that writes to it, and what they take over.
+"""The folders of a board, created by the first command that writes to it, and the files they import.
 
-The first document's queue folder is an inbox, too: files in ``tasks/pending`` are taken over.
+The queue folder of shell agents is also an inbox: files in ``tasks/pending`` are imported.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FOLDERS = (INBOX, ASSIGNED, DONE, ARCHIVE, LOGS, COLLABORATION, SCHEMAS)
 PENDING = "tasks/pending"
 _ATTRIBUTES, _SCHEMA = ".gitattributes", "task.schema.json"
 _ALL = frozenset({*FOLDERS, _ATTRIBUTES})
-#: Generated pages of two branches are joined line by line, so that they never conflict.
+#: Git merges generated pages of two branches line by line, so that they never conflict.
 ATTRIBUTES = "collaboration/*.md merge=union\n"
 
 
 def make(folders: Folders, schema: Callable[[], str]) -> None:
-    """Make the folders, and the files that come with them, that are missing; change no file."""
+    """Create missing folders and the files that come with them; change no file."""
     with folders.open("") as handle:
         names = set(os.listdir(handle))
         if names.issuperset(_ALL) and status_of(handle, f"{SCHEMAS}/{_SCHEMA}") is not None:
@@ -48,7 +48,7 @@ def _put_once(folders: Folders, place: str, name: str, text: Callable[[], str]) 
 
 
 def take_over(folders: Folders) -> list[str]:
-    """Move the files of the queue folder into the inbox; one whose name is taken there stays."""
+    """Move the files of the queue folder into the inbox, except those whose name is taken there."""
     taken: list[str] = []
     try:
         source = folders.beside(PENDING)
@@ -62,13 +62,13 @@ def take_over(folders: Folders) -> list[str]:
             try:
                 take(folders.disk, (handle, name), (inbox, name), mark_of(status))
             except (Meanwhile, OSError):
-                continue  # the name is taken, or it lies on another device: it stays, and doctor says so
+                continue  # the name is taken, or it is on another device: it stays, and doctor reports it
             taken.append(name)
     return taken
 
 
 def waits(folders: Folders) -> bool:
-    """Tell whether a file of the queue folder could be taken over."""
+    """Tell whether a file of the queue folder could be imported."""
     try:
         with folders.beside(PENDING) as handle:
             found = ((name, status_of(handle, name)) for name in os.listdir(handle))
@@ -78,5 +78,5 @@ def waits(folders: Folders) -> bool:
 
 
 def _is_task(name: str, status: os.stat_result) -> bool:
-    """Tell whether a file can be taken over; what is not plain stays, and is not ours to judge."""
+    """Tell whether a file can be imported; only regular files are."""
     return name.endswith(ENDINGS) and name[0] != "." and stat.S_ISREG(status.st_mode)

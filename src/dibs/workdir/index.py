@@ -1,9 +1,9 @@
-"""What this machine knows of a board's files, so that an unchanged board is not read again.
+"""What this machine knows about a board's files, so that an unchanged board is not read again.
 
-For each folder: when it last changed, and of each file its mark, the version of the row that it shows and the
-digest of its text. The first line of the index file is about the whole; each further line is a share of one
-folder's files and is decoded when it is needed. Losing the index loses nothing: every file is then compared
-with its row by content.
+For each folder: when it last changed, and for each file its stamp, the version of the row that it shows, and
+the digest of its text. The first line of the index file is about the board; each other line is a chunk of
+one folder's files, decoded when needed. Losing the index loses nothing: every file is then compared with its
+row by content.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 FORMAT = 1
-#: How many files stand in one line of the index.
+#: How many files one line of the index contains.
 SHARE = 500
-#: How long file systems may give out the same time (ns): those that count fine, those that count seconds.
+#: How long file systems may repeat a timestamp (ns): fine-grained ones, and those that count seconds.
 _TICK, _SECOND = 50_000_000, 2_000_000_000
 
 
 class FileRecord(Record):
-    """What is known of one file."""
+    """What is known about one file."""
 
     mark: FileStamp
-    #: Which change of the task it shows.
+    #: The version of the task that it shows.
     version: int
     digest: str
 
 
 class Aside(Record):
-    """A file that cannot be taken onto the board, and why."""
+    """A file that is set aside, and why."""
 
     mark: FileStamp
     #: The version of its row when it was refused.
@@ -46,7 +46,7 @@ class Aside(Record):
     message: str
     line: int
     field: str
-    #: When it was first refused, seconds since 1970.
+    #: When it was first refused, in seconds since 1970.
     since: float
 
 
@@ -54,18 +54,18 @@ class FolderIndex:
     """The files of one folder."""
 
     def __init__(self, mtime: int = 0, texts: list[str] | None = None) -> None:
-        #: When the folder itself last changed, 0 if it must be looked through.
+        #: When the folder itself last changed, 0 if it must be listed.
         self.mtime = mtime
-        # Each share as text, unless that is out of date, and decoded, if it was needed: what does not change
-        # is neither decoded nor encoded by the commands that follow each other.
+        # Each chunk as text, unless outdated, and decoded, if it was needed: unchanged chunks are neither
+        # decoded nor encoded by consecutive commands.
         self._texts: list[str | None] = [*(texts or [])]
         self._shares: list[dict[str, list[Any]] | None] = [None] * len(self._texts)
         self._noted: set[str] = set()
-        #: Whether an entry is not as it was read.
+        #: Whether an entry differs from what was loaded.
         self.touched = False
 
     def share(self, place: int) -> dict[str, list[Any]]:
-        """Return one share, decoded."""
+        """Return one chunk, decoded."""
         found = self._shares[place]
         if found is None:
             found = self._shares[place] = json.loads(self._texts[place] or "{}")
@@ -73,16 +73,16 @@ class FolderIndex:
 
     @property
     def shares(self) -> int:
-        """How many shares there are."""
+        """The number of chunks."""
         return len(self._shares)
 
     def size(self, place: int) -> int:
-        """Return how many files a share holds, without decoding it."""
+        """Return how many files a chunk contains, without decoding it."""
         share = self._shares[place]
         return len(share) if share is not None else (self._texts[place] or "").count('":[')
 
     def _of(self, name: str) -> int:
-        """Return the share that a file stands in, -1 if it stands in none."""
+        """Return the chunk that contains a file, -1 if none does."""
         quoted = ""
         for place, share in enumerate(self._shares):
             if share is None:
@@ -94,18 +94,18 @@ class FolderIndex:
         return -1
 
     def _changing(self, place: int) -> dict[str, list[Any]]:
-        """Return a share that is about to be changed."""
+        """Return a chunk that is about to change."""
         share = self.share(place)
         self._texts[place] = None
         return share
 
     def get(self, name: str) -> FileRecord | None:
-        """Return what is known of the file ``name``."""
+        """Return what is known about the file ``name``."""
         place = self._of(name)
         return None if place < 0 else entry_of(self.share(place)[name])
 
     def put(self, name: str, entry: FileRecord) -> None:
-        """Note what a file is."""
+        """Record a file."""
         place = self._of(name)
         if place < 0:
             if not self._shares or self.size(-1) >= SHARE:
@@ -124,14 +124,14 @@ class FolderIndex:
             self.touched = True
 
     def all(self) -> dict[str, list[Any]]:
-        """Return the raw entries of all files by their name."""
+        """Return the raw entries of all files by name."""
         found: dict[str, list[Any]] = {}
         for place in range(len(self._shares)):
             found.update(self.share(place))
         return found
 
     def blur(self, now: float) -> None:
-        """Forget the size of files that a change could leave with the same time: they are read again."""
+        """Forget the sizes of files that could change without a new timestamp, to read them again."""
         for name in self._noted:
             place = self._of(name)
             if place >= 0 and recent(self.share(place)[name][1], now):
@@ -139,7 +139,7 @@ class FolderIndex:
         self._noted.clear()
 
     def rows(self) -> Iterator[str]:
-        """Yield the shares as they are written; an empty one is left out."""
+        """Yield the chunks as they are written, without empty ones."""
         for place, share in enumerate(self._shares):
             text = self._texts[place]
             if text is None and share:
@@ -149,7 +149,7 @@ class FolderIndex:
 
 
 def recent(time: int, now: float) -> bool:
-    """Tell whether a change right now could leave the same time behind."""
+    """Tell whether a change right now could leave the same timestamp."""
     return now * 1e9 - time < (_TICK if time % 1_000_000_000 else _SECOND)
 
 
@@ -162,29 +162,29 @@ class Index:
     """The index of a board."""
 
     def __init__(self) -> None:
-        #: The number of the last change of the board that its files show.
+        #: The number of the last change to the board that its files show.
         self.head = -1
-        #: The life of the board that this number is of, empty if that is not known.
+        #: The board's life that this number belongs to, empty if unknown.
         self.life = ""
         self.folders: dict[str, FolderIndex] = {}
-        #: By path.
+        #: Files that are set aside, by path.
         self.asides: dict[str, Aside] = {}
-        #: Ids of tasks whose file could not be brought in line yet.
+        #: Ids of tasks whose files could not be written yet.
         self.behind: set[str] = set()
-        #: Which share of a large board is looked at next, by group; any process may begin with any.
+        #: The next chunk of a large board to check, by group; any process may begin with any.
         self.turns: dict[str, int] = {}
 
         self._saved: tuple[Any, ...] = ()
 
     def saved(self) -> None:
-        """Note that the file holds all of this."""
+        """Record that all of this is saved."""
         self._saved = self._state()
         for folder in self.folders.values():
             folder.touched = False
 
     @property
     def differs(self) -> bool:
-        """Whether there is something to be saved."""
+        """Whether there is something to save."""
         touched = any(folder.touched for folder in self.folders.values())
         return touched or self._saved != self._state()
 
@@ -193,18 +193,18 @@ class Index:
         return (self.head, dict(self.asides), set(self.behind), times, self.life)
 
     def folder(self, place: str) -> FolderIndex:
-        """Return what is known of a folder, nothing if it is new."""
+        """Return what is known about a folder, empty if it is new."""
         found = self.folders.get(place)
         if found is None:
             found = self.folders[place] = FolderIndex()
         return found
 
     def find(self, name: str) -> list[str]:
-        """Return the folders in which a file of this name is known."""
+        """Return the folders that are known to contain a file of this name."""
         return [place for place, folder in self.folders.items() if folder.get(name)]
 
     def versions(self) -> dict[str, int]:
-        """Return the version of each known file by its name."""
+        """Return the version of each known file by name."""
         return {
             name: raw[4] for folder in self.folders.values() for name, raw in folder.all().items()
         }
@@ -217,7 +217,7 @@ class Index:
 
 
 def load(path: str) -> Index:
-    """Return the index that lies at ``path``, an empty one if there is none that can be read."""
+    """Return the index stored at ``path``, an empty one if it is missing or unreadable."""
     try:
         with open(path, encoding="ascii") as file:
             lines = file.read().split("\n")
@@ -243,9 +243,9 @@ def _decoded(lines: list[str]) -> Index:
 
 
 def save(index: Index, path: str, now: float) -> None:
-    """Write the index aside and rename it; it need not survive a power cut.
+    """Write the index to a temporary file and rename it; it need not survive a power failure.
 
-    Where that is not possible (the disk is full), the old one stays: it costs a comparison, not a command.
+    If that fails (a full disk), the old one stays, which only costs comparisons.
     """
     body: list[str] = []
     folders = []

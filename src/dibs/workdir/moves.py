@@ -1,9 +1,8 @@
-"""Writing and moving task files so that a crash leaves the old or the new, and nobody reads a half.
+"""Write and move task files so that a crash leaves either the old or the new file, never half of one.
 
-A new text is a temporary file in the same folder, synced, then renamed over the old one. A move has the new
-text in the old place first, then one rename. What a hand put there meanwhile is never overwritten: it is
-looked for just before the rename. Between that look and the rename lie some microseconds that no portable
-call closes.
+A new text is a temporary file in the same folder, synced, then renamed over the old one. A move writes the
+new text in the old place first, then renames once. A file that someone changed meanwhile is never
+overwritten: it is checked just before the rename, and no portable call closes the remaining microseconds.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Meanwhile(Exception):
-    """Somebody changed the file that was about to be replaced; nothing was done to it."""
+    """The file to be replaced has changed; nothing was done to it."""
 
 
 def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | None) -> FileStamp:
-    """Put ``text`` into the file ``name``, which is as ``expected`` or, by ``None``, not there."""
+    """Write ``text`` to the file ``name``, which must match ``expected``, or not exist if that is None."""
     file, temp = disk.create(folder)
     try:
         try:
@@ -34,7 +33,7 @@ def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | N
             disk.remove(folder, temp)
             raise
         disk.sync(folder, ".")
-        return mark_of(os.fstat(file))  # the rename has changed the ctime
+        return mark_of(os.fstat(file))  # the rename changed the ctime
     finally:
         os.close(file)
 
@@ -42,13 +41,13 @@ def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | N
 def move(
     folders: Folders, old: tuple[str, str], new: tuple[str, str], expected: FileStamp
 ) -> FileStamp:
-    """Move a file from one place and name to another that is free."""
+    """Move a file to another place and name, which must not exist."""
     with folders.open(old[0]) as source, folders.open(new[0], make=True) as target:
         return take(folders.disk, (source, old[1]), (target, new[1]), expected)
 
 
 def take(disk: Disk, old: tuple[int, str], new: tuple[int, str], expected: FileStamp) -> FileStamp:
-    """Do so between open folders. The system refuses where they lie on two devices (``EXDEV``)."""
+    """Move a file between open folders. The system refuses if they are on two devices (``EXDEV``)."""
     unchanged(*old, expected)
     unchanged(*new, None)
     disk.rename(*old, *new)
@@ -61,14 +60,14 @@ def take(disk: Disk, old: tuple[int, str], new: tuple[int, str], expected: FileS
 
 
 def remove(disk: Disk, folder: int, name: str, expected: FileStamp) -> None:
-    """Remove a file that is as ``expected``."""
+    """Remove a file that matches ``expected``."""
     unchanged(folder, name, expected)
     disk.remove(folder, name)
     disk.sync(folder, ".")
 
 
 def unchanged(folder: int, name: str, expected: FileStamp | None) -> None:
-    """Raise ``Meanwhile`` unless the file is as ``expected``, or, by ``None``, not there."""
+    """Raise ``Meanwhile`` unless the file matches ``expected``, or does not exist if that is None."""
     status = status_of(folder, name)
     if (None if status is None else mark_of(status)) != expected:
         raise Meanwhile(name)

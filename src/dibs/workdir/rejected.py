@@ -1,4 +1,4 @@
-"""The page that says which files stand aside, for whoever works with an editor alone."""
+"""The page that lists the files that are set aside, for people who work only in an editor."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from dibs.workdir.index import Aside
 
 PAGE = "SET_ASIDE.md"
-_HEAD = """# Files that stand aside
+_HEAD = """# Files that are set aside
 
-These files are not on the board: nobody is handed their tasks. Each stays where it is. Correct it there, and
-the next board command takes it in. This page is written by `dibs`.
+Dibs cannot use these files, so their tasks are unavailable. Fix each file where it is, and the next board
+command accepts it. Dibs writes this page.
 
 """
-_TITLE = b"# Files that stand aside\n"
+#: First lines by which a page of ours is recognized, including those of older versions.
+_TITLES = (b"# Files that are set aside\n", b"# Files that stand aside\n")
 
 
 def page(asides: dict[str, Aside]) -> str:
@@ -38,10 +39,10 @@ def _line(path: str, aside: Aside) -> str:
 
 
 def write_page(files: Files) -> None:
-    """See to it that the page is true: written anew if it is not, removed when no file stands aside.
+    """Write the page, or remove it if no file is set aside.
 
-    Git or a hand may have brought back an old one. What somebody wrote in its place is kept. Where the page
-    cannot be written, the next command tries again: commands tell of the files as well.
+    Git or a person may have restored an old page. Text that someone else wrote in its place is saved. If the
+    page cannot be written, the next command tries again; commands also report the files.
     """
     with suppress(OSError):
         _write(files)
@@ -55,14 +56,14 @@ def _write(files: Files) -> None:
         return
     with files.folders.open(COLLABORATION, make=True) as handle:
         try:
-            if before is not None and not content.startswith(_TITLE):
+            if before is not None and not content.startswith(_TITLES):
                 files.keep_text(PAGE, content.decode("utf-8", "surrogateescape"), before.digest)
             if text:
                 moves.write(files.disk, handle, PAGE, text, before.mark if before else None)
             elif before is not None:
                 moves.remove(files.disk, handle, PAGE, before.mark)
         except moves.Meanwhile:
-            return  # somebody is at it, or it is no plain file; the next command looks again
+            return  # someone is editing it, or it is not a regular file; the next command tries again
 
 
 def _is_there(files: Files) -> bool:

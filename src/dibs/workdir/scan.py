@@ -1,9 +1,8 @@
-"""Finding what changed on a board, by names and marks alone: no file is read, and done work is not walked.
+"""Find what changed on a board by names and stamps, without reading files.
 
-A folder is listed when its own time has moved. Files that the listing shows with a known inode, and all files
-of a folder that has not moved, are looked at for changes in place: each time if they are not many, else one
-share of them after the other. Open tasks and done ones take turns apart, so that done work does not delay
-what is seen of the work that goes on.
+A folder is listed when its own timestamp has changed. Known files are also checked for changes in place:
+all of them if there are not too many, else one chunk after another. Open and done tasks take turns
+separately, so that done work does not delay noticing changes in open work.
 """
 
 from __future__ import annotations
@@ -27,27 +26,27 @@ if TYPE_CHECKING:
     from dibs.workdir.index import Index
 
 ENDINGS = (".yaml", ".yml")
-#: The largest file that is a task, in bytes.
+#: The largest task file, in bytes.
 MAX_FILE = 256 * 1024
-#: So many open tasks are looked at each time, and so many done ones; of more done ones half as many.
+#: How many open and done tasks are checked each time; half as many of the done ones if there are more.
 WHOLE = 2 * SHARE
-#: Seconds after which an unfinished file is no longer taken for one that is being written.
+#: Seconds after which an unfinished file no longer counts as being written.
 UNFINISHED = 60.0
 
 
 class SeenFile(Record):
-    """Something that a scan found: a changed file, one that cannot be a task, an unfinished one."""
+    """Something that a scan found: a changed file, one that cannot be a task, or an unfinished one."""
 
     place: str
     name: str
     mark: FileStamp
-    #: Why it cannot be a task's file, empty if it can.
+    #: Why it cannot be a task file, empty if it can.
     code: str = ""
     message: str = ""
 
 
 class BoardScan:
-    """What one look at the board found; the index learns only when its folders were listed."""
+    """The result of one scan; the index is updated only when folders are listed."""
 
     def __init__(self, folders: Folders, index: Index, now: float, *, thorough: bool) -> None:
         self._folders = folders
@@ -57,7 +56,7 @@ class BoardScan:
         self.fresh: list[SeenFile] = []
         self.gone: list[tuple[str, str]] = []
         self.odd: list[SeenFile] = []
-        #: Unfinished files, ours and those of others.
+        #: Unfinished files, ours and others.
         self.temps: list[SeenFile] = []
         #: Agents that have a folder.
         self.agents: list[str] = []
@@ -80,7 +79,7 @@ class BoardScan:
         return self
 
     def _agents(self) -> list[str]:
-        """Return the places of all agents that have a folder, or had one."""
+        """Return the places of all agents that have or had a folder."""
         found = {place for place in self._index.folders if place.startswith(f"{ASSIGNED}/")}
         try:
             with self._folders.open(ASSIGNED) as handle, os.scandir(handle) as entries:
@@ -100,7 +99,7 @@ class BoardScan:
         return sorted(found)
 
     def _due(self, places: list[str], whole: int, part: int) -> dict[str, list[int]]:
-        """Return the shares of these folders to look at now: all, or a ``part`` of too many files."""
+        """Return the chunks of these folders to check now: all, or a ``part`` of too many files."""
         folders, turns = self._index.folders, self._index.turns
         shares = [(p, n) for p in places if p in folders for n in range(folders[p].shares)]
         if not shares:
@@ -143,7 +142,7 @@ class BoardScan:
                 self._compare(place, name, found, status.st_dev)
 
     def _list(self, handle: int, place: str, due: list[int], device: int) -> bool:
-        """Go through a folder; tell whether it holds something that is not finished."""
+        """Check a folder; tell whether it contains unfinished files."""
         folder = self._index.folder(place)
         looked = {name for share in due for name in folder.share(share)}
         known, unsettled = folder.all(), False
@@ -173,7 +172,7 @@ class BoardScan:
         return True
 
     def _compare(self, place: str, name: str, status: os.stat_result, device: int) -> None:
-        """Note a file that is not as the index has it, unless it was set aside as it is."""
+        """Record a file that differs from the index, unless it is set aside unchanged."""
         mark = mark_of(status)
         aside = self._index.asides.get(f"{place}/{name}")
         if aside is not None and aside.mark == mark:
@@ -189,21 +188,21 @@ def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) 
 
 
 def _misplaced(entry: os.DirEntry[str]) -> tuple[str, str]:
-    """Return the code and the words for what does not belong among the folders of agents."""
+    """Return the code and message for an entry that does not belong among the agents' folders."""
     if entry.is_dir(follow_symlinks=False):
         try:
             check_agent_id(entry.name)
         except BadInput:
-            return "AGENT_ID", "cannot be the id of an agent"
+            return "AGENT_ID", "is not a valid agent id"
     elif entry.is_symlink():
         return "TASK_KIND", "is a link"
     elif entry.name.endswith(ENDINGS):
-        return "TASK_MISMATCH", "belongs into the folder of an agent"
+        return "TASK_MISMATCH", "belongs in an agent's folder"
     return "", ""
 
 
 def _same(status: os.stat_result, raw: list[Any]) -> bool:
-    """Tell whether a file has the mark that is known of it; this is asked of very many."""
+    """Tell whether a file matches its known stamp; called for very many files."""
     return bool(
         raw[1] == status.st_ctime_ns
         and raw[0] == status.st_mtime_ns
@@ -213,30 +212,30 @@ def _same(status: os.stat_result, raw: list[Any]) -> bool:
 
 
 def _passed_over(name: str) -> bool:
-    """Tell whether a name is not a task's: other files, temporary ones, an editor's lock."""
+    """Tell whether a name is not a task file's: other files, temporary files, an editor's lock."""
     return not name.lower().endswith(ENDINGS) or name.startswith(".#")
 
 
 def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:
-    """Return the code and the words for what cannot be a task's file, empty ones otherwise."""
+    """Return the code and message for a file that cannot be a task, empty if it can."""
     try:
         check_task_id(stem(name))
     except BadInput as error:
         return error.code, error.message
     if not name.endswith(ENDINGS):
         small = name[: name.rindex(".")] + name[name.rindex(".") :].lower()
-        return "TASK_NAME", f"{quote(name)} is passed over: rename it to {quote(small)}"
+        return "TASK_NAME", f"{quote(name)} is ignored: rename it to {quote(small)}"
     what = ""
     if not stat.S_ISREG(status.st_mode):
-        what = f"is a {_kind(status.st_mode)}, not a plain file"
+        what = f"is a {_kind(status.st_mode)}, not a regular file"
     elif status.st_nlink > 1:
-        what = f"has {status.st_nlink} names (hard links)"
+        what = f"has {status.st_nlink} hard links"
     elif not status.st_mode & 0o444:
-        what = "can be read by nobody"
+        what = "is not readable"
     elif status.st_dev != device:
-        what = "lies on another device than its folder"
+        what = "is on another device than its folder"
     elif status.st_size > MAX_FILE:
-        return "LIMIT", f"{quote(name)} has {status.st_size} bytes; {MAX_FILE} are allowed"
+        return "LIMIT", f"{quote(name)} has {status.st_size} bytes; at most {MAX_FILE} are allowed"
     return ("TASK_KIND", f"{quote(name)} {what}") if what else ("", "")
 
 
@@ -246,5 +245,5 @@ def _kind(mode: int) -> str:
 
 
 def stem(name: str) -> str:
-    """Return a file's name without the ending of a task's file."""
+    """Return the name of a task file without its ending."""
     return name.removesuffix(".yaml") if name.endswith(".yaml") else name.removesuffix(".yml")

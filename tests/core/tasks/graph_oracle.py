@@ -13,12 +13,12 @@ STATUSES = [status for status in Status if status != Status.ARCHIVE]
 
 
 @st.composite
-def boards(draw, *, statuses=tuple(STATUSES), strangers=("x",), circles=True):
+def boards(draw, *, statuses=tuple(STATUSES), strangers=("x",), cycles=True):
     """Draw up to seven tasks that name each other, strangers, and themselves."""
     ids = draw(st.permutations(IDS[: draw(st.integers(0, len(IDS)))]))
     tasks = []
     for at, task_id in enumerate(ids):
-        choices = [*(ids if circles else ids[:at]), *strangers]
+        choices = [*(ids if cycles else ids[:at]), *strangers]
         needed = draw(st.lists(st.sampled_from(choices), max_size=3)) if choices else []
         tasks.append(Task(task_id, draw(st.sampled_from(statuses)), dependencies=tuple(needed)))
     return draw(st.permutations(tasks))
@@ -39,7 +39,7 @@ def reaches(edges):
         pairs |= further
 
 
-def circles(edges):
+def cycles(edges):
     """Return every way from a node back to itself that passes no node twice, its smallest first."""
     return {
         way

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from tests.core.tasks.graph_oracle import boards, circles
+from tests.core.tasks.graph_oracle import boards, cycles
 
 from dibs.core.tasks.batch import check_new
 from dibs.core.tasks.rules import Status, Task
@@ -28,13 +28,13 @@ def test_tasks_may_name_each_other_in_any_order_and_tasks_on_the_board():
     check_new(a_batch("a: b c", "c: old", "b: c"), {"old": ["older"], "older": []}.get)
 
 
-def test_a_circle_is_refused_with_its_path():
+def test_a_cycle_is_refused_with_its_path():
     message = refusal("a: b", "b: c", "c: a").message
 
-    assert message == "tasks wait for each other in a circle: a -> b -> c -> a"
+    assert message == "tasks wait for each other in a cycle: a -> b -> c -> a"
 
 
-def test_a_circle_that_a_task_on_the_board_closes_is_refused():
+def test_a_cycle_that_a_task_on_the_board_closes_is_refused():
     error = refusal("new: old", board={"old": ["older"], "older": ["new"]})
 
     assert "new -> old -> older -> new" in error.message
@@ -66,11 +66,11 @@ def test_a_batch_of_ten_thousand_in_one_chain_is_accepted():
 
 
 @given(boards(statuses=(Status.NEW,), strangers=()))
-def test_a_batch_is_refused_exactly_if_it_has_a_circle(tasks):
-    circled = bool(circles({task.id: set(task.dependencies) for task in tasks}))
+def test_a_batch_is_refused_exactly_if_it_has_a_cycle(tasks):
+    cycled = bool(cycles({task.id: set(task.dependencies) for task in tasks}))
     try:
         check_new(tasks, {}.get)
     except BadInput:
-        assert circled
+        assert cycled
     else:
-        assert not circled
+        assert not cycled

@@ -63,7 +63,7 @@ def test_the_text_shows_waves_states_and_reasons():
         "7 tasks, 7 open, 1 ready",
         "at once: 3",
         "longest chain: 3: draft -> audit -> publish",
-        "circle: p -> q -> p",
+        "cycle: p -> q -> p",
         "",
         "wave 1",
         "  draft    in progress (bob)  Write the draft",
@@ -80,11 +80,11 @@ def test_the_text_shows_waves_states_and_reasons():
         "      waits for audit, which waits for draft, which is in progress (bob)",
         "      lost is not known",
         "",
-        "never, for a circle",
+        "never, for a cycle",
         "  p        blocked",
-        "      is in a circle: p -> q -> p",
+        "      is in a cycle: p -> q -> p",
         "  q        blocked",
-        "      is in a circle: q -> p -> q",
+        "      is in a cycle: q -> p -> q",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from tests.core.tasks.graph_oracle import (
     boards,
-    circles,
+    cycles,
     longest_chain,
     open_edges,
     reaches,
@@ -17,7 +17,7 @@ from tests.core.tasks.graph_oracle import (
 )
 
 from dibs.core.tasks import graph as taskgraph
-from dibs.core.tasks.graph import Graph, TaskObstacle, Width, circle_text, unmet
+from dibs.core.tasks.graph import Graph, TaskObstacle, Width, cycle_text, unmet
 from dibs.core.tasks.rules import Status, Task
 
 
@@ -36,26 +36,26 @@ def whys(graph, task_id):
 
 
 @given(boards())
-def test_circles_are_real_and_each_task_on_a_circle_is_on_one_of_them(tasks):
+def test_cycles_are_real_and_each_task_on_a_cycle_is_on_one_of_them(tasks):
     found = Graph(tasks).cycles()
-    there = circles(open_edges(tasks))
+    there = cycles(open_edges(tasks))
 
     assert set(found) <= there
     assert len(set(found)) == len(found)
-    assert {i for circle in found for i in circle} == {i for circle in there for i in circle}
+    assert {i for cycle in found for i in cycle} == {i for cycle in there for i in cycle}
 
 
 @given(boards())
-def test_the_circle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
+def test_the_cycle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
     graph = Graph(tasks)
-    circled = {i for circle in circles(open_edges(tasks)) for i in circle}
+    cycled = {i for cycle in cycles(open_edges(tasks)) for i in cycle}
 
     for task in tasks:
-        circle = graph.cycle_of(task.id)
-        assert bool(circle) == (task.id in circled)
-        if circle:
-            assert circle[0] == task.id
-            assert graph.obstacles(task.id)[0].why == f"is in a circle: {circle_text(circle)}"
+        cycle = graph.cycle_of(task.id)
+        assert bool(cycle) == (task.id in cycled)
+        if cycle:
+            assert cycle[0] == task.id
+            assert graph.obstacles(task.id)[0].why == f"is in a cycle: {cycle_text(cycle)}"
 
 
 @given(boards())
@@ -69,7 +69,7 @@ def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
             assert order.index(needed) < order.index(task)
 
 
-@given(boards(circles=False))
+@given(boards(cycles=False))
 def test_order_takes_the_first_of_those_that_may_come_next(tasks):
     order = Graph(tasks).order()
     given_at = {task.id: at for at, task in enumerate(tasks)}
@@ -83,7 +83,7 @@ def test_order_takes_the_first_of_those_that_may_come_next(tasks):
         assert task_id == min(possible, key=given_at.__getitem__)
 
 
-@given(boards(circles=False))
+@given(boards(cycles=False))
 def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
     edges = open_edges(tasks)
 
@@ -93,7 +93,7 @@ def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
     assert len(chain) == longest_chain(edges)
 
 
-@given(boards(circles=False))
+@given(boards(cycles=False))
 def test_the_width_is_the_largest_set_in_which_none_waits_for_another(tasks):
     assert Graph(tasks).width() == Width(widest(open_edges(tasks)), exact=True)
 
@@ -112,7 +112,7 @@ def test_the_width_of_larger_graphs_is_exact_too(seed):
 
 
 @given(boards())
-def test_waves_hold_what_no_circle_stands_before_and_each_waits_for_the_wave_before(tasks):
+def test_waves_hold_what_no_cycle_stands_before_and_each_waits_for_the_wave_before(tasks):
     graph = Graph(tasks)
     edges, pairs = open_edges(tasks), reaches(open_edges(tasks))
     levels = graph.levels()
@@ -203,17 +203,17 @@ def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():
     assert whys(graph, "a") == ["waits for b, which waits for zzz, which is not known"]
 
 
-def test_who_waits_for_a_circle_is_told_of_it():
+def test_who_waits_for_a_cycle_is_told_of_it():
     graph = a_graph("a: b", "b: c", "c: d", "d: c", "e: e")
 
-    assert whys(graph, "a") == ["waits for b, which waits for c, which is in a circle: c -> d -> c"]
-    assert whys(graph, "b") == ["waits for c, which is in a circle: c -> d -> c"]
-    assert whys(graph, "d") == ["is in a circle: d -> c -> d"]
+    assert whys(graph, "a") == ["waits for b, which waits for c, which is in a cycle: c -> d -> c"]
+    assert whys(graph, "b") == ["waits for c, which is in a cycle: c -> d -> c"]
+    assert whys(graph, "d") == ["is in a cycle: d -> c -> d"]
     assert graph.cycles() == [("c", "d"), ("e",)]
-    assert whys(graph, "e") == ["is in a circle: e -> e"]
+    assert whys(graph, "e") == ["is in a cycle: e -> e"]
 
 
-def test_a_circle_through_a_finished_task_holds_nobody():
+def test_a_cycle_through_a_finished_task_holds_nobody():
     graph = a_graph("a: b", "b: a", b={"status": "done"})
 
     assert graph.cycles() == []
@@ -245,8 +245,8 @@ def test_unmet_lists_each_dependency_once_with_its_status():
         (20, "0 -> 1 -> 2 -> 3 -> 4 -> 5 -> … -> 19 -> 0 (20 tasks)"),
     ],
 )
-def test_a_long_circle_is_shortened_in_the_middle(count, text):
-    assert circle_text(tuple(map(str, range(count)))) == text
+def test_a_long_cycle_is_shortened_in_the_middle(count, text):
+    assert cycle_text(tuple(map(str, range(count)))) == text
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -256,7 +256,7 @@ def test_a_chain_of_ten_thousand_is_no_burden(closed):
     graph = Graph(Task(str(at), dependencies=need) for at, need in enumerate(needs))
 
     assert len(graph.order()) == last + 1
-    assert [len(circle) for circle in graph.cycles()] == ([last + 1] if closed else [])
+    assert [len(cycle) for cycle in graph.cycles()] == ([last + 1] if closed else [])
     assert len(graph.critical_path()) == (0 if closed else last + 1)
     assert sum(1 for i in graph.nodes if graph.obstacles(i)) == last + closed
     assert len(graph.dependents("0")) == last

@@ -1,14 +1,14 @@
-"""Give work to another agent: a task for it on the board, and a message that says so.
+"""Delegate work: create a task for another agent or role and notify it.
 
-Active work that looks alike is named first, and then nothing is sent; --anyway sends it all the same.
+If similar work is active, Dibs shows it and sends nothing; --anyway sends it.
 
 Examples:
   dibs delegate tester "Cover the login with tests" --path 'tests/login/**'
-  dibs delegate ada "Mend the parser" --context "see docs/grammar.md" --anyway
-  dibs delegate --cancel 2026-01-02T0304-ada-mend-the-parser
+  dibs delegate ada "Fix the parser" --context "see docs/grammar.md" --anyway
+  dibs delegate --cancel 2026-01-02T0304-ada-fix-the-parser
 
-exit status: 0 sent, or taken back; 3 such work is under way, nothing was sent;
-6 no such agent, role or task
+exit status: 0 sent or cancelled; 3 similar work is active, nothing was sent;
+6 no such agent, role, or task
 """
 
 from __future__ import annotations
@@ -31,22 +31,27 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs delegate``."""
     add = parser.add_argument
-    add("to", nargs="?", default="", metavar="TO", help="an agent, or a role")
-    add("title", nargs="?", default="", metavar="TITLE", help="what shall be done, on one line")
-    add("--context", default="", metavar="TEXT", help="what whoever does it should know")
-    add("--path", action="append", metavar="PATTERN", help="what the work is about")
-    add("--anyway", action="store_true", help="send it even if such work is under way")
-    add("--cancel", default="", metavar="TASK", help="take back work that nobody has begun")
-    add("--reason", default="", metavar="TEXT", help="why it is taken back")
-    add("--request-id", default="", metavar="ID", help="repeat safely")
+    add("to", nargs="?", default="", metavar="TO", help="an agent or a role")
+    add("title", nargs="?", default="", metavar="TITLE", help="what to do, on one line")
+    add("--context", default="", metavar="TEXT", help="background for the agent")
+    add("--path", action="append", metavar="PATTERN", help="file or glob to work on")
+    add("--anyway", action="store_true", help="send it even if similar work is active")
+    add("--cancel", default="", metavar="TASK", help="cancel delegated work that has not started")
+    add("--reason", default="", metavar="TEXT", help="why you cancel it")
+    add(
+        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Send work, or take it back, and print what came of it."""
+    """Delegate work, or cancel it, and print the outcome."""
     from dibs.cli.support.session import Session
 
     if bool(args.cancel) == bool(args.to) or bool(args.to) != bool(args.title):
-        raise BadUsage("say whom and what, or --cancel TASK", hint="dibs delegate --help")
+        raise BadUsage(
+            "delegate: give an agent or role and a title, or --cancel TASK",
+            hint="dibs delegate --help",
+        )
     with Session(args) as session:
         return _cancel(session, args) if args.cancel else _send(session, args)
 
@@ -83,23 +88,21 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):
         print(line)
     if isinstance(answer, Repeated):
-        print("nothing was sent; send it all the same with --anyway")
+        print("not sent: similar work is active; add --anyway to send it")
         return
     print_moved(session, word, answer.stored)
     for name in answer.to:
-        late = (
-            " (it has ended, and learns of it when it comes back)" if name in answer.ended else ""
-        )
-        print(f"told {bold(name.removeprefix('@'))}{late}")
+        late = " (stopped; sees it when it returns)" if name in answer.ended else ""
+        print(f"notified {bold(name.removeprefix('@'))}{late}")
 
 
 def _alike(alike: Similarity, quoted: Quoting) -> str:
     whose = alike.agent or "board"
-    parts = [f"{alike.share:.0%} of the words"] if alike.share else []
+    parts = [f"{alike.share:.0%} word overlap"] if alike.share else []
     if alike.paths:
         both = ", ".join(quoted.path(path, whose) for path in alike.paths)
-        parts.append(f"both are about {both}")
-    what = f"{quoted.word(alike.agent, 'board')} says that it does"
+        parts.append(f"same paths: {both}")
+    what = f"{quoted.word(alike.agent, 'board')} is working on"
     if alike.id:
         by = f" ({quoted.word(alike.agent, 'board')})" if alike.agent else ""
         what = f"{quoted.path(alike.id, 'board')}{by}"

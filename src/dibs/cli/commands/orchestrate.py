@@ -1,14 +1,14 @@
-"""Look after the board: take files in, hand tasks out, make handoffs, warn, archive.
+"""Run the board: accept edited files, assign tasks, create follow-ups, warn, archive.
 
 Examples:
   dibs orchestrate
   dibs orchestrate --watch
 
-One cycle, or with --watch one at every change of the board until Ctrl-C. Two at
-once do each thing once. A task goes to the agent or role that it names; one that
-names nobody goes to the agent with the least work, unless --no-spread is given.
+Runs one cycle, or with --watch one cycle per change until Ctrl-C. It is safe to run
+several at once. Tasks go to the agent or role that they name; the others go to the
+agent with the fewest tasks, unless you pass --no-spread.
 
-exit status: 0, also when files were set aside; 69 the store cannot be reached
+exit status: 0 success, even if files were set aside; 69 store unreachable
 """
 
 from __future__ import annotations
@@ -25,29 +25,31 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.services.board.orchestrator import Cycle
 
-#: How often the board is looked at without any sign of change, in seconds.
+#: How often to check the board when nothing signals a change, in seconds.
 EVERY, EVERY_UNWATCHED = 60.0, 2.0
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs orchestrate``."""
-    parser.add_argument("--once", action="store_true", help="one cycle (this is the default)")
-    parser.add_argument("-w", "--watch", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument("--every", metavar="SPAN", help="with --watch: look at least so often (1m)")
+    parser.add_argument("--once", action="store_true", help="run one cycle (default)")
+    parser.add_argument("-w", "--watch", action="store_true", help="keep running until Ctrl-C")
+    parser.add_argument("--every", metavar="SPAN", help="with --watch: longest pause (default: 1m)")
     parser.add_argument(
-        "--no-spread", action="store_true", help="leave tasks that name nobody in the inbox"
+        "--no-spread", action="store_true", help="do not assign tasks that name no agent"
     )
 
 
 def run(args: Namespace) -> int:
-    """Run one cycle, or cycles until told to end."""
+    """Run one cycle, or cycles until interrupted."""
     from dibs.cli.support.session import Session
     from dibs.services.board.orchestrator import Orchestrator
 
     if args.once and args.watch:
-        raise BadUsage("orchestrate: --once and --watch exclude each other", hint="give one")
+        raise BadUsage(
+            "orchestrate: --once and --watch exclude each other", hint="use only one of them"
+        )
     if args.every is not None and not args.watch:
-        raise BadUsage("orchestrate: --every belongs to --watch", hint="add --watch")
+        raise BadUsage("orchestrate: --every requires --watch", hint="add --watch")
     every = None if args.every is None else _span(args.every)
     with Session(args) as session:
         project = session.project
@@ -61,6 +63,8 @@ def run(args: Namespace) -> int:
             return _watch(session, cycle, every)
         done = cycle(False)
         session.show(lambda: shape(done), lambda: _print(done))
+        if not (session.json or done.busy or project.board.begun()):
+            print('  no tasks yet: dibs task new "TITLE"')
     return 0
 
 
@@ -69,7 +73,7 @@ def _span(text: str) -> float:
 
 
 def shape(cycle: Cycle) -> dict[str, object]:
-    """Return a cycle as programs read it."""
+    """Return a cycle as JSON."""
     return {
         "assigned": list(cycle.assigned),
         "followups": list(cycle.followups),
@@ -87,7 +91,7 @@ def shape(cycle: Cycle) -> dict[str, object]:
 
 
 def _print(cycle: Cycle) -> None:
-    """Print the line of a cycle, and below it what somebody should see to."""
+    """Print the summary of a cycle, then everything that needs attention."""
     print(cycle.line())
     for found in cycle.aside:
         print(f"  {yellow('set aside')} {printable(str(found))}")
@@ -99,13 +103,15 @@ def _print(cycle: Cycle) -> None:
         pair = f"{printable(first)} and {printable(second)}"
         print(f"  {yellow('conflict')} {pair}: both work on {printable(path)}")
     for name in cycle.restored:
-        print(f"  restored {printable(name)}: `dibs task cancel` takes it off the board")
+        id_ = printable(name.rpartition("/")[2].rpartition(".")[0])
+        print(f"  restored {printable(name)}")
+        print(f"    to cancel the task: dibs task cancel {id_} --reason TEXT")
     if cycle.left:
         print(f"  {yellow('not committed')}: {printable(cycle.left)}")
 
 
 def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
-    """Run cycles until told to end; tell of the first, and then of those that did something."""
+    """Run cycles until interrupted; print the first one, then those that changed something."""
     from dibs.cli.support.watcher import BoardWatcher
     from dibs.local.signals import leaving_on_end
 
@@ -132,9 +138,9 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
 
 
 def _say_once(error: DibsError, lost: bool) -> bool:
-    """Tell that the board cannot be reached, the first time; return that it was told."""
+    """Report that the store is unreachable, the first time only; return True."""
     import sys
 
     if not lost:
-        print(f"dibs: {printable(error.message)}; trying again", file=sys.stderr, flush=True)
+        print(f"dibs: {printable(error.message)}; retrying", file=sys.stderr, flush=True)
     return True

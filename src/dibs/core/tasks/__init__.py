@@ -1,1 +1,1 @@
-"""Rules about tasks: states, dependencies, order, similarity, and what the board pages say."""
+"""Rules about tasks: states, dependencies, order, similarity, and the text of the board's pages."""

@@ -1,7 +1,7 @@
-"""What can be asked of any directed graph: its circles, an order, its depths, its width.
+"""Algorithms on directed graphs: cycles, topological order, depths, and width.
 
-Pure, and without recursion: a chain of ten thousand is as good as a bush. A graph is a mapping from each node
-to those that it points at; all of these must be nodes too.
+Pure and without recursion, so chains may be of any length. A graph maps each node to the nodes that it points
+to, which must be nodes too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     Edges = Mapping[str, Sequence[str]]
 
 
-def knots(edges: Edges) -> list[list[str]]:
-    """Return the largest sets of nodes that are on circles and reach each other."""
+def cyclic_components(edges: Edges) -> list[list[str]]:
+    """Return the strongly connected components that contain a cycle."""
     inner = edges
-    for _ in range(2):  # leave out what waits for no circle, then what no circle waits for
+    for _ in range(2):  # drop what leads to no cycle, then what follows from none
         rest = dict.fromkeys(in_order(inner)[1])
         inner = reversed_edges({n: [t for t in inner[n] if t in rest] for n in rest})
     back = reversed_edges(inner)
@@ -28,18 +28,18 @@ def knots(edges: Edges) -> list[list[str]]:
     while left:
         node = next(iter(left))
         below = set(reached(inner, node))
-        knot = [node, *(above for above in reached(back, node) if above in below)]
-        if len(knot) > 1 or node in inner[node]:
-            found.append(knot)
-        for one in knot:
+        component = [node, *(above for above in reached(back, node) if above in below)]
+        if len(component) > 1 or node in inner[node]:
+            found.append(component)
+        for one in component:
             del left[one]
     return found
 
 
 def components(edges: Edges) -> list[list[str]]:
-    """Return the knots, and each other node by itself, those pointed at first."""
-    members = {knot[0]: knot for knot in knots(edges)}
-    first = {node: name for name, knot in members.items() for node in knot}
+    """Return the cyclic components, and every other node by itself; targets come first."""
+    members = {component[0]: component for component in cyclic_components(edges)}
+    first = {node: name for name, component in members.items() for node in component}
     merged: dict[str, list[str]] = {first.get(node, node): [] for node in edges}
     for node, targets in edges.items():
         name = first.get(node, node)
@@ -47,8 +47,8 @@ def components(edges: Edges) -> list[list[str]]:
     return [members.get(name, [name]) for name in in_order(merged)[0]]
 
 
-def shortest_circle(edges: Edges, start: str) -> tuple[str, ...]:
-    """Return the nodes of a shortest way from ``start`` back to it, or nothing if there is none."""
+def shortest_cycle(edges: Edges, start: str) -> tuple[str, ...]:
+    """Return the nodes of a shortest path from ``start`` back to itself, empty if there is none."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
@@ -70,7 +70,7 @@ def _way_back(came_from: Mapping[str, str], node: str, start: str) -> tuple[str,
 
 
 def reversed_edges(edges: Edges) -> dict[str, list[str]]:
-    """Return the same graph with each edge turned round."""
+    """Return the graph with every edge reversed."""
     back: dict[str, list[str]] = {node: [] for node in edges}
     for node, targets in edges.items():
         for target in dict.fromkeys(targets):
@@ -79,17 +79,16 @@ def reversed_edges(edges: Edges) -> dict[str, list[str]]:
 
 
 def in_order(edges: Edges) -> tuple[list[str], list[str]]:
-    """Return the nodes so that each follows those it points at, and those for which that cannot be.
+    """Return the nodes in topological order, targets first, and the nodes that have no such order.
 
-    Where several may come next, the first of the mapping does. The second list holds what is on a circle
-    or points at one, directly or not.
+    Ties keep the order of the mapping. The second list contains the nodes that are on a cycle or lead to one.
     """
     from graphlib import CycleError, TopologicalSorter
 
     names = list(edges)
     place = {node: at for at, node in enumerate(names)}
     sorter = TopologicalSorter(edges)
-    with suppress(CycleError):  # what no circle is before can still be sorted
+    with suppress(CycleError):  # the nodes before any cycle are still sorted
         sorter.prepare()
     heap = sorted(map(place.__getitem__, sorter.get_ready()))
     order = []
@@ -103,7 +102,7 @@ def in_order(edges: Edges) -> tuple[list[str], list[str]]:
 
 
 def depths(edges: Edges, order: Sequence[str]) -> dict[str, int]:
-    """Return how many nodes the longest way from each node has after it; ``order`` as ``in_order`` gives."""
+    """Return the number of nodes after each node on its longest path; ``order`` is from ``in_order``."""
     deep: dict[str, int] = {}
     for node in order:
         deep[node] = max((deep[target] + 1 for target in edges[node]), default=0)
@@ -111,7 +110,7 @@ def depths(edges: Edges, order: Sequence[str]) -> dict[str, int]:
 
 
 def reached(edges: Edges, start: str) -> list[str]:
-    """Return what can be reached from ``start``, the nearest first, without ``start`` itself."""
+    """Return the nodes reachable from ``start``, nearest first, without ``start`` itself."""
     seen = {start: None}
     waiting = deque([start])
     while waiting:
@@ -123,10 +122,11 @@ def reached(edges: Edges, start: str) -> list[str]:
 
 
 def largest_antichain(edges: Edges, order: Sequence[str]) -> int:
-    """Return how many nodes there are at most of which none reaches another; ``order`` names all nodes.
+    """Return the size of the largest set of nodes in which none reaches another.
 
-    By Dilworth's theorem that is the number of chains that cover the graph, and so the number of nodes
-    less the size of a largest matching between nodes and what they reach. Sets are the bits of a number.
+    By Dilworth's theorem this is the smallest number of chains that cover the graph: the number of nodes
+    minus the size of a maximum matching between nodes and what they reach. Sets are bits of an integer.
+    ``order`` contains all nodes.
     """
     place = {node: at for at, node in enumerate(order)}
     reach: list[int] = []
@@ -142,8 +142,8 @@ def _largest_matching(reach: Sequence[int]) -> int:
     partner: dict[int, int] = {}
     unseen = free = everything = (1 << len(reach)) - 1
     for start in range(len(reach)):
-        # Find a partner for ``start``, moving others on if need be. What was seen in vain stays useless
-        # until somebody moves.
+        # Find an augmenting path from ``start``. A node that was visited without success stays useless until
+        # the matching changes.
         path: list[tuple[int, int]] = []
         left = start
         while True:

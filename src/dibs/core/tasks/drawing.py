@@ -1,12 +1,11 @@
-"""A graph of tasks as text, as Mermaid, as DOT, and as data for JSON.
+"""A graph of tasks as text, Mermaid, DOT, and JSON data.
 
-Pure. Ids, titles and reasons are what agents and files say: each syntax escapes whatever could be more than
-a word in it, so that a title stays inside its label.
+Pure. Ids, titles, and reasons come from agents and files, so each syntax escapes them.
 """
 
 from __future__ import annotations
 
-from dibs.core.tasks.graph import UNKNOWN, circle_text, note_of
+from dibs.core.tasks.graph import UNKNOWN, cycle_text, note_of
 from dibs.core.tasks.rules import FINISHED, OPEN, Status
 from dibs.core.text.names import cut, printable
 
@@ -17,18 +16,18 @@ if TYPE_CHECKING:
     from dibs.core.tasks.graph import Graph
     from dibs.core.tasks.rules import Task
 
-#: How much of a title a drawing shows.
+#: How many characters of a title a drawing shows.
 _TITLE = 60
-#: The widest column of ids and of states in the text.
+#: The maximum width of the id and state columns in the text.
 _IDS, _STATES = 40, 20
-#: Statuses that somebody must see to.
+#: Statuses that need attention.
 _TROUBLE = frozenset({UNKNOWN, Status.ERROR, Status.BLOCKED})
-#: What is plain in a label of Mermaid, besides letters and digits.
+#: Characters besides letters and digits that need no escape in a Mermaid label.
 _PLAIN_IN_MERMAID = frozenset(" .,:/+=-_'()!?@")
 
 
 def state_of(graph: Graph, node: Task) -> str:
-    """Return the state of a task in words: its status, or whether its dependencies let it begin."""
+    """Return the state of a task in words: its status, or whether its dependencies let it start."""
     if node.status in OPEN:
         return "blocked" if graph.unmet(node.id) else "ready"
     return node.status.replace("_", " ")
@@ -63,14 +62,15 @@ def _summary(
 ) -> Iterator[str]:
     count = len(never) + sum(map(len, levels))
     wide = graph.width()
-    yield f"{len(graph.nodes)} tasks, {count} open, {len(graph.ready())} ready"
+    count_text = f"{len(graph.nodes)} task{'' if len(graph.nodes) == 1 else 's'}"
+    yield f"{count_text}, {count} open, {len(graph.ready())} ready"
     if levels:
-        yield f"at once: {'' if wide.exact else 'at least '}{wide.tasks}"
+        yield f"in parallel: {'' if wide.exact else 'at least '}{wide.tasks}"
         chain = graph.critical_path()
         names = " -> ".join(map(printable, chain))
-        yield cut(f"longest chain: {len(chain)}: {names}", width)
-    for circle in graph.cycles():
-        yield from _wrapped(printable(f"circle: {circle_text(circle)}"), width, indent="")
+        yield cut(f"longest chain ({len(chain)}): {names}", width)
+    for cycle in graph.cycles():
+        yield from _wrapped(printable(f"cycle: {cycle_text(cycle)}"), width, indent="")
 
 
 def _waves(
@@ -79,7 +79,7 @@ def _waves(
     for at, level in enumerate(levels):
         yield (f"wave {at + 1}", level)
     if never:
-        yield "never, for a circle", never
+        yield "never (dependency cycle)", never
 
 
 def _state_and_agent(graph: Graph, node: Task) -> str:
@@ -102,7 +102,7 @@ def _wrapped(text: str, width: int, indent: str = "      ") -> list[str]:
 
 
 def as_mermaid(graph: Graph) -> str:
-    """Return a flowchart of Mermaid, from what is needed to what needs it."""
+    """Return a Mermaid flowchart, from dependencies to dependents."""
     names, edges = _numbered(graph)
     lines = ["flowchart LR"]
     for task_id, name in names.items():
@@ -119,12 +119,12 @@ def as_mermaid(graph: Graph) -> str:
 
 
 def _in_mermaid(text: str) -> str:
-    """Escape as Mermaid does, by character numbers between "#" and ";"."""
+    """Escape for Mermaid: a character's number between "#" and ";"."""
     return "".join(c if c.isalnum() or c in _PLAIN_IN_MERMAID else f"#{ord(c)};" for c in text)
 
 
 def as_dot(graph: Graph) -> str:
-    """Return a graph in the language of Graphviz, from what is needed to what needs it."""
+    """Return a Graphviz graph, from dependencies to dependents."""
     names, edges = _numbered(graph)
     lines = ["digraph tasks {", "  rankdir=LR;", "  node [shape=box];"]
     styles = {"ready": "bold", "done": "dashed", "trouble": "filled", "other": "solid"}
@@ -137,19 +137,19 @@ def as_dot(graph: Graph) -> str:
 
 
 def _in_dot(text: str) -> str:
-    """Escape for a quoted label, in which a backslash and the entities of HTML have a meaning."""
+    """Escape for a quoted label, in which backslashes and HTML entities have a meaning."""
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
 def as_json(graph: Graph) -> dict[str, object]:
-    """Return the graph as plain data: the tasks in their order, and what follows from all of them."""
+    """Return the graph as plain data: the tasks in order, and what was computed from them."""
     width = graph.width()
     return {
         "tasks": [_task_data(graph, graph.nodes[task_id]) for task_id in graph.order()],
         "ready": graph.ready(),
         "waves": [list(level) for level in graph.levels()],
         "never": graph.never(),
-        "cycles": [list(circle) for circle in graph.cycles()],
+        "cycles": [list(cycle) for cycle in graph.cycles()],
         "critical_path": graph.critical_path(),
         "width": width.tasks,
         "width_exact": width.exact,
@@ -170,7 +170,7 @@ def _task_data(graph: Graph, node: Task) -> dict[str, object]:
 
 
 def _numbered(graph: Graph) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return a harmless name for each task and each unknown dependency, and the edges between them."""
+    """Return a safe name for each task and unknown dependency, and the edges between them."""
     order = graph.order()
     needed = {i: dict.fromkeys(graph.nodes[i].dependencies) for i in order}
     ids = dict.fromkeys([*order, *(i for task_id in order for i in needed[task_id])])
@@ -182,7 +182,10 @@ def _label(graph: Graph, task_id: str) -> list[str]:
     node = graph.nodes.get(task_id)
     if node is None:
         status = graph.status_of(task_id)
-        return [printable(task_id), "not known" if status == UNKNOWN else f"archived, {status}"]
+        return [
+            printable(task_id),
+            "does not exist" if status == UNKNOWN else f"archived, {status}",
+        ]
     title = printable(node.title)
     lines = [printable(task_id), cut(title, _TITLE), _state_and_agent(graph, node)]
     return [line for line in lines if line]

@@ -1,7 +1,7 @@
-"""Which task waits for which: circles, reasons, an order, the longest chain, how many can be done at once.
+"""The dependency graph of tasks: cycles, reasons to wait, order, longest chain, and parallelism.
 
-Pure. Only tasks that are not finished wait: a circle through a done task holds nobody up. A dependency is met
-when it is done; one that failed, was cancelled or is not known is told, never passed over.
+Pure. Only unfinished tasks wait, so a cycle through a finished task blocks nobody. A dependency is met when
+it is done; one that failed, was cancelled, or does not exist is always reported.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-#: What stands in the place of a status for an id that no task has.
+#: The status of an id that no task has.
 UNKNOWN = "unknown"
-#: Statuses that a dependency can be left at. Only what was done is archived, unless the caller knows better.
+#: Statuses that satisfy a dependency. Archived tasks count as done unless the caller says otherwise.
 MET = frozenset({Status.DONE, Status.ARCHIVE})
-#: Up to so many open tasks the width is exact.
+#: Up to this many open tasks, the width is exact.
 EXACT_WIDTH = 2000
-#: How much of somebody's reason a reason repeats, and how many tasks of a circle.
-_NOTE, _CIRCLE = 100, 8
+#: How many characters of a reason are repeated, and how many tasks of a cycle.
+_NOTE, _CYCLE = 100, 8
 
 
 class TaskObstacle(Record):
-    """What keeps a task from being done: the task in its way, and a sentence without its subject."""
+    """A dependency that blocks a task, and a predicate that says why."""
 
     id: str
     why: str
 
 
 class Width(Record):
-    """How many open tasks can be worked on at once; at least so many if it is not exact."""
+    """How many open tasks can be worked on in parallel; a lower bound if not exact."""
 
     tasks: int
     exact: bool
 
 
 class _Cause(Record):
-    """The task for which another one waits in the end; ordered, the most telling first."""
+    """The task that another one ultimately waits for; sorted, the most important first."""
 
-    #: 0 if somebody must decide something, 1 if work alone will do.
+    #: 0 if someone must decide something, 1 if it only takes work.
     kind: int
     distance: int
     root: str
@@ -53,7 +53,7 @@ class _Cause(Record):
 def unmet(task: Task, status_of: Callable[[str], str | None]) -> list[tuple[str, str]]:
     """Return the direct dependencies that are not done, with their statuses.
 
-    ``status_of`` gives the status that an archived task had before, and None for an id that there is not.
+    ``status_of`` returns the last status of an archived task, and None for an unknown id.
     """
     return [
         (needed, status)
@@ -62,27 +62,27 @@ def unmet(task: Task, status_of: Callable[[str], str | None]) -> list[tuple[str,
     ]
 
 
-def circle_text(circle: tuple[str, ...], start: int = 0) -> str:
-    """Return a circle on one line from its task at ``start`` on, each before the one that it waits for."""
-    count = len(circle)
-    shown = [circle[(start + i) % count] for i in range(min(count, _CIRCLE))]
-    if count > _CIRCLE:
-        shown[-2:] = ["…", circle[start - 1]]
-    text = " -> ".join((*shown, circle[start]))
-    return f"{text} ({count} tasks)" if count > _CIRCLE else text
+def cycle_text(cycle: tuple[str, ...], start: int = 0) -> str:
+    """Return a cycle on one line, beginning at index ``start``; each task waits for the next one."""
+    count = len(cycle)
+    shown = [cycle[(start + i) % count] for i in range(min(count, _CYCLE))]
+    if count > _CYCLE:
+        shown[-2:] = ["…", cycle[start - 1]]
+    text = " -> ".join((*shown, cycle[start]))
+    return f"{text} ({count} tasks)" if count > _CYCLE else text
 
 
 class Graph:
-    """The tasks of a board and what they wait for; does not change."""
+    """The tasks of a board and their dependencies; immutable."""
 
     def __init__(self, tasks: Iterable[Task], past: Mapping[str, str] | None = None) -> None:
-        """Take tasks, and the last statuses of archived tasks that others name."""
-        #: The tasks by id, in the order in which they were given.
+        """Store tasks, and the last statuses of archived tasks that others depend on."""
+        #: The tasks by id, in the given order.
         self.nodes = {task.id: task for task in tasks}
         self._past = past or {}
 
     def status_of(self, task_id: str) -> str:
-        """Return the status of a task, also of an archived one, or ``UNKNOWN``."""
+        """Return the status of a task, archived or not, or ``UNKNOWN``."""
         node = self.nodes.get(task_id)
         return node.status if node else self._past.get(task_id, UNKNOWN)
 
@@ -98,41 +98,45 @@ class Graph:
         return [i for i, node in self.nodes.items() if node.status in OPEN and not self.unmet(i)]
 
     def cycles(self) -> list[tuple[str, ...]]:
-        """Return circles, each once, its smallest id first; each task on any circle is on one of them.
+        """Return cycles, each once, beginning with its smallest id; every task on a cycle is on one of them.
 
-        All circles may be more than anybody can read; when one is cut, those left over are shown.
+        There may be too many cycles to list them all; the others appear once these are broken.
         """
-        return sorted(_turned(circle, circle.index(min(circle))) for circle in self._circles)
+        return sorted(_turned(cycle, cycle.index(min(cycle))) for cycle in self._cycles)
 
     def cycle_of(self, task_id: str) -> tuple[str, ...]:
-        """Return a circle that a task is on, the task first; empty if it is on none."""
-        circle, at = self._circle_of.get(task_id, ((), 0))
-        return _turned(circle, at)
+        """Return a cycle that contains a task, beginning with it; empty if there is none."""
+        cycle, at = self._cycle_of.get(task_id, ((), 0))
+        return _turned(cycle, at)
 
     def obstacles(self, task_id: str) -> list[TaskObstacle]:
-        """Return why a task cannot begin, one reason for each direct dependency; empty if it can."""
-        knot = self._knot_of.get(task_id)
-        others = [i for i in self.unmet(task_id) if knot is None or self._knot_of.get(i) != knot]
+        """Return why a task cannot start, one reason for each direct dependency; empty if it can."""
+        component = self._component_of.get(task_id)
+        others = [
+            i
+            for i in self.unmet(task_id)
+            if component is None or self._component_of.get(i) != component
+        ]
         found = [TaskObstacle(needed, self._why(needed)) for needed in others]
-        return found if knot is None else [TaskObstacle(task_id, self.words(task_id)), *found]
+        return found if component is None else [TaskObstacle(task_id, self.words(task_id)), *found]
 
     def words(self, task_id: str) -> str:
-        """Say how it stands with a task, as the end of a sentence."""
-        if task_id in self._circle_of:
-            return f"is in a circle: {circle_text(*self._circle_of[task_id])}"
+        """Return the state of a task as a predicate."""
+        if task_id in self._cycle_of:
+            return f"is in a dependency cycle: {cycle_text(*self._cycle_of[task_id])}"
         return _words(self.nodes.get(task_id) or Task(task_id, self.status_of(task_id)))
 
     def order(self) -> list[str]:
-        """Return all tasks, each after those that it waits for, else in the order given; circles last."""
+        """Return all tasks, each after its dependencies, else in the given order; cycles last."""
         order, rest = digraphs.in_order(self._known)
         left = set(rest)
         parts = digraphs.components({i: [d for d in self._known[i] if d in left] for i in rest})
         return order + [task_id for part in parts for task_id in part]
 
     def levels(self) -> list[tuple[str, ...]]:
-        """Return the open tasks in waves: each waits only for tasks of earlier waves.
+        """Return the open tasks in waves; each waits only for tasks in earlier waves.
 
-        What is on a circle, or waits for one, is in none of them (``never``).
+        Tasks that are on a cycle, or wait for one, are in none of them; see ``never``.
         """
         waves: dict[int, list[str]] = {}
         for task_id in self._workable:
@@ -140,11 +144,11 @@ class Graph:
         return [tuple(waves[depth]) for depth in range(len(waves))]
 
     def never(self) -> list[str]:
-        """Return the open tasks that work alone does not bring about: on a circle, or after one."""
+        """Return the open tasks that cannot be done: those on a cycle or behind one."""
         return self._orders[1]
 
     def critical_path(self) -> list[str]:
-        """Return the longest chain of open tasks, the one to begin with first."""
+        """Return the longest chain of open tasks, the first one to do first."""
         deep = self._depths
         chain = [max(self._workable, key=deep.__getitem__)] if self._workable else []
         while chain and deep[chain[-1]]:
@@ -152,27 +156,27 @@ class Graph:
         return chain[::-1]
 
     def width(self) -> Width:
-        """Return how many open tasks can be worked on at once, if all goes well.
+        """Return how many open tasks can be worked on in parallel.
 
-        Exactly that is the largest set in which none waits for another. Beyond ``EXACT_WIDTH`` tasks it is
-        the largest wave, which is never more than that.
+        This is the largest set in which none waits for another. Above ``EXACT_WIDTH`` tasks it is the largest
+        wave, which is a lower bound.
         """
         if len(self._workable) <= EXACT_WIDTH:
             return Width(digraphs.largest_antichain(self._open, self._workable), exact=True)
         return Width(max(map(len, self.levels())), exact=False)
 
     def dependents(self, task_id: str) -> list[str]:
-        """Return the unfinished tasks that name a task as a dependency, directly or not, nearest first."""
+        """Return the unfinished tasks that depend on a task, directly or not, nearest first."""
         return digraphs.reached(self._back, task_id) if task_id in self._back else []
 
     def around(self, task_id: str) -> Graph:
-        """Return the part of the graph that a task belongs to: what it waits for, what waits for it."""
+        """Return the part of the graph around a task: its dependencies and its dependents."""
         part = {task_id, *digraphs.reached(self._known, task_id), *self.dependents(task_id)}
         return Graph((node for i, node in self.nodes.items() if i in part), self._past)
 
     @cached_property
     def _known(self) -> dict[str, list[str]]:
-        """What each task waits for, as far as it is here; a finished one waits for nothing."""
+        """The known dependencies of each task; none for a finished one."""
         return {
             i: [] if node.status in FINISHED else [d for d in node.dependencies if d in self.nodes]
             for i, node in self.nodes.items()
@@ -180,7 +184,7 @@ class Graph:
 
     @cached_property
     def _open(self) -> dict[str, list[str]]:
-        """What each unfinished task waits for that is unfinished too."""
+        """The unfinished dependencies of each unfinished task."""
         return {
             i: [d for d in self._known[i] if self.nodes[d].status not in FINISHED]
             for i, node in self.nodes.items()
@@ -189,7 +193,7 @@ class Graph:
 
     @cached_property
     def _back(self) -> dict[str, list[str]]:
-        """Which unfinished tasks name an id, known or not."""
+        """The unfinished tasks that depend on each id, known or not."""
         back: dict[str, list[str]] = {task_id: [] for task_id in self.nodes}
         for task_id in self._open:
             for needed in dict.fromkeys(self.nodes[task_id].dependencies):
@@ -209,33 +213,40 @@ class Graph:
         return digraphs.depths(self._open, self._workable)
 
     @cached_property
-    def _knot_of(self) -> dict[str, int]:
-        """The knot of each task that is on a circle: the tasks of a knot wait for each other."""
-        return {i: at for at, knot in enumerate(digraphs.knots(self._open)) for i in knot}
+    def _component_of(self) -> dict[str, int]:
+        """The cyclic component of each task on a cycle."""
+        return {
+            i: at
+            for at, component in enumerate(digraphs.cyclic_components(self._open))
+            for i in component
+        }
 
     @cached_property
-    def _circles(self) -> list[tuple[str, ...]]:
-        knots = self._knot_of
-        inner = {i: [d for d in self._open[i] if knots.get(d) == at] for i, at in knots.items()}
+    def _cycles(self) -> list[tuple[str, ...]]:
+        cyclic_components = self._component_of
+        inner = {
+            i: [d for d in self._open[i] if cyclic_components.get(d) == at]
+            for i, at in cyclic_components.items()
+        }
         found, covered = [], set[str]()
         for task_id in sorted(inner):
             if task_id not in covered:
-                found.append(digraphs.shortest_circle(inner, task_id))
+                found.append(digraphs.shortest_cycle(inner, task_id))
                 covered.update(found[-1])
         return found
 
     @cached_property
-    def _circle_of(self) -> dict[str, tuple[tuple[str, ...], int]]:
-        """A circle for each task that is on one, and the place of the task in it."""
-        return {i: (circle, at) for circle in self._circles for at, i in enumerate(circle)}
+    def _cycle_of(self) -> dict[str, tuple[tuple[str, ...], int]]:
+        """A cycle for each task that is on one, and the task's index in it."""
+        return {i: (cycle, at) for cycle in self._cycles for at, i in enumerate(cycle)}
 
     @cached_property
     def _causes(self) -> dict[str, _Cause]:
-        """For each unfinished task, what those that wait for it wait for in the end."""
+        """For each unfinished task, what its dependents ultimately wait for."""
         causes: dict[str, _Cause] = {}
         for task_id in (i for part in digraphs.components(self._open) for i in part):
             status = self.nodes[task_id].status
-            if task_id in self._knot_of or status in {Status.ERROR, Status.BLOCKED}:
+            if task_id in self._component_of or status in {Status.ERROR, Status.BLOCKED}:
                 causes[task_id] = _Cause(0, 0, task_id)
                 continue
             needs = self.unmet(task_id) if status in OPEN else []
@@ -245,22 +256,22 @@ class Graph:
         return causes
 
     def _why(self, needed: str) -> str:
-        """Say why the dependency ``needed`` is in the way."""
+        """Return why the dependency ``needed`` blocks a task."""
         if self.status_of(needed) == UNKNOWN:
-            return f"{printable(needed)} is not known"
+            return f"{printable(needed)} does not exist"
         root = self._causes[needed].root if needed in self._causes else needed
         way = needed if root == needed else f"{needed}, which waits for {printable(root)}"
         return f"waits for {way}, which {self.words(root)}"
 
 
-def _turned(circle: tuple[str, ...], at: int) -> tuple[str, ...]:
-    return circle[at:] + circle[:at]
+def _turned(cycle: tuple[str, ...], at: int) -> tuple[str, ...]:
+    return cycle[at:] + cycle[:at]
 
 
-#: How it stands with a task, as the end of a sentence.
+#: Statuses as predicates.
 _WORDS = {
-    UNKNOWN: "is not known",
-    Status.NEW: "is not started",
+    UNKNOWN: "does not exist",
+    Status.NEW: "has not started",
     Status.ASSIGNED: "is assigned",
     Status.IN_PROGRESS: "is in progress",
     Status.IN_REVIEW: "is in review",
@@ -275,7 +286,7 @@ _WITH_NOTE = frozenset({Status.BLOCKED, Status.ERROR, Status.CANCELLED})
 
 
 def note_of(task: Task) -> str:
-    """Return why a task failed, is blocked or was cancelled."""
+    """Return why a task failed, is blocked, or was cancelled."""
     return task.error if task.status == Status.ERROR else task.reason
 
 

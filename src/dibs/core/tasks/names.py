@@ -1,7 +1,7 @@
-"""Names of tasks: new ids, the files and claims that a name stands for, and a file's content as a value.
+"""Names of tasks: new ids, the files and claims of a name, and file contents as values.
 
-Pure. A task's name is the name of its file without the ending. It becomes a file name again, on a branch that
-others check out, so it is plain text in one piece that no tool takes for hidden.
+Pure. A task's name is its file's name without the ending. It becomes a file name on branches that others
+check out, so it is a single path component of plain text and never hidden.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from dibs.core.patterns.pattern import Pattern, parse
 from dibs.core.text.names import AGENT_ID_CHARACTERS, slug
 from dibs.errors import BadInput
 
-#: The kind of resource that a task is.
+#: The resource scheme of tasks.
 SCHEME = "task"
-#: How files of tasks end; a name is what stands before.
+#: Endings of task files; the name is what precedes them.
 ENDINGS = (".yml", ".yaml")
-#: How many bytes a name has at most: a file system takes 255 with the ending.
+#: The maximum length of a name in bytes: file systems allow 255 with the ending.
 MAX_NAME = 250
-#: Up to so many characters a plain name needs no parser.
+#: Up to this length a plain name needs no parser.
 _PLAIN_MAX = 128
 #: Marks a value that is not plain text.
 _PACKED = "base64:"
-#: How long the part of a new id is that comes from an agent.
+#: How much of a new id comes from the agent.
 _AGENT_MAX = 40
 #: The last second of the year 9999.
 _LAST = 253_402_300_799
 
 
 def new_id(moment: float, agent: str, about: str) -> str:
-    """Return the id of a task that is made now: ``2025-11-23T1430-curator-audit``."""
+    """Return the id of a new task, such as ``2025-11-23T1430-curator-audit``."""
     minute = time.strftime("%Y-%m-%dT%H%M", time.gmtime(min(max(moment, 0.0), _LAST)))
     return f"{minute}-{slug(agent or 'any', _AGENT_MAX)}-{slug(about)}"
 
 
 def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
-    """Return the id of the task that follows from another: always the same for the same handoff."""
+    """Return the id of a follow-up task: always the same for the same handoff."""
     from hashlib import sha256
 
     mark = sha256(f"{source}\n{agent}\n{title}".encode("utf-8", "replace")).hexdigest()[:6]
@@ -46,21 +46,21 @@ def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
 
 @lru_cache(maxsize=256)
 def task_pattern(name: str, *, fold_case: bool) -> Pattern:
-    """Return the pattern that a claim on the task is made of; raise ``BadInput`` if there is none."""
+    """Return the pattern of a claim on the task; raise ``BadInput`` if there is none."""
     if 0 < len(name) <= _PLAIN_MAX and name[0].isalnum() and AGENT_ID_CHARACTERS.issuperset(name):
-        # Each task of the board has such a name, and each take makes its pattern.
+        # Every task on the board has such a name, and every take needs its pattern.
         key = f":{SCHEME}/{name.lower() if fold_case else name}"
         return Pattern(f"{SCHEME}:{name}", key, folded=fold_case, scheme=SCHEME, rows=((name,),))
     return parse(f"{SCHEME}:{name}", literal=True, fold_case=fold_case)
 
 
 def name_of(pattern: Pattern) -> str:
-    """Return the task that a literal pattern names, spelled as it was."""
+    """Return the task that a literal pattern names, in its original spelling."""
     return pattern.path[len(SCHEME) + 1 :]
 
 
 def can_be_file(name: str) -> bool:
-    """Tell whether a task of this name can lie in a file of that name."""
+    """Tell whether a file can have this name."""
     return (
         name.isprintable()
         and "/" not in name
@@ -70,10 +70,10 @@ def can_be_file(name: str) -> bool:
 
 
 def claim_key(pattern: Pattern, name: str, agent: str, id_: str) -> str:
-    """Return the key of a claim on the task that its holder spells ``name``.
+    """Return the key of a claim on the task that its owner spells ``name``.
 
-    Where the pattern's own key does not spell it so, the name stands before the id: a lock file is named
-    after the task, and shell agents look for just that name.
+    If the pattern's own key has another spelling, the name precedes the id: a lock file is named after the
+    task, and shell agents look for exactly that name.
     """
     spelled = pattern.key == f":{SCHEME}/{name}" or not can_be_file(name)
     between = "" if spelled else f"{name}/"
@@ -81,7 +81,7 @@ def claim_key(pattern: Pattern, name: str, agent: str, id_: str) -> str:
 
 
 def task_of_file(file: str, *, fold_case: bool) -> str:
-    """Return the task whose file has this name, empty if no task can be claimed by it."""
+    """Return the task whose file has this name, empty if it cannot be claimed."""
     ending = next((e for e in ENDINGS if file.endswith(e)), "")
     name = file.removesuffix(ending) if ending else ""
     if not can_be_file(name):
@@ -90,12 +90,12 @@ def task_of_file(file: str, *, fold_case: bool) -> str:
         pattern = task_pattern(name, fold_case=fold_case)
     except BadInput:
         return ""
-    # A name that a claim would spell otherwise (letters that are not in NFC) would lock another file.
+    # A name that a claim would spell differently (not in NFC) would lock another file.
     return name if name_of(pattern) == name else ""
 
 
 def pack(content: bytes) -> str:
-    """Return a file's content as a text that gives back every byte."""
+    """Return a file's content as text that preserves every byte."""
     if not content.startswith(_PACKED.encode()):
         try:
             return content.decode("utf-8")
@@ -107,12 +107,12 @@ def pack(content: bytes) -> str:
 
 
 def unpack(value: str) -> bytes:
-    """Return the content of which ``pack`` made ``value``."""
+    """Return the content that ``pack`` turned into ``value``."""
     if value.startswith(_PACKED):
         from base64 import b64decode
 
         try:
             return b64decode(value.removeprefix(_PACKED), validate=True)
         except ValueError:
-            pass  # not of our making: it is what it says
+            pass  # not written by us: take it literally
     return value.encode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""What the board's generated pages say, line by line: pure text from entries of the ledger and from tasks.
+"""The text of the board's generated pages, from ledger entries and tasks. Pure.
 
 The formats are those of the orchestration document: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md. A page
-depends on its entries alone, so two machines that read one ledger write the same bytes.
+depends only on its entries, so two machines that read one ledger write the same bytes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
 
-#: Stands at the top of each page, so that nobody edits it in vain.
+#: At the top of each page, to warn people against editing it.
 NOTICE = "<!-- written by dibs from its ledger; edits are not kept here -->"
 
 WORKFLOW_HEAD = f"# Agent Orchestration Workflow Log\n\n{NOTICE}\n\n"
 HANDOFFS_HEAD = f"# Agent Handoffs\n\n{NOTICE}\n\n"
 STATUS_HEAD = f"# Agent Status Dashboard\n\n{NOTICE}\n\n"
 
-#: Kinds of other things than tasks that the workflow log tells.
+#: Ledger kinds, besides those of tasks, that appear in the workflow log.
 _TOLD = frozenset({Kind.HANDOFF_CREATED, Kind.HANDOFF_REFUSED, Kind.BOARD_CYCLE})
 
 _LOADED = (Status.NEW, Status.ASSIGNED)
 
 
 class Load(Record):
-    """What one agent has on the board."""
+    """How much work one agent has."""
 
     assigned: int = 0
     in_progress: int = 0
-    #: The task that it works on, empty if none.
+    #: The task in progress, empty if there is none.
     current: str = ""
 
 
@@ -53,7 +53,7 @@ def workflow_line(entry: Entry) -> str:
 
 
 def handoff_block(entry: Entry) -> str:
-    """Return a handoff as HANDOFFS.md tells it."""
+    """Return a handoff as a block of HANDOFFS.md."""
     told = entry.details
     moment = strftime("%Y-%m-%d %H:%M", gmtime(entry.at))
     source, target = plain(str(told.get("from", ""))), plain(str(told.get("to", "")))
@@ -68,7 +68,7 @@ def handoff_block(entry: Entry) -> str:
 
 
 def loads(work: Iterable[tuple[str, str, str]]) -> dict[str, Load]:
-    """Count what each agent has; each piece of work is a task's id, its status, and who has it."""
+    """Count the tasks of each agent; ``work`` yields each task's id, status, and agent."""
     found: dict[str, Load] = {}
     for id_, status, agent in work:
         if not agent:

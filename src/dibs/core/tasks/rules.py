@@ -1,7 +1,7 @@
-"""What a task is: its values, its states, and the one table of moves between them.
+"""What a task is: its fields, its states, and the table of transitions.
 
-Pure. A task is a YAML file on the board; a ``Task`` is what the file says, in one spelling. The folder that a
-file lies in follows from its state, so state and place can never tell two stories that both look right.
+Pure. A task is a YAML file on the board; a ``Task`` is its content in one spelling. The folder of a file
+follows from its state, so the two cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Status(metaclass=TextEnum):
-    """Where a task is in its life. The value is what stands in the file."""
+    """The state of a task, as written in its file."""
 
     NEW = "new"
     ASSIGNED = "assigned"
@@ -29,18 +29,18 @@ class Status(metaclass=TextEnum):
     ARCHIVE = "archive"
 
 
-#: What is urgent comes first; the position is the rank.
+#: Most urgent first; the index is the rank.
 PRIORITIES = ("critical", "high", "medium", "normal", "low")
 
 #: Folders of the board.
 INBOX, ASSIGNED, DONE, ARCHIVE = "inbox", "assigned", "done", "archive"
 
-#: Statuses that nobody works on any more.
+#: Statuses after which nobody works on a task.
 FINISHED = frozenset({Status.DONE, Status.CANCELLED, Status.ARCHIVE})
 #: Statuses from which a task can be taken.
 OPEN = frozenset({Status.NEW, Status.ASSIGNED})
 
-#: An id is a file's name without its ending, on every file system and in every URL.
+#: An id is a file name without its ending, valid on every file system and in every URL.
 ID_MAX = 128
 _RESERVED = frozenset(
     {"con", "prn", "aux", "nul", *(f"{n}{i}" for n in ("com", "lpt") for i in range(1, 10))}
@@ -48,7 +48,7 @@ _RESERVED = frozenset(
 
 
 class Handoff(Record):
-    """The task that shall follow a finished one."""
+    """The follow-up of a finished task."""
 
     agent: str
     title: str = ""
@@ -57,29 +57,29 @@ class Handoff(Record):
 
 
 class Task(Record):
-    """What a task's file says. Moments are seconds since 1970, 0 where there is none."""
+    """The content of a task file. Times are seconds since 1970, 0 if unset."""
 
     id: str
     status: str = Status.NEW
-    #: Who shall do it: an agent, or a role that agents have; empty if anybody may.
+    #: The assigned agent or role; empty if anyone may do it.
     agent: str = ""
     title: str = ""
     priority: str = "normal"
     mode: str = ""
-    #: Paths and globs that the work is about, relative to the repository.
+    #: Paths and globs to work on, relative to the repository.
     artefacts: tuple[str, ...] = ()
-    #: Ids of the tasks that must be done before.
+    #: Ids of tasks that must be done first.
     dependencies: tuple[str, ...] = ()
     created: float = 0.0
     assigned: float = 0.0
     started: float = 0.0
     completed: float = 0.0
     created_by: str = ""
-    #: What its result says, empty before it has one.
+    #: The result, empty until there is one.
     summary: str = ""
     made: tuple[str, ...] = ()
     handoff: Handoff | None = None
-    #: What went wrong, empty unless it failed; and how often it was tried again.
+    #: What went wrong, empty unless it failed; and how often it was retried.
     error: str = ""
     retries: int = 0
     #: Why it is blocked or cancelled.
@@ -87,7 +87,7 @@ class Task(Record):
 
 
 class Transition(Record):
-    """One move that the table allows."""
+    """One allowed transition."""
 
     verb: str
     source: str
@@ -103,7 +103,7 @@ def _steps(verb: str, sources: Sequence[str], targets: Sequence[str]) -> list[Tr
     return [Transition(verb, source, target) for source in sources for target in targets]
 
 
-#: Every move that there is; the diagram in the docs is drawn from it.
+#: Every transition; the diagram in the docs is generated from this.
 TRANSITIONS: tuple[Transition, ...] = tuple(
     _steps("assign", (Status.NEW,), (Status.ASSIGNED,))
     + _steps("take", _STARTABLE, (Status.IN_PROGRESS,))
@@ -126,25 +126,25 @@ _ALLOWED = frozenset(TRANSITIONS)
 
 
 def check_step(task: Task, verb: str, target: str) -> None:
-    """Refuse a move that is not in the table, with what is (``TASK_TRANSITION``)."""
+    """Refuse a transition that is not in the table, and name the allowed ones (``TASK_TRANSITION``)."""
     if Transition(verb, task.status, target) in _ALLOWED:
         return
-    message = f"task {quote(task.id)} is {task.status}: `{verb}` does not apply"
+    message = f"task {quote(task.id)} is {task.status}; `{verb}` is not possible"
     raise BadInput(message, code="TASK_TRANSITION", field="status", hint=_ways_on(task.status))
 
 
 def _ways_on(status: str) -> str:
     verbs = dict.fromkeys(step.verb for step in TRANSITIONS if step.source == status)
-    return f"from {status} there is: {', '.join(verbs)}" if verbs else f"{status} is the end"
+    return f"possible now: {', '.join(verbs)}" if verbs else f"{status} tasks do not change"
 
 
 def next_statuses(status: str) -> list[str]:
-    """Return the statuses that one step leads to, in the order of the table."""
+    """Return the statuses reachable in one step, in the order of the table."""
     return list(dict.fromkeys(step.target for step in TRANSITIONS if step.source == status))
 
 
 def eligible(task: Task, caller: str, roles: Container[str]) -> bool:
-    """Tell whether a task is for this caller: for anybody, for it, or for a role that it has."""
+    """Tell whether a caller may take a task: it is for anyone, for the caller, or for one of its roles."""
     return not task.agent or task.agent == caller or task.agent in roles
 
 
@@ -154,7 +154,7 @@ def urgency(priority: str) -> int:
 
 
 def folder_of(status: str, agent: str, month: str = "") -> str:
-    """Return the folder that a task of this status lies in, below the board's own."""
+    """Return the folder of a task with this status, relative to the board's folder."""
     if status in {Status.DONE, Status.CANCELLED}:
         return DONE
     if status == Status.ARCHIVE:
@@ -163,14 +163,14 @@ def folder_of(status: str, agent: str, month: str = "") -> str:
 
 
 def check_title(text: str) -> str:
-    """Return ``text`` if it can be the title of a task that is made, else raise ``TASK_FIELD``."""
+    """Return ``text`` if it is a valid title for a new task, else raise ``TASK_FIELD``."""
     if not text.strip() or "\n" in text:
-        raise BadInput("the title is one line of words", code="TASK_FIELD", field="title")
+        raise BadInput("the title must be one non-empty line", code="TASK_FIELD", field="title")
     return text
 
 
 def check_task_id(text: object) -> str:
-    """Return ``text`` if it can be a task's id and so its file's name, else raise ``TASK_NAME``."""
+    """Return ``text`` if it is a valid task id, and thus file name, else raise ``TASK_NAME``."""
     if (
         isinstance(text, str)
         and 0 < len(text) <= ID_MAX
@@ -181,8 +181,8 @@ def check_task_id(text: object) -> str:
     ):
         return text
     raise BadInput(
-        f"{quote(text)} cannot be the id of a task",
+        f"{quote(text)} is not a valid task id",
         code="TASK_NAME",
         field="id",
-        hint=f"use up to {ID_MAX} letters, digits, dots, underscores and hyphens, a letter or digit first",
+        hint=f"use at most {ID_MAX} letters, digits, and the characters . _ -; begin with a letter or digit",
     )

@@ -1,6 +1,6 @@
-"""Which tasks are alike, by the words of their titles or by their paths, and which share files.
+"""Find similar tasks, by the words of their titles or by their paths, and tasks that share files.
 
-Pure. The answer is advice: two tasks that share words may well be two tasks.
+Pure. The result is advice: tasks that share words may still be different.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.tasks.rules import Task
 
-#: Tasks are alike that share more than this.
+#: Titles that share more than this are similar.
 THRESHOLD = 0.5
-#: A word has at least so many characters.
+#: The minimum length of a word.
 _SHORTEST = 3
 _WORD = re.compile(r"[^\W_]+")
 
-#: Words that say nothing of what a task is about; those of two characters are left out anyway.
+#: Words that carry no meaning; shorter ones are dropped anyway.
 _STOP = """
     about above after again all also and any are because been before being below between both but can could
     did does doing down during each few for from further had has have having her here hers him his how into
@@ -39,16 +39,16 @@ STOP_WORDS = frozenset(_STOP.split())
 
 
 class Similarity(Record):
-    """Active work that a new task looks like."""
+    """Active work that is similar to a new task."""
 
-    #: The task of the board; empty for what an agent only says that it does.
+    #: The task on the board; empty for what an agent says it is doing.
     id: str
     title: str
-    #: Which part of the words of both they share, from 0 to 1.
+    #: The share of words in common, 0 to 1.
     share: float
-    #: Those of its artefacts that the new task's overlap.
+    #: Its artefacts that overlap with the new task's.
     paths: tuple[str, ...] = ()
-    #: Who does it or shall do it; empty if anybody may.
+    #: The assigned agent; empty if there is none.
     agent: str = ""
 
 
@@ -61,22 +61,22 @@ class TaskOverlap(Record):
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words that a text is about: in lower case, over two characters, no stop words."""
+    """Return the meaningful words of a text: lower case, three characters or more, no stop words."""
     found = _WORD.findall(normalize("NFKC", text).casefold())
     return frozenset(w for w in found if len(w) >= _SHORTEST and w not in STOP_WORDS)
 
 
 def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of words that two sets have in common: twice the common ones by all (Dice).
+    """Return the share of words that two sets have in common (Dice coefficient).
 
-    Measured by both sets, not by the smaller: else a title of one word would be like each that holds it.
+    It is relative to both sets: otherwise a one-word title would match every title with that word.
     """
     total = len(one) + len(other)
     return 2 * len(one & other) / total if total else 0.0
 
 
 class Active:
-    """The tasks that are not finished, filed so that many new ones can be compared with them."""
+    """The unfinished tasks, indexed for comparison with many new ones."""
 
     def __init__(self, tasks: Iterable[Task], *, fold_case: bool = True) -> None:
         self._tasks = {task.id: task for task in tasks if task.status not in FINISHED}
@@ -89,10 +89,10 @@ class Active:
         self._paths: PatternIndex | None = None
 
     def like(self, new: Task) -> list[Similarity]:
-        """Return the tasks that ``new`` may repeat, the likest first.
+        """Return the tasks that ``new`` may duplicate, the most similar first.
 
-        They share more than half of their words, or their artefacts overlap. A task that ``new`` waits for is
-        none of them: that one is to be done before, and on the same paths as like as not.
+        They share more than half of their words, or their artefacts overlap. Dependencies of ``new`` are left
+        out, since they often work on the same paths.
         """
         about = words(new.title)
         shares = {
@@ -109,7 +109,7 @@ class Active:
         return sorted(found, key=lambda like: (-like.share, -len(like.paths), like.id))
 
     def _met(self, new: Task) -> dict[str, list[str]]:
-        """Return the artefacts of each task that those of ``new`` meet, in the order of that task."""
+        """Return the artefacts of each task that overlap with those of ``new``, in that task's order."""
         wanted = _patterns(new.artefacts, fold_case=self._fold_case)
         if not wanted:
             return {}
@@ -131,7 +131,7 @@ class Active:
 
 
 def _patterns(artefacts: Iterable[str], *, fold_case: bool) -> list[Pattern]:
-    """Read artefacts; what is no pattern meets none, and is refused where it is checked."""
+    """Parse artefacts, skipping invalid ones, which are refused elsewhere."""
     found = []
     for artefact in artefacts:
         try:
@@ -142,7 +142,7 @@ def _patterns(artefacts: Iterable[str], *, fold_case: bool) -> list[Pattern]:
 
 
 def clashes(tasks: Iterable[Task], *, fold_case: bool) -> list[TaskOverlap]:
-    """Return each pair of ``tasks`` whose artefacts overlap, once, in the order of their ids."""
+    """Return each pair of ``tasks`` whose artefacts overlap, ordered by id."""
     index = PatternIndex()
     found: dict[tuple[str, str], str] = {}
     for task in sorted(tasks, key=lambda task: task.id):

@@ -1,1 +1,1 @@
-"""The board: task files and rows agree before and after every task command."""
+"""The board: keeps task files and rows consistent around every task command."""

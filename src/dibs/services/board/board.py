@@ -1,7 +1,7 @@
-"""A project's board: the files in ``work/`` that show the tasks and accept edits made by hand.
+"""A project's board: the files in ``work/`` that show the tasks and accept hand edits.
 
-The rows decide. ``command`` takes the board's lock, reconciles files and rows, lets the caller act, and
-writes the files that the rows changed.
+The rows decide. ``command`` locks the board, reconciles files and rows, lets the caller act, and writes the
+files of changed rows.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.state.store import Store
 
-#: The branch on which nobody but the git engine writes.
+#: The branch that only the git engine writes to.
 OWN_BRANCH = "dibs"
-#: The file with what this machine knows of the board's files, and the lock, in the state's folder.
+#: In the state folder: what this machine knows about the board's files, and the lock.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
-#: What is said where the board cannot be reconciled before a command.
-NOT_BEGUN = "this command has decided nothing; make the file's folders writable, then try again"
+#: The hint if the board cannot be reconciled before a command.
+NOT_BEGUN = "nothing was changed; make the file's folder writable, then try again"
 
 
 class Board(BoardFiles):
-    """The files of a project's tasks. One object may be used by several threads, one at a time."""
+    """The task files of a project. Several threads may share one object; they take turns."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Board(BoardFiles):
         clock: Callable[[], float] = time.time,
         tell: Callable[[BoardReport], None] | None = None,
     ) -> None:
-        """Make the board of the folder that the settings name, beneath ``base``, a real path.
+        """Open the board in the configured folder under ``base``, a real path.
 
-        ``tell`` hears after each command what it did to files besides.
+        ``tell`` is called after each command with what else it did to the files.
         """
         self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
         config = store.config
-        #: On a branch that shell agents use, the queue folder is theirs: it shows rows of the engine.
+        #: On a branch shared with shell agents the queue folder is theirs: it shows rows of the engine.
         self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
         self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
@@ -70,7 +70,7 @@ class Board(BoardFiles):
         self._threads = RLock()
         self._index: indexes.Index | None = None
         self._stamp: tuple[int, int] = (0, 0)
-        #: The command that is under way, and whether it holds the lock.
+        #: The command that is running, and whether it holds the lock.
         self._report: BoardReport | None = None
         self._held = False
         #: What the last command did.
@@ -78,17 +78,17 @@ class Board(BoardFiles):
 
     @property
     def path(self) -> str:
-        """The board's folder."""
+        """Return the path of the board's folder."""
         return os.path.join(self.folders.base, self.folders.folder)
 
     def there(self) -> bool:
-        """Tell whether this working tree has a board; ``BOARD_FOLDER`` if its folder cannot be one."""
+        """Tell whether this working tree has a board; raise ``BOARD_FOLDER`` if its folder is unusable."""
         return self.folders.there()
 
     def begun(self) -> bool:
-        """Tell whether there are tasks, here or elsewhere, or files that shall become some.
+        """Tell whether there are tasks, here or elsewhere, or files that will become tasks.
 
-        Where there are none, a command that makes none leaves no folders behind.
+        If not, a command that creates no task creates no folders either.
         """
         if self.there() or self.store.look(standing)[0] > 0:
             return True
@@ -98,11 +98,11 @@ class Board(BoardFiles):
     def command(
         self, caller: Caller, *, makes: bool = False, reads: bool = False, thorough: bool = False
     ) -> Iterator[BoardReport]:
-        """Reconcile, let the command act, then write the files; inside another command it only acts.
+        """Reconcile, let the command act, then write the files; inside another command, only act.
 
-        A missing board is created for tasks that exist, or by a command that ``makes`` some. A command that
-        only ``reads`` is also answered where files cannot be taken in now. ``thorough`` looks at every file,
-        also in folders that are large and have not changed.
+        A missing board is created if tasks exist, or by a command that ``makes`` some. A command that only
+        ``reads`` also works while files cannot be read. ``thorough`` checks every file, even in large folders
+        that have not changed.
         """
         with self._threads:
             if self._report is not None:
@@ -117,7 +117,7 @@ class Board(BoardFiles):
                     yield report
                     failed = False
                 finally:
-                    # An error of the disk does not cover one of the command.
+                    # A disk error must not hide the command's own error.
                     with suppress(*((DibsError, OSError) if failed else ())):
                         self._leave(caller, report)
                         broken = False
@@ -136,7 +136,7 @@ class Board(BoardFiles):
         except PermissionError as error:
             problem, cause = _closed(error), error
         except Unavailable as error:
-            if error.hint == DECIDED:  # by an earlier command; this one did not come to it
+            if error.hint == DECIDED:  # that was an earlier command; this one did not get that far
                 error.hint = NOT_BEGUN
             problem, cause = error, None
         if not reads:
@@ -157,13 +157,13 @@ class Board(BoardFiles):
             reconcile.adopt_archive()
         report = reconcile.run(sight)
         report.agents = sight.agents
-        # What the reconciliation wrote comes again, and is as it should be.
+        # The reconciliation's own writes are reported again, and match.
         files.index.head, files.index.life = news.head, news.life
         self._clean(files, sight)
         return report
 
     def _leave(self, caller: Caller, report: BoardReport) -> None:
-        """Write the files that the rows changed, save the index, and leave log and commit behind."""
+        """Write the files of changed rows, save the index, and write work logs and commits."""
         if not self._held:
             return
         files = self.files()
@@ -179,7 +179,7 @@ class Board(BoardFiles):
         if news.ids and config.board_logs:
             from dibs.services.board.worklogs import write_logs
 
-            with suppress(OSError, DibsError):  # without its log, the task is done all the same
+            with suppress(OSError, DibsError):  # a missing log does not undo the task
                 write_logs(self.store, self.folders, news.rows)
         if news.ids and config.board_commit:
             from dibs.services.board.commits import commit_board
@@ -187,7 +187,7 @@ class Board(BoardFiles):
             report.commits = commit_board(self.store, self.folders, caller, news.ids)
 
     def _end(self, *, broken: bool) -> None:
-        """Let go of the board, and of the index in memory after a command that broke off."""
+        """Release the board; drop the index in memory if the command failed."""
         report, self._report = self._report, None
         if self._held:
             self._held = False
@@ -199,11 +199,11 @@ class Board(BoardFiles):
             self._tell(report)
 
     def files(self) -> Files:
-        """Return the files as the index knows them, at this moment."""
+        """Return the files as the index knows them now."""
         return Files(self.folders, self._load(), _digest, self._clock())
 
     def _clean(self, files: Files, sight: BoardScan) -> None:
-        """Remove what a killed command of ours left half written; the rows hold all of it."""
+        """Remove temporary files of a killed command; the rows contain everything."""
         for temp in sight.temps:
             ours = temp.name.startswith(TEMP_PREFIX)
             if ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:
@@ -211,7 +211,7 @@ class Board(BoardFiles):
                     self.folders.disk.remove(handle, temp.name)
 
     def _load(self) -> indexes.Index:
-        """Return the index, from memory as long as no other process wrote it."""
+        """Return the index, cached until another process writes it."""
         path = self._index_path
         stamp = _stamp(path)
         if self._index is None or stamp != self._stamp:
@@ -227,14 +227,14 @@ class Board(BoardFiles):
 
 def _closed(error: PermissionError) -> Unavailable:
     return Unavailable(
-        f"{quote(error.filename or 'the folder')} of the board is closed to this user: {error.strerror}",
+        f"cannot access {quote(error.filename or 'the folder')} of the board: {error.strerror}",
         code="STORAGE_READONLY",
-        hint="nothing was decided; open the folder, then try again",
+        hint="nothing was changed; make the folder accessible, then try again",
     )
 
 
 def _index_name(base: str, state: str) -> str:
-    """Return the name of the index; where working trees share a state but no board, each has its own."""
+    """Return the name of the index; working trees that share a state but not a board have their own."""
     if os.path.commonpath((base, state)) == base:
         return INDEX
     stem, ending = os.path.splitext(INDEX)
@@ -254,7 +254,7 @@ def _schema() -> str:
 
 
 def _stamp(path: str) -> tuple[int, int]:
-    """Return by what a file is known to be the same, zeros if it is not there."""
+    """Return values that change whenever a file changes, zeros if it does not exist."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

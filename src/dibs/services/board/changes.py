@@ -1,7 +1,6 @@
-"""What a reconciliation does about what it found: the rows judge hand-made files, and files are written.
+"""The changes of one reconciliation: hand edits for the rows to judge, and files to write.
 
-Both wait until all tasks were compared, so that the rows decide in one transaction and the disk is waited
-for once.
+Both wait until all tasks are compared, so that there is one transaction and one wait for the disk.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.taskfile.reading import TaskFileReading
     from dibs.workdir.files import Files, TaskFileCopy
 
-#: Why a second file of a task is set aside.
+#: Error code of a second file of the same task.
 DUPLICATE = "TASK_DUPLICATE"
 #: Keys that commands write into a task's file.
 _WRITTEN = frozenset(
@@ -39,7 +38,7 @@ _WRITTEN = frozenset(
 
 
 class HandEdit(Record):
-    """A hand-made file that waits for its verdict."""
+    """A hand edit that waits for its verdict."""
 
     copy: TaskFileCopy
     made: HandMade
@@ -48,7 +47,7 @@ class HandEdit(Record):
 
 
 class BoardChanges:
-    """The verdicts and the writes of one reconciliation."""
+    """The verdicts and the file writes of one reconciliation."""
 
     def __init__(
         self, store: Store, files: Files, caller: Caller | None, *, same_life: bool
@@ -60,12 +59,12 @@ class BoardChanges:
         self._same_life = same_life
         self._edits: list[HandEdit] = []
         self._jobs: list[FileJob] = []
-        #: Files whose rows others changed before the rows could decide.
+        #: Edits whose rows changed before they could be judged.
         self.overtaken: list[HandEdit] = []
         self.report = BoardReport()
 
     def reading(self, copy: TaskFileCopy) -> TaskFileReading:
-        """Return what a file says."""
+        """Return the parsed content of a file."""
         from dibs.taskfile.reading import read
 
         if copy.content is None:
@@ -75,7 +74,7 @@ class BoardChanges:
     def hand_in(
         self, id_: str, copy: TaskFileCopy, base: int, version: int, unseen: str = ""
     ) -> None:
-        """Let a file wait for its verdict; a command that only shows rows leaves it to the next one."""
+        """Queue a file for its verdict; a command that only shows rows leaves it to the next command."""
         if self._caller is None:
             self._index.behind.add(id_)
             return
@@ -84,20 +83,20 @@ class BoardChanges:
         self._edits.append(HandEdit(copy, made, unseen))
 
     def conclude(self) -> None:
-        """Write files, let the rows judge, and write what follows from it."""
+        """Write files, judge hand edits, and write what results."""
         self.write()
         self.judge()
         self.write()
 
     def judge(self) -> None:
-        """Let the rows decide about all that was made by hand, in one transaction."""
+        """Let the rows judge all hand edits in one transaction."""
         store, caller = self._store, self._caller
         edits, self._edits = self._edits, []
         if not edits or caller is None:
             return
         for one in edits:
             if one.unseen and not _by_people(one.unseen) <= _by_people(one.made.reading.text):
-                # It overrides words of another hand without knowing them.
+                # It overwrites someone else's text without having seen it.
                 kept = self._files.keep_text(one.made.file, one.unseen, digest(one.unseen))
                 self.report.kept.append(kept)
         from dibs.services.tasks.hand_edits import accept
@@ -121,7 +120,7 @@ class BoardChanges:
     def bring(
         self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
     ) -> None:
-        """Let a file be written, with the others at the end; ``told`` reports it as restored."""
+        """Queue a file to be written; ``told`` reports it as restored."""
         self._jobs.append(FileJob(copy, target, told=told))
 
     def _accepted(self, copy: TaskFileCopy, target: TaskFileTarget) -> None:
@@ -131,7 +130,7 @@ class BoardChanges:
             self.bring(copy, target)
 
     def _make_way(self, id_: str, copy: TaskFileCopy) -> None:
-        """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
+        """Save a hand edit that cannot be merged with the row, and write the row's file."""
         row = self._store.look(lambda rows: load(rows, id_))
         if row is None:
             return
@@ -143,16 +142,16 @@ class BoardChanges:
         self.bring(None, target_of(row))
 
     def hold_back(self, keys: Iterable[str], here: Container[str]) -> None:
-        """Let nobody be handed tasks whose file is set aside, and end that where it is not any more.
+        """Make tasks unavailable while their files are set aside, and end that when they are valid again.
 
-        That is ended for tasks to whose files something happened ``here``: what is set aside on another
-        machine is not seen from this one.
+        It ends only for tasks whose files changed ``here``: this machine does not see files that are set
+        aside on another one.
         """
         caller, reasons = self._caller, {}
         for path, aside in self._index.asides.items():
             if aside.code != DUPLICATE:
                 where = f"{path}:{aside.line}" if aside.line else path
-                reasons[key_of(path)] = f"its file {where} stands aside ({aside.code})"
+                reasons[key_of(path)] = f"its file {where} is set aside ({aside.code})"
         found = self._store.look(lambda rows: several(rows, keys))
         changed = {
             key: reasons.get(key, "")
@@ -165,7 +164,7 @@ class BoardChanges:
             self._store.apply(lambda rows: hold_back(rows, caller, changed))
 
     def write(self) -> None:
-        """Write the files; one that a hand was at is tried again by the next command."""
+        """Write the files; the next command retries those that someone is editing."""
         jobs, self._jobs = self._jobs, []
         self._files.write(jobs)
         for job in jobs:
@@ -176,7 +175,7 @@ class BoardChanges:
         self.report.pulled += sum(job.ok for job in jobs)
 
     def remove(self, copy: TaskFileCopy) -> None:
-        """Remove a second file; if a hand is at it, the next command looks again."""
+        """Remove a duplicate file; if someone is editing it, leave it to the next command."""
         try:
             self._files.remove(copy)
         except moves.Meanwhile:
@@ -184,26 +183,26 @@ class BoardChanges:
 
 
 def target_of(stored: Stored) -> TaskFileTarget:
-    """Return how and where the file of a task shall be."""
+    """Return the path and the text that a task's file must have."""
     return TaskFileTarget(
         stored.place, stored.file, stored.text, digest(stored.text), stored.version
     )
 
 
 def ended_text(text: str, past: Past, *, older: bool) -> str:
-    """Return a task's text as it is archived; one from before its end says where the rest is."""
+    """Return a task's text for the archive; an ``older`` text gets a note about the missing end."""
     changes: dict[str, Any] = {"status": Status.ARCHIVE}
     if older:
         changes["agent"] = past.agent or None
         changes["completed_at"] = stamp(past.completed)
         if past.status == Status.DONE:
-            said = "done; its last text is in the archive of another machine"
+            said = "done; the final text is in the archive on another machine"
             changes["result"] = {"summary": said, "completed_at": stamp(past.completed)}
     return edit(text, changes)
 
 
 def _by_people(text: str) -> set[str]:
-    """Return the lines of a task's text that the board does not write itself."""
+    """Return the lines of a task's text that people wrote."""
     found, theirs = set(), True
     for line in text.split("\n"):
         if line[:1] not in {"", " ", "-", "#"}:
@@ -214,5 +213,5 @@ def _by_people(text: str) -> set[str]:
 
 
 def key_of(path: str) -> str:
-    """Return by which key the task of a file is known, a path below the board's folder."""
+    """Return the key of the task that a file belongs to; ``path`` is relative to the board."""
     return stem(path.rpartition("/")[2]).lower()

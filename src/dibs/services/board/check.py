@@ -1,4 +1,4 @@
-"""What is wrong with the files of a board, found by reading all of them; and what can be mended."""
+"""Check all files of a board against the rows, and repair what can be repaired."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
     from dibs.workdir.scan import BoardScan
 
-_NEXT = "the next board command settles it"
+_NEXT = "the next board command fixes this"
 
 
 def check(board: Board, tree: str = "") -> list[Finding]:
-    """Compare every file with its row; change nothing. ``tree`` is the working tree that one is in."""
+    """Compare every file with its row; change nothing. ``tree`` is the current working tree."""
     if not board.there():
         return []
     with board.lock:
@@ -36,21 +36,23 @@ def check(board: Board, tree: str = "") -> list[Finding]:
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
         found += _twice(files, sight) + _left(files) + _links(board, sight) + _beside(board, tree)
-    good = Finding(Level.OK, "board", f"{len(rows)} tasks, each in its place")
+    good = Finding(
+        Level.OK, "board", f"{len(rows)} task{'' if len(rows) == 1 else 's'}, all consistent"
+    )
     return found or [good]
 
 
 def repair(board: Board, caller: Caller) -> list[str]:
-    """Reconcile with every file looked at; say what was done. Nothing that a hand wrote is removed."""
+    """Reconcile every file and return what was done; hand edits are never deleted."""
     if not board.there():
         return []
     done = []
     with board.command(caller, thorough=True) as report:
-        done += [f"took in {v.place}/{v.id}" for v in report.accepted]
-        done += [f"wrote {path} back" for path in report.restored]
-        done += [f"kept a hand-made text in {path}" for path in report.kept]
+        done += [f"accepted {v.place}/{v.id}" for v in report.accepted]
+        done += [f"restored {path}" for path in report.restored]
+        done += [f"saved a hand edit to {path}" for path in report.kept]
         if report.pulled:
-            done.append(f"wrote or moved {report.pulled} files to show their tasks")
+            done.append(f"wrote or moved {report.pulled} task files")
     return [printable(line) for line in done]
 
 
@@ -62,7 +64,7 @@ def _asides(files: Files) -> list[Finding]:
     found = []
     for verdict in asides_of(files.index):
         line = f":{verdict.line}" if verdict.line else ""
-        text = f"{verdict.place}/{verdict.id}{line} stands aside: {verdict.message}"
+        text = f"{verdict.place}/{verdict.id}{line} is set aside: {verdict.message}"
         found.append(_bad(verdict.code, text, Level.WARN))
     return found
 
@@ -79,13 +81,15 @@ def _odd(sight: BoardScan, files: Files) -> list[Finding]:
 def _temps(sight: BoardScan, now: float) -> list[Finding]:
     old = [temp for temp in sight.temps if now - temp.mark.mtime / 1e9 > UNFINISHED]
     return [
-        _bad("TASK_PARTIAL", f"{temp.place}/{temp.name} was begun and never finished", Level.WARN)
+        _bad(
+            "TASK_PARTIAL", f"{temp.place}/{temp.name} is an unfinished temporary file", Level.WARN
+        )
         for temp in old
     ]
 
 
 def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[Finding]:
-    """Return how files and rows differ: drift, files without a task, tasks without a file."""
+    """Return differences between files and rows: drift, files without a task, tasks without a file."""
     found, seen = [], set()
     for place, name in [(s.place, s.name) for s in sight.fresh]:
         path, row = f"{place}/{name}", rows.get(stem(name).lower())
@@ -96,36 +100,36 @@ def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[F
         if row is None:
             found.append(_bad("ORPHAN", f"{path} is not on the board yet; {_NEXT}", Level.WARN))
         elif path == target_of(row).path and copy.digest != target_of(row).digest:
-            found.append(_bad("DRIFT", f"{path} is not what the board has; {_NEXT}", Level.WARN))
+            found.append(_bad("DRIFT", f"{path} differs from the board; {_NEXT}", Level.WARN))
         elif path != target_of(row).path:
-            there = f"{path} belongs to {row.place}; {_NEXT}"
+            there = f"{path} belongs in {row.place}; {_NEXT}"
             found.append(_bad("MISPLACED", there, Level.WARN))
     aside = {v.id.lower() for v in asides_of(files.index) if v.code != DUPLICATE}
     missing = [
         row
         for row in rows.values()
-        if target_of(row).path not in seen and row.id.lower() not in aside  # which says it already
+        if target_of(row).path not in seen and row.id.lower() not in aside  # already reported
     ]
-    found += [_bad("MISSING", f"{row.place}/{row.file} is gone; {_NEXT}") for row in missing]
+    found += [_bad("MISSING", f"{row.place}/{row.file} is missing; {_NEXT}") for row in missing]
     return found
 
 
 def _twice(files: Files, sight: BoardScan) -> list[Finding]:
-    """Return the tasks that lie in more than one folder, the archive included."""
+    """Return the tasks that have files in more than one folder, including the archive."""
     places: dict[str, list[str]] = {}
     for seen in sight.fresh:
         places.setdefault(stem(seen.name).lower(), []).append(seen.place)
     for place, name in files.archived():
         places.setdefault(stem(name).lower(), []).append(place)
     return [
-        _bad(DUPLICATE, f"task {id_} lies in {' and '.join(sorted(found))}")
+        _bad(DUPLICATE, f"task {id_} is in {' and '.join(sorted(found))}")
         for id_, found in sorted(places.items())
         if len(found) > 1
     ]
 
 
 def _links(board: Board, sight: BoardScan) -> list[Finding]:
-    """Return the board's own folders that are no folders: nothing is written there."""
+    """Return the board's folders that are links or not folders; Dibs does not write to them."""
     told = {odd.place for odd in sight.odd}
     found = []
     for place in FOLDERS:
@@ -135,25 +139,27 @@ def _links(board: Board, sight: BoardScan) -> list[Finding]:
             continue
         except NotADirectoryError:
             if place not in told:
-                text = f"{place} is a link or no folder: nothing is read or written there"
+                text = f"{place} is a link or not a folder: Dibs does not read or write it"
                 found.append(_bad("TASK_KIND", text))
     return found
 
 
 def _beside(board: Board, tree: str) -> list[Finding]:
-    """Return a word about a folder like the board's in another working tree: its files are not looked at."""
+    """Return a warning about a board-like folder in another working tree, which Dibs does not read."""
     if not tree or os.path.realpath(tree) == os.path.realpath(board.folders.base):
         return []
     folder = os.path.join(tree, board.folders.folder)
     if not any(os.path.isdir(os.path.join(folder, place)) for place in (INBOX, ASSIGNED, DONE)):
         return []
-    text = f"{folder} is not the board: all worktrees share {board.path}; edit tasks there"
+    text = f"{folder} is not the board: all worktrees share the one in {board.path}"
     return [_bad("BESIDE", text, Level.WARN)]
 
 
 def _left(files: Files) -> list[Finding]:
-    """Return what was kept for somebody to look at."""
-    kept = [f"{KEPT}/{name} is a hand-made text that had to make way" for name in files.names(KEPT)]
+    """Return the saved hand edits and the files that were not imported."""
+    kept = [
+        f"{KEPT}/{name} is a saved hand edit; review and delete it" for name in files.names(KEPT)
+    ]
     found = [_bad("KEPT", text, Level.WARN) for text in kept]
     try:
         with files.folders.beside(PENDING) as handle:
@@ -162,6 +168,6 @@ def _left(files: Files) -> list[Finding]:
         return found
     inbox = set(files.names(INBOX))
     for name in names:
-        why = "its name is taken in the inbox" if name in inbox else _NEXT
-        found.append(_bad("PENDING", f"{PENDING}/{name} is not taken over: {why}", Level.WARN))
+        why = "the inbox has a file of that name" if name in inbox else _NEXT
+        found.append(_bad("PENDING", f"{PENDING}/{name} is not imported: {why}", Level.WARN))
     return found

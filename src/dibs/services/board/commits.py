@@ -1,9 +1,9 @@
-"""Each move of a task as a git commit that holds that task's files and nothing else.
+"""Commit each change of a task to git, with that task's files and nothing else.
 
-What is to be committed is found by comparing the last commit with the disk, so a move that could not be
-committed at its time (a locked index, a merge under way) is committed by a later call. Commits are built
-beside the index and put onto the branch by compare-and-swap; of the index only the entries of the committed
-paths change, so what others have staged stays staged. Hooks of the user do not run, as with ``--no-verify``.
+Changes are found by comparing the last commit with the disk, so a later call commits what an earlier one
+could not (locked index, merge in progress). Commits are built outside the index and put on the branch by
+compare-and-swap. In the index only the committed paths change, so other staged changes stay staged. User
+hooks do not run, as with ``--no-verify``.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.workdir.disk import Folders
 
-#: How often a commit is tried when somebody else is faster, or has the index.
+#: How often to try when another process is faster or holds the index.
 TRIES = 5
 
-#: Where a chain of commits stands until the branch has it.
+#: The ref of new commits until the branch points to them.
 _SCRATCH = "refs/dibs/board"
 
 
 class BoardCommits(Record):
-    """What was committed, a message each; and why the rest waits, empty if nothing does."""
+    """The messages of the commits made, and why the rest was not committed (empty if all was)."""
 
     made: tuple[str, ...] = ()
     left: str = ""
@@ -49,7 +49,7 @@ class BoardCommits(Record):
 def commit_board(
     store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
 ) -> BoardCommits:
-    """Commit the files of these tasks, of all and the pages by None; a failure is made up for next time."""
+    """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
     told = store.look(lambda rows: steps_of(rows, ids))
     movers = {id_: steps[-1].agent for id_, steps in told.items()}
     try:
@@ -62,27 +62,27 @@ def commit_board(
     except DibsError as error:
         why = error.message
     except OSError as error:
-        why = f"git's directory cannot be written: {error.strerror}"
-    return BoardCommits(left=f"{why}; the changes are committed next time")
+        why = f"cannot write the git directory: {error.strerror}"
+    return BoardCommits(left=f"{why}; the next command commits the changes")
 
 
 def commit(
     tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
 ) -> BoardCommits:
-    """Commit what changed on the board ``folder`` of the working tree ``tree``.
+    """Commit what changed in the board ``folder`` of the working tree ``tree``.
 
-    ``by`` says who moved a task. ``ids`` narrows to some tasks; None means all, with the board's own pages.
+    ``by`` returns who changed a task. ``ids`` selects tasks; None means all, and the board's pages.
     """
     git = guarded_calls(tree)
-    why = "somebody else is committing"
+    why = "another process is committing"
     for _ in range(TRIES):
         try:
             return _commit(git, folder, by, ids)
         except NotAllowed as refusal:
-            return BoardCommits(left=f"{refusal.message}: nothing is committed")
+            return BoardCommits(left=f"{refusal.message}; nothing was committed")
         except IndexBusy as busy:
             why = str(busy)
-    return BoardCommits(left=f"{why}; the changes are committed next time")
+    return BoardCommits(left=f"{why}; the next command commits the changes")
 
 
 def _commit(
@@ -90,16 +90,16 @@ def _commit(
 ) -> BoardCommits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
-        return BoardCommits(left=f"{refusal(where.err).message}: nothing is committed")
+        return BoardCommits(left=f"{refusal(where.err).message}; nothing was committed")
     place = os.fsdecode(where.out.rstrip(b"\n"))
     busy = under_way(place)
     if busy:
-        return BoardCommits(left=f"{busy} is under way: the board is committed after it")
-    if os.environ.get("GIT_INDEX_FILE"):  # a hook: a commit of ours would make the user's own fail
-        return BoardCommits(left="a git command is under way: the board is committed after it")
+        return BoardCommits(left=f"{busy} is in progress; the board is committed afterwards")
+    if os.environ.get("GIT_INDEX_FILE"):  # in a hook, our commit would make the user's fail
+        return BoardCommits(left="a git command is running; the board is committed afterwards")
     if _is_apart(git.tree, folder):
         return BoardCommits(
-            left=f"{folder} is a git repository of its own: the board is not committed"
+            left=f"{folder} is a separate git repository; the board is not committed"
         )
     if clear_up(place):
         _realign(git, folder, place)
@@ -109,19 +109,19 @@ def _commit(
         return BoardCommits()
     refuse_filters(git, [path for change in found for path, _ in change.entries])
     messages = [_message(change, by) for change in found]
-    tip = _build(git, found, messages, head)  # without the lock: others shall not wait for it
+    tip = _build(git, found, messages, head)  # before locking, so that nobody waits for it
     with index_locked(place) as new_index:
         paths = [path for change in found for path, _ in change.entries]
         _update_entries(git, paths, new_index)
         moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)
         if moved.code:
-            raise IndexBusy("the branch moved meanwhile")
+            raise IndexBusy("the branch has moved")
     git.run("update-ref", "-d", _SCRATCH)
     return BoardCommits(tuple(messages))
 
 
 def _is_apart(tree: str, folder: str) -> bool:
-    """Tell whether the board lies in a submodule, or in another repository inside of this one."""
+    """Tell whether the board is in a submodule or in another repository inside this one."""
     place = folder
     while place and not os.path.lexists(os.path.join(tree, place, ".git")):
         place = os.path.dirname(place)
@@ -131,7 +131,7 @@ def _is_apart(tree: str, folder: str) -> bool:
 def _message(change: BoardChange, by: Callable[[str], str]) -> str:
     if not change.id:
         return "board: pages and logs"
-    step = change.after or "gone"
+    step = change.after or "deleted"
     if change.before and change.before != step:
         step = f"{change.before} -> {step}"
     elif change.before:
@@ -141,7 +141,7 @@ def _message(change: BoardChange, by: Callable[[str], str]) -> str:
 
 
 def _build(git: GitCalls, found: Sequence[BoardChange], messages: Sequence[str], head: str) -> str:
-    """Write one commit for each change, each on the one before, and return the last."""
+    """Write a commit for each change, each on top of the previous one, and return the last."""
     who = _identity(git)
     lines: list[bytes] = []
     for number, (change, message) in enumerate(zip(found, messages, strict=True), 1):
@@ -160,7 +160,7 @@ def _build(git: GitCalls, found: Sequence[BoardChange], messages: Sequence[str],
 
 
 def _identity(git: GitCalls) -> bytes:
-    """Return name, address and moment as git writes them; a machine without a name commits as dibs."""
+    """Return the committer as git writes it; ``dibs`` on a machine without a name."""
     said = git.run("var", "GIT_COMMITTER_IDENT")
     if said.code:
         names = {"GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost"}
@@ -169,7 +169,7 @@ def _identity(git: GitCalls) -> bytes:
 
 
 def _realign(git: GitCalls, folder: str, place: str) -> None:
-    """Bring the board's entries in line with the disk after a kill between the branch and the index."""
+    """Update the board's index entries after a kill between updating the branch and the index."""
     with index_locked(place) as new_index:
         paths = [change.path for change in differing(git, folder)]
         if paths:
@@ -177,11 +177,11 @@ def _realign(git: GitCalls, folder: str, place: str) -> None:
 
 
 def _update_entries(git: GitCalls, paths: Sequence[str], index: str) -> None:
-    """Bring the entries of these paths in line with the disk, and no others."""
+    """Update the index entries of exactly these paths from the disk."""
     git.must(
         "update-index", "--add", "--remove", "-z", "--stdin",
         given=rows_of(paths),
         variables={"GIT_INDEX_FILE": index},
     )  # fmt: skip
     if not stat.S_ISREG(os.stat(index).st_mode):
-        raise Unavailable("git wrote no index")
+        raise Unavailable("git did not write the index")

@@ -1,7 +1,7 @@
-"""Sending work to another agent: a task on the board, and a message that says so.
+"""Delegate work to another agent: a task on the board, and a message about it.
 
-Before anything is sent, active work that looks alike is named, and then nothing is sent unless the sender
-insists. All of it is one transaction: two senders of the same work cannot both be told that nobody has it.
+If active work is similar, it is reported and nothing is sent unless the sender insists. All of this is one
+transaction, so two senders of the same work cannot both succeed.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 
 class Delegated(Record):
-    """Work that was sent, and who is told of it."""
+    """Delegated work, and the agents that were notified."""
 
     stored: Stored
     to: tuple[str, ...]
-    #: Those of them that have ended: they learn of it when they come back.
+    #: Those of them that have stopped; they see it when they return.
     ended: tuple[str, ...] = ()
-    #: The active work that it looks like, where the sender insisted.
+    #: Similar active work, if the sender insisted.
     alike: tuple[Similarity, ...] = ()
 
 
 class Repeated(Record):
-    """The answer where such work is under way: nothing was sent."""
+    """The result if similar work is active: nothing was sent."""
 
     alike: tuple[Similarity, ...]
 
 
 class Delegation:
-    """The use cases of whoever hands out work."""
+    """Delegate work, and cancel it."""
 
     def __init__(self, store: Store, files: BoardFiles | None = None) -> None:
         self._store = store
@@ -71,7 +71,7 @@ class Delegation:
         anyway: bool = False,
         request_id: str = "",
     ) -> Delegated | Repeated:
-        """Make a task for an agent or a role, and tell whoever that is; not if it looks like active work."""
+        """Create a task for an agent or a role and notify it, unless similar work is active."""
         words = check_text(context, "context")
         check_title(title)
         asked = f"delegate\n{to}\n{title}"
@@ -93,8 +93,8 @@ class Delegation:
             writer = TaskWriter(rows, caller.id, beat.role)
             (made,) = write_new(writer, listed)
             more = f":\n{words}" if words else ""
-            text = f"{made.task.title}{more}\n(begin with: dibs task start {made.id})"
-            _tell(writer, made, whom, Kind.DELEGATED, "gave", text)
+            text = f"{made.task.title}{more}\n(start it with: dibs task start {made.id})"
+            _tell(writer, made, whom, Kind.DELEGATED, "delegated to", text)
             if request_id:
                 remember(rows, caller.id, request_id, asked, [made.id, *whom.boxes])
             return Delegated(made, whom.boxes, whom.ended, found)
@@ -103,7 +103,7 @@ class Delegation:
             return self._store.apply(step)
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Delegated:
-        """Take back work that nobody has begun, and tell whoever it was for; for its sender and humans."""
+        """Cancel work that has not started and notify its agents; only for its sender and humans."""
         words = check_text(reason, "reason")
 
         def step(rows: Rows) -> Delegated:
@@ -112,8 +112,8 @@ class Delegation:
             whom = _still_there(stored, caller, rows.agents())
             after = Moves(self._store, rows, caller).cancel(id_, words)
             writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
-            text = f"task {stored.id} is taken back" + (f": {words}" if words else "")
-            _tell(writer, stored, whom, Kind.DELEGATION_CANCELLED, "took back from", text)
+            text = f"task {stored.id} was cancelled" + (f": {words}" if words else "")
+            _tell(writer, stored, whom, Kind.DELEGATION_CANCELLED, "cancelled work for", text)
             return Delegated(after, whom.boxes, whom.ended)
 
         with self._files.command(caller):
@@ -121,25 +121,25 @@ class Delegation:
 
 
 def _receivers(to: str, sender: Caller, agents: Sequence[Agent]) -> Addressed:
-    """Return who is told of work for ``to``: that agent, or all that work and have that role.
+    """Return the recipients of work for ``to``: that agent, or all active agents with that role.
 
-    Refuse an unknown receiver, the sender alone, and everybody: work needs an owner.
+    Refuse an unknown recipient, the sender alone, and everyone: work needs an owner.
     """
     found = resolve(to, sender, Crew(agents, {}))
     if found.to == ALL:
-        hint = "name an agent or a role; `dibs task new` makes a task for anybody"
-        raise BadInput("work for all is nobody's", code="NO_ADDRESSEE", field="to", hint=hint)
+        hint = "name an agent or a role; `dibs task new` creates a task for anyone"
+        raise BadInput("cannot delegate to everyone", code="NO_ADDRESSEE", field="to", hint=hint)
     return found
 
 
 def _owner(addressed: Addressed) -> str:
-    """Return the word that a task's file has for its owner; a role without a Latin letter has none."""
+    """Return the recipient as a task file names it; a role without Latin letters has no such name."""
     name = addressed.to.removeprefix("role:")
     found = role_word(name)
     if is_agent_id(found):
         return found
     raise BadInput(
-        f"no task can name the role {quote(name)}",
+        f"a task cannot name the role {quote(name)}",
         code="AGENT_ID",
         field="to",
         hint=f"name one of its agents: {', '.join(addressed.boxes[:5])}",
@@ -149,7 +149,7 @@ def _owner(addressed: Addressed) -> str:
 def _alike(
     new: Task, tasks: Iterable[Task], agents: Iterable[Agent], *, fold_case: bool
 ) -> tuple[Similarity, ...]:
-    """Return the work that ``new`` may repeat: on the board, or what agents say that they do."""
+    """Return similar work: tasks on the board, and what agents say they are doing."""
     known = {task.id: task for task in tasks}
     said = {
         f"agent:{agent.id}": Task(f"agent:{agent.id}", Status.IN_PROGRESS, agent.id, agent.task)
@@ -161,7 +161,7 @@ def _alike(
 
 
 def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict[str, object]:
-    """Return what the file of the new task says; raise what is wrong before anything is looked up."""
+    """Return the fields of the new task's file, without empty ones."""
     fields: dict[str, object] = {
         "agent": to, "title": title, "artefacts": list(artefacts),
         "context": {"notes": [context]} if context else {},
@@ -171,23 +171,26 @@ def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict
 
 def _check_cancel(stored: Stored, caller: Caller) -> None:
     if stored.task.status not in OPEN:
+        held = stored.task.status == Status.IN_PROGRESS
         raise BadInput(
-            f"task {quote(stored.id)} is {stored.task.status}: only what nobody has begun is taken back",
+            f"task {quote(stored.id)} is {stored.task.status}; only unstarted work can be cancelled",
             code="TASK_TRANSITION",
             field="task",
-            hint=f"ask whoever works on it: dibs ask task:{stored.id}",
+            hint=f"request it from its owner: dibs ask task:{stored.id}"
+            if held
+            else f"see what happened to it: dibs task show {stored.id}",
         )
     if stored.task.created_by != caller.id and not caller.human:
         raise NotAllowed(
-            f"{stored.task.created_by or 'somebody else'} made {quote(stored.id)}, not you",
+            f"task {quote(stored.id)} was sent by {stored.task.created_by or 'someone else'}, not by you",
             code="NOT_SENDER",
             field="task",
-            hint="its sender or a human takes it back; `dibs task release` gives back what you have",
+            hint=f"only its sender or a human can cancel it; if you hold it: dibs task release {stored.id}",
         )
 
 
 def _still_there(stored: Stored, caller: Caller, agents: Sequence[Agent]) -> Addressed:
-    """Return who is told that work is taken back; nobody may be left of those it was for."""
+    """Return the agents to notify about a cancellation, possibly none."""
     try:
         return _receivers(stored.asked, caller, agents)
     except (BadInput, NotFound):
@@ -197,7 +200,7 @@ def _still_there(stored: Stored, caller: Caller, agents: Sequence[Agent]) -> Add
 def _tell(
     writer: TaskWriter, stored: Stored, whom: Addressed, kind: str, did: str, text: str
 ) -> None:
-    """Write the ledger entry, and the message into the boxes."""
+    """Write the ledger entry, and deliver the message."""
     rows, task = writer.rows, stored.task
     known = rows.agent(stored.asked)
     rows.emit(

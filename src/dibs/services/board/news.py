@@ -1,8 +1,7 @@
-"""What happened on the board since this machine last looked: one look at the store for all of it.
+"""What changed on the board since this machine last looked, in one read of the store.
 
-A look may be a question to a server far away, so a command asks once, not once for each thing that it needs.
-The ledger names the tasks that changed. Where it does not reach back far enough, or the store is not the one
-that the files were written from, the versions of all tasks tell.
+The store may be a remote server, so a command reads once. The ledger names the changed tasks. If it does not
+reach back far enough, or the files were written from another store, the versions of all tasks are compared.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
     from dibs.workdir.index import Index
 
-#: From how many ledger entries on the versions of all tasks are read instead.
+#: Above this number of ledger entries, the versions of all tasks are read instead.
 MANY_ENTRIES = 2_000
-#: Stands for a change that no index has seen.
+#: The number of a change that no index has seen.
 NOTHING = -1
 
 
 class News(Record):
-    """The board as the store has it, compared with what a machine knows."""
+    """The board's rows, compared with what a machine knows."""
 
-    #: The number of the last change of any task, and the board's life.
+    #: The number of the last change to any task, and the board's life.
     head: int
     life: str
-    #: The tasks that changed, and their rows if they have one.
+    #: The tasks that changed, and the rows of those that have one.
     ids: Collection[str]
     rows: dict[str, Stored]
 
 
 def news_since(store: Store, index: Index, since: int) -> News:
-    """Return what changed ``since`` a change, compared with what the index knows."""
+    """Return what changed after the change number ``since``."""
 
     def step(rows: Rows) -> News:
         head, life = standing(rows)
@@ -50,17 +49,17 @@ def news_since(store: Store, index: Index, since: int) -> News:
 
 
 def is_lost(news: News, life: str) -> bool:
-    """Tell whether the store may not know the archive of a machine whose files are of ``life``.
+    """Tell whether the store may lack the archive of a machine whose files are from ``life``.
 
-    A machine that knows of no life has just come, or has lost its index.
+    A machine without a life is new, or has lost its index.
     """
     return not news.life or life != news.life
 
 
 def _changed(rows: Rows, index: Index, since: int, head: int, life: str) -> Collection[str]:
-    """Return the tasks whose rows changed, or are not as this machine has them."""
+    """Return the tasks whose rows changed, or differ from what this machine has."""
     if index.life and life != index.life:
-        # Numbers of another life say nothing about this one.
+        # Numbers from another life mean nothing here.
         return {**_shown(index), **versions(rows)}.keys()
     if head == since:
         return ()
@@ -78,13 +77,13 @@ def _shown(index: Index) -> dict[str, int]:
 
 
 def _told_since(rows: Rows, after: int, head: int) -> set[str] | None:
-    """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
+    """Return the tasks that the ledger names after ``after``; None if the ledger is incomplete."""
     ids, last = set(), after
     for entry in rows.events(after):
         if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
             return None
         if entry.kind == Kind.LEDGER_RESTARTED:
-            return None  # writes of before may be lost, and with them what this machine knows
+            return None  # earlier writes may be lost, including what this machine knows
         last = entry.seq
         if "task" in entry.details:
             ids.add(str(entry.details["task"]))

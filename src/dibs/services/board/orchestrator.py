@@ -1,8 +1,8 @@
-"""The orchestrator: one cycle takes hand-made files in, hands tasks out, makes handoffs, cares for the rest.
+"""The orchestrator: a cycle accepts hand edits, assigns tasks, creates follow-ups, and cleans up.
 
-Every act is a transaction of its own that looks before it changes, so two orchestrators at once do each thing
-once, and a cycle that is cut off is finished by the next. What there is to do stands in rows of its own, so a
-cycle without any reads neither tasks nor files, and writes nothing.
+Each step is a transaction that checks before it changes, so two orchestrators at once do everything once,
+and the next cycle finishes one that was interrupted. Pending work has its own rows, so a cycle without work
+reads neither tasks nor files, and writes nothing.
 """
 
 from __future__ import annotations
@@ -50,38 +50,38 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 
-#: What this machine keeps of its pages, and of who has what.
+#: Files with what this machine knows about its pages, and about the agents' tasks.
 PAGES_STATE, ROSTER_STATE = "board-pages.json", "board-roster.json"
-#: As what somebody joins who has no role yet and runs cycles.
+#: The role of a caller that runs cycles and has no role yet.
 ROLE = "orchestrator"
 
 
 class Cycle(Record):
-    """What one cycle did. Everything is named by task, in the order in which it happened."""
+    """What one cycle did: ids of tasks, in the order in which it happened."""
 
     assigned: tuple[str, ...] = ()
     followups: tuple[str, ...] = ()
-    #: Tasks that take too long, each with what was done about it.
+    #: Tasks that take too long, each with the action taken.
     timeouts: tuple[tuple[str, str], ...] = ()
-    #: Pairs of tasks in progress that are about the same files, each with such a path.
+    #: Pairs of tasks in progress that share files, each with one such path.
     conflicts: tuple[tuple[str, str, str], ...] = ()
     archived: tuple[str, ...] = ()
-    #: Tasks whose agents are gone.
+    #: Tasks of dead agents.
     returned: tuple[str, ...] = ()
-    #: Files that cannot be taken onto the board, each with the reason.
+    #: Files that cannot be accepted, each with the reason.
     aside: tuple[FileFinding, ...] = ()
-    #: What a human must see to: a task and why.
+    #: Problems that a human must solve: a task and why.
     troubles: tuple[tuple[str, str], ...] = ()
-    #: Files that people made or changed, and files that were brought back.
+    #: Files that people created or changed, and files that were restored.
     accepted: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
-    #: Messages of the commits that were made, and why others wait.
+    #: Messages of the commits made, and why others wait.
     commits: tuple[str, ...] = ()
     left: str = ""
 
     @property
     def moved(self) -> bool:
-        """Whether the cycle changed something that the ledger has to tell."""
+        """Tell whether the cycle changed something that belongs in the ledger."""
         changed = (
             self.assigned, self.followups, self.timeouts, self.conflicts, self.archived, self.returned,
         )  # fmt: skip
@@ -89,12 +89,12 @@ class Cycle(Record):
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything to say about the cycle."""
+        """Tell whether there is anything to report."""
         told = (self.aside, self.troubles, self.accepted, self.restored, self.left)
         return self.moved or any(told)
 
     def line(self) -> str:
-        """Return the cycle in one line; what the document's line lacks is told when it is not zero."""
+        """Return the line for WORKFLOW_LOG.md in its fixed format; Dibs's own counts follow unless zero."""
         text = (
             f"Coordinator cycle: {len(self.assigned)} assigned, {len(self.followups)} follow-ups,"
             f" {len(self.timeouts)} timeouts, {len(self.conflicts)} conflicts,"
@@ -107,10 +107,10 @@ class Cycle(Record):
 
 
 class Orchestrator:
-    """Runs cycles over one board."""
+    """Runs cycles on one board."""
 
     def __init__(self, store: Store, board: Board, state: str, *, spread: bool = True) -> None:
-        """``state`` is the folder in which this machine keeps what it knows of the project."""
+        """Prepare cycles; ``state`` is the folder of this machine's project state."""
         self._store = store
         self._board = board
         self._spread = spread
@@ -119,16 +119,16 @@ class Orchestrator:
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
     def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
-        """Run one cycle; a ``thorough`` one looks at every file, however many there are.
+        """Run one cycle; a ``thorough`` one checks every file.
 
-        Deadlines that passed are carried out, of decisions as of mail. Where no task was ever made there is
-        nothing else to look after, and no board is left behind.
+        Passed deadlines of decisions and messages take effect first. A project without tasks needs nothing
+        else and gets no board.
         """
         self._store.settle()
         if not self._board.begun():
             return Cycle()
         if caller.role == Caller(caller.id).role:
-            # Whoever is first heard of by this hands out work: another orchestrator gives it none.
+            # A caller first seen here hands out work, so other orchestrators assign it none.
             caller = caller._replace(role=ROLE)
         with self._board.command(caller, thorough=thorough) as report:
             found = self._care(caller, report)
@@ -168,14 +168,14 @@ class Orchestrator:
         return found
 
     def _to_the_end(self, act: Callable[[Rows], list[Stored]]) -> tuple[str, ...]:
-        """Repeat an act that does a bounded number of tasks at a time, so that no transaction grows long."""
+        """Repeat a step that handles a limited number of tasks, so that no transaction gets long."""
         done: list[Stored] = []
         while some := self._store.apply(act):
             done += some
         return _ids(done)
 
     def _clashes(self, caller: Caller) -> tuple[tuple[str, str, str], ...]:
-        """Warn of tasks in progress that are about the same files."""
+        """Warn about tasks in progress that share files."""
         ids = self._roster.in_progress()
         rows = self._store.look(lambda rows: several(rows, ids))
         warned = warn_of_clashes(self._store, caller, [row.task for row in rows.values()])
@@ -187,7 +187,7 @@ class Orchestrator:
         )
 
     def _write(self, *, changed: bool) -> None:
-        """Bring pages and logs up to what the ledger tells, and remember who has what."""
+        """Update pages and logs from the ledger, and save the agents' tasks."""
         entries, whole = self._pages.news()
         if whole and not entries and not changed:
             return
@@ -200,7 +200,7 @@ class Orchestrator:
             self._roster.save()
 
     def _commit(self, caller: Caller, found: Cycle, report: BoardReport) -> Cycle:
-        """Commit what the cycle left, the pages included; what it moved is committed with its files."""
+        """Commit what the cycle changed, including the pages."""
         if not self._store.config.board_commit:
             return found
         before = report.commits
@@ -215,7 +215,7 @@ def _ids(stored: Sequence[Stored]) -> tuple[str, ...]:
 
 
 def due_in(rows: Rows, config: Config, *, spread: bool) -> set[str]:
-    """Return which acts of a cycle can have something to do, from the first row of each kind."""
+    """Return the steps that may have work, judged by the first row of each kind."""
     never = (inf, "")
     due = {
         "sweep": any(running(rows)) or bool(lent(rows)),
@@ -228,7 +228,7 @@ def due_in(rows: Rows, config: Config, *, spread: bool) -> set[str]:
 
 
 def warn_of_clashes(store: Store, caller: Caller, working: Sequence[Task]) -> list[TaskOverlap]:
-    """Tell the ledger of each clash once, for as long as it lasts; return those that are new."""
+    """Record each overlap of tasks once while it lasts; return the new ones."""
     found = clashes(working, fold_case=store.fold_case)
     pairs = {(clash.first.lower(), clash.second.lower()): clash for clash in found}
     if store.look(reported_clashes) == pairs.keys():
@@ -244,7 +244,7 @@ def warn_of_clashes(store: Store, caller: Caller, working: Sequence[Task]) -> li
             put_clash(rows, pair, clash.witness)
             rows.emit(
                 caller.id, role_of(rows, caller.id), Kind.TASK_CLASH,
-                f"tasks {clash.first} and {clash.second} are both in progress on {clash.witness}",
+                f"tasks {clash.first} and {clash.second} are in progress and both use {clash.witness}",
                 task=clash.first, other=clash.second, path=clash.witness,
             )  # fmt: skip
         return [pairs[pair] for pair in new]

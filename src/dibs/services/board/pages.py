@@ -1,8 +1,8 @@
-"""The pages of the board that are generated: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md.
+"""The generated pages of the board: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md.
 
-They are written under the board's lock. Normally what the ledger has new is appended; a page that somebody
-changed, or that is gone, is made anew from everything that the ledger and its monthly files hold. Lines in
-the page's own form that this ledger does not know are another clone's, and stay. Free text is kept aside.
+They are written under the board's lock. New ledger entries are appended; a page that was edited or deleted
+is rebuilt from the ledger and its monthly files. Lines in the page's format that this ledger does not have
+come from another clone and are kept. Free text is saved elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PLACE, ASIDE = "collaboration", "collaboration/set-aside"
 WORKFLOW, HANDOFFS, STATUS = "WORKFLOW_LOG.md", "HANDOFFS.md", "AGENT_STATUS.md"
-#: The form of a line of the one page and of a block of the other; the moment comes first in both.
+#: The format of a line of one page and of a block of the other; both start with the time.
 _LINE = re.compile(r"^\*\*\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\*\* - .*\n", re.MULTILINE)
 _BLOCK = re.compile(
     r"^## \d{4}-\d\d-\d\d \d\d:\d\d - .* → .*\n+\*\*Artefacts:\*\* .*\n"
@@ -43,29 +43,29 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _GAP = {_LINE: "\n", _BLOCK: "\n\n"}
-#: Pages that grow, with what stands at their top and the form of their parts.
+#: Pages that grow, with their heading and the format of their parts.
 _GROWING = {
     WORKFLOW: (pages.WORKFLOW_HEAD, _LINE),
     HANDOFFS: (pages.HANDOFFS_HEAD, _BLOCK),
 }
-#: What git writes between the sides of a conflict.
+#: Git's conflict markers.
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>")
-#: Far above the size of any page; what is larger is not one of ours.
+#: Larger than any page; a larger file is not ours.
 LIMIT = 1 << 30
 
 
 class PageState(Record):
-    """What this machine knows of its pages: up to which entry they go, and by what they are known."""
+    """What this machine knows about its pages: the last entry they contain, and their file stamps."""
 
     seq: int = 0
-    #: The moment of that entry.
+    #: The time of that entry.
     at: float = 0.0
     marks: dict[str, FileStamp] = {}  # noqa: RUF012 - never changed, only replaced
     seen: dict[str, float] = {}  # noqa: RUF012
 
 
 class Pages:
-    """The generated pages of one board; ``state`` is the file in which this machine keeps what it knows."""
+    """The generated pages of one board; ``state`` is the file for what this machine knows about them."""
 
     def __init__(self, ledger: Ledger, folders: Folders, state: str) -> None:
         self._ledger = ledger
@@ -73,7 +73,7 @@ class Pages:
         self._state = state
 
     def news(self) -> tuple[list[Entry], bool]:
-        """Return what the ledger has and the pages have not, and whether they can go on from there."""
+        """Return the ledger entries that the pages lack, and whether they can be appended."""
         memory = recall(self._state)
         entries, whole = self._ledger.after(memory.seq)
         return entries, whole and self._intact(memory)
@@ -81,7 +81,7 @@ class Pages:
     def update(
         self, entries: list[Entry], work: Iterable[tuple[str, str, str]], *, anew: bool
     ) -> None:
-        """Bring the pages up to ``entries``, or make them anew; ``work`` is who has what."""
+        """Append ``entries`` to the pages, or rebuild them; ``work`` lists each task's status and agent."""
         memory = PageState() if anew else recall(self._state)
         if anew:
             entries = list(self._ledger.history())
@@ -101,7 +101,7 @@ class Pages:
         remember(self._state, PageState(seq, at, marks, seen))
 
     def _intact(self, memory: PageState) -> bool:
-        """Tell whether every page is as it was left."""
+        """Tell whether every page is as it was last written."""
         if not memory.marks:
             return False
         try:
@@ -111,7 +111,7 @@ class Pages:
             return False
 
     def _grow(self, name: str, parts: list[str], memory: PageState) -> FileStamp:
-        """Append to a page that is intact; make any other anew."""
+        """Append to an intact page; rebuild any other."""
         known = memory.marks.get(name)
         if known is None:
             return self._make(name, parts)
@@ -127,7 +127,7 @@ class Pages:
                 os.close(file)
 
     def _make(self, name: str, parts: list[str]) -> FileStamp:
-        """Write a growing page whole: what the ledger tells, and what another clone's ledger told."""
+        """Rebuild a growing page from the ledger, keeping parts that come from another clone's ledger."""
         head, form = _GROWING[name]
         old = self._content(name)
         ours = frozenset(parts)
@@ -141,7 +141,7 @@ class Pages:
         try:
             with self._folders.open(PLACE) as folder:
                 return read(folder, name, LIMIT)[0].decode("utf-8", "replace")
-        except OSError:  # gone, or no plain file: then writing says so
+        except OSError:  # missing, or not a regular file: then writing reports it
             return ""
 
     def _set_aside(self, name: str, text: str) -> None:
@@ -152,14 +152,14 @@ class Pages:
                 write(self._folders.disk, folder, copy, text, None)
 
     def _put(self, name: str, text: str) -> FileStamp:
-        """Write a page, unless that is what it says already."""
+        """Write a page unless it already has this text."""
         with self._folders.open(PLACE, make=True) as folder:
             mark = _mark(folder, name)
             if mark is not None and self._content(name) == text:
                 return mark
             try:
                 return write(self._folders.disk, folder, name, text, mark)
-            except Meanwhile:  # an editor saved it just now; the next cycle makes it anew
+            except Meanwhile:  # someone saved it just now; the next cycle rebuilds it
                 return FileStamp(0, 0, 0, 0)
 
 
@@ -169,14 +169,14 @@ def _mark(folder: int, name: str) -> FileStamp | None:
 
 
 def _parts(text: str, form: re.Pattern[str]) -> list[str]:
-    """Return the parts of a page that have its form, as they are written."""
+    """Return the parts of a page that have its format."""
     return [found[0].rstrip("\n") + _GAP[form] for found in form.finditer(text)]
 
 
 def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]) -> bool:
-    """Tell whether a page says something beside its head and its parts.
+    """Tell whether a page contains text besides its heading and its parts.
 
-    Marks of a merge say nothing, nor does the beginning of a part that a crash cut off.
+    Conflict markers do not count, nor does a part that a crash cut short.
     """
     rest = form.sub("", text.replace(head.strip(), "", 1))
     return any(
@@ -188,7 +188,7 @@ def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]
 
 
 def recall(path: str) -> PageState:
-    """Return what is known of the pages; nothing if the file is gone or damaged."""
+    """Return what is known about the pages; nothing if the file is missing or damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             record: dict[str, Any] = json.load(file)
@@ -199,14 +199,14 @@ def recall(path: str) -> PageState:
 
 
 def remember(path: str, memory: PageState) -> None:
-    """Write what is known of the pages."""
+    """Save what is known about the pages."""
     write_file(path, json.dumps(memory._asdict()))
 
 
 class Roster:
-    """Who has what, kept up by looking only at tasks that changed.
+    """The status and the agent of each task that is not archived, updated from changed tasks only.
 
-    Status and worker of each task that is not archived; ``head`` is the last change that it knows of.
+    ``head`` is the number of the last change that it includes.
     """
 
     def __init__(self, store: Store, path: str) -> None:
@@ -216,7 +216,7 @@ class Roster:
         self._known: dict[str, tuple[int, str, str]] = {}
 
     def refresh(self) -> bool:
-        """Look at what changed since the last save; tell whether anything did."""
+        """Read what changed since the last save; tell whether anything did."""
         head = self._store.look(standing)[0]
         if self.head < 0:
             self._load()
@@ -232,15 +232,15 @@ class Roster:
         return True
 
     def work(self) -> list[tuple[str, str, str]]:
-        """Return id, status and worker of each task."""
+        """Return id, status, and agent of each task."""
         return [(id_, status, who) for id_, (_, status, who) in self._known.items()]
 
     def in_progress(self) -> list[str]:
-        """Return the tasks that somebody works on, with a claim or by hand."""
+        """Return the tasks in progress, with a claim or by hand."""
         return [id_ for id_, known in self._known.items() if known[1] == Status.IN_PROGRESS]
 
     def save(self) -> None:
-        """Keep it for the next process; without it, that looks at every task once."""
+        """Save it for the next process, which would otherwise read every task."""
         with suppress(OSError):
             write_file(self._path, json.dumps([self.head, self._known]))
 

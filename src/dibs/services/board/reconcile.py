@@ -1,15 +1,14 @@
-"""Reconcile a board: edits made by hand go into the rows, changed rows go into the files.
+"""Reconcile a board: hand edits go into the rows, changed rows go into the files.
 
-A scan says what happened to files, the ledger which rows changed. For each task that something happened to,
-its row and all files with its name are compared:
+A scan reports changed files, the ledger changed rows. For each affected task, its row is compared with all
+files that have its name:
 
-- a file that shows the row is noted; one that shows an earlier state (a branch was switched, a command was
-  killed) is written again, unless a person undid an edit
-- a file that says something else was made by hand: the rows accept it, or it is set aside with the reason
-- a task without a file gets it back; a second file with its name is removed only if its text was the row's
+- a file that matches the row is recorded; one that shows an earlier state (a switched branch, a killed
+  command) is rewritten, unless a person undid an edit
+- a file that says something else is a hand edit: the rows accept it, or it is set aside with the reason
+- a missing file is restored; a second file is removed only if its text was once the row's
 
-Verdicts and writes wait until all tasks were compared: the rows decide in one transaction, and the disk is
-waited for once.
+Verdicts and writes wait until all tasks are compared, so there is one transaction and one wait for the disk.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
 
     Paths = list[tuple[str, str]]
 
-#: From how many tasks on the whole index is decoded at once.
+#: Above this number of tasks, the whole index is decoded at once.
 MANY = 100
-#: How many files of the archive are read and noted at a time.
+#: How many archived files are read at a time.
 PORTION = 1_000
-#: The version of what cannot be a task's file at all.
+#: The version of a file that cannot be a task.
 NOT_A_TASK = -1
 
 
@@ -55,7 +54,7 @@ class _Happened(Record):
 
 
 class Reconcile:
-    """One reconciliation, under the board's lock; without a ``caller`` it only shows rows."""
+    """One reconciliation, under the board's lock; without a ``caller`` it only writes files of rows."""
 
     def __init__(
         self,
@@ -65,8 +64,8 @@ class Reconcile:
         news: News,
         seen: int = 0,
     ) -> None:
-        """``seen`` is when this machine last looked at the files, in ns."""
-        #: Whether nothing is known of the files, so that any of them may have been archived.
+        """Prepare it; ``seen`` is when this machine last looked at the files, in ns."""
+        #: Whether nothing is known about the files, so that any of them may be archived.
         self._anew = files.index.head < 0
         self._store = store
         self._files = files
@@ -75,7 +74,7 @@ class Reconcile:
         self._news = news
         self._seen = seen
         self._commit: LastCommit | None = None
-        #: Whether the numbers in the index are of this life: those of another say nothing.
+        #: Whether the numbers in the index are from this life; others mean nothing.
         self._same_life = files.index.life == news.life
         self._places: dict[str, list[str]] | None = None
         self._pasts: dict[str, Past] = {}
@@ -110,7 +109,7 @@ class Reconcile:
         return self._changes.report
 
     def adopt_archive(self) -> None:
-        """Let the rows know the files of the archive: the store that archived them is lost."""
+        """Add the archived files to the rows after the store that archived them was lost."""
         found = self._files.archived()
         for start in range(0, len(found), PORTION):
             some = {stem(name): (place, name) for place, name in found[start : start + PORTION]}
@@ -120,20 +119,20 @@ class Reconcile:
                 if copy is not None and row is None and id_ not in pasts:
                     self._changes.hand_in(id_, copy, 0, 0)
                 elif copy is not None and row is not None and self._index.life:
-                    # Another machine had it still open; what this one archived is how it ended.
+                    # Another machine still had it open; this machine's archive shows how it ended.
                     self._changes.hand_in(id_, copy, self._index.head, row.version, row.text)
             self._changes.judge()
         self._changes.write()
 
     def project(self) -> None:
-        """Show rows that changed; what a hand did to these files meanwhile is left to the next command."""
+        """Write the files of changed rows; leave new hand edits of these files to the next command."""
         keys = self._changed()
         rows = self._rows(keys, keys)
         for key in sorted(keys.keys() - _set_aside(self._index.asides, rows)):
             self._compare(keys[key], rows.get(key), _Happened([], [], row_changed=True))
         self._changes.write()
 
-    # -- what is looked at
+    # -- what to compare
 
     def _changed(self) -> dict[str, str]:
         """Return the tasks whose rows changed, or whose files could not be written before."""
@@ -141,7 +140,7 @@ class Reconcile:
         return {id_.lower(): id_ for id_ in (*self._news.ids, *behind)}
 
     def _review(self, fresh: dict[str, Paths], ids: dict[str, str]) -> None:
-        """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
+        """Drop the reasons of deleted files; check a file again if anything happened to its task."""
         asides = self._index.asides
         for path, aside in list(asides.items()):
             place, _, name = path.rpartition("/")
@@ -149,14 +148,14 @@ class Reconcile:
             if not self._files.is_there(place, name):
                 del asides[path]
                 if aside.version > 0:
-                    ids.setdefault(key, stem(name))  # it was the file of a task, which needs one
+                    ids.setdefault(key, stem(name))  # it was the task's own file, which must exist
             elif key in ids and aside.version != NOT_A_TASK:
                 paths = fresh.setdefault(key, [])
                 if (place, name) not in paths:
                     paths.append((place, name))
 
     def _rows(self, ids: dict[str, str], told: Container[str]) -> dict[str, Stored]:
-        """Return the rows of the tasks that are looked at; the news has those of ``told``."""
+        """Return the rows of these tasks; those in ``told`` are already in the news."""
         found = self._news.rows
         if asked := [id_ for key, id_ in ids.items() if key not in told]:
             found = {**found, **self._store.look(lambda rows: several(rows, asked))}
@@ -209,13 +208,13 @@ class Reconcile:
             self._without_row(id_, copies)
 
     def _is_half_written(self, copy: TaskFileCopy, row: Stored | None) -> bool:
-        """Tell whether a file lacks its last line end: it waits a while, then it is set aside."""
+        """Tell whether a file lacks its final newline; it waits for a while, then it is set aside."""
         if copy.content is None or copy.content.endswith(b"\n"):
             return False
         if row is not None and copy.digest == digest(row.text):
             return False
         if self._files.now - copy.mark.mtime / 1e9 < UNFINISHED:
-            self._index.folder(copy.place).mtime = 0  # to be listed again next time
+            self._index.folder(copy.place).mtime = 0  # list it again next time
         else:
             line = copy.content.count(b"\n") + 1
             version = row.version if row else 0
@@ -231,7 +230,7 @@ class Reconcile:
         if copy is None:
             self._changes.bring(None, target, told=told)
             return
-        # The file was last seen as it shows the row that there is.
+        # The file was last seen showing the current row.
         shown = self._same_life and copy.base == row.version
         in_place, same = copy.path == target.path, copy.digest == target.digest
         if copy.place.startswith(ARCHIVE) or (
@@ -251,7 +250,7 @@ class Reconcile:
     def _only(
         self, row: Stored, copies: list[TaskFileCopy], had: set[str], right: str
     ) -> TaskFileCopy | None:
-        """Return the one file that counts of those with the task's name; the others go or are set aside."""
+        """Return the one file of a task that counts; remove the others or set them aside."""
         home = next((c for c in copies if c.path == right), None)
         edited = [c for c in copies if c.digest not in had]
         if home is None:
@@ -266,9 +265,9 @@ class Reconcile:
         return home
 
     def _is_older(self, row: Stored, copy: TaskFileCopy) -> bool:
-        """Tell whether a file is as the board wrote it, and the row knows of something newer.
+        """Tell whether a file is as the board wrote it and older than the row.
 
-        A file that shows more than the row comes from writes that the store has lost.
+        A file that is newer than the row comes from writes that the store has lost.
         """
         if not copy.written:
             return False
@@ -299,24 +298,24 @@ class Reconcile:
             self._changes.hand_in(id_, copy, copy.base, 0)
 
     def _fits(self, copy: TaskFileCopy) -> bool:
-        """Tell whether a file can be read and lies where its status belongs."""
+        """Tell whether a file is readable and in the folder of its status."""
         task = self._changes.reading(copy).task
         return task is not None and folder_of(task.status, task.agent) == copy.place
 
     def _archive(self, past: Past, copy: TaskFileCopy) -> bool:
-        """Move the file of an archived task to its month; tell whether it was just that."""
+        """Move the file of an archived task to its month; tell whether that was all it was."""
         if copy.content is None:
             copy = self._files.read(copy.place, copy.name) or copy
         reading = self._changes.reading(copy)
         if reading.task is None:
-            return False  # spoiled by hand
+            return False  # damaged by hand
         text = ended_text(reading.text, past, older=False)
         known = past.digest in {digest(text), copy.digest}
         if not known and not copy.written:
             return False
         there = self._files.read(past.place, past.file)
         if there is None:
-            # A file that does not say the end: this machine slept through it.
+            # The file does not show the end: this machine missed it.
             text = text if known else ended_text(text, past, older=True)
             target = TaskFileTarget(past.place, past.file, text, digest(text), past.version)
             self._changes.bring(copy, target)
@@ -327,7 +326,7 @@ class Reconcile:
         return True
 
     def _compare_again(self) -> None:
-        """Compare files once more whose rows others changed meanwhile; then leave it to the next command."""
+        """Compare files whose rows changed meanwhile once more; leave the rest to the next command."""
         edits, self._changes.overtaken = self._changes.overtaken, []
         if not edits:
             return
@@ -340,7 +339,7 @@ class Reconcile:
 
 
 def _set_aside(asides: Mapping[str, Aside], rows: Mapping[str, Stored]) -> set[str]:
-    """Return the tasks whose own file is set aside: while the row stays as it is, they need no second one."""
+    """Return the tasks whose own file is set aside; they need no second one while the row is unchanged."""
     return {
         key
         for path, aside in asides.items()
@@ -351,7 +350,7 @@ def _set_aside(asides: Mapping[str, Aside], rows: Mapping[str, Stored]) -> set[s
 
 
 def _twice(id_: str, place: str) -> str:
-    return f"task {id_} lies in {place} as well; that file counts"
+    return f"task {id_} is also in {place}; Dibs uses that file"
 
 
 def _by_id(paths: Iterable[tuple[str, str]]) -> dict[str, Paths]:

@@ -1,4 +1,4 @@
-"""What a board command did to files besides what it was asked for."""
+"""What a board command did to files besides what it was asked to do."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ if TYPE_CHECKING:
     from dibs.services.board.commits import BoardCommits
     from dibs.workdir.index import Index
 
-#: What is said of a file that may be half written, and that nobody reads before it is whole.
+#: The message about a file that may be half written, and is not read until it is complete.
 HALF_WRITTEN = (
-    "the file ends within a line, as if it were half written;"
-    " add the line end, or run `dibs task fmt`"
+    "the file does not end with a newline, so it may be half written;"
+    " add the newline, or run `dibs task fmt`"
 )
 
 
 class BoardReport:
-    """What one command found on the board, and what it did about it."""
+    """What one command found on the board, and what it did."""
 
     def __init__(self, unread: str = "") -> None:
-        #: Why files could not be taken in now.
+        #: Why files could not be read.
         self.unread = unread
         #: Agents that have a folder on the board.
         self.agents: list[str] = []
         self.accepted: list[HandEditVerdict] = []
-        #: Every file that is set aside now, also from before.
+        #: Every file that is set aside, including earlier ones.
         self.aside: list[HandEditVerdict] = []
-        #: Files that were gone or spoiled, and were written back.
+        #: Files that were missing or damaged, and were restored.
         self.restored: list[str] = []
-        #: How many files were written or moved to show their rows.
+        #: How many files were written or moved to match their rows.
         self.pulled = 0
-        #: Where hand-made files are kept that had to make way.
+        #: Where hand edits were saved that had to be replaced.
         self.kept: list[str] = []
-        #: What was committed at the end, if that is wished.
+        #: What was committed at the end, if configured.
         self.commits: BoardCommits | None = None
 
     def remarks(self, *, aside: bool = True) -> Iterator[str]:
-        """Yield what the caller should know, line by line; with ``aside`` how many files are set aside."""
+        """Yield what the caller should know, line by line; with ``aside``, also count files set aside."""
         if self.unread:
-            yield f"files are not taken in now: {self.unread}"
+            yield f"task files were not read: {self.unread}"
         for path in self.restored:
             yield (
-                f"{printable(path)} was gone and is restored"
-                " (`dibs task cancel` takes a task off the board)"
+                f"{printable(path)} was missing and has been restored (to cancel the task:"
+                f" dibs task cancel {printable(stem(path.rpartition('/')[2]))} --reason TEXT)"
             )
         for path in self.kept:
-            yield f"what a hand wrote is kept in {printable(path)}"
+            yield f"your manual edit was saved to {printable(path)}"
         if aside and self.aside:
             count = len(self.aside)
-            what = "one file is" if count == 1 else f"{count} files are"
-            yield f"{what} set aside (`dibs task validate` says why)"
+            what = "1 task file is" if count == 1 else f"{count} task files are"
+            yield f"{what} set aside (to see why: dibs task validate)"
         if self.commits is not None and self.commits.left:
             yield f"not committed: {self.commits.left}"
 

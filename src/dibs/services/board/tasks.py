@@ -1,4 +1,4 @@
-"""The use cases of tasks: make, take, finish, hand on. Each call is one board command.
+"""The task services: create, take, finish, hand off. Each call is one board command.
 
 A command reconciles the board's files with the rows, acts, then writes the files; ``BoardFiles`` does the
 first and the last. The rows decide. Each call is one transaction, except a ``take`` that waits.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class BoardFiles:
-    """The files that show the tasks. Here there are none, so only rows change; see ``Board``."""
+    """The files that show the tasks. This base class has none, so only rows change; see ``Board``."""
 
     def command(
         self,
@@ -49,7 +49,7 @@ class BoardFiles:
 
 
 class Tasks:
-    """What can be done with tasks. Refusals are raised (BadInput, NotFound, Fenced, NotAllowed)."""
+    """Operations on tasks. Refusals are raised (BadInput, NotFound, Fenced, NotAllowed)."""
 
     def __init__(self, store: Store, files: BoardFiles | None = None) -> None:
         self._store = store
@@ -64,9 +64,9 @@ class Tasks:
         dry_run: bool = False,
         request_id: str = "",
     ) -> Created:
-        """Make tasks, all or none; they may depend on each other in any order.
+        """Create tasks, all or none; they may depend on each other in any order.
 
-        Active tasks that they look like are named; with ``strict`` those refuse them (``TASK_SIMILAR``).
+        Similar active tasks are reported; with ``strict`` they are an error (``TASK_SIMILAR``).
         """
         from dibs.services.state.presence import arrive
         from dibs.services.tasks.create import drafted, likenesses, refuse_similar, write_new
@@ -95,28 +95,28 @@ class Tasks:
         with self._files.command(caller, makes=not dry_run):
             return self._store.look(plan) if dry_run else self._store.apply(step)
 
-    # -- reading; without a caller, files are not looked at
+    # -- reading; without a caller, files are not read
 
     def all(self, caller: Caller | None, *, finished: bool = False) -> list[TaskView]:
-        """Return the tasks that are not finished, or all that are not archived, in the order of taking."""
+        """Return unfinished tasks, or all that are not archived, in the order of taking."""
         from dibs.services.tasks.views import all_shown
 
         return self._look(caller, lambda rows: all_shown(self._store, rows, finished=finished))
 
     def show(self, caller: Caller | None, id_: str) -> TaskView:
-        """Return one task, archived ones too; ``NotFound`` (``NO_TASK``) if there is none."""
+        """Return one task, archived or not; raise ``NotFound`` (``NO_TASK``) if it does not exist."""
         from dibs.services.tasks.views import one_shown
 
         return self._look(caller, lambda rows: one_shown(self._store, rows, id_))
 
     def graph(self, caller: Caller | None) -> Graph:
-        """Return how the tasks depend on each other."""
+        """Return the dependency graph of the tasks."""
         from dibs.services.tasks.views import whole_graph
 
         return self._look(caller, whole_graph)
 
     def alike(self, stored: Stored) -> list[SimilarTask]:
-        """Return the active tasks that look like the work which is handed on with a task."""
+        """Return the active tasks that are similar to the work that a task hands off."""
         from dibs.services.tasks.create import likenesses
         from dibs.services.tasks.handoffs import delegated
 
@@ -143,10 +143,10 @@ class Tasks:
         reason: str = "",
         request_id: str = "",
     ) -> TakenTask | NothingFree:
-        """Hand the caller the next task that it can take; wait for one if there is none yet.
+        """Give the caller the next task that it can take; wait for one if there is none yet.
 
-        With ``claim`` its artefacts are claimed with it, all or nothing; one whose artefacts are held is
-        passed over. ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to be done at all.
+        ``claim`` also claims its artefacts, all or none, and skips tasks whose artefacts are held. Raises
+        ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to do at all.
         """
         from dibs.services.tasks.take import Taking, no_task
 
@@ -179,14 +179,14 @@ class Tasks:
         reason: str = "",
         request_id: str = "",
     ) -> TakenTask | Denied:
-        """Hand the caller this very task; to a human whomever it names."""
+        """Give the caller the task with this id; a human can take any task."""
         from dibs.services.tasks.take import Taking
 
         taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id)
         return self._begin(caller, lambda: taking.start(id_))
 
     def _begin(self, caller: Caller, act: Callable[[], T]) -> T:
-        """Begin an attempt; where its file cannot be written then, say which task the caller has."""
+        """Begin an attempt; if its file cannot be written afterwards, the error names the task."""
         answer: T | None = None
         try:
             with self._files.command(caller):
@@ -232,45 +232,45 @@ class Tasks:
         trace: str = "",
         request_id: str = "",
     ) -> Stored:
-        """Say that a task cannot be done as it is: it waits in ``error`` for a retry."""
+        """Set a task to ``error``, where it waits for a retry."""
         return self._move(
             caller, "fail", id_, lambda m: m.fail(id_, token, message, trace), request_id
         )
 
     def release(self, caller: Caller, id_: str, *, token: int = 0) -> Stored:
-        """Give a task back, so that another caller can take it."""
+        """Release a task so that another agent can take it."""
         try:
             return self._move(caller, "release", id_, lambda m: m.release(id_, token))
         except NotFound as missing:
             return self._end_queued(missing, "release", caller, id_, token=token)
 
     def retry(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
-        """Let a failed task be tried again, with as many attempts as a new one."""
+        """Make a failed task available again, with as many attempts as a new one."""
         return self._move(caller, "retry", id_, lambda m: m.retry(id_, reason))
 
     def reopen(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
-        """Put a task that is finished, in review or blocked back to be done."""
+        """Reopen a task that is finished, in review, or blocked."""
         return self._move(caller, "reopen", id_, lambda m: m.reopen(id_, reason))
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
-        """Take a task off the board: nobody shall do it."""
+        """Cancel a task."""
         return self._move(caller, "cancel", id_, lambda m: m.cancel(id_, reason))
 
     def block(self, caller: Caller, id_: str, *, reason: str) -> Stored:
-        """Let nobody take a task until it is reopened."""
+        """Block a task until it is reopened."""
         return self._move(caller, "block", id_, lambda m: m.block(id_, reason))
 
     def reassign(self, caller: Caller, id_: str, *, to: str, reason: str = "") -> Stored:
-        """Give a task to another agent or role; ``to`` is empty for anybody.
+        """Assign a task to another agent or role; an empty ``to`` means anyone.
 
-        For a finished task it says who shall follow, as long as nobody does.
+        For a finished task this assigns its follow-up, unless that already exists.
         """
         return self._move(caller, "reassign", id_, lambda m: m.reassign(id_, to, reason))
 
     def _end_queued(
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
-        """End an attempt at a file of the plain queue; raise ``missing`` if that has no such file either."""
+        """End an attempt at a file of the plain queue; raise ``missing`` if it has no such file either."""
         from dibs.core.tasks.rules import Status, Task
         from dibs.services.tasks.plain_queue import DONE, Queue
 
@@ -295,7 +295,7 @@ class Tasks:
         move: Callable[[Moves], Stored],
         request_id: str = "",
     ) -> Stored:
-        """Make a move as one transaction; a repeat of it is answered with the task as it is now."""
+        """Make a transition in one transaction; a repeated request returns the task as it is now."""
         from dibs.services.tasks.transitions import Moves
 
         def step(rows: Rows) -> Stored:

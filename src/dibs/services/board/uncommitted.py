@@ -1,4 +1,4 @@
-"""Which files of the board differ from the last commit, gathered by task."""
+"""Find the board's files that differ from the last commit, grouped by task."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 _TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})
 _PAGES = frozenset({"collaboration", "schemas", ".gitattributes"})
 _LOGS = "logs"
-#: How much of a work log is looked at to see which task it is about.
+#: How many characters of a work log are searched for its task.
 _LOG_HEAD = 2048
 
 
 class BoardChange(Record):
-    """What one commit holds."""
+    """The content of one commit."""
 
     #: The task, empty for the board's own pages.
     id: str
-    #: The task's status in the last commit and on disk, empty where there is none.
+    #: The task's status in the last commit and on disk, empty if there is none.
     before: str
     after: str
-    #: Paths from the top of the tree, each with mode and object, empty where the file is gone.
+    #: Paths from the top of the tree, each with mode and object, empty for a deleted file.
     entries: tuple[tuple[str, str], ...]
 
 
 def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> list[BoardChange]:
-    """Return what is to be committed, the tasks in order of their ids, the pages last."""
+    """Return what to commit: tasks in order of their ids, then the pages."""
     groups: dict[str, list[PathStatus]] = {}
     logs: list[PathStatus] = []
     for change in differing(git, folder):
@@ -75,7 +75,7 @@ def _compared(git: GitCalls, groups: dict[str, list[PathStatus]]) -> list[BoardC
 
 
 def differing(git: GitCalls, folder: str) -> Iterator[PathStatus]:
-    """Yield what differs below ``folder`` from the last commit or the index; ignored files do not."""
+    """Yield what differs under ``folder`` from the last commit or the index, except ignored files."""
     for change in changed(git, folder):
         path = change.path
         if change.unmerged or not path.isprintable() or path.startswith('"'):
@@ -86,7 +86,7 @@ def differing(git: GitCalls, folder: str) -> Iterator[PathStatus]:
 
 
 def _owner(inner: str) -> str | None:
-    """Return the task of a file, an empty text for a page of the board, None for what is not ours."""
+    """Return the task of a file, an empty string for a page of the board, None for other files."""
     top, _, rest = inner.partition("/")
     name = inner.rpartition("/")[2]
     if top in _PAGES:
@@ -106,7 +106,7 @@ def _task_of_log(path: str) -> str:
 
 
 def _on_disk(git: GitCalls, paths: list[str]) -> dict[str, str]:
-    """Write the files that are there as objects; return mode and object of each."""
+    """Write existing files as git objects; return mode and object of each."""
     modes = {}
     for path in paths:
         try:
@@ -123,7 +123,7 @@ def _on_disk(git: GitCalls, paths: list[str]) -> dict[str, str]:
 
 
 def _texts(git: GitCalls, oids: set[str]) -> dict[str, str]:
-    """Return the texts of objects, by one process."""
+    """Return the contents of objects, using one process."""
     if not oids:
         return {}
     asked = sorted(oids)
@@ -146,7 +146,7 @@ def _content(path: str) -> str:
 
 
 def _status(texts: list[str]) -> str:
-    """Return the status that a task's text names; a message needs no more of the file than that."""
+    """Return the status in a task's text, which is all that a commit message needs."""
     for text in texts:
         for line in text.splitlines():
             key, mark, value = line.partition(":")

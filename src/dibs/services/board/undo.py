@@ -1,9 +1,9 @@
-"""A file says again what its task said before: a person undid an edit, or git brought an old file along.
+"""Detect a file that went back to an earlier text: a person undid an edit, or git restored an old file.
 
-An undone edit is an edit like any other. An older file that came with a branch, a pull or a reset is not: the
-board goes on. It was git if the last commit is another one than when the file was last seen, and the file is
-as that commit has it. Only words of people are undone so, and the error of a failed task, which is then tried
-again; any other status is set back by a command.
+An undone edit is a hand edit. An older file that came with a branch, a pull, or a reset is not: the board's
+state wins. It was git if HEAD moved since the file was last seen and the file matches HEAD. Only text
+written by people can be undone this way, and the error of a failed task, which is then retried; any other
+status needs a command.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_undone(row: Stored, task: Task | None) -> bool:
-    """Tell whether a file differs from its row in nothing that the board writes, or lets a failure go."""
+    """Tell whether a file differs from its row only in what people write, or drops a failure."""
     if task is None:
         return False
     again = row.task.status == Status.ERROR and task.status in OPEN and task.agent == row.task.agent
@@ -28,27 +28,27 @@ def is_undone(row: Stored, task: Task | None) -> bool:
 
 
 class LastCommit:
-    """The last commit, looked at when it is first asked for."""
+    """The last commit, read when it is first needed."""
 
     def __init__(self, tree: str, folder: str, seen: int) -> None:
-        """``seen`` is when the files of the board in ``folder`` were last looked at, in ns."""
+        """Prepare it; ``seen`` is when the board's files in ``folder`` were last read, in ns."""
         self._tree = tree
         self._folder = folder
         self._seen = seen
         self._brought: set[str] | None = None
 
     def brought(self, path: str) -> bool:
-        """Tell whether git may have put the file there, a path below the board's folder."""
+        """Tell whether git may have restored the file; ``path`` is relative to the board."""
         if self._brought is None:
             self._brought = self._as_committed() if self._moved() else set()
         return f"{self._folder}/{path}" in self._brought
 
     def _moved(self) -> bool:
-        """Tell whether there was a commit, a pull, a reset or another branch since the files were seen."""
+        """Tell whether HEAD has moved since the files were seen."""
         try:
             log = os.stat(os.path.join(self._tree, ".git", "logs", "HEAD"))
         except OSError:
-            return True  # not known
+            return True  # unknown
         return log.st_mtime_ns >= self._seen
 
     def _as_committed(self) -> set[str]:

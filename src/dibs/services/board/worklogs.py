@@ -1,7 +1,7 @@
-"""Work logs: one file for each finished or failed attempt, in ``logs/<agent>/`` of the board.
+"""Work logs: one file per finished or failed attempt, in ``logs/<agent>/`` of the board.
 
-What an agent wrote itself is never touched: a log is only made where there is none for the attempt. A log
-decides nothing; the orchestrator writes later what a command could not.
+Dibs writes a log only if the attempt has none, so an agent's own log is never touched. A log decides
+nothing; the orchestrator adds logs that a command could not write.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from dibs.workdir.disk import Folders
 
 PLACE = "logs"
-#: Entries that end an attempt which a log is about.
+#: Ledger kinds that end an attempt with a log.
 ENDINGS = frozenset({Kind.TASK_COMPLETED, Kind.TASK_FAILED, Kind.TASK_REVIEWED})
 _ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
-#: How far back the ledger is read for the steps of a task; the rest of a long story is in the ledger itself.
+#: How far back the ledger is searched for the steps of a task.
 LOOK_BACK = 1_000
 
 
 def steps_of(rows: Rows, ids: Container[str] | None) -> dict[str, list[Entry]]:
-    """Return what the newest part of the ledger says of each task, the oldest first."""
+    """Return the newest ledger entries of each task, the oldest first."""
     newest = list(islice(rows.events(newest_first=True), LOOK_BACK))
     found: dict[str, list[Entry]] = {}
     for entry in reversed(newest):
@@ -57,7 +57,7 @@ def ended_in(entries: Iterable[Entry]) -> dict[str, Entry]:
 
 
 def write_logs(store: Store, folders: Folders, listed: Mapping[str, Stored]) -> None:
-    """Log the attempts at these tasks that ended and have no log; other machines log their own."""
+    """Write missing logs of ended attempts at these tasks; other machines log their own."""
     listed = {id_: row for id_, row in listed.items() if row.task.status in _ENDED}
     if not listed:
         return
@@ -80,7 +80,7 @@ def _is_here(rows: Rows, agent: str) -> bool:
 def write_log(
     folders: Folders, root: str, stored: Stored, ending: Entry, steps: Sequence[Entry]
 ) -> str:
-    """Write the log of a task's last attempt; return its path below the board, empty if there is one."""
+    """Write the log of a task's last attempt; return its path under the board, empty if there is one."""
     task = stored.task
     agent = stored.doer or task.agent or ending.agent
     if task.status not in _ENDED:
@@ -97,7 +97,7 @@ def write_log(
 
 
 def _free_name(folder: int, task: Task, ended: float) -> str:
-    """Return a name for the log, empty where one was written since the attempt began."""
+    """Return a name for the log, empty if one was written since the attempt began."""
     wanted = worklog.file_name(task, ended)
     about = worklog.description(task.id)
     digest = sha256(task.id.encode()).hexdigest()[:6]
@@ -112,13 +112,13 @@ def _free_name(folder: int, task: Task, ended: float) -> str:
 
 
 def _stands_for(folder: int, name: str, task: Task) -> bool:
-    """Tell whether a log is of this attempt: one of ours by its name, an agent's own also by its age."""
+    """Tell whether a log belongs to this attempt: ours by its name, an agent's own also by its age."""
     mark = "**Task ID:**"
     begun = worklog.file_name(task, task.started)[: len("2025-11-23T1430")]
     try:
         content, known = read(folder, name, 1 << 16)
     except OSError:
-        return True  # what cannot be read is not ours to judge
+        return True  # unreadable: leave it alone
     text = content.decode("utf-8", "replace")
     if mark in text:
         return f"{mark} {task.id}\n" in text and name >= begun

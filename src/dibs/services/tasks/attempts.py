@@ -1,7 +1,7 @@
-"""Attempts at a task: who runs one, whether it is still alive, and how one begins and ends.
+"""Attempts at a task: how one begins and ends, and whether it is still alive.
 
-An attempt is the claim ``task:ID`` of one agent, maybe with claims on the task's artefacts. It lives as long
-as that claim does. What becomes of a task whose attempt is gone is decided by whoever comes upon it next.
+An attempt is an agent's claim ``task:ID``, sometimes with claims on the task's artefacts, and lives as long
+as that claim. The next command that finds a dead attempt makes its task available again.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ if TYPE_CHECKING:
 
 
 class TakeRequest(Record):
-    """What a caller that asks for a task says of itself."""
+    """What a caller says when it asks for a task."""
 
     agent: str
-    #: Whom else it stands for.
+    #: Other roles that it acts for.
     roles: tuple[str, ...]
-    #: Whether it claims the artefacts with the task.
+    #: Whether it also claims the artefacts.
     claim: bool
     ttl: float
     reason: str = ""
 
 
 def pattern_of(store: Store, id_: str) -> Pattern:
-    """Return what a claim on the task is made of."""
+    """Return the pattern of a claim on the task."""
     return task_pattern(id_, fold_case=store.fold_case)
 
 
 def request_for(store: Store, wish: TakeRequest, task: Task) -> Request:
-    """Return what an attempt at a task asks for: the task, and its artefacts if it is wished."""
+    """Return the claims that an attempt needs: the task, and its artefacts if ``wish`` says so."""
     artefacts = task.artefacts if wish.claim else ()
     patterns: dict[str, Pattern] = {}
     for pattern in (
@@ -78,7 +78,7 @@ def request_for(store: Store, wish: TakeRequest, task: Task) -> Request:
 def checked_request(
     store: Store, caller: Caller, beat: Beat, wish: TakeRequest, task: Task
 ) -> Request:
-    """Return what an attempt asks for; raise if that is more than the caller may claim."""
+    """Return the claims that an attempt needs; raise if the caller may not have them."""
     request = request_for(store, wish, task)
     broad = store.config.broad == "allow"
     check_request(request, held=beat.claims, human=caller.human, allow_broad=broad)
@@ -95,7 +95,7 @@ def begin(
     *,
     quiet: bool,
 ) -> tuple[Stored, Granted] | Denied:
-    """Claim a task for the caller and write that it has begun; change no task if something is held."""
+    """Claim a task for the caller and record that it began; change nothing if something is held."""
     hold = store.config.max_hold
     outcome = attempt(rows, request, beat, max_hold=hold, waiting=None, quiet=quiet)
     if isinstance(outcome, Denied):
@@ -115,7 +115,7 @@ def _begun(rows: Rows, caller: Caller, beat: Beat, stored: Stored, granted: Gran
         "take",
         after,
         Kind.TASK_STARTED,
-        f"{caller.id} began {task.id}" + (f", attempt {number}" if number > 1 else ""),
+        f"{caller.id} started {task.id}" + (f", attempt {number}" if number > 1 else ""),
         details={"token": granted.token},
         attempt=number,
         token=granted.claims[0].token,
@@ -127,7 +127,7 @@ def _begun(rows: Rows, caller: Caller, beat: Beat, stored: Stored, granted: Gran
 
 
 def _claimed_for(rows: Rows, agent: str, id_: str, granted: Granted) -> tuple[str, ...]:
-    """Return the artefacts whose claims end with this attempt, or with another one of its agent."""
+    """Return the artefacts whose claims end with this attempt, or with another one by the same agent."""
     artefacts = list(zip(granted.claims[1:], granted.fresh[1:], strict=True))
     if all(new for _, new in artefacts):
         return tuple(claim.pattern for claim, _ in artefacts)
@@ -140,7 +140,7 @@ def _claimed_for(rows: Rows, agent: str, id_: str, granted: Granted) -> tuple[st
 
 
 def _needed_elsewhere(rows: Rows, agent: str, id_: str) -> set[str]:
-    """Return what the other running attempts of an agent have claimed."""
+    """Return what the agent's other running attempts have claimed."""
     found: set[str] = set()
     for _, other, holder in running(rows):
         row = load(rows, other) if holder == agent and other != id_ else None
@@ -152,7 +152,7 @@ def _needed_elsewhere(rows: Rows, agent: str, id_: str) -> set[str]:
 def go_on(
     store: Store, rows: Rows, caller: Caller, beat: Beat, wish: TakeRequest, stored: Stored
 ) -> Granted | Denied:
-    """Claim a task that is in progress: refresh an attempt of the caller's own, deny it to others."""
+    """Claim a task in progress: renew the caller's own attempt, deny it to other agents."""
     request = checked_request(store, caller, beat, wish, stored.task)
     hold = store.config.max_hold
     outcome = attempt(rows, request, beat, max_hold=hold, waiting=None)
@@ -165,30 +165,30 @@ def go_on(
             claimed=tuple(claimed),
             until=outcome.expires[0],
         )
-        said = f"{caller.id} goes on with {stored.id}"
+        said = f"{caller.id} continues {stored.id}"
         TaskWriter(rows, caller.id, beat.role).write(stored, new, Kind.TASK_STARTED, said)
     assert isinstance(outcome, Granted | Denied)
     return outcome
 
 
 def no_attempt(**changes: Any) -> dict[str, Any]:
-    """Return the fields of a row for which no attempt runs."""
+    """Return the fields of a row without a running attempt."""
     return {"token": 0, "holder": "", "claimed": (), "until": 0.0, "warned": 0.0, **changes}
 
 
 def return_claims(store: Store, rows: Rows, agent: str, beat: Beat, stored: Stored) -> None:
-    """Give back what the attempt's own agent holds for it."""
+    """Release what the attempt's agent holds for it."""
     mine = dict(_claims_for(store, rows, agent, stored))
     give_back(rows, agent, rows.beat(agent) or beat, list(mine.items()))
 
 
 def revoke_claims(store: Store, rows: Rows, stored: Stored, by: str, why: str) -> None:
-    """Take the claims of an attempt from its agent, which is told so and fenced."""
+    """Revoke the claims of an attempt; its agent is notified and fenced."""
     for key, claim in list(_claims_for(store, rows, stored.holder, stored)):
         lose(rows, key, claim, Lost(claim.pattern, claim.token, "revoked", rows.now, by, why))
         rows.emit(
             by, role_of(rows, by), Kind.LOCK_REVOKED,
-            f"{by} revoked the claim of {claim.agent} on {claim.pattern}: {why}",
+            f"{by} revoked {claim.agent}'s claim on {claim.pattern}: {why}",
             pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=why,
         )  # fmt: skip
 
@@ -196,7 +196,7 @@ def revoke_claims(store: Store, rows: Rows, stored: Stored, by: str, why: str) -
 def _claims_for(
     store: Store, rows: Rows, agent: str, stored: Stored
 ) -> Iterator[tuple[str, Claim]]:
-    """Yield the claims that an agent has for its attempt at a task and for no other, with their keys."""
+    """Yield the claims, with their keys, that an agent holds only for this attempt."""
     others = _needed_elsewhere(rows, agent, stored.id) if stored.claimed else set()
     artefacts = [rows.pattern(text) for text in stored.claimed]
     only = [pattern for pattern in artefacts if pattern.key not in others]
@@ -210,7 +210,7 @@ def _claims_for(
 
 
 def claims_on(store: Store, rows: Rows, id_: str) -> list[tuple[str, Claim, float]]:
-    """Return the claims on just this task, with their keys and what is left of each in seconds."""
+    """Return the claims on exactly this task, with their keys and the seconds until each expires."""
     pattern = pattern_of(store, id_)
     found = []
     for row in rows.near(pattern):
@@ -221,14 +221,14 @@ def claims_on(store: Store, rows: Rows, id_: str) -> list[tuple[str, Claim, floa
 
 
 def live_claim(store: Store, rows: Rows, id_: str) -> Claim | None:
-    """Return the claim on a task that holds now, nothing if nobody holds it."""
+    """Return the live claim on a task, or None."""
     return next((claim for _, claim, left in claims_on(store, rows, id_) if left > 0), None)
 
 
 def settle_dead(store: Store, rows: Rows, *, all_of_them: bool) -> list[Stored]:
-    """Take back the tasks whose attempts are gone; return them as they are now.
+    """Return tasks of dead attempts to the board; return their new rows.
 
-    Unless all are looked at, those are passed over that cannot have run out yet.
+    Unless ``all_of_them`` is set, skip attempts that cannot have expired yet.
     """
     ids = []
     for until, id_, _ in running(rows):
@@ -240,7 +240,7 @@ def settle_dead(store: Store, rows: Rows, *, all_of_them: bool) -> list[Stored]:
 
 
 def settle_one(store: Store, rows: Rows, id_: str) -> Stored | None:
-    """Take back one task if its attempt is gone; nothing if it goes on."""
+    """Return one task to the board if its attempt is dead; None if it is alive."""
     stored = load(rows, id_)
     if stored is None or not stored.token:
         return None
@@ -253,25 +253,25 @@ def settle_one(store: Store, rows: Rows, id_: str) -> Stored | None:
         return None
     for key, gone, _ in claims_on(store, rows, stored.id):
         expire(rows, key, gone)
-    return lose_attempt(store, rows, stored, "gave no further sign of life")
+    return lose_attempt(store, rows, stored, "stopped renewing its claim")
 
 
 def _adopt(rows: Rows, stored: Stored, claim: Claim) -> None:
-    """Follow a claim that was handed to another agent: the attempt goes on under it."""
+    """Follow a claim that was transferred to another agent, which continues the attempt."""
     after = stored.task._replace(agent=claim.agent)
     writer = TaskWriter(rows, claim.agent, role_of(rows, claim.agent))
-    said = f"{claim.agent} has {stored.id} from {stored.holder}"
+    said = f"{stored.holder} transferred {stored.id} to {claim.agent}"
     new = rewritten(stored, after)._replace(token=claim.token, holder=claim.agent)
     writer.write(stored, new, Kind.TASK_REASSIGNED, said)
 
 
 def lose_attempt(store: Store, rows: Rows, stored: Stored, why: str) -> Stored:
-    """Put a task back whose attempt came to nothing; too often, and it waits for a human."""
+    """Return a task whose attempt failed to the board; after too many failures, set it to ``error``."""
     agent = stored.holder or stored.task.agent
     failures = stored.failures + 1
     writer = TaskWriter(rows, agent, role_of(rows, agent))
     if failures - stored.forgiven >= store.config.board_attempts:
-        message = f"{agent} {why}; {failures - stored.forgiven} attempts came to nothing"
+        message = f"{agent} {why}; {failures - stored.forgiven} attempts failed"
         return fail_with(writer, stored, message, verb="lose")
     details = {"holder": agent, "failures": failures}
     return come_back(
@@ -287,16 +287,16 @@ def come_back(
     details: Mapping[str, object] | None = None,
     **changes: Any,
 ) -> Stored:
-    """Send a task back to whom it named, else to the inbox, and say why."""
+    """Return a task to the agent that it names, else to the inbox, and record why."""
     after = sent_back(stored.task, changes.get("asked", stored.asked), writer.rows.now)
-    said = f"{stored.id} came back: {why}"
+    said = f"{stored.id} is available again: {why}"
     return writer.move(stored, verb, after, Kind.TASK_RETURNED, said, details=details, **changes)
 
 
 def fail_with(
     writer: TaskWriter, stored: Stored, message: str, *, verb: str, trace: str = ""
 ) -> Stored:
-    """Put a task into ``error``, with the block that says why and how often it was tried again."""
+    """Set a task to ``error``, with a block that says why and how often it was retried."""
     agent = stored.holder or stored.task.agent or writer.agent
     after = stored.task._replace(
         status=Status.ERROR, agent=agent, error=message, retries=stored.failures

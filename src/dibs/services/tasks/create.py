@@ -1,4 +1,4 @@
-"""Making tasks: several at once, all or none, that may depend on each other in any order."""
+"""Create tasks: several at once, all or none, which may depend on each other in any order."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.tasks.values import Draft
 
-#: How many tasks one call makes.
+#: How many tasks one call may create.
 MAX_BATCH = 5_000
 
 
 def drafted(
     rows: Rows, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
 ) -> list[Stored]:
-    """Return the rows of new tasks; raise what is wrong with the first that cannot be made."""
+    """Return the rows of new tasks; raise the first problem."""
     if not drafts:
-        raise BadInput("name at least one task", code="YAML_SHAPE", field="task")
+        raise BadInput("no tasks given", code="YAML_SHAPE", field="task")
     if len(drafts) > MAX_BATCH:
-        raise BadInput(f"{len(drafts)} tasks at once: at most {MAX_BATCH}", code="LIMIT")
+        raise BadInput(f"{len(drafts)} tasks in one call: at most {MAX_BATCH}", code="LIMIT")
     names = _Names(rows, reserved)
     ids = [names.take(draft) for draft in drafts]
     keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
     if len(keys) < sum(1 for draft in drafts if draft.key):
-        raise BadInput("two tasks of the batch have the same key", code="TASK_EXISTS", field="key")
+        raise BadInput("two tasks in the batch have the same key", code="TASK_EXISTS", field="key")
     listed = [_row(rows, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
     check_new([row.task for row in listed], lambda id_: needs_of(rows, id_))
     return listed
 
 
 def needs_of(rows: Rows, id_: str) -> tuple[str, ...] | None:
-    """Return what a task waits for: nothing once it is over, None if there is no such task."""
+    """Return what a task depends on: nothing once it is finished, None if it does not exist."""
     stored = load(rows, id_)
     if stored is not None and stored.id == id_:
         return () if stored.task.status in FINISHED else stored.task.dependencies
@@ -57,7 +57,7 @@ def needs_of(rows: Rows, id_: str) -> tuple[str, ...] | None:
 
 
 def write_new(writer: TaskWriter, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
-    """Write the rows of new tasks, and an entry for each."""
+    """Write the rows of new tasks and a ledger entry for each."""
     return [
         writer.write(
             None,
@@ -71,7 +71,7 @@ def write_new(writer: TaskWriter, rows: Sequence[Stored], said: str = "added") -
 
 
 def likenesses(rows: Rows, listed: Sequence[Stored], *, fold_case: bool) -> list[SimilarTask]:
-    """Return the active tasks that the new ones look like."""
+    """Return the active tasks that are similar to new ones."""
     active = Active(unfinished(rows), fold_case=fold_case)
     return [
         SimilarTask(row.id, like.id, like.title, like.share, like.paths)
@@ -81,36 +81,36 @@ def likenesses(rows: Rows, listed: Sequence[Stored], *, fold_case: bool) -> list
 
 
 def refuse_similar(found: Sequence[SimilarTask]) -> None:
-    """Refuse to make tasks that look like others."""
+    """Refuse to create tasks that are similar to existing ones."""
     if found:
         first = found[0]
         raise BadInput(
-            f"task {quote(first.other)} looks like it: {quote(first.title)}",
+            f"task {quote(first.other)} is similar: {quote(first.title)}",
             code="TASK_SIMILAR",
             field="title",
-            hint="leave out --strict to make it all the same",
+            hint="drop --strict to create it anyway",
         )
 
 
 class _Names:
-    """The ids of the tasks of one batch, each of which is given once."""
+    """Chooses a unique id for each task of a batch."""
 
     def __init__(self, rows: Rows, reserved: frozenset[str]) -> None:
         self._rows = rows
         self._taken = {id_.lower() for id_ in reserved}
-        #: The number with which the last task of each name was told from the others.
+        #: The number that was last appended to each base id.
         self._numbers: dict[str, int] = {}
 
     def take(self, draft: Draft) -> str:
-        """Return the id of one more task: its own, or one made of the moment, the agent and the title."""
+        """Return the id of one more task: the given one, or one made from the time, agent, and title."""
         fields = draft.fields or {}
         given = draft.id or str(fields.get("id") or "")
         if given and self._is_taken(check_task_id(given)):
             raise BadInput(
-                f"there is a task {quote(given)} already",
+                f"task {quote(given)} already exists",
                 code="TASK_EXISTS",
                 field="id",
-                hint="give it another id, or none",
+                hint="use another id, or omit it",
             )
         id_ = given or self._made(_masked(draft.slug or str(fields.get("title") or "")), fields)
         self._taken.add(id_.lower())
@@ -130,7 +130,7 @@ class _Names:
 
 
 def is_taken(rows: Rows, id_: str) -> bool:
-    """Tell whether there is, or was, a task of this id."""
+    """Tell whether a task with this id exists or is archived."""
     return load(rows, id_) is not None or past(rows, id_) is not None
 
 
@@ -146,13 +146,13 @@ def _row(rows: Rows, author: str, draft: Draft, id_: str, keys: Mapping[str, str
     for remark in late_times(reading.task, rows.now):
         raise error_of(remark, file)
     if reading.task.status != Status.NEW:
-        message = f"a task that is made is new, not {reading.task.status}"
+        message = f"a new task must have status new, not {reading.task.status}"
         raise BadInput(message, code="TASK_TRANSITION", field="status")
     return filled_in(rows, reading.text, reading.task, file, author)
 
 
 def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stored:
-    """Return the row of a file in the inbox, with what it may lack: id, status, who made it and when."""
+    """Return the row of a file in the inbox, with missing fields filled in: id, status, author, and time."""
     changes: dict[str, Any] = {}
     listed = f"\n{text}"
     if "\nid:" not in listed and "\ntask_id:" not in listed:
@@ -169,7 +169,7 @@ def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stor
 
 
 def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return fields with ids for the keys of the batch, and without secrets."""
+    """Return fields with ids in place of the batch's keys, and with secrets masked."""
     found = {name: _masked(value) for name, value in fields.items()}
     for holder in (found, found.get("context")):
         if isinstance(holder, dict):
@@ -180,7 +180,7 @@ def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, A
 
 
 def _with_ids(needed: Any, keys: Mapping[str, str]) -> Any:
-    """Return what a task depends on, however it is written, with ids in place of keys."""
+    """Return dependencies in the form in which they were given, with ids in place of keys."""
     if isinstance(needed, str):
         return keys.get(needed, needed)
     return [_with_ids(one, keys) for one in needed] if isinstance(needed, list | tuple) else needed

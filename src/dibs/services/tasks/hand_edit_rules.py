@@ -1,7 +1,7 @@
-"""What must hold for a file that was made by hand: its folder, its moments, and the way to its status.
+"""Rules for task files that are edited by hand: folder, times, and allowed transitions.
 
-A status and its folder must agree, and the step from what the row says must be in the table of moves. A state
-may be passed over by hand if the file carries its moment. A file that breaks a rule raises ``BadInput``.
+The status must match the folder, and the transition from the row's status must be in the table. A hand edit
+may skip a state if the file has its time. A file that breaks a rule raises ``BadInput``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Past, Stored
     from dibs.services.tasks.values import HandMade
 
-#: States that may be passed over by hand, and the moment that shows that the task was in them.
+#: States that a hand edit may skip, and the field whose time shows that the task was in them.
 _PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
-#: States in which a task is with somebody.
+#: States that require an agent.
 _NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
-#: How a task can end; both are archived.
+#: How a task can end before it is archived.
 ENDS = frozenset({Status.DONE, Status.CANCELLED})
 _MONTH = re.compile(r"archive/\d{4}-\d{2}")
-#: Other names of fields in files.
+#: Other spellings of fields.
 _SPELLINGS = {
     "agent": ("assigned_to",),
     "dependencies": ("context", "depends_on", "blocked_by"),
@@ -37,19 +37,19 @@ _SPELLINGS = {
 
 
 def refusal(code: str, message: str, field: str, hint: str = "") -> BadInput:
-    """Return why a file is not accepted."""
+    """Return the error for a file that is not accepted."""
     return BadInput(message, code=code, field=field, hint=hint)
 
 
 def stale(old: Stored, field: str) -> BadInput:
-    """Return the refusal of a file whose own result the row has moved past."""
-    message = f"the task has moved on and is {old.task.status}; the file has a result of its own"
-    hint = "the file is kept; write what is still right into the task's file"
+    """Return the error for a file with a result that the row has moved past."""
+    message = f"the file has its own result, but the task is already {old.task.status}"
+    hint = "the file is kept; copy what still applies into the task's current file"
     return refusal("TASK_STALE", message, field, hint)
 
 
 def dated(task: Task, now: float, old: Task | None = None) -> Task:
-    """Return a task with the moment of its state, where the file has none."""
+    """Return a task with the time of its state filled in if the file has none."""
     before = None if old is None else old.status
     if task.status == Status.ASSIGNED and not task.assigned:
         return task._replace(assigned=now)
@@ -58,46 +58,46 @@ def dated(task: Task, now: float, old: Task | None = None) -> Task:
     if task.status in ENDS and not task.completed:
         return task._replace(completed=max(now, task.started))
     if task.status in OPEN and before not in {None, *OPEN}:
-        return task._replace(started=0.0, completed=0.0)  # it is to be done anew
+        return task._replace(started=0.0, completed=0.0)  # it starts over
     return task
 
 
 def check_unused(ended: Past | None) -> None:
-    """Refuse the name of a task that is archived."""
+    """Refuse the id of an archived task."""
     if ended is not None:
-        message = f"a task {quote(ended.id)} is in {ended.place} already"
-        raise refusal("TASK_EXISTS", message, "id", "give the file another name")
+        message = f"task {quote(ended.id)} already exists in {ended.place}"
+        raise refusal("TASK_EXISTS", message, "id", "rename the file")
 
 
 def check_place(made: HandMade, task: Task) -> None:
-    """Refuse a file whose folder is not that of its status and agent."""
+    """Refuse a file whose folder does not match its status and agent."""
     if task.status in _NEED_AGENT and not task.agent:
-        message = f"the status is {task.status}, but no agent is named"
-        raise refusal("TASK_MISMATCH", message, "status", "write `agent`, or `status: new`")
+        message = f"status is {task.status}, but `agent` is missing"
+        raise refusal("TASK_MISMATCH", message, "status", "add `agent`, or set `status: new`")
     place = place_of(task)
     if made.place == place:
         return
-    field, said = "status", f"the status is {task.status}"
+    field, said = "status", f"status is {task.status}"
     if place.startswith("assigned/") and made.place.split("/")[0] == "assigned":
-        field, said = "agent", f"the agent is {quote(task.agent)}"
+        field, said = "agent", f"agent is {quote(task.agent)}"
     hint = f"move it to {place}, or change `{field}`"
-    raise refusal("TASK_MISMATCH", f"{said}, but the file lies in {made.place}", field, hint)
+    raise refusal("TASK_MISMATCH", f"{said}, but the file is in {made.place}", field, hint)
 
 
 def check_archived(made: HandMade, old: Stored | None, task: Task) -> None:
-    """Refuse a file in the archive that is not finished, or that the archive has no folder for."""
+    """Refuse an archived file that is unfinished or in a folder that is not a month."""
     if not _MONTH.fullmatch(made.place) or task.status not in {*ENDS, Status.ARCHIVE}:
-        message = f"the status is {task.status}, but the file lies in {made.place}"
-        hint = "only what is done or cancelled is archived, by month: archive/2025-11"
+        message = f"status is {task.status}, but the file is in {made.place}"
+        hint = "only done and cancelled tasks are archived, in a month's folder such as archive/2025-11"
         raise refusal("TASK_MISMATCH", message, "status", hint)
     if old is not None and old.task.status not in ENDS and not task.completed:
-        message = f"it was {old.task.status}; from there it is not archived"
-        hint = "write completed_at if it is done"
+        message = f"a task that is {old.task.status} cannot be archived"
+        hint = "add completed_at if it is done"
         raise refusal("TASK_TRANSITION", message, "status", hint)
 
 
 def ended_as(old: Stored | None, task: Task, text: str) -> str:
-    """Return how a task in the archive ended. Its file does not say; only what was done has a result."""
+    """Return how an archived task ended: its file does not say, but only a done task has a result."""
     for status in (task.status, old.task.status if old is not None else ""):
         if status in ENDS:
             return status
@@ -106,27 +106,27 @@ def ended_as(old: Stored | None, task: Task, text: str) -> str:
 
 
 def check_way(rows: Rows, old: Task, task: Task) -> None:
-    """Refuse a step that the table does not have, and one that only a command makes."""
+    """Refuse a transition that is not in the table, or that only a command may make."""
     if old.status in FINISHED:
-        message = f"it was {old.status}, and is {task.status} now"
-        raise refusal("TASK_TRANSITION", message, "status", f"dibs task reopen {old.id}")
+        message = f"a task that is {old.status} cannot become {task.status} by hand"
+        raise refusal("TASK_TRANSITION", message, "status", f"run: dibs task reopen {old.id}")
     if not _leads(old.status, task):
         ways = ", ".join(next_statuses(old.status)) or "nothing"
         would = old.status in OPEN and not task.started
         passes = would and _leads(old.status, task._replace(started=1.0))
-        hint = "write started_at to pass over a state" if passes else ""
-        message = f"it was {old.status}; from there it becomes {ways}, not {task.status}"
+        hint = "add started_at to skip a state" if passes else ""
+        message = f"a task that is {old.status} can become {ways}, not {task.status}"
         raise refusal("TASK_TRANSITION", message, "status", hint)
     if task.status == Status.IN_PROGRESS:
         waits = unmet(task, lambda id_: status_of(rows, id_))
         if waits:
             said = ", ".join(f"{id_} ({status})" for id_, status in waits[:5])
-            message = f"it cannot begin: it waits for {said}"
+            message = f"it cannot start yet: it waits for {said}"
             raise refusal("TASK_DEPENDENCY", message, "dependencies")
 
 
 def _leads(status: str, task: Task) -> bool:
-    """Tell whether the table leads to a task's status, over states whose moments the file carries."""
+    """Tell whether transitions lead to a task's status, skipping states whose times the file has."""
     reached, waiting = {status}, [status]
     while waiting:
         here = waiting.pop()
@@ -143,7 +143,7 @@ def _leads(status: str, task: Task) -> bool:
 
 
 def line_of(text: str, field: str) -> int:
-    """Return the line of a key at the top of a text, 0 if it has none."""
+    """Return the line of a top-level key, 0 if there is none."""
     names = {field, *_SPELLINGS.get(field, ())}
     for number, row in enumerate(text.split("\n"), 1):
         if field and row.partition(":")[0] in names:

@@ -1,7 +1,7 @@
-"""Files that people make, edit and move by hand: what they mean for the rows, or why they are refused.
+"""Hand edits: what a task file that someone created, edited, or moved means for its row.
 
-While an attempt runs, only the content of a file is changed by hand. Nothing here touches a file; a refused
-one stays where it is.
+While an attempt is running, only a file's content can be changed by hand. Nothing here touches files; a
+refused file stays where it is.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.tasks.values import HandMade
 
-#: Fields that the board writes: where a row has moved on, they are the row's.
+#: Fields that the board writes: if the row is newer than the file, the row's values win.
 OWNED = (
     *("status", "agent", "assigned", "started", "completed"),
     *("summary", "made", "handoff", "error", "retries", "reason"),
 )
-#: Those of them that hold somebody's words: they are not dropped without a word.
+#: Those that contain what someone wrote, and must not be dropped silently.
 _SAID = ("summary", "made", "handoff", "error")
-#: Which entry says that a file was put into a state by hand.
+#: The ledger kind for each state that a file was put into by hand.
 _KINDS = {
     Status.ASSIGNED: Kind.TASK_ASSIGNED,
     Status.IN_PROGRESS: Kind.TASK_STARTED,
@@ -66,7 +66,7 @@ _KINDS = {
 def accept(
     store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
 ) -> list[HandEditVerdict]:
-    """Take each file in, or say why not; those that depend on each other may come in any order."""
+    """Accept each file, or say why not; files may depend on each other in any order."""
     if not hand_made:
         return []
     edits = _HandEdits(store, rows, caller, hand_made)
@@ -74,19 +74,19 @@ def accept(
 
 
 def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
-    """Keep tasks from being handed out whose files are set aside, by id and reason; "" ends that."""
+    """Make tasks unavailable while their files are set aside; maps ids to reasons, "" to end it."""
     for id_, why in reasons.items():
         row = load(rows, id_)
         if row is None or row.aside == why or row.task.status not in OPEN:
             continue
         if hold(rows, row, why).ready:
-            # Whoever waits for a task is woken by an entry.
-            said = f"the file of {row.id} is in line again"
+            # A ledger entry wakes agents that wait for a task.
+            said = f"the file of {row.id} is valid again"
             rows.emit(caller.id, role_of(rows, caller.id), Kind.TASK_EDITED, said, task=row.id)
 
 
 class _HandEdits:
-    """The files of one call, inside one transaction."""
+    """The hand edits of one call, inside one transaction."""
 
     def __init__(
         self, store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
@@ -100,7 +100,7 @@ class _HandEdits:
         self._needs = {task.id: task.dependencies for task in tasks if task is not None}
 
     def verdict(self, made: HandMade) -> HandEditVerdict:
-        """Take one file in, or say why not."""
+        """Accept one file, or say why not."""
         old = load(self._rows, made.id)
         if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
             return HandEditVerdict(made.id, made.place, None)
@@ -112,7 +112,7 @@ class _HandEdits:
         return HandEditVerdict(made.id, made.place, stored)
 
     def _refused(self, made: HandMade, why: BadInput) -> HandEditVerdict:
-        """Return the verdict, and tell the ledger once for one content of a file."""
+        """Return the refusal, and record it in the ledger once per content of the file."""
         read = made.reading
         line = 0 if read.task is not None else read.remarks[0].line
         line = line or line_of(read.text, why.field)
@@ -141,7 +141,7 @@ class _HandEdits:
         if old is None:
             return self._new(made, task)
         if old.id != made.id or old.file.lower() != made.file.lower():
-            message = f"the task {quote(old.id)} has the file {old.file} already"
+            message = f"task {quote(old.id)} already has the file {old.file}"
             raise refusal("TASK_EXISTS", message, "id")
         if self._is_later(made, old):
             return self._survived(made, old, task)
@@ -149,7 +149,7 @@ class _HandEdits:
             return self._merged(made, old, task)
         return self._changed(made, old, task)
 
-    # -- a file that is not known
+    # -- unknown files
 
     def _new(self, made: HandMade, task: Task) -> Stored:
         check_unused(past(self._rows, made.id))
@@ -161,17 +161,17 @@ class _HandEdits:
         asked = "" if after.status == Status.CANCELLED else after.agent
         changes = {"place": made.place, "asked": asked, **_standing(row, after)}
         if self._of_another_life(made):
-            said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
+            said = f"{made.place}/{made.file} was read again because the store had lost the task"
             changes |= {"survived": made.life, "outlived": made.base}
         else:
-            said = f"{made.place}/{made.file} was dropped by hand"
+            said = f"{made.place}/{made.file} was added by hand"
         row = row._replace(**changes)
         return self._writer.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
 
     def _archived(self, made: HandMade, old: Stored | None, task: Task) -> Stored:
-        """Take in a file in the archive that was put there by hand, or before the store was lost.
+        """Accept an archived file that was put there by hand, or before the store was lost.
 
-        What it depended on need not be known.
+        Its dependencies need not exist.
         """
         if old is not None:
             self._check_held(old, task)
@@ -186,15 +186,15 @@ class _HandEdits:
         after = task._replace(status=Status.ARCHIVE, completed=completed)
         doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
         new = Stored(after, made.file, made.place, _text(made, after), 0, doer=doer)
-        said = f"{made.id} was found in {made.place}"
+        said = f"{made.id} was archived by hand in {made.place}"
         new = self._writer.archive(new, ended, old, said, by_hand=True)
         refresh_dependents(self._rows, made.id)
         return new
 
-    # -- a file that is known
+    # -- known files
 
     def _changed(self, made: HandMade, old: Stored, task: Task) -> Stored:
-        """Take in an edit or a move of a file that the board wrote."""
+        """Accept an edit or a move of a file that the board wrote."""
         self._check_held(old, task)
         if task.dependencies != old.task.dependencies:
             self._check_dependencies(task)
@@ -205,18 +205,18 @@ class _HandEdits:
         return self._write(made, old, after)
 
     def _survived(self, made: HandMade, old: Stored, task: Task) -> Stored:
-        """Take in a later state of a task than the one that another machine still had of the life before."""
+        """Accept a later state of a task than another machine had before the store was lost."""
         after = dated(task, self._now, old.task)
         check_place(made, after)
         text = _text(made, after)
         new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
         new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
         kind = _KINDS.get(after.status, Kind.TASK_EDITED)
-        said = f"{old.id} was {after.status} when the store lost it: {made.place}/{made.file}"
+        said = f"{old.id} was restored as {after.status} from {made.place}/{made.file}"
         return self._writer.write(old, new, kind, said, {"by_hand": True}, adopts=True)
 
     def _merged(self, made: HandMade, old: Stored, task: Task) -> Stored:
-        """Take in the edit of an older text: what the board writes comes from the row."""
+        """Accept an edit of an older text; fields that the board writes come from the row."""
         said = {name: value for name in _SAID if (value := getattr(task, name))}
         if any(getattr(old.task, name) != value for name, value in said.items()):
             raise stale(old, "result" if task.status != Status.ERROR else "error")
@@ -226,7 +226,7 @@ class _HandEdits:
         return self._write(made, old, after)
 
     def _write(self, made: HandMade, old: Stored, after: Task) -> Stored:
-        """Write the row of a file that was edited, with an entry if that says something new."""
+        """Write the row of an edited file, with a ledger entry if something changed."""
         text = _text(made, after)
         if text == old.text and after == old.task:
             return old
@@ -238,57 +238,57 @@ class _HandEdits:
             kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
         elif after.agent != old.task.agent:
             kind = Kind.TASK_REASSIGNED
-        said = f"{old.id} was {f'made {after.status}' if moved else 'edited'} by hand"
+        said = f"{old.id} was {f'set to {after.status}' if moved else 'edited'} by hand"
         return self._writer.write(old, new, kind, said, {"by_hand": True})
 
-    # -- what must hold
+    # -- checks
 
     def _check_held(self, old: Stored, task: Task) -> None:
-        """Refuse another status or agent while somebody works on a task."""
+        """Refuse a new status or agent while an agent holds the task."""
         held = live_claim(self._store, self._rows, old.id) if old.token else None
         if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
             raise refusal(
                 "TASK_HELD",
-                f"{held.agent} works on it: status and agent are not changed by hand",
+                f"{held.agent} holds the task: its status and agent cannot be changed by hand",
                 "status" if task.status != old.task.status else "agent",
-                "`dibs task done`, or a human says `dibs task cancel` or `reassign`",
+                "finish it with `dibs task done`, or a human runs `dibs task cancel` or `dibs task reassign`",
             )
 
     def _check_dependencies(self, task: Task) -> None:
-        """Refuse what waits for itself or in a circle; what is not known yet may still come."""
+        """Refuse dependency cycles; dependencies that do not exist yet are allowed."""
         if task.dependencies:
             check_new([task], lambda id_: self._needs.get(id_) or needs_of(self._rows, id_) or ())
 
     def _of_another_life(self, made: HandMade) -> bool:
-        """Tell whether a file shows what another store had, or this one before it lost everything."""
+        """Tell whether a file was written from another store, or from this one before it lost its state."""
         return bool(made.life) and made.life != standing(self._rows)[1]
 
     def _is_later(self, made: HandMade, old: Stored) -> bool:
-        """Tell whether a file shows a later state of a lost life than the row, unchanged since."""
+        """Tell whether a file shows a later state from a lost life than the row, which is unchanged since."""
         if not self._of_another_life(made) or old.survived != made.life:
             return False
         return old.outlived < made.base and _rests(old)
 
     def _is_behind(self, made: HandMade, old: Stored) -> bool:
-        """Tell whether a file was made without knowing what the row says."""
+        """Tell whether a file was edited without knowing the row's current state."""
         if self._of_another_life(made):
             return not self._is_later(made, old)
         return 0 < made.base < old.version
 
 
 def _rests(old: Stored) -> bool:
-    """Tell whether a row is as it was taken in from the file of a lost life."""
+    """Tell whether a row is unchanged since it was read from a file of a lost life."""
     return bool(old.survived) and old.version == old.adopted
 
 
 def _text(made: HandMade, after: Task) -> str:
-    """Return a file's text as it is when the task is ``after``."""
+    """Return a file's text for the task ``after``."""
     assert made.reading.task is not None
     return edit(made.reading.text, changes_for(made.reading.task, after))
 
 
 def _standing(old: Stored, after: Task) -> dict[str, Any]:
-    """Return what a status that was written by hand means for the rest of a row."""
+    """Return how a status that was set by hand changes the rest of a row."""
     changes: dict[str, Any] = {}
     status = after.status
     if after.agent != old.task.agent and status in {*OPEN, Status.BLOCKED}:

@@ -1,7 +1,7 @@
-"""Handoffs: a finished task may name who goes on, and with what; that becomes a task of its own, once.
+"""Handoffs: create the follow-up task that a finished task asks for, exactly once.
 
-The id of the new task is derived from its source, so that any number of orchestrators make it once. One that
-names an agent nobody knows is reported once and kept until that agent appears or somebody names another.
+The new id is derived from the finished task, so any number of orchestrators create it once. A handoff to an
+unknown agent is reported once and waits until that agent joins or someone reassigns it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def hand_off(
     rows: Rows, caller: Caller, known: Container[str]
 ) -> tuple[list[Stored], list[Trouble]]:
-    """Make the tasks that finished ones ask for; say which cannot be made, each once."""
+    """Create the follow-ups of finished tasks; report each one that cannot be created, once."""
     made: list[Stored] = []
     troubles: list[Trouble] = []
     waiting = handoffs(rows)
@@ -57,7 +57,7 @@ def hand_off(
 
 
 class _People:
-    """Whom one can hand a task to: agents and roles that joined, that have a folder, or that a task names."""
+    """Names that can receive a task: agents and roles that joined, have a folder, or are named by a task."""
 
     def __init__(self, rows: Rows, folders: Container[str]) -> None:
         self._rows = rows
@@ -75,17 +75,17 @@ class _People:
 
 
 def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Trouble:
-    """Return the row of the task that shall follow, or why it cannot be made."""
+    """Return the row of the follow-up, or why it cannot be created."""
     try:
         check_agent_id(handoff.agent)
     except BadInput as error:
         return Trouble(
-            source.id, "AGENT_ID", f"{source.id} names no agent to go on: {error.message}"
+            source.id, "AGENT_ID", f"{source.id} hands off to an invalid agent: {error.message}"
         )
     if not people.knows(handoff.agent):
         message = (
-            f"{source.id} is to be followed by {handoff.agent}, whom nobody knows; it waits until"
-            " an agent of that name or role joins, or `dibs task reassign` names another"
+            f"{source.id} hands off to {handoff.agent}, which has not joined; the follow-up waits for an"
+            f" agent or role of that name, or for: dibs task reassign {source.id} --to AGENT"
         )
         return Trouble(source.id, "NO_AGENT", message)
     id_ = handoff_id(source.id, source.task.completed, handoff.agent, handoff.title)
@@ -93,12 +93,14 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
     reading = read(follower_text(source, handoff, id_).encode("utf-8", "replace"), file)
     if reading.task is None:
         problem = error_of(reading.remarks[0], file)
-        return Trouble(source.id, problem.code, f"what follows {source.id} is no task: {problem}")
+        return Trouble(
+            source.id, problem.code, f"the follow-up of {source.id} is invalid: {problem}"
+        )
     return Stored(reading.task, file, INBOX, reading.text, 0, asked=handoff.agent)
 
 
 def _tell(rows: Rows, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
-    """Write a trouble into the ledger."""
+    """Record a problem in the ledger."""
     assert source.task.handoff is not None
     rows.emit(
         agent, role, Kind.HANDOFF_REFUSED, trouble.message,
@@ -107,7 +109,7 @@ def _tell(rows: Rows, agent: str, role: str, source: Stored, trouble: Trouble) -
 
 
 def _follow(rows: Rows, writer: TaskWriter, source: Stored, row: Stored) -> list[Stored]:
-    """Write the task that follows, unless it is there; note that it is made."""
+    """Write the follow-up unless it exists, and record it in the finished task's row."""
     put(rows, source._replace(follower=row.id), source)
     if is_taken(rows, row.id):
         return []
@@ -118,12 +120,12 @@ def _follow(rows: Rows, writer: TaskWriter, source: Stored, row: Stored) -> list
         "to": row.task.agent,
         "artefacts": list(row.task.artefacts[:SHOWN]),
     }
-    said = f"{doer} handed {row.id} to {row.task.agent}"
+    said = f"{doer} handed off {row.id} to {row.task.agent}"
     return [writer.write(None, row, Kind.HANDOFF_CREATED, said, details)]
 
 
 def follower_text(source: Stored, handoff: Handoff, id_: str) -> str:
-    """Return the file of the task that follows, as the document has it."""
+    """Return the file of the follow-up, in the documented form."""
     origin = f"Created by {doer_of(source)} as handoff from task {source.id}"
     return render(
         {
@@ -140,7 +142,7 @@ def follower_text(source: Stored, handoff: Handoff, id_: str) -> str:
 
 
 def delegated(stored: Stored) -> Task:
-    """Return the work that is handed on with a task: what shall follow it, else the task itself."""
+    """Return the work that a task hands off: its follow-up, else the task itself."""
     handoff = stored.task.handoff
     if handoff is None or stored.follower:
         return stored.task
@@ -148,5 +150,5 @@ def delegated(stored: Stored) -> Task:
 
 
 def doer_of(source: Stored) -> str:
-    """Return under which name a task was done: whom it named, else who did it."""
+    """Return the name under which a task was done: the assigned one, else the agent that did it."""
     return source.asked or source.doer or source.task.agent

@@ -1,14 +1,14 @@
-"""Tasks as files that shell agents understand: lock files, and the queue in folders.
+"""Tasks as files that shell agents understand: lock files, and a queue of folders.
 
-A codec over another one. On the branch that it is used for,
+A codec that wraps another one. On the branch that uses it,
 
-- ``current_tasks/<task>.lock`` holds the claims on ``task:<task>``: lines as scripts write them, and behind
-  them a line of ours for each claim
+- ``current_tasks/<task>.lock`` contains the claims on ``task:<task>``: the lines that scripts write, then
+  one ``dibs:`` line for each claim
 - ``tasks/pending/<file>`` is the row ``queue/<file>``, ``tasks/done/<file>`` the row ``finished/<file>``
 
-A lock file without a line of ours is a script's. It is a claim of the agent that it names, without a token.
-Its writer gives no signs of life, so it ends by its age: so long after this machine first saw it, whatever an
-agent of that name does meanwhile. Whatever is in such a file, it is honoured; a file is never an error.
+A lock file without a ``dibs:`` line was written by a script. It counts as a claim, without a token, of the
+agent that it names. Scripts send no heartbeat, so the claim expires by age, counted from when this machine
+first saw it. Any content is accepted; a lock file is never an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Codec(Protocol):
-        """The layout of everything else; engines/git/files.py says what a codec does."""
+        """The layout of everything else; see engines/git/files.py."""
 
         @property
         def folders(self) -> tuple[str, ...]: ...
@@ -51,41 +51,41 @@ if TYPE_CHECKING:
 
 LOCKS, PENDING, DONE = "current_tasks", "tasks/pending", "tasks/done"
 ENDING = ".lock"
-#: Where rows of files lie, by the folder of the files.
+#: The key prefix of a file's row, by folder.
 FOLDERS = {PENDING: QUEUE, DONE: FINISHED}
-#: How long a script's lock file counts unless the project says otherwise.
+#: How long a script's lock file counts by default.
 LOCK_AGE = 7_200.0
-#: The id of a claim that a script made, and what it is for.
+#: The id of a claim that a script made, and its reason.
 SCRIPT = "script"
-REASON = "lock file of a script"
-#: Whose a lock file is that names nobody.
+REASON = "a script's lock file"
+#: The owner of a lock file that names no agent.
 NOBODY = "unknown"
 
 _FILED = f"{AT}:{SCHEME}/"
 _MARK = b"dibs:"
-#: How much of a file is searched for the lines that a script writes.
+#: How many bytes of a file are searched for the lines that scripts write.
 _HEAD = 4096
-#: The last moment that a claim can have begun: the year 9999.
+#: The latest time at which a claim can have begun: the year 9999.
 _LATEST = 253_402_300_799
 _NUMBERS = ("ttl", "since", "hard")
 _TEXTS = ("pattern", "mode", "agent", "reason", "task")
 
 
 class LockFiles:
-    """Put tasks where shell agents look for them, and everything else where ``inner`` does."""
+    """Store tasks where shell agents look for them, and everything else where ``inner`` does."""
 
-    #: A script asks only whether there is a lock; it ends by its age.
+    #: Scripts only check whether a lock file exists; it expires by age.
     markers = (LOCKS,)
 
     def __init__(self, inner: Codec, *, lock_age: float = LOCK_AGE, fold_case: bool = True) -> None:
         self._inner = inner
-        #: At the top of the branch, all that has files of ours in it.
+        #: The top-level folders on the branch that contain our files.
         self.folders = (*inner.folders, LOCKS, PENDING.partition("/")[0])
         self._lock_age = lock_age
         self._fold = fold_case
 
     def path_of(self, key: str) -> str:
-        """Return the file in which the row ``key`` lies."""
+        """Return the path of the file that contains the row ``key``."""
         for folder, prefix in FOLDERS.items():
             file = key.removeprefix(prefix)
             if file != key and task_of_file(file, fold_case=self._fold):
@@ -94,7 +94,7 @@ class LockFiles:
         return f"{LOCKS}/{task}{ENDING}" if task else self._inner.path_of(key)
 
     def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:
-        """Return the rows of a file, nothing for one that is not ours."""
+        """Return the rows of a file, None for one that is not ours."""
         folder, _, file = path.rpartition("/")
         if folder in FOLDERS and task_of_file(file, fold_case=self._fold):
             return {FOLDERS[folder] + file: pack(content)}
@@ -116,7 +116,7 @@ class LockFiles:
         return self._inner.render(path, rows)
 
     def _locked_by(self, key: str) -> str:
-        """Return the task that the claim filed under ``key`` is on, if a lock file can be named so."""
+        """Return the task of the claim with this key, if it can name a lock file."""
         folded, _, rest = key.removeprefix(_FILED).partition("//")
         agent, *spelled = rest.split("/")
         name = spelled.pop() if spelled else ""
@@ -131,7 +131,7 @@ class LockFiles:
         return task if entry_prefix(pattern) == f"{_FILED}{folded}//" else ""
 
     def _ours(self, path: str, content: bytes) -> dict[str, str]:
-        """Return the rows that Dibs wrote into a lock file, less what somebody has spoiled."""
+        """Return the rows that Dibs wrote into a lock file, except damaged ones."""
         rows = {}
         for line in content.split(b"\n") if _MARK in content else ():
             if line.startswith(_MARK):
@@ -142,7 +142,7 @@ class LockFiles:
         return rows
 
     def _fits(self, path: str, key: str, value: str) -> bool:
-        """Tell whether a row is a claim that belongs into this file and that all readers can read."""
+        """Tell whether a row is a valid claim that belongs in this file."""
         record = _decoded(value)
         if not key.startswith(_FILED) or self.path_of(key) != path or not _is_claim(record):
             return False
@@ -154,13 +154,13 @@ class LockFiles:
             return False
 
     def _script(self, task: str, content: bytes, now: float) -> dict[str, str]:
-        """Return the claim that a script's lock file stands for."""
+        """Return the claim that a script's lock file represents."""
         try:
             pattern = task_pattern(task, fold_case=self._fold)
         except BadInput:
-            return {}  # nobody can claim it either
+            return {}  # it cannot be claimed either
         agent, age = _named_agent(content), self._lock_age
-        # The hard end is what makes it end by age: the agent may be known to Dibs, and give signs of life.
+        # The hard deadline makes it expire by age, even if an agent of that name sends heartbeats.
         claim = Claim(
             SCRIPT, pattern.text, EXCLUSIVE, agent, 0, age, now, now + age, REASON, task
         )  # fmt: skip
@@ -168,7 +168,7 @@ class LockFiles:
 
 
 def _lock_file(path: str, rows: Mapping[str, str]) -> bytes:
-    """Return the lines of the document's lock file, and a line of ours for each row."""
+    """Return a lock file in the documented form, plus a ``dibs:`` line for each row."""
     task = path[len(LOCKS) + 1 : -len(ENDING)]
     since, agent = min(
         (r.get("since", 0.0), r.get("agent", NOBODY)) for r in map(_decoded, rows.values())
@@ -185,7 +185,7 @@ def _lock_file(path: str, rows: Mapping[str, str]) -> bytes:
 
 
 def _named_agent(content: bytes) -> str:
-    """Return the agent that a lock file names, as an id of ours."""
+    """Return the agent that a lock file names, as a valid agent id."""
     text = content[:_HEAD].decode("utf-8-sig", "replace")
     for line in text.splitlines():
         field, colon, value = line.partition(":")
@@ -199,17 +199,17 @@ def _named_agent(content: bytes) -> str:
 
 
 def _decoded(text: bytes | str) -> dict[str, Any]:
-    """Return the JSON object that ``text`` is; an empty one if it is not one that can be stored."""
+    """Return ``text`` as a JSON object; an empty one if it is not one or cannot be stored."""
     try:
         value = json.loads(text)
-        json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character
+        json.dumps(value, ensure_ascii=False).encode()  # JSON can contain lone surrogates
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def _is_claim(record: dict[str, Any]) -> bool:
-    """Tell whether a record that somebody may have changed is a claim that all readers can read."""
+    """Tell whether a record, which someone may have edited, is a valid claim."""
     kinds = {name: type(value) for name, value in record.items()}
     return (
         all(kinds.get(name) is str for name in _TEXTS)

@@ -1,9 +1,8 @@
-"""The plain queue of shell agents: files that are tasks, seen through the claims of the task system.
+"""The plain queue of shell agents: files that are tasks, protected by claims.
 
-A queued file is a row, and another one once it is done. On a branch that scripts share, these rows are
-files which anybody adds and removes, so the board has no
-copy of them. The exclusion is the claim ``task:<name>``, and ``Taking`` hands them out after the board's own
-tasks, in the order of their names.
+A queued file is a row, and another row once it is done. On a branch shared with scripts these rows are files
+that anyone can add and remove, so the board has no copy of them. The claim ``task:<name>`` excludes other
+agents, and ``Taking`` hands the files out after the board's tasks, in order of name.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
 FREE, HELD, DONE = "free", "held", "done"
-#: The largest file that becomes a task, in bytes.
+#: The largest file that can become a task, in bytes.
 MAX_FILE = 256 * 1024
 
 
@@ -43,7 +42,7 @@ class QueuedFile(Record):
     name: str
     file: str
     state: str
-    #: The agent that holds it; empty if it is free.
+    #: The agent that holds it; empty if it is unclaimed.
     holder: str = ""
     reason: str = ""
     since: float = 0.0
@@ -51,7 +50,7 @@ class QueuedFile(Record):
 
 
 class QueueFiles:
-    """The queued files in one transaction; rows that cannot be a task's file are ignored."""
+    """The queued files in one transaction; rows with an invalid file name are ignored."""
 
     def __init__(self, rows: Rows, *, fold_case: bool) -> None:
         self._rows = rows
@@ -62,27 +61,27 @@ class QueueFiles:
         return task_pattern(name, fold_case=self._fold)
 
     def find(self, name: str, *, done: bool = False) -> dict[str, str]:
-        """Return the files of one task: names that differ by case or ending are one task."""
+        """Return the files of one task; names that differ only in case or ending are the same task."""
         key = self.pattern(name).key
         filed = self._filed(done=done)
         return {file: value for n, file, value in filed if self.pattern(n).key == key}
 
     def first(self, name: str) -> tuple[str, str]:
-        """Return the name and the text of a task's file, pending or done; empty if it is gone."""
+        """Return the name and the text of a task's file, pending or done; empty if there is none."""
         found = {**self.find(name, done=True), **self.find(name)}
         file, value = next(iter(found.items()), ("", ""))
         return file, unpack(value).decode("utf-8", "replace")
 
     def pending(self, agent: str) -> list[QueuedFile]:
-        """Return the files to be done, in order, with who keeps ``agent`` from each."""
+        """Return the pending files, in order, each with the owner that blocks ``agent``."""
         return [self._state(name, file, self._around(name, agent)) for name, file in self._open()]
 
     def done(self) -> list[QueuedFile]:
-        """Return the files that are done."""
+        """Return the finished files."""
         return [QueuedFile(name, file, DONE) for name, file, _ in self._filed(done=True)]
 
     def expire(self, agent: str) -> None:
-        """Remove every expired claim on them: a script sees lock files, not deadlines."""
+        """Remove every expired claim on them: scripts see lock files, not deadlines."""
         for name, _ in self._open():
             for key, claim in self._around(name, agent).dead.items():
                 expire(self._rows, key, claim)
@@ -100,7 +99,7 @@ class QueueFiles:
             left = deadline(claim, self._rows.seen(claim.agent)) - self._rows.now
             return QueuedFile(name, file, HELD, claim.agent, claim.reason, claim.since, left)
         for found in around.conflicts:
-            why = found.reason or ("waits for it" if found.ticket else "")
+            why = found.reason or ("waiting for it" if found.ticket else "")
             return QueuedFile(name, file, HELD, found.holder, why, found.since, found.expires_in)
         return QueuedFile(name, file, FREE)
 
@@ -112,7 +111,7 @@ class QueueFiles:
 
 
 class Queue:
-    """The use cases of the queue besides taking; each is one transaction."""
+    """The operations on the queue, except taking; each is one transaction."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -121,7 +120,7 @@ class Queue:
     def done(
         self, caller: Caller, name: str, *, token: int = 0, note: str = "", request_id: str = ""
     ) -> QueuedFile:
-        """Finish a task that the caller holds: release its claim, and move its file to those done."""
+        """Finish a task that the caller holds: release its claim, and mark its file as done."""
         pattern = task_pattern(name, fold_case=self._fold)
         words = check_text(note, "note") if note else ""
 
@@ -150,14 +149,14 @@ class Queue:
         return self._store.apply(step)
 
     def release(self, caller: Caller, name: str, *, token: int = 0) -> QueuedFile:
-        """Release a task, so that the next caller can take it."""
+        """Release a task so that another agent can take it."""
         pattern = task_pattern(name, fold_case=self._fold)
         Holdings(self._store).release(caller, [pattern], token=token)
         file, _ = self._store.look(lambda rows: self._files(rows).first(name))
         return QueuedFile(name_of(pattern), file, FREE)
 
     def all(self) -> list[QueuedFile]:
-        """Return the files to be done in the order of the queue, then those that are done."""
+        """Return the pending files in order, then the finished ones."""
 
         def step(rows: Rows) -> list[QueuedFile]:
             files = self._files(rows)
@@ -166,7 +165,7 @@ class Queue:
         return self._store.look(step)
 
     def add(self, caller: Caller, files: Mapping[str, bytes]) -> list[QueuedFile]:
-        """Put files into the queue, all or none; their text is not read."""
+        """Add files to the queue, all or none, without reading them."""
         names = {file: self._checked(file, content) for file, content in files.items()}
 
         def step(rows: Rows) -> list[QueuedFile]:
@@ -187,29 +186,29 @@ class Queue:
         return QueueFiles(rows, fold_case=self._fold)
 
     def _checked(self, file: str, content: bytes) -> str:
-        """Return the name of the task that a file is for; raise ``BadInput`` if it is for none."""
+        """Return the name of a file's task; raise ``BadInput`` if the file cannot be a task."""
         name = task_of_file(file, fold_case=self._fold)
         if not name:
             raise BadInput(
-                f"{quote(file)} cannot be the file of a task",
+                f"{quote(file)} cannot be a task file",
                 code="TASK_FILE",
                 field="file",
-                hint=f"name it after the task, ending in {' or '.join(ENDINGS)}",
+                hint=f"name it TASK with the ending {' or '.join(ENDINGS)}",
             )
         if len(content) > MAX_FILE:
-            message = f"{quote(file)} has {len(content)} bytes: a task has at most {MAX_FILE}"
+            message = f"{quote(file)} has {len(content)} bytes: at most {MAX_FILE} are allowed"
             raise BadInput(message, code="LIMIT", field="file")
         return name
 
 
 def _no_task(name: str) -> NotFound:
     return NotFound(
-        f"there is no task {quote(name)} in the queue, though you hold a claim on it",
+        f"task {quote(name)} is not in the queue, although you hold its claim",
         code="NO_TASK",
-        hint="`dibs task ls` shows the queue; `dibs task release` gives the claim back",
+        hint=f"release the claim: dibs task release {name}",
     )
 
 
 def _exists(name: str, where: str) -> BadInput:
-    message = f"the task {quote(name)} is {where} already"
-    return BadInput(message, code="TASK_EXISTS", field="file", hint="give the file another name")
+    message = f"task {quote(name)} is already {where}"
+    return BadInput(message, code="TASK_EXISTS", field="file", hint="rename the file")

@@ -1,7 +1,7 @@
-"""Taking tasks: which comes next for whom, who waits in front of whom, and one task by its name.
+"""Take tasks: choose the next one for a caller, queue waiting callers, or start one by its id.
 
-Who waits for a task draws a ticket for the turn at the board, the same as for the first document's queue.
-What an earlier waiter could take is left to it; all else is free for whoever comes.
+Callers that wait hold a ticket for one shared queue, which also covers the plain queue. A task that an
+earlier waiter could take is left for it.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: What a waiter's ticket is for.
+#: The pattern of a waiter's ticket.
 TURN = "@tasks/next"
-#: Scripts add tasks and remove locks without a ledger entry: how often, in seconds, a waiter looks.
+#: How often a waiter checks, in seconds: scripts add tasks and remove locks without a ledger entry.
 LOOK_EVERY = 5.0
 SHORTEST_PAUSE = 0.005
 
 
 @lru_cache(maxsize=2)
 def turn_at(*, fold_case: bool) -> Pattern:
-    """Return what a waiter's ticket is for, as a pattern."""
+    """Return the pattern of a waiter's ticket."""
     return parse(TURN, fold_case=fold_case)
 
 
 class Taking:
-    """One caller's way to a task: the next one, or one by its name."""
+    """One caller's request for a task: the next one, or one by its id."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Taking:
         reason: str,
         request_id: str,
     ) -> None:
-        """Check what the caller says of itself."""
+        """Check the caller's roles and options."""
         named = [check_agent_id(role_word(role)) for role in roles]
         self._store = store
         self._caller = caller
@@ -95,11 +95,11 @@ class Taking:
             check_text(reason, "reason") if reason else "",
         )
         self._turn = turn_at(fold_case=store.fold_case)
-        #: What the last run of a step has begun: its row need not be read again.
+        #: What the last step began, so that its row is not read again.
         self._begun: Stored | None = None
 
     def next(self, patience: float) -> TakenTask | NothingFree:
-        """Hand out the next task that is free; a caller with ``patience`` gets into the line of waiters."""
+        """Give the caller the next available task; with ``patience`` (seconds), queue it if there is none."""
 
         def step(rows: Rows) -> TakenTask | NothingFree:
             self._begun = None
@@ -109,7 +109,7 @@ class Taking:
         return self._store.apply(step)
 
     def start(self, id_: str) -> TakenTask | Denied:
-        """Hand out this very task."""
+        """Give the caller the task with this id."""
 
         def step(rows: Rows) -> TakenTask | Denied:
             asked = f"start\n{id_.lower()}"
@@ -119,7 +119,7 @@ class Taking:
         return self._store.apply(step)
 
     def leave(self) -> None:
-        """Leave the line of waiters."""
+        """Leave the queue."""
         self._store.apply(self._leave)
 
     def _queued(self, rows: Rows) -> QueueFiles:
@@ -142,37 +142,37 @@ class Taking:
         check_step(stored.task, "take", Status.IN_PROGRESS)
         mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
         if not mine and not caller.human:
-            raise _for_another(stored.task)
+            raise _for_another(stored.task, caller.id)
         obstacles = graph_around(rows, [stored.id]).obstacles(stored.id)
         if obstacles:
             raise BadInput(
                 f"task {quote(stored.id)} {'; '.join(o.why for o in obstacles[:5])}",
                 code="TASK_DEPENDENCY",
                 field="task",
-                hint="`dibs task take` hands out one that is ready",
+                hint="take one that is ready: dibs task take",
             )
         if stored.aside:
             raise BadInput(
-                f"task {quote(stored.id)} is not handed out: {stored.aside}",
+                f"task {quote(stored.id)} is unavailable: {stored.aside}",
                 code="TASK_ASIDE",
                 field="task",
-                hint="put the file right, or remove it to have it written anew",
+                hint="fix the file (`dibs task validate` shows the error), or delete it and Dibs restores it",
             )
         request = checked_request(self._store, caller, beat, wish, stored.task)
         begun = begin(self._store, rows, caller, beat, request, stored, quiet=False)
         return begun if isinstance(begun, Denied) else begun[1]
 
     def _again(self, rows: Rows, beat: Beat, wish: TakeRequest, stored: Stored) -> Granted | Denied:
-        """Answer a caller that asks for a task that is in progress: it may be its own."""
+        """Answer a caller that asks for a task in progress, which may be its own."""
         caller = self._caller
         holder = live_claim(self._store, rows, stored.id)
         if holder is None and stored.task.agent != caller.id:
-            # Somebody works on it by hand, without a claim.
+            # Someone works on it by hand, without a claim.
             check_step(stored.task, "take", Status.IN_PROGRESS)
         return go_on(self._store, rows, caller, beat, wish, stored)
 
     def _taken(self, rows: Rows, granted: Granted) -> TakenTask:
-        """Return the task that was granted: of the board, or of the first document's queue."""
+        """Return the granted task, from the board or from the plain queue."""
         if self._begun is not None:
             return TakenTask(self._begun, granted)
         name = name_of(rows.pattern(granted.claims[0].pattern))
@@ -183,7 +183,7 @@ class Taking:
             return TakenTask(Stored(task, file, QUEUE, text, 0), granted)
         return TakenTask(stored or need(rows, name), granted)
 
-    # -- the next one
+    # -- the next task
 
     def _next(self, rows: Rows, patience: float) -> Granted | NothingFree:
         caller = self._caller
@@ -211,7 +211,7 @@ class Taking:
         return NothingFree(self._in_the_way(rows), tuple(queued[:SHOWN]), len(_earlier(line)))
 
     def _first(self, rows: Rows, wish: TakeRequest, line: Survey) -> Granted | None:
-        """Begin the first task that nobody holds and no earlier waiter could take."""
+        """Begin the first task that nobody holds and that no earlier waiter could take."""
         caller = self._caller
         kept = self._kept_for_others(rows, line)
         for id_ in ready_for(rows, wish.agent, wish.roles):
@@ -223,7 +223,7 @@ class Taking:
             try:
                 request = checked_request(self._store, caller, beat, wish, stored.task)
             except (BadInput, NotAllowed):
-                continue  # its artefacts are beyond what one may claim; `start` says so
+                continue  # it may not claim the artefacts; `start` reports that
             begun = begin(self._store, rows, caller, beat, request, stored, quiet=True)
             if not isinstance(begun, Denied):
                 self._begun, granted = begun
@@ -231,7 +231,7 @@ class Taking:
         return None
 
     def _kept_for_others(self, rows: Rows, line: Survey) -> set[str]:
-        """Return the tasks that callers get who wait already, one for each of them."""
+        """Return the tasks reserved for callers that are already waiting, one for each."""
         kept: set[str] = set()
         for agent in _earlier(line):
             wish = self._wish_of(rows, agent)
@@ -251,7 +251,7 @@ class Taking:
     def _from_queue(
         self, rows: Rows, wish: TakeRequest, line: Survey
     ) -> Granted | list[QueuedFile]:
-        """Grant the first queued file that is free and not left to an earlier waiter."""
+        """Grant the first queued file that is unclaimed and not reserved for an earlier waiter."""
         files, ahead = self._queued(rows), len(_earlier(line))
         files.expire(wish.agent)
         queued = files.pending(wish.agent)
@@ -268,34 +268,34 @@ class Taking:
         return granted
 
     def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
-        """Return some of the tasks that there are, and why they cannot be taken."""
+        """Return some of the tasks, with the reasons why they cannot be taken."""
         return tuple(shown_in(self._store, rows, examples(rows, SHOWN)))
 
     # -- waiting
 
     def _line(self, rows: Rows, agent: str) -> Survey:
-        """Look at who waits for a task; those who are not heard of any more leave the line."""
+        """Return the queue of waiting callers, after dropping dead ones."""
         if not rows.is_anything_at(self._turn):
-            return Survey()  # most of the time nobody waits
+            return Survey()  # usually nobody is waiting
         line = survey(rows, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
         for ticket in line.dead_tickets:
-            withdraw(rows, ticket, "its waiter was not heard of")
+            withdraw(rows, ticket, "no heartbeat")
             drop_turn(rows, ticket.agent)
         return line
 
     def _out_of_line(self, rows: Rows, line: Survey) -> None:
         if line.own_ticket is not None:
-            rows.drop_ticket(line.own_ticket)  # the entry that grants says so
+            rows.drop_ticket(line.own_ticket)  # the entry of the grant covers this
             drop_turn(rows, line.own_ticket.agent)
 
     def _leave(self, rows: Rows) -> None:
         line = self._line(rows, self._caller.id)
         if line.own_ticket is not None:
-            withdraw(rows, line.own_ticket, "it gave up")
+            withdraw(rows, line.own_ticket, "stopped waiting")
             drop_turn(rows, self._caller.id)
 
     def pause(self, give_up: float) -> None:
-        """Wait until a task may be free, a sign of life is due, or the time is over."""
+        """Wait until a task may be available, a heartbeat is due, or the time is up."""
         act_at = min(give_up, time.monotonic() + self._store.waiter_ttl / 3)
         newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
@@ -306,7 +306,7 @@ class Taking:
             newest = self._store.engine.wait(newest, pause)
 
     def _free_in(self, rows: Rows) -> float:
-        """Return in how many seconds a task may be there for a waiter, 0 for now."""
+        """Return the seconds until a task may be available to a waiter, 0 for now."""
         wish = self._wish
         line = survey(rows, Request(wish.agent, (self._turn,), EXCLUSIVE, 0.0))
         beat = rows.beat(wish.agent)
@@ -325,39 +325,40 @@ class Taking:
 
 
 def _with_role(wish: TakeRequest, beat: Beat) -> TakeRequest:
-    """Add the role with which an agent joined: a call need not repeat it."""
+    """Add the role with which an agent joined, so that a call need not repeat it."""
     return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, role_word(beat.role)))))
 
 
 def _earlier(line: Survey) -> list[str]:
-    """Return who else waits for a task and came earlier, the first one first."""
+    """Return the callers that have been waiting longer, the first one first."""
     tickets = {c.ticket: c.holder for c in line.conflicts if c.ticket}
     return [tickets[number] for number in sorted(tickets)]
 
 
-def _for_another(task: Task) -> NotAllowed:
+def _for_another(task: Task, caller: str) -> NotAllowed:
     return NotAllowed(
-        f"task {quote(task.id)} is for {task.agent}",
+        f"task {quote(task.id)} is assigned to {task.agent}",
         code="TASK_NOT_YOURS",
         field="task",
-        hint=f"say --role {task.agent} if you stand for it, or `dibs task reassign` it",
+        hint=f"if you act as {task.agent}: dibs task start {task.id} --role {task.agent};"
+        f" to take it over: dibs task reassign {task.id} --to {caller}",
     )
 
 
 def unshown(taken: TakenTask, error: Unavailable | OSError) -> Unavailable:
-    """Return what to say to the taker of a task whose file cannot be written: which task it has."""
+    """Return the error for a caller that took a task whose file cannot be written; it names the task."""
     told = error.message if isinstance(error, Unavailable) else error.strerror or str(error)
     return Unavailable(
-        f"task {quote(taken.stored.id)} is yours (token {taken.granted.token}), but {told}",
+        f"you hold task {quote(taken.stored.id)} (token {taken.granted.token}), but {told}",
         code=error.code if isinstance(error, Unavailable) else "STORAGE_IO",
-        hint="go on with it, or let its time run out; the next board command brings the file in line",
+        hint="work on it, or let the claim expire; the next board command updates the file",
     )
 
 
 def no_task() -> NotFound:
-    """Return what to say where there is nothing to be done at all."""
+    """Return the error for an empty board."""
     return NotFound(
-        "there is no task to take",
+        "no tasks to take",
         code="QUEUE_EMPTY",
-        hint="`dibs task new` makes one, `dibs task ls` shows what failed or is blocked; --wait waits",
+        hint='create one: dibs task new "TITLE"; see failed and blocked tasks: dibs task ls',
     )

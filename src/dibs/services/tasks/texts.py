@@ -1,4 +1,4 @@
-"""What a move of a task does to its file: its text, its place, and the entry in the ledger."""
+"""Write a transition of a task: its file's text, its place, its row, and its ledger entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TaskWriter:
-    """Who is named in the ledger for what happens in one transaction."""
+    """Writes tasks in one transaction, on behalf of one agent."""
 
     __slots__ = ("agent", "role", "rows")
 
@@ -41,7 +41,7 @@ class TaskWriter:
         details: Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> Stored:
-        """Make one move of the table: write the file's new text, the row, and the entry that says so."""
+        """Make one transition: write the file's new text, the row, and the ledger entry."""
         check_step(old.task, verb, after.status)
         new = rewritten(old, after, blocks)._replace(**changes)
         return self.write(old, new, kind, said, details)
@@ -56,9 +56,9 @@ class TaskWriter:
         *,
         adopts: bool = False,
     ) -> Stored:
-        """Write a task's row and the entry that says what happened to it.
+        """Write a task's row and its ledger entry.
 
-        ``adopts`` notes that it is as it came, in a file.
+        ``adopts`` records that the row is unchanged since it was read from a file.
         """
         task = new.task
         facts: dict[str, Any] = {"task": task.id, "status": task.status, "agent": task.agent}
@@ -74,7 +74,7 @@ class TaskWriter:
     def archive(
         self, new: Stored, ended: str, old: Stored | None, said: str, **details: Any
     ) -> Stored:
-        """Put how a task ended in the place of its row, if it has one; ``new`` is its last file."""
+        """Replace a task's row, if it has one, with how it ended; ``new`` is its last file."""
         task = new.task
         number = self.rows.emit(
             self.agent, self.role, Kind.TASK_ARCHIVED, said, task=task.id, was=ended,
@@ -89,7 +89,7 @@ class TaskWriter:
 
 
 def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None) -> Stored:
-    """Return a row with the text and the place that it has when the file says ``after``."""
+    """Return a row with the text and the place for a file that says ``after``."""
     changes = changes_for(old.task, after)
     for key, block in (blocks or {}).items():
         there = changes.get(key)
@@ -99,23 +99,23 @@ def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None)
 
 
 def place_of(task: Task) -> str:
-    """Return the folder that a task's file lies in, below the board's own."""
+    """Return the folder of a task's file, relative to the board's folder."""
     month = month_of(task.completed) if task.status == Status.ARCHIVE else ""
     return folder_of(task.status, task.agent, month)
 
 
 def month_of(moment: float) -> str:
-    """Return the month of a moment, as folders of the archive are named."""
+    """Return the month of a time, as archive folders are named."""
     return time.strftime("%Y-%m", time.gmtime(min(max(moment, 0.0), 253_402_300_799)))
 
 
 def moment(now: float) -> float:
-    """Return a moment as files hold it, in whole seconds: a text says just what its row says."""
+    """Return a time in whole seconds, so that a file's text says exactly what its row says."""
     return float(int(now))
 
 
 def sent_back(task: Task, asked: str, now: float) -> Task:
-    """Return a task as it was before somebody began it: with whom it named, else in the inbox."""
+    """Return a task as it was before it was started: assigned to ``asked``, else in the inbox."""
     back = task._replace(
         started=0.0, completed=0.0, summary="", made=(), handoff=None, error="", reason=""
     )

@@ -1,7 +1,7 @@
-"""What becomes of a task: done, failed, given back, tried again, reopened, cancelled, blocked, reassigned.
+"""Transitions of a task: done, fail, release, retry, reopen, cancel, block, reassign.
 
-Finishing is a gate: it checks in its own transaction that the caller still holds the task, and with which
-token. A late result of an older attempt is fenced and changes nothing.
+Finishing is a gate: its transaction checks that the caller still holds the task, with the right token. A
+late result of an earlier attempt is fenced and changes nothing.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 
-#: How much of a stack trace is kept.
+#: How many characters of a stack trace are stored.
 MAX_TRACE = 20_000
-#: The entry of each verb after which no attempt runs.
+#: The ledger entry of each verb after which no attempt is running.
 _ENTRIES = {
-    "release": (Kind.TASK_RETURNED, "{who} gave {id} back"),
-    "retry": (Kind.TASK_REOPENED, "{who} lets {id} be tried again"),
+    "release": (Kind.TASK_RETURNED, "{who} released {id}"),
+    "retry": (Kind.TASK_REOPENED, "{who} made {id} available again"),
     "reopen": (Kind.TASK_REOPENED, "{who} reopened {id}"),
     "cancel": (Kind.TASK_CANCELLED, "{who} cancelled {id}"),
     "block": (Kind.TASK_BLOCKED, "{who} blocked {id}"),
-    "reassign": (Kind.TASK_REASSIGNED, "{who} gave {id} to {to}"),
+    "reassign": (Kind.TASK_REASSIGNED, "{who} assigned {id} to {to}"),
 }
 
 
 class Result(Record):
-    """What somebody says of a task that it finished."""
+    """What an agent reports about a task that it finished."""
 
     summary: str = ""
     made: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def checked_result(
     review: bool,
     metrics: Mapping[str, object] | None,
 ) -> Result:
-    """Check what is said of a result before anything is looked up."""
+    """Check a result before anything is read from the store."""
     if handoff is not None:
         handoff = Handoff(
             check_agent_id(handoff.agent),
@@ -85,13 +85,13 @@ def _paths(store: Store, texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         pattern = parse(text, fold_case=store.fold_case)
         if pattern.scheme or any("\ud800" <= letter <= "\udfff" for letter in text):
-            message = f"{quote(text)} is no path that the file of a task can name"
+            message = f"{quote(text)} is not a path that a task file can name"
             raise BadInput(message, code="PATH_ESCAPE", field="artefacts")
     return tuple(texts)
 
 
 class Moves:
-    """The moves that somebody makes, each inside one transaction."""
+    """Transitions that a caller makes, inside one transaction."""
 
     def __init__(self, store: Store, rows: Rows, caller: Caller) -> None:
         self._store = store
@@ -101,7 +101,7 @@ class Moves:
         self._writer = TaskWriter(rows, caller.id, self._beat.role)
 
     def done(self, id_: str, token: int, result: Result) -> Stored:
-        """Finish a task, or pass it on to be reviewed."""
+        """Finish a task, or send it to review."""
         stored = need(self._rows, id_)
         who = self._caller.id
         doer = stored.holder or stored.doer or who
@@ -116,7 +116,7 @@ class Moves:
             doer = who
             verb, status = ("review", Status.IN_REVIEW) if result.review else ("done", Status.DONE)
             kind = Kind.TASK_REVIEWED if result.review else Kind.TASK_COMPLETED
-            said = f"{who} finished {stored.id}" + (", to be reviewed" if result.review else "")
+            said = f"{who} finished {stored.id}" + ("; it needs a review" if result.review else "")
         after = self._with_result(stored.task, status, result)
         return_claims(self._store, self._rows, who, self._beat, stored)
         finished = self._writer.move(
@@ -130,7 +130,7 @@ class Moves:
             **no_attempt(doer=doer),
         )
         if len(finished.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-            message = f"with this result the file would have more than {MAX_BYTES} bytes"
+            message = f"this result would make the task file larger than {MAX_BYTES} bytes"
             raise BadInput(message, code="LIMIT", field="result")
         return finished
 
@@ -145,20 +145,20 @@ class Moves:
         )
 
     def _end(self, task: Task) -> float:
-        """Return the moment at which a task ends, never before it began: clocks differ."""
+        """Return the time at which a task ends, never before it began: clocks differ."""
         return max(moment(self._rows.now), task.started)
 
     def _check_reviewer(self, stored: Stored) -> None:
         if self._caller.id == stored.doer and not self._caller.human:
             raise NotAllowed(
-                f"{stored.doer} did {quote(stored.id)} itself: somebody else accepts it",
+                f"{stored.doer} did {quote(stored.id)} and cannot accept its own work",
                 code="TASK_REVIEW",
                 field="task",
-                hint="another agent or a human says `dibs task done` or `dibs task reopen`",
+                hint="another agent or a human accepts it with `dibs task done`, or runs `dibs task reopen`",
             )
 
     def _gate(self, stored: Stored, token: int, verb: str) -> None:
-        """Let only those through who hold the task, or work on it by hand."""
+        """Allow only the caller that holds the task or works on it by hand."""
         task, caller = stored.task, self._caller
         by_hand = not stored.token and not token and self._nobody_holds(stored)
         if by_hand and (caller.human or task.agent in {caller.id, caller.role, self._beat.role}):
@@ -175,9 +175,11 @@ class Moves:
         return lost is None and live_claim(self._store, self._rows, stored.id) is None
 
     def fail(self, id_: str, token: int, message: str, trace: str) -> Stored:
-        """Put a task into ``error``."""
+        """Set a task to ``error``."""
         if not message.strip():
-            raise BadInput("say what went wrong", code="REASON", field="message")
+            raise BadInput(
+                "--message is empty: say what went wrong", code="REASON", field="message"
+            )
         words, trace = check_text(message, "message"), _masked(trace)
         stored = need(self._rows, id_)
         if stored.task.status == Status.IN_REVIEW:
@@ -188,14 +190,14 @@ class Moves:
         return fail_with(self._writer, stored, words, verb="fail", trace=trace)
 
     def release(self, id_: str, token: int) -> Stored:
-        """Give a task back; that is not a failure."""
+        """Release a task; this does not count as a failure."""
         stored = need(self._rows, id_)
         self._gate(stored, token, "release")
         return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
         return self._write("release", stored, self._back(stored))
 
     def retry(self, id_: str, reason: str) -> Stored:
-        """Let a failed task be tried again."""
+        """Make a failed task available again."""
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
         details = {"error": stored.task.error, "retries": stored.task.retries}
@@ -203,7 +205,7 @@ class Moves:
         return self._write("retry", stored, after, words, details, forgiven=stored.failures)
 
     def reopen(self, id_: str, reason: str) -> Stored:
-        """Put a task back that was over, in review or blocked."""
+        """Reopen a task that is finished, in review, or blocked."""
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
         after = self._back(stored)._replace(reason=words)
@@ -211,7 +213,7 @@ class Moves:
         return self._write("reopen", stored, after, words, details, doer="", follower="")
 
     def cancel(self, id_: str, reason: str) -> Stored:
-        """Take a task off the board."""
+        """Cancel a task."""
         words = check_text(reason, "reason")
         stored = self._freed(id_, words or "the task was cancelled")
         end = self._end(stored.task)
@@ -221,16 +223,16 @@ class Moves:
         return self._write("cancel", stored, after, words, {"reason": words})
 
     def block(self, id_: str, reason: str) -> Stored:
-        """Let nobody take a task."""
+        """Block a task."""
         if not reason.strip():
-            raise BadInput("say why: --reason is needed", code="REASON", field="reason")
+            raise BadInput("--reason is empty: say why", code="REASON", field="reason")
         words = check_text(reason, "reason")
         stored = self._freed(id_, words)
         after = self._back(stored)._replace(status=Status.BLOCKED, reason=words)
         return self._write("block", stored, after, words, {"reason": words})
 
     def reassign(self, id_: str, to: str, reason: str) -> Stored:
-        """Give a task to somebody else, or what shall follow a finished one."""
+        """Assign a task, or the follow-up of a finished one, to another agent or role."""
         if to:
             check_agent_id(to)
         words = check_text(reason, "reason")
@@ -238,7 +240,7 @@ class Moves:
         task = stored.task
         if task.status == Status.DONE and task.handoff is not None and not stored.follower and to:
             new = rewritten(stored, task._replace(handoff=task.handoff._replace(agent=to)))
-            said = _because(f"{self._caller.id} lets {to} follow after {stored.id}", words)
+            said = _because(f"{self._caller.id} handed the follow-up of {stored.id} to {to}", words)
             details = {"next_agent": to}
             return self._writer.write(stored, new, Kind.TASK_REASSIGNED, said, details)
         stored = self._freed(id_, words or "the task was reassigned")
@@ -259,16 +261,16 @@ class Moves:
         details: Mapping[str, object] | None = None,
         **changes: object,
     ) -> Stored:
-        """Write a move after which no attempt runs, with the entry that the table has for it."""
+        """Write a transition after which no attempt is running, with the ledger entry of its verb."""
         kind, text = _ENTRIES[verb]
-        to = after.agent or "anybody"
+        to = after.agent or "anyone"
         said = _because(text.format(who=self._caller.id, id=stored.id, to=to), words)
         return self._writer.move(
             stored, verb, after, kind, said, details=details, **no_attempt(**changes)
         )  # fmt: skip
 
     def _freed(self, id_: str, why: str) -> Stored:
-        """Return a task that nobody holds: a human takes it from whoever does."""
+        """Return a task that nobody holds; a human may revoke another agent's claim."""
         rows, caller = self._rows, self._caller
         need(rows, id_)
         settle_one(self._store, rows, id_)
@@ -282,16 +284,16 @@ class Moves:
             revoke_claims(self._store, rows, stored._replace(holder=claim.agent), caller.id, why)
         else:
             raise NotAllowed(
-                f"{claim.agent} works on {quote(stored.id)}: only a human takes it away",
+                f"{claim.agent} holds {quote(stored.id)}: only a human can take it away",
                 code="HUMANS_ONLY",
                 field="task",
-                hint=f"ask for it: dibs ask task:{stored.id}",
+                hint=f"request it: dibs ask task:{stored.id}",
             )
         return stored
 
 
 def _told(task: Task) -> dict[str, object]:
-    """Return what the ledger keeps of a result."""
+    """Return what the ledger records about a result."""
     told: dict[str, object] = {}
     if task.summary:
         told["note"] = task.summary

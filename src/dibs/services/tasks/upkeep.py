@@ -1,4 +1,4 @@
-"""What the orchestrator does for the board: take back, assign, warn, archive. Each may run twice at once."""
+"""The orchestrator's upkeep: return, assign, warn, archive. Each step is safe to run twice at once."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many tasks that name nobody an agent is given at most, those included that it works on.
+#: At most how many tasks an agent gets that name no agent, including those in progress.
 LOAD = 3
-#: Roles that hand out work and do none of it.
+#: Roles that hand out work and do none.
 _NO_WORKERS = frozenset({"human", "orchestrator", "coordinator", "supervisor"})
-#: How many tasks one transaction assigns or archives: the next cycle goes on.
+#: How many tasks one transaction assigns or archives; the next one continues.
 MANY = 500
 
 
 def sweep(store: Store, rows: Rows) -> list[Stored]:
-    """Take back what agents that are gone had: running attempts, and tasks that were lent to them."""
+    """Return the tasks of dead agents to the board: running attempts, and tasks assigned to them."""
     back = settle_dead(store, rows, all_of_them=True)
     for id_, agent in lent(rows):
         stored = load(rows, id_)
         if stored is not None and not _is_live(store, rows, agent):
             holder = stored.task.agent
             writer = TaskWriter(rows, holder, role_of(rows, holder))
-            why, details = f"{holder} gave no further sign of life", {"holder": holder}
+            why, details = f"{holder} stopped renewing its claim", {"holder": holder}
             back.append(come_back(writer, stored, "reassign", why, details, warned=0.0))
     return back
 
@@ -57,7 +57,7 @@ def _is_live(store: Store, rows: Rows, agent: str) -> bool:
 
 
 def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[Stored]:
-    """Give ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
+    """Assign ready tasks to the agents that they name; with ``spread``, the others to the least loaded."""
     named = list(islice(fresh(rows), MANY))
     given = [(stored, stored.task.agent) for stored in _loaded(rows, named)]
     if spread:
@@ -69,7 +69,7 @@ def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[St
 
 
 def _spread(rows: Rows, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]:
-    """Yield tasks for anybody in the order of taking, each with the agent that has least to do."""
+    """Yield tasks for anyone in the order of taking, each with the least loaded agent."""
     room = sum(max(0, LOAD - count) for count in load_of.values())
     if not room:
         return
@@ -87,7 +87,7 @@ def _loaded(rows: Rows, ids: list[str]) -> Iterator[Stored]:
 
 
 def _loads(store: Store, rows: Rows, caller: str) -> dict[str, int]:
-    """Return the live agents that take tasks, and how many each has already."""
+    """Return the live agents that take tasks, and how many each has."""
     held = Counter([*(agent for _, agent in lent(rows)), *(agent for _, _, agent in running(rows))])
     return {
         agent.id: held[agent.id]
@@ -103,7 +103,7 @@ def _give(rows: Rows, writer: TaskWriter, stored: Stored, agent: str) -> Stored:
     after = stored.task._replace(
         status=Status.ASSIGNED, agent=agent, assigned=moment(rows.now)
     )  # fmt: skip
-    said = f"{stored.id} is assigned to {agent}"
+    said = f"{stored.id} was assigned to {agent}"
     return writer.move(stored, "assign", after, Kind.TASK_ASSIGNED, said)
 
 
@@ -111,9 +111,9 @@ def _give(rows: Rows, writer: TaskWriter, stored: Stored, agent: str) -> Stored:
 
 
 def stuck(store: Store, rows: Rows, caller: Caller) -> list[Stuck]:
-    """Report tasks of which nothing was heard for the timeout, and act as the policy says.
+    """Report tasks without activity for the timeout, and act on them as configured.
 
-    An attempt whose claim is alive is not stuck: its agent gives signs of life.
+    An attempt with a live claim is not stuck: its agent renews it.
     """
     late = [id_ for id_ in _quiet(store, rows) if live_claim(store, rows, id_) is None]
     if not late:
@@ -136,25 +136,25 @@ def _quiet(store: Store, rows: Rows) -> list[str]:
 
 
 def _warn(store: Store, rows: Rows, writer: TaskWriter, stored: Stored) -> Stuck:
-    """Warn at first; when nothing was heard for as long again, act."""
+    """Warn first; after the same time without activity again, act."""
     task = stored.task
     begun = max(task.created, task.assigned, task.started)
     policy = store.config.board_stuck
     span = show_span(round(rows.now - begun))
     if policy == "warn" or not stored.warned:
         new = stored._replace(warned=rows.now)
-        said = f"{task.id} is {task.status} with {task.agent or 'nobody'} for {span}"
+        said = f"{task.id} has been {task.status} ({task.agent or 'no agent'}) for {span}"
         row = writer.write(stored, new, Kind.TASK_STUCK, said, {"since": begun})
         return Stuck(row, begun, "warned")
     if policy == "error":
         verb = "fail"
-        row = fail_with(writer, stored, f"nothing was heard of it for {span}", verb=verb)
+        row = fail_with(writer, stored, f"no activity for {span}", verb=verb)
         return Stuck(row, begun, "error")
     if task.status == Status.IN_PROGRESS:
         return Stuck(
-            lose_attempt(store, rows, stored, f"was not heard of for {span}"), begun, "released"
+            lose_attempt(store, rows, stored, f"showed no activity for {span}"), begun, "released"
         )
-    why = f"{task.agent} did not begin it for {span}"
+    why = f"{task.agent} did not start it within {span}"
     row = come_back(writer, stored, "reassign", why, warned=0.0, asked="")
     return Stuck(row, begun, "released")
 
@@ -163,7 +163,7 @@ def _warn(store: Store, rows: Rows, writer: TaskWriter, stored: Stored) -> Stuck
 
 
 def archive(store: Store, rows: Rows, caller: Caller) -> list[Stored]:
-    """Take tasks off that were finished long enough ago; one that shall be followed stays until it is."""
+    """Archive tasks that finished long enough ago, except those whose follow-up is not created yet."""
     ready: list[Stored] = []
     for at, id_ in finished(rows):
         if at + store.config.board_archive_after > rows.now or len(ready) >= MANY:
@@ -179,7 +179,7 @@ def archive(store: Store, rows: Rows, caller: Caller) -> list[Stored]:
 
 def _archive(writer: TaskWriter, old: Stored) -> Stored:
     new = rewritten(old, old.task._replace(status=Status.ARCHIVE))
-    return writer.archive(new, old.task.status, old, f"{old.id} went to {new.place}")
+    return writer.archive(new, old.task.status, old, f"{old.id} was archived in {new.place}")
 
 
 def _is_open_ended(stored: Stored) -> bool:

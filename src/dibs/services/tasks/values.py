@@ -1,4 +1,4 @@
-"""What the use cases of the board take and give: values only."""
+"""Values that the task services take and return."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ if TYPE_CHECKING:
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.taskfile.reading import TaskFileReading
 
-#: The place of a task of the first document's queue, which has no file on the board.
+#: The place of a task in the plain queue, which has no file on the board.
 QUEUE = "queue"
 
 
 class Draft(Record):
-    """A task to be made: the fields of its file by name, or its whole text.
+    """A task to be created: the fields of its file by name, or its whole text.
 
-    ``key`` is a name by which the other drafts of one call may depend on it before it has an id.
+    ``key`` lets other drafts of the same call depend on it before it has an id.
     """
 
     fields: Mapping[str, Any] | None = None
     text: str = ""
-    #: The id; without one it is made from the moment, the agent and the title.
+    #: The id; if empty, it is made from the time, the agent, and the title.
     id: str = ""
     key: str = ""
     slug: str = ""
 
 
 class SimilarTask(Record):
-    """An active task that a new one looks like."""
+    """An active task that is similar to a new one."""
 
-    #: The new task's id, and the other's.
+    #: The ids of the new task and of the other one.
     id: str
     other: str
     title: str
-    #: Which share of the words both have, 0 to 1; 0 if only paths overlap.
+    #: The share of words that both have, 0 to 1; 0 if only paths overlap.
     share: float = 0.0
-    #: Paths that both are about.
+    #: Paths that both name.
     paths: tuple[str, ...] = ()
 
 
 class Created(Record):
-    """The tasks that were made, and what they look like."""
+    """The tasks that were created, and which tasks they are similar to."""
 
     tasks: tuple[Stored, ...]
     similar: tuple[SimilarTask, ...] = ()
@@ -56,42 +56,42 @@ class TaskView(Record):
     """A task as a reader sees it."""
 
     stored: Stored
-    #: Its status, but ``blocked`` where it waits for others.
+    #: Its status, but ``blocked`` while it waits for other tasks.
     state: str
-    #: Why it cannot be taken: what it waits for, or the words of whoever blocked it.
+    #: Why it cannot be taken: what it waits for, or the reason given when it was blocked.
     why: tuple[str, ...] = ()
-    #: Who holds it now, empty if nobody does, and how long without a further sign of life.
+    #: The agent that holds it, empty if nobody does, and the seconds until its claim expires.
     holder: str = ""
     expires_in: float = 0.0
-    #: Whether somebody could take it now.
+    #: Whether it can be taken now.
     ready: bool = False
-    #: The tasks that wait for it directly.
+    #: The tasks that depend on it directly.
     dependents: tuple[str, ...] = ()
-    #: Set for a task that is archived; then ``stored`` has no text.
+    #: Set for an archived task; then ``stored`` has no text.
     past: Past | None = None
 
 
 class TakenTask(Record):
-    """The answer to a caller that has a task now."""
+    """The result for a caller that got a task."""
 
     stored: Stored
     granted: Granted
 
 
 class NothingFree(Record):
-    """The answer where no task can be taken: what there is, and why not."""
+    """The result if no task can be taken: some of the tasks, and why not."""
 
     tasks: tuple[TaskView, ...]
-    #: The same for the first document's queue.
+    #: The same for the plain queue.
     queue: tuple[QueuedFile, ...] = ()
-    #: How many callers wait for a task already, and came earlier.
+    #: How many callers have been waiting longer.
     ahead: int = 0
-    #: Whether the caller waited for one.
+    #: Whether the caller waited.
     waited: bool = False
 
 
 class Trouble(Record):
-    """Something about a task that a human must see to."""
+    """A problem with a task that a human must solve."""
 
     id: str
     code: str
@@ -99,32 +99,32 @@ class Trouble(Record):
 
 
 class Stuck(Record):
-    """A task that takes too long, and what was done about it: ``warned``, ``released`` or ``error``."""
+    """A task that takes too long, and what was done about it: ``warned``, ``released``, or ``error``."""
 
     stored: Stored
-    #: For how long it has been assigned or in progress.
+    #: When it was assigned or started.
     since: float
     action: str
 
 
 class HandMade(Record):
-    """A file of the board that somebody made, changed or moved by hand."""
+    """A task file that someone created, changed, or moved by hand."""
 
     id: str
     place: str
     file: str
     reading: TaskFileReading
-    #: The version that the file was written from, 0 for a file that is not known, and the life that has it.
+    #: The version and the life that the file was written from; 0 for an unknown file.
     base: int = 0
     life: str = ""
-    #: The version of the row when the file was compared with it, 0 if there was none, below 0 if it was not.
+    #: The row's version when the file was compared with it: 0 without a row, negative if not compared.
     seen: int = -1
 
 
 class HandEditVerdict(Record):
-    """What became of a hand-made file: accepted (``stored``), or refused (``code``) and why.
+    """The verdict on a hand edit: accepted (``stored``), or refused (``code``) and why.
 
-    Neither of them: the row has changed since the file was compared with it, and that is to be done again.
+    If neither is set, the row changed after the comparison, which must be repeated.
     """
 
     id: str

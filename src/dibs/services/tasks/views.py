@@ -1,4 +1,4 @@
-"""Tasks as readers see them: what state they are in, and what stands in their way."""
+"""Tasks as readers see them: their state, and what blocks them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def all_shown(store: Store, rows: Rows, *, finished: bool) -> list[TaskView]:
-    """Return the tasks in the order in which they would be taken, those that are over last."""
+    """Return tasks in the order in which they would be taken, finished ones last."""
     listed = list(every(rows))
     graph = _graph_of(rows, listed)
     chosen = [row for row in listed if finished or row.task.status not in FINISHED]
@@ -33,7 +33,7 @@ def _order(stored: Stored) -> tuple[bool, int, float, str]:
 
 
 def one_shown(store: Store, rows: Rows, id_: str) -> TaskView:
-    """Return one task, archived or not, with those that wait for it."""
+    """Return one task, archived or not, with the tasks that depend on it."""
     ended = past(rows, id_) if load(rows, id_) is None else None
     if ended is not None:
         return _gone(ended)
@@ -43,14 +43,14 @@ def one_shown(store: Store, rows: Rows, id_: str) -> TaskView:
 
 
 def shown_in(store: Store, rows: Rows, ids: Iterable[str]) -> list[TaskView]:
-    """Return some tasks, of those that there are."""
+    """Return the tasks with these ids, skipping those that do not exist."""
     ids = list(ids)
     graph = graph_around(rows, ids)
     return [_shown(store, rows, graph, row) for row in several(rows, ids).values()]
 
 
 def whole_graph(rows: Rows) -> Graph:
-    """Return how all tasks depend on each other."""
+    """Return the dependency graph of all tasks."""
     return _graph_of(rows, list(every(rows)))
 
 
@@ -61,7 +61,7 @@ def _graph_of(rows: Rows, listed: list[Stored]) -> Graph:
 
 
 def graph_around(rows: Rows, ids: Iterable[str], known: dict[str, Task] | None = None) -> Graph:
-    """Return the graph of some tasks, of those ``known``, and of all that they wait for."""
+    """Return the graph of these tasks, of those ``known``, and of everything that they wait for."""
     tasks = known or {}
     ended: dict[str, str] = {}
     waiting = list(ids)
@@ -103,4 +103,4 @@ def _gone(ended: Past) -> TaskView:
         ended.id, ARCHIVE, ended.agent, ended.title, completed=ended.completed
     )  # fmt: skip
     stored = Stored(task, ended.file, ended.place, "", ended.version, doer=ended.doer)
-    return TaskView(stored, ARCHIVE, (f"it was {ended.status}",), past=ended)
+    return TaskView(stored, ARCHIVE, (f"archived as {ended.status}",), past=ended)

@@ -1,38 +1,38 @@
-"""Run the board of tasks: make them, take the next one, finish it, see what waits for what.
+"""Create, take, finish, and list tasks on the board.
 
 Examples:
-  dibs task new "Audit the docs" --for curator --artefact docs/ --needs ID
+  dibs task new "Audit the docs" --for curator --artefact docs/
   dibs task take --role curator --wait 5m
-  dibs task done ID --summary "12 links mended"
+  dibs task done ID --summary "fixed 12 links"
   dibs task ls
 
-A task is a YAML file in work/, which you may also make, edit and move by hand; its
-claim is task:ID. `dibs task add` serves the plain queue of shell agents instead.
+Each task is a YAML file in work/ that you can also create, edit, and move by hand.
+Taking a task claims task:ID. `dibs task add` fills the plain queue of shell agents.
 
-exit status: 0 done, 3 held or nothing is free, 4 you lost it before, 6 not found or
-nothing to take, 65 something is wrong with a value or a file, 77 you may not
+exit status: 0 success, 3 held or no task available, 4 you lost the task,
+6 not found or no tasks to take, 65 invalid value or file, 77 not allowed
 """
 
 from __future__ import annotations
 
-#: Each verb: the module that knows it, and the line that says what it does.
+#: The module and the summary of each verb.
 VERBS = {
-    "new": ("task.make", "make a task"),
-    "import": ("task.make", "make many tasks from one file, all or none"),
-    "ls": ("task.list", "list the tasks that are not finished"),
-    "show": ("task.show", "show all about one task"),
-    "graph": ("task.show", "show what waits for what"),
-    "take": ("task.take", "take the next task that is free"),
-    "start": ("task.take", "take this very task"),
+    "new": ("task.make", "create a task"),
+    "import": ("task.make", "create many tasks from one file, all or none"),
+    "ls": ("task.list", "list unfinished tasks"),
+    "show": ("task.show", "show one task in detail"),
+    "graph": ("task.show", "show which tasks depend on which"),
+    "take": ("task.take", "take the next available task"),
+    "start": ("task.take", "take a specific task"),
     "done": ("task.finish", "finish a task that you hold"),
-    "fail": ("task.finish", "say that a task went wrong"),
-    "release": ("task.finish", "give a task back"),
-    "retry": ("task.finish", "let a task that failed be tried again"),
-    "reopen": ("task.finish", "let a finished task be done again"),
-    "cancel": ("task.finish", "take a task off the board"),
-    "block": ("task.finish", "keep a task from being taken"),
-    "reassign": ("task.finish", "give a task to somebody else"),
-    "validate": ("task.check", "check the board, or files"),
-    "fmt": ("task.check", "bring files into the one spelling"),
-    "add": ("task.make", "put files into the queue of shell agents"),
+    "fail": ("task.finish", "mark a task as failed"),
+    "release": ("task.finish", "release a task so that another agent can take it"),
+    "retry": ("task.finish", "make a failed task available again"),
+    "reopen": ("task.finish", "reopen a finished, blocked, or reviewed task"),
+    "cancel": ("task.finish", "cancel a task"),
+    "block": ("task.finish", "block a task until it is reopened"),
+    "reassign": ("task.finish", "assign a task to another agent or role"),
+    "validate": ("task.check", "check the board or some task files"),
+    "fmt": ("task.check", "format task files"),
+    "add": ("task.make", "add files to the plain queue of shell agents"),
 }

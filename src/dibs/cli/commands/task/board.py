@@ -1,4 +1,4 @@
-"""What the verbs of ``dibs task`` have in common: typed paths, a file's place, similar tasks."""
+"""Shared by the verbs of ``dibs task``: typed paths, file paths, and lines about similar tasks."""
 
 from __future__ import annotations
 
@@ -10,27 +10,35 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.values import SimilarTask
 
-#: How many similar tasks are shown, the likest.
+#: How many similar tasks are shown, the most similar first.
 MOST_ALIKE = 20
 
 
 def paths(session: Session, typed: Sequence[str] | None) -> tuple[str, ...]:
-    """Return paths or globs that were typed in the current folder as the repository names them."""
+    """Return paths and globs typed in the current folder, relative to the repository."""
     return tuple(pattern.text for pattern in session.patterns(typed or ()))
 
 
 def file_of(session: Session, stored: Stored) -> str:
-    """Return where the file of a task lies, as one can type it in the current folder."""
+    """Return the path of a task's file, relative to the current folder."""
     import os
 
     path = os.path.join(session.project.board.path, stored.place, stored.file)
     return os.path.relpath(path)
 
 
+def claim_facts(session: Session, token: int, expires_in: float) -> str:
+    """Return when a claim expires, with its token if the reader should see it."""
+    from dibs.cli.support.text import span
+
+    expires = f"expires in {span(expires_in)}"
+    return f"token {token}, {expires}" if session.tokens else expires
+
+
 def print_moved(
     session: Session, word: str, stored: Stored, similar: Sequence[SimilarTask] | None = None
 ) -> None:
-    """Print what has become of a task, where its file lies now, and what looks like the work handed on."""
+    """Print what happened to a task, its file's path, and tasks similar to work that it hands off."""
     from dibs.cli.support.text import dim, green, printable
     from dibs.services.tasks.values import QUEUE
 
@@ -41,21 +49,21 @@ def print_moved(
 
 
 def print_similar(similar: Sequence[SimilarTask], *, several: bool = False) -> None:
-    """Print which active tasks look like new work; the new task is named where there are ``several``."""
+    """Print which active tasks are similar; with ``several`` new tasks, name the new one on each line."""
     from dibs.cli.support.text import printable, yellow
 
     likest = sorted(similar, key=lambda like: -like.share) if several else similar
     for likeness in likest[:MOST_ALIKE]:
         print(f"{yellow('similar')} {printable(_alike(likeness, several=several))}")
     if len(likest) > MOST_ALIKE:
-        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} times more; --json lists all")
+        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} more; --json lists all")
 
 
 def _alike(likeness: SimilarTask, *, several: bool) -> str:
-    """Return what a new task has in common with another; it is named where there are ``several``."""
-    parts = [f"{likeness.share:.0%} of the words"] if likeness.share else []
+    """Return what a new task has in common with another one."""
+    parts = [f"{likeness.share:.0%} word overlap"] if likeness.share else []
     if likeness.paths:
-        parts.append(f"both are about {', '.join(likeness.paths)}")
+        parts.append(f"same paths: {', '.join(likeness.paths)}")
     title = f" {likeness.title!r}" if likeness.title else ""
     new = f" and {likeness.id}" if several else ""
     return f"{likeness.other}{title}{new}: {'; '.join(parts)}"

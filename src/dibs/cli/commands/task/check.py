@@ -1,4 +1,4 @@
-"""Verbs that look into the files of tasks: validate, fmt."""
+"""Verbs that check and format task files: validate, fmt."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WRONG = 65
 
 
 def _validate_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="*", metavar="FILE", help="else the whole board")
-    parser.add_argument("--quiet", action="store_true", help="leave out what is only noted")
+    parser.add_argument("file", nargs="*", metavar="FILE", help="task files (default: the board)")
+    parser.add_argument("--quiet", action="store_true", help="show errors only, not notes")
 
 
 def _validate(session: Session, args: Namespace) -> int:
-    """Check files of tasks, or the whole board. Prints FILE:LINE: FIELD: what is wrong.
+    """Check task files, or the whole board, and print FILE:LINE: FIELD: problem.
 
-    Leaves with status 65 if a file cannot be used as it is. What is only noted is fine.
+    Exits with status 65 if a file has an error. Notes are not errors.
     """
     from dibs.services.board.validate import board_files, check_board, check_file
 
@@ -44,21 +44,21 @@ def _validate(session: Session, args: Namespace) -> int:
 def _print_findings(found: Sequence[FileFinding], files: int, wrong: int) -> None:
     for item in found:
         print(printable(str(item)))
-    word = red(f"{wrong} wrong") if wrong else green("nothing is wrong")
-    print(f"{files} file{'' if files == 1 else 's'}: {word}")
+    word = red(_count(wrong, "error")) if wrong else green("no errors")
+    print(f"{_count(files, 'file')}: {word}")
 
 
 def _fmt_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="*", metavar="FILE", help="else the whole board")
+    parser.add_argument("file", nargs="*", metavar="FILE", help="task files (default: the board)")
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; 65 if one would change"
+        "--check", action="store_true", help="write nothing; exit 65 if a file would change"
     )
 
 
 def _fmt(session: Session, args: Namespace) -> int:
-    """Bring files into the one spelling of keys, states and moments.
+    """Rewrite keys, states, and times in task files to the standard spelling.
 
-    Comments and keys of your own stay. A file that cannot be read is told, and left alone.
+    Keeps comments and your own keys. Reports unreadable files and leaves them alone.
     """
     from dibs.services.board.validate import board_files, format_files
 
@@ -85,9 +85,13 @@ def _print_formatted(
     for path, error in broken:
         said = str(error)
         named = said if said.startswith(path) else f"{path}: {said}"
-        print(f"{red('left alone')} {printable(named)}")
+        print(f"{red('skipped')} {printable(named)}")
     word = "would change" if args.check else "changed"
-    print(f"{files} file{'' if files == 1 else 's'}: {len(changed) or 'none'} {word}")
+    print(f"{_count(files, 'file')}: {len(changed) or 'none'} {word}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 VERBS = {"validate": (_validate_options, _validate), "fmt": (_fmt_options, _fmt)}

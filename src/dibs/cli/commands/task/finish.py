@@ -1,4 +1,4 @@
-"""Verbs that end an attempt at a task, or decide about one: done, fail, release, retry, cancel and so on."""
+"""Verbs that end an attempt or decide about a task: done, fail, release, retry, cancel, and so on."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="TASK", help="the task")
-    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
+    parser.add_argument("id", metavar="TASK", help="task id")
+    parser.add_argument(
+        "--token",
+        type=number,
+        default=0,
+        metavar="N",
+        help="refuse unless your claim has this token",
+    )
 
 
 def _done_options(parser: ArgumentParser) -> None:
@@ -30,23 +36,29 @@ def _done_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--summary", "--note", default="", metavar="TEXT", help="what was done")
     add(
-        "--artefact", "--artifact", action="append", metavar="PATH", help="what you made or changed"
+        "--artefact",
+        "--artifact",
+        action="append",
+        metavar="PATH",
+        help="file you created or changed",
     )
-    add("--review", action="store_true", help="somebody else shall look at it before it is done")
-    add("--next", default="", metavar="AGENT", help="who goes on: an agent or a role")
-    add("--next-title", default="", metavar="TEXT", help="what that one shall do")
-    add("--next-artefact", action="append", metavar="PATH", help="what that work is about")
-    add("--next-note", action="append", metavar="TEXT", help="what that one should know")
-    add("--tokens-in", type=number, metavar="N", help="how many tokens your model read")
-    add("--tokens-out", type=number, metavar="N", help="how many tokens your model wrote")
-    add("--request-id", default="", metavar="ID", help="repeat safely")
+    add("--review", action="store_true", help="ask for a review before the task is done")
+    add("--next", default="", metavar="AGENT", help="hand off to this agent or role")
+    add("--next-title", default="", metavar="TEXT", help="title of the follow-up task")
+    add("--next-artefact", action="append", metavar="PATH", help="file for the follow-up task")
+    add("--next-note", action="append", metavar="TEXT", help="note for the follow-up task")
+    add("--tokens-in", type=number, metavar="N", help="tokens that your model read")
+    add("--tokens-out", type=number, metavar="N", help="tokens that your model wrote")
+    add(
+        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
+    )
 
 
 def _done(session: Session, args: Namespace) -> int:
-    """Finish a task that you hold. Its file moves to work/done, with your result.
+    """Finish a task that you hold. Its file moves to work/done with your result.
 
-    With --next a task for the next agent follows. One in review is finished by another
-    agent than its doer, or by a human.
+    --next also creates a follow-up task. A task in review can be finished by a human
+    or by any agent except the one that did the work.
     """
     from dibs.cli.commands.task.board import paths
 
@@ -63,12 +75,12 @@ def _done(session: Session, args: Namespace) -> int:
         session.caller, args.id, token=args.token, request_id=args.request_id, **said
     )
     similar = tasks.alike(stored) if stored.task.handoff is not None else None
-    word = "to be reviewed:" if stored.task.status == Status.IN_REVIEW else "done"
+    word = "in review:" if stored.task.status == Status.IN_REVIEW else "done"
     return _ended(session, "done", stored, word, similar)
 
 
 def _handoff(session: Session, args: Namespace) -> Handoff | None:
-    """Return the task that shall follow, if one was named."""
+    """Return the follow-up task that the options describe, if any."""
     from dibs.cli.commands.task.board import paths
     from dibs.core.tasks.rules import Handoff
 
@@ -76,7 +88,10 @@ def _handoff(session: Session, args: Namespace) -> Handoff | None:
         about, notes = paths(session, args.next_artefact), tuple(args.next_note or ())
         return Handoff(args.next, args.next_title, about, notes)
     if args.next_title or args.next_artefact or args.next_note:
-        raise BadUsage("task done: say who goes on", hint="--next AGENT")
+        raise BadUsage(
+            "task done: --next-title, --next-artefact, and --next-note need --next",
+            hint="add --next AGENT",
+        )
     return None
 
 
@@ -92,11 +107,11 @@ def _fail_options(parser: ArgumentParser) -> None:
     _names_attempt(parser)
     add = parser.add_argument
     add("--message", required=True, metavar="TEXT", help="what went wrong")
-    add("--trace", default="", metavar="TEXT", help="more, for whoever mends it")
+    add("--trace", default="", metavar="TEXT", help="details, such as a stack trace")
 
 
 def _fail(session: Session, args: Namespace) -> int:
-    """Say that a task went wrong. It waits for `dibs task retry` by somebody who mended the cause."""
+    """Mark a task as failed. It stays in `error` until `dibs task retry`."""
     stored = session.project.tasks.fail(
         session.caller, args.id, message=args.message, token=args.token, trace=args.trace
     )
@@ -104,13 +119,13 @@ def _fail(session: Session, args: Namespace) -> int:
 
 
 def _release(session: Session, args: Namespace) -> int:
-    """Give a task back. The next caller can take it."""
+    """Release a task so that another agent can take it. This does not count as a failure."""
     stored = session.project.tasks.release(session.caller, args.id, token=args.token)
     return _ended(session, "released", stored, "released")
 
 
 def _decision(verb: str, told: str, about: str) -> Action:
-    """Return the action of a verb that decides about a task without doing it."""
+    """Return the action of a verb that decides about a task without working on it."""
 
     def act(session: Session, args: Namespace) -> int:
         to = getattr(args, "to", None)
@@ -125,13 +140,13 @@ def _decision(verb: str, told: str, about: str) -> Action:
 
 
 def _reason_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept")
+    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; recorded")
 
 
 def _must_say_why(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it is kept")
+    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; recorded")
 
 
 def _reassign_options(parser: ArgumentParser) -> None:
@@ -157,8 +172,8 @@ VERBS = {
         _reason_options,
         _decision(
             "retry",
-            "will be tried again",
-            "Let a task that failed be tried again. What went wrong stays in the ledger.",
+            "available again:",
+            "Make a failed task available again. The error stays in the ledger.",
         ),
     ),
     "reopen": (
@@ -166,27 +181,31 @@ VERBS = {
         _decision(
             "reopen",
             "reopened",
-            "Let a task that was done, cancelled, blocked or in review be worked on again.",
+            "Reopen a task that is done, cancelled, blocked, or in review.",
         ),
     ),
     "cancel": (
         _must_say_why,
         _decision(
-            "cancel", "cancelled", "Take a task off the board. Its file is kept, with the reason."
+            "cancel",
+            "cancelled",
+            "Cancel a task. Its file moves to work/done with the reason.",
         ),
     ),
     "block": (
         _must_say_why,
         _decision(
-            "block", "blocked", "Keep a task from being taken. `dibs task reopen` lets it go on."
+            "block",
+            "blocked",
+            "Block a task until `dibs task reopen`. Nobody can take it until then.",
         ),
     ),
     "reassign": (
         _reassign_options,
         _decision(
             "reassign",
-            "reassigned to {to}",
-            "Give a task to another agent or role, or to whoever comes (`any`).",
+            "reassigned to {to}:",
+            "Assign a task to another agent or role, or to anyone (`any`).",
         ),
     ),
 }

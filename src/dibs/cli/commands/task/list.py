@@ -1,4 +1,4 @@
-"""The verb that lists tasks, and how a list of them reads."""
+"""The verb ``ls``, and the table of tasks."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ if TYPE_CHECKING:
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import TaskView
 
-#: How much of a title a list shows.
+#: How many characters of a title a list shows.
 _TITLE = 120
+#: Terminals with fewer columns get a block per task instead of a table.
+NARROW = 60
 
 
 def _ls_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--all", action="store_true", help="also those that are finished")
-    add("--status", choices=tuple(Status), metavar="STATE", help="only those of this state")
-    add("--for", dest="whose", metavar="AGENT", help="only those of this agent or role")
-    add("--priority", choices=PRIORITIES, metavar="PRIORITY", help="only those of this priority")
-    add("--ready", action="store_true", help="only those that can be taken now")
-    add("--blocked", action="store_true", help="only those that wait or are blocked")
+    add("--all", action="store_true", help="include finished tasks")
+    add("--status", choices=tuple(Status), metavar="STATE", help="only tasks in this state")
+    add("--for", dest="whose", metavar="AGENT", help="only tasks of this agent or role")
+    add("--priority", choices=PRIORITIES, metavar="PRIORITY", help="only tasks of this priority")
+    add("--ready", action="store_true", help="only tasks that can be taken now")
+    add("--blocked", action="store_true", help="only tasks that are blocked or waiting")
 
 
 def _list(session: Session, args: Namespace) -> int:
-    """List the tasks that are not finished, in the order in which they would be taken.
+    """List unfinished tasks, in the order in which they would be taken.
 
-    Shows who holds which and until when, what the others wait for, and which files are set aside.
+    Shows owners, what each task is waiting for, and files that are set aside.
     """
     from dibs.services.board.validate import refused
     from dibs.services.tasks.plain_queue import DONE
@@ -54,12 +56,15 @@ def _list(session: Session, args: Namespace) -> int:
         "done": done,
         "set_aside": [found._asdict() for found in aside],
     }
-    session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done))
+    none = 'no tasks yet: dibs task new "TITLE"'
+    if everything or rows:
+        none = "no matching tasks: dibs task ls --all shows all" if _is_narrow(args) else ""
+    session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done, none))
     return 0
 
 
 def _is_narrow(args: Namespace) -> bool:
-    """Return whether something was asked that only tasks of the board can answer."""
+    """Tell whether an option is given that only tasks on the board can match."""
     return bool(args.status or args.whose or args.priority or args.ready or args.blocked)
 
 
@@ -77,11 +82,19 @@ def _is_wanted(task: TaskView, args: Namespace, *, finished: bool) -> bool:
 
 
 def _print_list(
-    tasks: Sequence[TaskView], queue: Sequence[QueuedFile], aside: Sequence[FileFinding], done: int
+    tasks: Sequence[TaskView],
+    queue: Sequence[QueuedFile],
+    aside: Sequence[FileFinding],
+    done: int,
+    none: str,
 ) -> None:
+    """Print the table, the files that are set aside, and a summary; ``none`` explains an empty list."""
     print_tasks(tasks, queue)
     for found in aside:
         print(f"{yellow('set aside')} {printable(str(found))}")
+    if none and not tasks and not queue:
+        print(none)
+        return
     over = {Status.DONE, Status.CANCELLED}
     left = sum(t.state not in over for t in tasks) + sum(t.state not in over for t in queue)
     ended = f"; {done} done" if done else ""
@@ -89,13 +102,16 @@ def _print_list(
 
 
 def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:
-    """Print tasks, of the board, then of the queue of shell agents; ids are never broken."""
+    """Print tasks of the board, then of the plain queue; never break an id."""
     rows = [*map(_row, tasks), *map(_queue_row, queue)]
     if not rows:
         return
     heads = ("TASK", "STATE", "PRIORITY", "AGENT")
     cells = [heads, *(tuple(map(printable, row[0])) for row in rows)]
     page = max(page_width(), 40)
+    if page < NARROW:
+        _print_stacked(rows, page)
+        return
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     widths[0] = max(min(widths[0], page - sum(widths[1:]) - 2 * len(widths[1:])), len(heads[0]))
     print(bold(_aligned(heads, widths)))
@@ -105,8 +121,16 @@ def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:
             print("\n".join(_indented(printable(text), page)))
 
 
+def _print_stacked(rows: Iterable[tuple[tuple[str, ...], list[str]]], page: int) -> None:
+    """Print each task as a block, for terminals that are too narrow for columns."""
+    for (id_, *facts), below in rows:
+        print(bold(printable(id_)))
+        for text in (", ".join(filter(None, facts)), *below):
+            print("\n".join(_indented(printable(text), page)))
+
+
 def _aligned(cells: Iterable[str], widths: Sequence[int]) -> str:
-    """Return one line of columns; a first cell that is too long has a line to itself."""
+    """Return one line of columns; a first cell that is too long gets a line of its own."""
     first, *rest = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     over = len(first) - widths[0]
     lead = f"{first}\n{' ' * widths[0]}" if over > 0 else first
@@ -122,7 +146,7 @@ def _indented(text: str, page: int) -> list[str]:
 
 
 def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
-    """Return the columns of a task, and the lines that stand below them."""
+    """Return the columns of a task, and the lines to print below them."""
     said = task.stored.task
     state = "ready" if task.ready else task.state
     title = said.title if len(said.title) <= _TITLE else f"{said.title[:_TITLE]}…"
@@ -137,7 +161,7 @@ def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _who(holder: str, expires_in: float) -> str:
-    return f"{holder} ({span(expires_in)} left)" if holder else ""
+    return f"{holder} (expires in {span(expires_in)})" if holder else ""
 
 
 VERBS = {"ls": (_ls_options, _list)}

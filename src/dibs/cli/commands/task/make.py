@@ -1,4 +1,4 @@
-"""Verbs that make tasks: new and import on the board, add in the queue of shell agents."""
+"""Verbs that create tasks: new and import on the board, add in the plain queue of shell agents."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ if TYPE_CHECKING:
 
 def _making_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--strict", action="store_true", help="make nothing if an unfinished task looks alike")
-    add("--dry-run", action="store_true", help="only say what would be made")
-    add("--request-id", default="", metavar="ID", help="repeat safely")
+    add("--strict", action="store_true", help="create nothing if an unfinished task is similar")
+    add("--dry-run", action="store_true", help="show what would be created")
+    add(
+        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
+    )
 
 
 def _new_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("title", metavar="TITLE", help="what shall be done, on one line")
-    add("--for", dest="whose", default="", metavar="AGENT", help="an agent or a role; else anybody")
+    add("title", metavar="TITLE", help="what to do, on one line")
+    add("--for", dest="whose", default="", metavar="AGENT", help="agent or role (default: anyone)")
     add("--priority", choices=PRIORITIES, metavar="PRIORITY", help=f"{', '.join(PRIORITIES)}")
-    add("--artefact", "--artifact", action="append", metavar="PATH", help="what the work is about")
-    add("--needs", action="append", metavar="TASK", help="a task that must be done before")
-    add("--note", action="append", metavar="TEXT", help="what its agent should know")
+    add("--artefact", "--artifact", action="append", metavar="PATH", help="file or glob to work on")
+    add("--needs", action="append", metavar="TASK", help="a task that must be done first")
+    add("--note", action="append", metavar="TEXT", help="a note for the agent")
     add("--mode", default="", metavar="MODE", help="how to work, such as /analysis-mode")
-    add("--slug", default="", metavar="WORD", help="the end of the task's id; else from the title")
+    add("--slug", default="", metavar="WORD", help="end of the task's id (default: from the title)")
     _making_options(parser)
 
 
 def _new(session: Session, args: Namespace) -> int:
-    """Make a task. Tells which unfinished tasks look alike or are about the same files.
+    """Create a task. Reports unfinished tasks that are similar or use the same files.
 
-    Its id is the moment, the agent and the title: 2025-11-23T1430-curator-audit-the-docs.
+    The id consists of the time, the agent, and the title, for example
+    2025-11-23T1430-curator-audit-the-docs.
     """
     from dibs.core.tasks.rules import check_title
     from dibs.services.tasks.values import Draft
@@ -54,7 +57,7 @@ def _new(session: Session, args: Namespace) -> int:
 
 
 def _fields(session: Session, args: Namespace) -> dict[str, Any]:
-    """Return what the file of a new task says, in the order of the documents; nothing is empty."""
+    """Return the fields of a new task's file, in the documented order, without empty ones."""
     from dibs.cli.commands.task.board import paths
 
     artefacts = list(paths(session, args.artefact))
@@ -71,17 +74,15 @@ def _fields(session: Session, args: Namespace) -> dict[str, Any]:
 
 
 def _import_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", help="a list of tasks as YAML; - for standard input"
-    )
+    parser.add_argument("file", metavar="FILE", help="YAML list of tasks; - for standard input")
     _making_options(parser)
 
 
 def _import(session: Session, args: Namespace) -> int:
-    """Make many tasks from one file, all or none. They may depend on each other in any order.
+    """Create many tasks from one file, all or none. They may depend on each other.
 
-    The file is a list of tasks, a mapping with the list as `tasks`, or one document for
-    each. A task may have a `key`, by which others name it under `needs`.
+    The file is a list of tasks, a mapping with that list under `tasks`, or one YAML
+    document per task. Give a task a `key` to name it under `needs` in other tasks.
     """
     from dibs.cli.support.parsing import content_of
     from dibs.services.tasks.values import Draft
@@ -114,7 +115,7 @@ def _print_created(session: Session, created: Created, *, dry_run: bool) -> None
     from dibs.cli.commands.task.board import file_of, print_similar
 
     print_similar(created.similar, several=len(created.tasks) > 1)
-    word = dim("would make") if dry_run else green("made")
+    word = dim("would create") if dry_run else green("created")
     for stored in created.tasks:
         print(f"{word} {printable(stored.id)}")
         if not dry_run:
@@ -122,13 +123,13 @@ def _print_created(session: Session, created: Created, *, dry_run: bool) -> None
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="+", metavar="FILE", help="a YAML file, named after its task")
+    parser.add_argument("file", nargs="+", metavar="FILE", help="YAML file named after its task")
 
 
 def _add(session: Session, args: Namespace) -> int:
-    """Put files into the queue of shell agents. Each becomes a task of its name.
+    """Add files to the plain queue of shell agents. Each file becomes one task.
 
-    What the files say is not looked into. For tasks of the board see `dibs task new` and `import`.
+    Dibs does not read the files. For tasks on the board use `dibs task new` or `import`.
     """
     added = session.project.queue.add(session.caller, _read(args.file))
     shape = {"added": [claims.task(task) for task in added]}
@@ -142,7 +143,7 @@ def _print_added(tasks: Sequence[QueuedFile]) -> None:
 
 
 def _read(paths: Sequence[str]) -> dict[str, bytes]:
-    """Return the files by their names, no more of each than says that it is too long."""
+    """Return the files' contents by name, read only far enough to detect one that is too long."""
     import os
 
     from dibs.cli.support.parsing import content_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import task_id
-from dibs.cli.support.text import bold, clock, printable, span
+from dibs.cli.support.text import bold, clock, printable
 from dibs.core.claims.ledger import Kind
 
 TYPE_CHECKING = False
@@ -13,19 +13,20 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.ledger import Entry
+    from dibs.core.tasks.graph import Graph
     from dibs.services.tasks.values import TaskView
 
 FORMATS = ("text", "mermaid", "dot", "json")
-#: How many entries of the ledger are shown, the newest.
+#: How many ledger entries are shown, the newest.
 _ENTRIES = 20
 
 
 def _show_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
+    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
 
 
 def _show(session: Session, args: Namespace) -> int:
-    """Show all about one task: what its file says, what it waits for, and what happened to it."""
+    """Show one task: its file, what it is waiting for, and its history."""
     from dibs.shapes import tasks
 
     shown = session.project.tasks.show(session.caller, args.id)
@@ -35,7 +36,7 @@ def _show(session: Session, args: Namespace) -> int:
 
 
 def _entries(session: Session, shown: TaskView) -> list[Entry]:
-    """Return what the ledger says about a task, the newest entries of it."""
+    """Return the newest ledger entries about a task."""
     from dibs.services.state.ledger import Query
 
     id_ = shown.stored.id
@@ -62,17 +63,16 @@ def _print_task(session: Session, shown: TaskView, entries: list[Entry]) -> None
 
 
 def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str, str]]:
-    """Yield what is not, or not so clearly, in the file."""
-    from dibs.cli.commands.task.board import file_of
+    """Yield facts that the file does not show, or not as clearly."""
+    from dibs.cli.commands.task.board import claim_facts, file_of
 
     stored, said = shown.stored, shown.stored.task
     state = f"{shown.state}, can be taken" if shown.ready else shown.state
     yield "state", "archive" if shown.past else state
     if shown.holder:
-        token = f"token {stored.token}, " if session.tokens else ""
-        yield "held by", f"{shown.holder} ({token}expires in {span(shown.expires_in)})"
-    yield from (("because", why) for why in shown.why)
-    yield "for", said.agent or "anybody"
+        yield "owner", f"{shown.holder} ({claim_facts(session, stored.token, shown.expires_in)})"
+    yield from (("reason", why) for why in shown.why)
+    yield "for", said.agent or "anyone"
     yield "priority", said.priority
     if shown.dependents:
         yield "needed by", ", ".join(shown.dependents)
@@ -92,26 +92,39 @@ def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str,
 
 def _graph_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("id", nargs="?", type=task_id, metavar="TASK", help="only what it belongs to")
+    add("id", nargs="?", type=task_id, metavar="TASK", help="only tasks connected to this one")
     add("--format", choices=FORMATS, metavar="FORMAT", help=", ".join(FORMATS))
 
 
 def _graph(session: Session, args: Namespace) -> int:
-    """Show what waits for what, in waves that can be worked on at once; circles and the longest chain."""
+    """Show which tasks depend on which, in waves that can be worked on in parallel.
+
+    Also shows dependency cycles and the longest chain.
+    """
     from dibs.cli.support.session import print_json
     from dibs.core.tasks import drawing
 
     tasks = session.project.tasks
     graph = tasks.graph(session.caller)
     if args.id:
-        tasks.show(None, args.id)  # says that there is none
+        tasks.show(None, args.id)  # raises NO_TASK
         graph = graph.around(args.id)
     if args.json or args.format == "json":
         print_json(drawing.as_json(graph))
         return 0
     draw = {"mermaid": drawing.as_mermaid, "dot": drawing.as_dot}
-    print(draw.get(args.format or "", drawing.as_text)(graph))
+    if not graph.nodes and not args.format:
+        print('no tasks yet: dibs task new "TITLE"')
+        return 0
+    print(draw.get(args.format or "", _as_text)(graph))
     return 0
+
+
+def _as_text(graph: Graph) -> str:
+    from dibs.cli.support.tables import page_width
+    from dibs.core.tasks.drawing import as_text
+
+    return as_text(graph, page_width())
 
 
 VERBS = {"show": (_show_options, _show), "graph": (_graph_options, _graph)}

@@ -7,6 +7,7 @@ from dibs.cli.support.parsing import task_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
     from dibs.services.tasks.values import NothingFree, TakenTask
@@ -16,26 +17,30 @@ HELD = 3
 
 def _attempt_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--role", action="append", metavar="ROLE", help="also tasks for this role; repeatable")
+    add(
+        "--role", action="append", metavar="ROLE", help="also match tasks for this role; repeatable"
+    )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
-        "--claim", action="store_true", default=None, help="claim its artefacts too, all or nothing"
+        "--claim", action="store_true", default=None, help="also claim its artefacts, all or none"
     )
-    both.add_argument("--no-claim", dest="claim", action="store_false", help="claim the task alone")
-    add("--ttl", metavar="SPAN", help="life after your last sign of life (5m)")
-    add("--reason", default="", metavar="TEXT", help="others see it")
-    add("--request-id", default="", metavar="ID", help="repeat safely")
+    both.add_argument("--no-claim", dest="claim", action="store_false", help="claim only the task")
+    add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
+    add("--reason", default="", metavar="TEXT", help="shown to other agents")
+    add(
+        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
+    )
 
 
 def _take_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--wait", metavar="SPAN", help="wait for up to so long until one is free")
+    parser.add_argument("--wait", metavar="SPAN", help="wait at most SPAN for a task")
     _attempt_options(parser)
 
 
 def _take(session: Session, args: Namespace) -> int:
-    """Take the next task that is free: by priority, then what names you, then the oldest.
+    """Take the next available task: highest priority, then tasks for you, then the oldest.
 
-    Prints where its file lies and what it says. If you die, the task comes back.
+    Prints the task and the path of its file. If you die, the task becomes available again.
     """
     from dibs.local.signals import leaving_on_end
     from dibs.services.tasks.values import TakenTask
@@ -55,17 +60,18 @@ def _take(session: Session, args: Namespace) -> int:
         return _show_taken(session, answer)
     from dibs.shapes import tasks
 
-    session.show(lambda: tasks.nothing_free(answer, _next(answer)), lambda: _print_nothing(answer))
+    steps = _next(answer, args.role or ())
+    session.show(lambda: tasks.nothing_free(answer, steps), lambda: _print_nothing(answer, steps))
     return HELD
 
 
 def _start_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
+    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
     _attempt_options(parser)
 
 
 def _start(session: Session, args: Namespace) -> int:
-    """Take this very task, if it is for you, your role or anybody; humans may take any."""
+    """Take a specific task that is for you, your role, or anyone. Humans can take any task."""
     from dibs.services.tasks.values import TakenTask
 
     answer = session.project.tasks.start(
@@ -98,42 +104,43 @@ def _show_taken(session: Session, taken: TakenTask) -> int:
 
 
 def _print_taken(session: Session, taken: TakenTask) -> None:
-    from dibs.cli.commands.task.board import file_of
-    from dibs.cli.support.text import dim, green, printable, span
+    from dibs.cli.commands.task.board import claim_facts, file_of
+    from dibs.cli.support.text import dim, green, printable
     from dibs.services.tasks.values import QUEUE
 
     stored, granted = taken.stored, taken.granted
-    left = span(granted.expires[0] - session.now())
+    facts = claim_facts(session, granted.token, granted.expires[0] - session.now())
     again = f", attempt {stored.attempt}" if stored.attempt > 1 else ""
-    token = f"token {granted.token}, " if session.tokens else ""
-    print(f"{green('took')} {printable(stored.id)} ({token}expires in {left}{again})")
+    print(f"{green('took')} {printable(stored.id)} ({facts}{again})")
     if stored.place != QUEUE:
         print(f"  {dim(printable(file_of(session, stored)))}")
     for claim in granted.claims[1:]:
-        print(f"  {dim('with')} {printable(claim.pattern)}")
+        print(f"  {dim('claimed')} {printable(claim.pattern)}")
     for line in stored.text.splitlines():
         print(f"  {printable(line)}")
 
 
-def _next(nothing: NothingFree) -> list[str]:
-    from dibs.cli.support.text import span
+def _next(nothing: NothingFree, roles: Sequence[str]) -> list[str]:
+    from dibs.cli.support.text import printable, span
 
     held = [task.expires_in for task in nothing.tasks if task.holder]
     held += [task.expires_in for task in nothing.queue if task.holder]
-    ends = f"; the first of these ends in {span(min(held, default=0.0))} unless its holder shows up again"
-    waits = [f"wait for one: dibs task take --wait 5m{ends if held else ''}"]
-    return [*waits, "see what each waits for: dibs task ls"] if nothing.tasks else waits
+    soon = f"the earliest claim expires in {span(min(held))} unless renewed; " if held else ""
+    options = "".join(f" --role {printable(role)}" for role in roles)
+    waits = [f"{soon}to wait: dibs task take{options} --wait 5m"]
+    return [*waits, "to see why: dibs task ls"] if nothing.tasks else waits
 
 
-def _print_nothing(nothing: NothingFree) -> None:
+def _print_nothing(nothing: NothingFree, steps: Sequence[str]) -> None:
     from dibs.cli.commands.task.list import print_tasks
     from dibs.cli.support.text import dim, red
 
-    waited = " when the wait was over" if nothing.waited else ""
-    behind = f"; {nothing.ahead} wait before you" if nothing.ahead else ""
-    print(f"{red('nothing is free')}{waited}{behind}")
+    waited = " (timed out)" if nothing.waited else ""
+    agents = "agent is" if nothing.ahead == 1 else "agents are"
+    ahead = f"; {nothing.ahead} {agents} ahead of you" if nothing.ahead else ""
+    print(f"{red('no task available')}{waited}{ahead}")
     print_tasks(nothing.tasks, nothing.queue)
-    for step in _next(nothing):
+    for step in steps:
         print(f"  {dim('-')} {step}")
 
 
