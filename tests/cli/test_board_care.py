@@ -35,7 +35,7 @@ def test_fmt_brings_a_drifted_file_into_line_and_keeps_comments_and_own_keys(dib
                  "status: new", "priority: high"):  # fmt: skip
         assert f"{line}\n" in text
     assert dibs("task", "fmt").out == "1 file: none changed\n"
-    assert dibs("task", "validate", "--quiet").out == "1 file: nothing is wrong\n"
+    assert dibs("task", "validate", "--quiet").out == "1 file: no errors\n"
     assert dibs("task", "ls", "--json").json["tasks"][0]["priority"] == "high"
 
 
@@ -45,7 +45,7 @@ def test_fmt_leaves_a_file_alone_that_cannot_be_read(dibs, inbox):
     answer = dibs("task", "fmt")
 
     assert answer.status == 65
-    assert answer.out.startswith("left alone work/inbox/bad.yaml:2: ")
+    assert answer.out.startswith("skipped work/inbox/bad.yaml:2: ")
     assert (inbox / "bad.yaml").read_text() == "title: [\n"
 
 
@@ -125,5 +125,5 @@ def test_a_file_that_is_gone_is_put_back_and_that_is_told(dibs, repo):
 
     answer = dibs("task", "ls")
 
-    assert f"{id_}.yaml was gone and is restored" in answer.err
+    assert f"{id_}.yaml was missing and has been restored" in answer.err
     assert dibs("task", "ls").err == ""

@@ -134,7 +134,7 @@ def test_a_board_whose_remote_is_away_is_still_shown_and_its_files_stay(tmp_path
 
     assert (status, [task["id"] for task in json.loads(out)["tasks"]]) == (0, [made])
     assert "as_of" in json.loads(out)
-    assert "files are not taken in now" in err
+    assert "task files were not read" in err
     assert run(one, "task", "take", "--agent", "bob")[0] == 69
     (tmp_path / "away.git").rename(tmp_path / "remote.git")
     assert {task["id"] for task in answer(one, "task", "ls")["tasks"]} == {made, "by-hand"}

@@ -314,8 +314,8 @@ def test_of_many_similar_tasks_the_likest_are_shown_and_the_rest_counted(dibs, r
 
     alike = [line for line in told if line.startswith("similar ")]
     assert len(alike) == 21
-    assert "audit-docs: 100% of the words" in alike[0]
-    assert alike[-1] == "similar 16 times more; --json lists all"
+    assert "audit-docs: 100% word overlap" in alike[0]
+    assert alike[-1] == "similar 16 more; --json lists all"
 
 
 @pytest.mark.parametrize("verb", ["done", "fail", "release", "start", "show", "retry"])
@@ -350,8 +350,8 @@ def test_another_file_among_the_tasks_is_only_noted(board, dibs):
 
     assert answer.status == 0
     assert answer.out.splitlines() == [
-        "work/inbox/fix.txt:1: is not looked at: the file of a task ends in .yaml (only noted)",
-        "1 file: nothing is wrong",
+        "work/inbox/fix.txt:1: ignored: task files end in .yaml (note)",
+        "1 file: no errors",
     ]
 
 
@@ -368,7 +368,7 @@ def test_an_unknown_dependency_is_told_with_its_line(board, content, line):
 
     found = {f["message"]: f["line"] for f in board.findings()}
 
-    assert found["x-1 is not known"] == line
+    assert found["unknown task x-1"] == line
 
 
 @pytest.fixture
@@ -400,7 +400,7 @@ def test_who_takes_a_task_whose_file_cannot_be_written_learns_its_name_and_token
     assert error["code"] == "STORAGE_FULL"
     token = dibs("task", "show", board.good, "--json").json["task"]["token"]
     assert token > 0
-    assert error["message"].startswith(f"task '{board.good}' is yours (token {token}), but ")
+    assert error["message"].startswith(f"you hold task '{board.good}' (token {token}), but ")
     assert dibs("task", "done", board.good, "--token", str(token), agent="bob").status == 0
 
 
@@ -412,5 +412,5 @@ def test_a_command_before_which_files_cannot_be_brought_in_line_says_that_it_dec
         answer = dibs("task", "new", "Another", "--json")
 
     assert answer.status == 69
-    assert "decided nothing" in answer.json["error"]["hint"]
+    assert "nothing was changed" in answer.json["error"]["hint"]
     assert [task["id"] for task in dibs("task", "ls", "--json").json["tasks"]] == [board.good]

@@ -66,7 +66,7 @@ def test_a_file_without_a_last_line_end_is_told_at_once_with_the_way_out(dibs, r
     wrong = dibs("task", "validate")
 
     assert wrong.status == 65
-    assert "work/inbox/half.yaml:2: the file ends within a line" in wrong.out
+    assert "work/inbox/half.yaml:2: the file does not end with a newline" in wrong.out
     assert dibs("task", "fmt").status == 0
     assert dibs("task", "validate").status == 0
 
@@ -75,4 +75,7 @@ def test_a_file_in_the_wrong_folder_is_told_with_the_line_of_its_status(dibs, re
     dibs("task", "new", "Seed")
     (repo / "work/done/early.yaml").write_text("title: x\nagent: a\nstatus: new\n")
 
-    assert "work/done/early.yaml:3: status: new belongs into inbox/" in dibs("task", "validate").out
+    assert (
+        "work/done/early.yaml:3: status: a task that is new belongs in inbox/"
+        in dibs("task", "validate").out
+    )

@@ -19,7 +19,7 @@ def test_sent_work_is_a_file_of_the_board_and_its_agent_is_named(crew, repo):
 
     assert answer.status == 0
     assert answer.out.startswith("sent ")
-    assert answer.out.endswith("told ada\n")
+    assert answer.out.endswith("notified ada\n")
     assert len(list(repo.glob("work/inbox/*-ada-cover-the-login.yaml"))) == 1
 
 
@@ -31,8 +31,10 @@ def test_work_that_somebody_has_is_named_and_not_sent(crew, repo):
     assert answer.status == 3
     _, first, last = answer.out.splitlines()
     assert first.startswith("similar ")
-    assert re.search(r'\(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100% of the', first)
-    assert last == "nothing was sent; send it all the same with --anyway"
+    assert re.search(
+        r'\(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100% word overlap', first
+    )
+    assert last == "not sent: similar work is active; add --anyway to send it"
     assert len(list(repo.glob("work/inbox/*.yaml"))) == 1
 
 

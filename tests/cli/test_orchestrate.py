@@ -53,7 +53,7 @@ def watch():
 
 
 def test_a_cycle_where_no_task_was_ever_made_leaves_no_board_behind(dibs, repo):
-    assert dibs("orchestrate").out == EMPTY
+    assert dibs("orchestrate").out == EMPTY + '  no tasks yet: dibs task new "TITLE"\n'
 
     assert sorted(os.listdir(repo)) == [".git"]
 
@@ -160,7 +160,7 @@ def test_a_watcher_survives_a_store_that_goes_away(repo, watch, tmp_path):
         watcher = watch("--every", "1s", env=environ)
         watcher.line()
         server.stop()
-        assert "trying again" in watcher.process.stderr.readline()
+        assert "retrying" in watcher.process.stderr.readline()
         server.start()
 
         drop(repo)
@@ -168,4 +168,4 @@ def test_a_watcher_survives_a_store_that_goes_away(repo, watch, tmp_path):
         assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
         status, _, err = watcher.end()
     assert status == 0
-    assert "trying again" not in err
+    assert "retrying" not in err

@@ -44,7 +44,7 @@ def test_where_nothing_is_free_take_says_who_holds_what_and_leaves_with_3(dibs, 
     answer = dibs("task", "take", agent="carol")
 
     assert answer.status == 3
-    assert answer.out.startswith("nothing is free\n")
+    assert answer.out.startswith("no task available\n")
     assert "bob" in answer.out
     assert "5m" in answer.out
     assert "mine" in answer.out
@@ -60,7 +60,7 @@ def test_an_empty_queue_is_said_so_and_take_leaves_with_6(dibs):
     answer = dibs("task", "take", agent="bob")
 
     assert answer.status == 6
-    assert "there is no task to take" in answer.err
+    assert "no tasks to take" in answer.err
     assert dibs("task", "take", "--json", agent="bob").json["error"]["code"] == "QUEUE_EMPTY"
     assert dibs("status", "--json").json["claims"] == []
 
@@ -97,7 +97,7 @@ def test_a_task_given_back_is_free(dibs, put):
 
 
 def test_ls_shows_the_queue_and_with_all_what_is_done(dibs, put):
-    assert dibs("task", "ls").out == "no tasks to do\n"
+    assert dibs("task", "ls").out == 'no tasks yet: dibs task new "TITLE"\n'
     put("a", "b", "c")
     dibs("task", "take", agent="bob")
     dibs("task", "done", "a", agent="bob")
@@ -107,7 +107,7 @@ def test_ls_shows_the_queue_and_with_all_what_is_done(dibs, put):
     whole = dibs("task", "ls", "--all", "--json").json
 
     assert plain.splitlines()[-1] == "2 tasks to do; 1 done"
-    assert [line.split()[:2] for line in plain.splitlines()[1:3]] == [["b", "held"], ["c", "free"]]
+    assert [line.split()[:2] for line in plain.splitlines()[1:3]] == [["b", "held"], ["c", "ready"]]
     assert [(t["id"], t["state"]) for t in whole["tasks"]] == [
         ("b", "held"), ("c", "free"), ("a", "done"),
     ]  # fmt: skip

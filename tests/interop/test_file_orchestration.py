@@ -378,7 +378,9 @@ def test_a_task_that_is_stuck_is_told_in_the_workflow_log_once(work, cycle, stat
 
     assert "1 timeouts" in first
     assert "0 timeouts" in second
-    told = [line for line in log_of(work).splitlines() if stem in line and f"is {status}" in line]
+    told = [
+        line for line in log_of(work).splitlines() if stem in line and f"has been {status}" in line
+    ]
     assert len(told) == 1
     assert places(work, stem) == [f"assigned/curator/{stem}.yaml"]
 

@@ -232,7 +232,7 @@ def test_a_lock_of_a_script_is_honoured_listed_and_ends_by_its_age(shared):
 
     (held,), _ = claims.all()
     assert (held.claim.agent, held.claim.pattern) == ("agent-02", "task:a")
-    assert held.claim.reason == "lock file of a script"
+    assert held.claim.reason == "a script's lock file"
     reading[0] += 3599
     assert isinstance(claims.claim(caller("bob"), [parse("task:a")]), Denied)
     reading[0] += 1
@@ -310,7 +310,7 @@ def test_status_and_the_list_of_tasks_show_the_lock_of_a_script(shared, dibs):
         assert status == 0
         assert "fix-header-lint" in out
         assert "agent-02" in out
-        assert "lock file of a script" in out
+        assert "a script's lock file" in out
 
 
 def test_each_end_of_taking_has_its_own_exit_status(shared, dibs):

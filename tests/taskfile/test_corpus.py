@@ -65,7 +65,7 @@ def test_what_is_read_loses_nothing_when_its_status_is_edited(name, said):
     assert again.task == reading.task._replace(status="blocked", error="")
     rows = changed.removesuffix("\n").split("\n")
     assert [row for row in rows_of_others(reading.text) if row not in rows] == []
-    if not any("anew" in remark.message for remark in reading.remarks):
+    if not any("rewrite" in remark.message for remark in reading.remarks):
         assert reading.text.encode() == content(name)
     assert plain_tree(changed) == plain_tree(content(name).decode()) | {"status": "blocked"}
 
@@ -103,7 +103,7 @@ def test_formatting_keeps_the_task_and_leaves_nothing_to_format(name, said):
     after = read(text.encode(), name)
 
     assert after.task == before.task
-    left = ("it is kept", "the mapping is read as")
+    left = ("kept", "mapping read as")
     assert [r for r in after.remarks if not any(words in r.message for words in left)] == []
     assert formatted(text.encode(), name) == (text, [])
     assert bool(changes) == (text.encode() != content(name))

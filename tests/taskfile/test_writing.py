@@ -205,7 +205,9 @@ def test_a_flow_file_is_written_anew_with_all_that_it_says():
     reading = read(text.encode(), NAME)
 
     assert reading.task == Task("t1", title="x")
-    assert [remark.code for remark in reading.remarks if "anew" in remark.message] == ["YAML_SHAPE"]
+    assert [remark.code for remark in reading.remarks if "rewrite" in remark.message] == [
+        "YAML_SHAPE"
+    ]
     assert reading.text.startswith("# first\n# beside\nid: t1\n")
     assert "version: 1.10\n" in reading.text
     assert YAML(typ="safe", pure=True).load(reading.text) == YAML(typ="safe", pure=True).load(text)

@@ -112,7 +112,7 @@ class _Fields(Values):
                 continue
             if key in _ONE_MEANING:
                 lines = f"lines {self.line((first,))} and {self.line((other,))}"
-                message = f"{quote(first)} and {quote(other)} contradict each other ({lines})"
+                message = f"{quote(first)} and {quote(other)} contradict each other, in {lines}"
                 self.wrong((other,), message, code="YAML_DUPLICATE")
             else:
                 self.note((other,), f"ignored in favor of {quote(first)}")

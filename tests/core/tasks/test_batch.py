@@ -31,7 +31,7 @@ def test_tasks_may_name_each_other_in_any_order_and_tasks_on_the_board():
 def test_a_cycle_is_refused_with_its_path():
     message = refusal("a: b", "b: c", "c: a").message
 
-    assert message == "tasks wait for each other in a cycle: a -> b -> c -> a"
+    assert message == "dependency cycle: a -> b -> c -> a"
 
 
 def test_a_cycle_that_a_task_on_the_board_closes_is_refused():
@@ -47,7 +47,7 @@ def test_a_task_that_depends_on_itself_is_refused():
 def test_an_unknown_dependency_is_refused_with_the_one_that_was_meant():
     error = refusal("audit: draft-2", "draft-1")
 
-    assert error.message == "task 'audit' depends on 'draft-2', which is not known"
+    assert error.message == "task 'audit' depends on 'draft-2', which does not exist"
     assert error.hint == "did you mean 'draft-1'?"
 
 

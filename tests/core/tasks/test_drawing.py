@@ -61,8 +61,8 @@ def a_graph():
 def test_the_text_shows_waves_states_and_reasons():
     assert as_text(a_graph()).splitlines() == [
         "7 tasks, 7 open, 1 ready",
-        "at once: 3",
-        "longest chain: 3: draft -> audit -> publish",
+        "in parallel: 3",
+        "longest chain (3): draft -> audit -> publish",
         "cycle: p -> q -> p",
         "",
         "wave 1",
@@ -78,13 +78,13 @@ def test_the_text_shows_waves_states_and_reasons():
         "wave 3",
         "  publish  blocked",
         "      waits for audit, which waits for draft, which is in progress (bob)",
-        "      lost is not known",
+        "      lost does not exist",
         "",
-        "never, for a cycle",
+        "never (dependency cycle)",
         "  p        blocked",
-        "      is in a cycle: p -> q -> p",
+        "      is in a dependency cycle: p -> q -> p",
         "  q        blocked",
-        "      is in a cycle: q -> p -> q",
+        "      is in a dependency cycle: q -> p -> q",
     ]
 
 
@@ -93,7 +93,7 @@ def test_mermaid_draws_each_task_and_each_dependency():
 
     assert lines[0] == "flowchart LR"
     assert '    t0["draft<br/>Write the draft<br/>in progress (bob)"]:::other' in lines
-    assert '    t7["lost<br/>not known"]:::trouble' in lines
+    assert '    t7["lost<br/>does not exist"]:::trouble' in lines
     assert '    t8["old<br/>archived, done"]:::done' in lines
     assert sum(" --> " in line for line in lines) == 6
 

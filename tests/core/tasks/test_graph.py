@@ -55,7 +55,9 @@ def test_the_cycle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
         assert bool(cycle) == (task.id in cycled)
         if cycle:
             assert cycle[0] == task.id
-            assert graph.obstacles(task.id)[0].why == f"is in a cycle: {cycle_text(cycle)}"
+            assert (
+                graph.obstacles(task.id)[0].why == f"is in a dependency cycle: {cycle_text(cycle)}"
+            )
 
 
 @given(boards())
@@ -176,12 +178,12 @@ def test_a_reason_names_the_dependency_and_how_it_stands():
     assert whys(graph, "a") == [
         "waits for run, which is in progress (bob)",
         "waits for asg, which is assigned (eve)",
-        "waits for new, which is not started",
+        "waits for new, which has not started",
         "waits for rev, which is in review",
         "waits for bad, which failed: no disk",
         "waits for off, which was cancelled: not wanted",
         "waits for halt, which is blocked: \\x1b[2J by law",
-        "gone is not known",
+        "gone does not exist",
         "waits for old, which was cancelled",
     ]
 
@@ -200,17 +202,19 @@ def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
 def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():
     graph = a_graph("a: b", "b: run zzz", "run", run={"status": "in_progress"})
 
-    assert whys(graph, "a") == ["waits for b, which waits for zzz, which is not known"]
+    assert whys(graph, "a") == ["waits for b, which waits for zzz, which does not exist"]
 
 
 def test_who_waits_for_a_cycle_is_told_of_it():
     graph = a_graph("a: b", "b: c", "c: d", "d: c", "e: e")
 
-    assert whys(graph, "a") == ["waits for b, which waits for c, which is in a cycle: c -> d -> c"]
-    assert whys(graph, "b") == ["waits for c, which is in a cycle: c -> d -> c"]
-    assert whys(graph, "d") == ["is in a cycle: d -> c -> d"]
+    assert whys(graph, "a") == [
+        "waits for b, which waits for c, which is in a dependency cycle: c -> d -> c"
+    ]
+    assert whys(graph, "b") == ["waits for c, which is in a dependency cycle: c -> d -> c"]
+    assert whys(graph, "d") == ["is in a dependency cycle: d -> c -> d"]
     assert graph.cycles() == [("c", "d"), ("e",)]
-    assert whys(graph, "e") == ["is in a cycle: e -> e"]
+    assert whys(graph, "e") == ["is in a dependency cycle: e -> e"]
 
 
 def test_a_cycle_through_a_finished_task_holds_nobody():

@@ -475,7 +475,7 @@ def test_a_folder_that_is_closed_to_the_user_is_told_before_anything_is_decided(
         raise PermissionError(errno.EACCES, "Permission denied", "inbox")
 
     monkeypatch.setattr("dibs.services.board.board.scan", closed)
-    with pytest.raises(Unavailable, match="'inbox' of the board is closed") as refused:
+    with pytest.raises(Unavailable, match="cannot access 'inbox' of the board") as refused:
         world.take("curator")
 
     assert refused.value.code == "STORAGE_READONLY"

@@ -186,7 +186,7 @@ def test_nothing_is_committed_in_the_middle_of_a_merge(begun):
 
     done = board_commit(begun)
 
-    assert done.left == "a merge is under way: the board is committed after it"
+    assert done.left == "a merge is in progress; the board is committed afterwards"
     assert subjects(begun) == ["main", "first"]
 
 
@@ -260,7 +260,9 @@ def test_nothing_is_committed_between_two_commits_that_are_picked(begun):
 
     done = board_commit(begun)
 
-    assert done.left == "a cherry-pick or a revert is under way: the board is committed after it"
+    assert (
+        done.left == "a cherry-pick or a revert is in progress; the board is committed afterwards"
+    )
     assert subjects(begun) == ["both", "main", "first"]
     git(begun, "cherry-pick", "--quit")
     assert board_commit(begun).made == ("task: x new by bob",)
@@ -272,7 +274,7 @@ def test_a_board_in_another_repository_is_told(begun):
 
     done = board_commit(begun)
 
-    assert done.left == "work is a git repository of its own: the board is not committed"
+    assert done.left == "work is a separate git repository; the board is not committed"
     assert subjects(begun) == ["first"]
 
 
@@ -282,7 +284,7 @@ def test_a_task_that_moves_to_where_git_does_not_look_is_gone_from_git(begun):
     move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", done)
     put(begun, "work/logs/bob/a.md", "# Work Log\n\n**Task ID:** a\n")
 
-    assert board_commit(begun).made == ("task: a assigned -> gone by bob",)
+    assert board_commit(begun).made == ("task: a assigned -> deleted by bob",)
 
 
 def test_a_setting_that_hides_changes_from_git_hides_no_move(begun):
@@ -391,6 +393,6 @@ def test_a_command_that_a_hook_runs_does_not_make_the_users_commit_fail(begun):
     git(begun, "commit", "-q", "-m", "mine")
 
     said = (begun / "said.txt").read_text().strip()
-    assert said == "a git command is under way: the board is committed after it"
+    assert said == "a git command is running; the board is committed afterwards"
     assert files_of(begun) == ["code.py"]
     assert board_commit(begun).made == ("task: x new by bob",)

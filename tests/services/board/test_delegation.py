@@ -185,7 +185,7 @@ def test_work_that_nobody_has_begun_is_taken_back_and_whoever_it_was_for_is_told
 
     assert back.stored.task.status == Status.CANCELLED
     assert [m["data"]["state"] for m in crew.mail("ada")] == ["delegated", "delegation_cancelled"]
-    assert crew.mail("ada")[1]["text"].endswith("is taken back: not needed")
+    assert crew.mail("ada")[1]["text"].endswith("was cancelled: not needed")
     assert crew.kinds()[-1] == Kind.DELEGATION_CANCELLED
 
 

@@ -316,7 +316,7 @@ def test_a_task_whose_file_is_spoiled_is_handed_to_nobody_until_it_is_put_right(
     assert not isinstance(world.take("curator"), TakenTask)
     with (
         world.board.command(HUMAN, makes=True),
-        pytest.raises(BadInput, match="stands aside") as refused,
+        pytest.raises(BadInput, match="is set aside") as refused,
     ):
         world.tasks.start(HUMAN, DROPPED)
     assert refused.value.code == "TASK_ASIDE"
@@ -547,9 +547,9 @@ def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
     done = repair(world.board, HUMAN)
 
     assert done == [
-        "took in inbox/edited",
-        "wrote inbox/gone.yaml back",
-        "wrote or moved 1 files to show their tasks",
+        "accepted inbox/edited",
+        "restored inbox/gone.yaml",
+        "wrote or moved 1 task file",
     ]
     assert [finding.level for finding in check(world.board)] == [Level.OK]
     world.consistent()

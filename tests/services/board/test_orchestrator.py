@@ -229,7 +229,7 @@ def test_a_stuck_task_is_told_once_in_each_timeout(yard):
 
     assert counts == [0, 1, 0, 1, 0]
     assert yard.status("a") == "assigned"
-    assert yard.page("WORKFLOW_LOG.md").count("a is assigned with ann for") == 2
+    assert yard.page("WORKFLOW_LOG.md").count("a has been assigned (ann) for") == 2
 
 
 def test_an_agent_that_gives_signs_of_life_is_not_stuck(yard):
@@ -374,7 +374,7 @@ def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
     done = yard.cycle()
 
     assert done.assigned == ("a",)
-    assert done.left == "this is no git repository: nothing is committed"
+    assert done.left == "this is no git repository; nothing was committed"
 
 
 def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
@@ -400,7 +400,7 @@ def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_
     done = yard.cycle()
 
     assert done.assigned == ("a",)
-    assert done.left.startswith("git's directory cannot be written: ")
+    assert done.left.startswith("cannot write the git directory: ")
     assert not (tmp_path / ".git" / "index.lock").exists()
 
 

@@ -71,7 +71,7 @@ def test_tasks_of_one_batch_depend_on_each_other_in_any_order_by_key_or_id(crew)
     ("drafts", "words"),
     [
         ([Draft({"dependencies": ["a"]}, id="a")], "itself"),
-        ([Draft({"dependencies": ["nowhere"]}, id="a")], "'nowhere', which is not known"),
+        ([Draft({"dependencies": ["nowhere"]}, id="a")], "'nowhere', which does not exist"),
         (
             [Draft({"dependencies": ["b"]}, id="a"), Draft({"dependencies": ["a"]}, id="b")],
             "a -> b -> a",

@@ -126,7 +126,7 @@ def test_files_that_depend_on_each_other_come_in_any_order_and_may_come_later(cr
     files = [made("a", "inbox", "depends_on: [b]\n"), made("b", "inbox", "depends_on: [c]\n")]
 
     assert [v.code for v in accept(crew, *files)] == ["", ""]
-    assert crew.tasks.show(None, "b").why == ("c is not known",)
+    assert crew.tasks.show(None, "b").why == ("c does not exist",)
     accept(crew, made("c", "done", "status: done\nresult:\n  summary: x\n"))
 
     assert crew.take("bob").stored.id == "b"
@@ -282,7 +282,7 @@ def test_what_is_done_is_not_undone_by_hand(crew, status):
         crew, edited(crew, "a", place, old="status: done", new=f"status: {status}", add=error)
     )
 
-    assert (verdict.code, verdict.hint) == ("TASK_TRANSITION", "dibs task reopen a")
+    assert (verdict.code, verdict.hint) == ("TASK_TRANSITION", "run: dibs task reopen a")
 
 
 def test_a_retry_by_hand_is_the_error_block_deleted_and_the_status_set_back(crew):
@@ -334,7 +334,7 @@ def test_a_result_written_by_hand_is_never_dropped_when_the_row_has_moved_on(cre
     verdict = refused(crew, file)
 
     assert (verdict.code, verdict.field) == ("TASK_STALE", "result")
-    assert "is assigned" in verdict.message
+    assert "is already assigned" in verdict.message
 
 
 def test_one_bad_file_does_not_keep_the_others_out(crew):

@@ -229,7 +229,7 @@ def test_a_lock_file_of_a_script_is_honoured_and_listed(branch):
     answer = branch.claim("bob", "task:fix-header-lint")
 
     assert answer.conflicts[0].holder == "agent-02"
-    assert answer.conflicts[0].reason == "lock file of a script"
+    assert answer.conflicts[0].reason == "a script's lock file"
     assert answer.conflicts[0].expires_in == 7200
     assert branch.held() == {("agent-02", "task:fix-header-lint")}
 
@@ -442,5 +442,5 @@ def test_a_claim_of_a_script_has_no_token(branch):
 
     assert held.claim == Claim(
         "script", "task:x", "exclusive", "agent-02", 0, 7200.0, NOW, NOW + 7200.0,
-        "lock file of a script", "x",
+        "a script's lock file", "x",
     )  # fmt: skip

@@ -143,7 +143,7 @@ def test_starting_a_task_that_waits_is_refused_with_what_it_waits_for(crew):
         crew.start("human", "b")
 
     assert caught.value.code == "TASK_DEPENDENCY"
-    assert "waits for a, which is not started" in caught.value.message
+    assert "waits for a, which has not started" in caught.value.message
 
 
 def test_what_another_holds_is_denied_with_who_and_until_when(crew):

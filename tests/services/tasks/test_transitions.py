@@ -351,7 +351,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(b
         error = refused(begun, BadInput, act)
         assert (error.code, error.hint) == (
             "TASK_TRANSITION",
-            "from done there is: reopen, archive",
+            "possible now: reopen, archive",
         )
 
 

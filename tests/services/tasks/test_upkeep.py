@@ -45,7 +45,7 @@ def test_a_lost_attempt_comes_back_until_there_were_too_many_then_it_is_an_error
     assert stored.task.status == Status.ERROR
     error = tree_of(stored.text)[0].top["error"]
     assert (error["retry_count"], error["agent"]) == ("2", "bob")
-    assert "3 attempts came to nothing" in error["message"]
+    assert "3 attempts failed" in error["message"]
 
 
 def test_a_retry_gives_as_many_attempts_as_a_new_task_has():

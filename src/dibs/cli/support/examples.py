@@ -61,7 +61,7 @@ _EXAMPLES = {
     "task start": ("audit-docs", "audit-docs --role curator"),
     "task done": (
         'audit-docs --summary "fixed 12 links"',
-        'audit-docs --summary "ready" --next tester --next-title "Check the links"',
+        "audit-docs --summary ready --next tester --next-title Test",
     ),
     "task fail": ('audit-docs --message "the build server is down"',),
     "task release": ("audit-docs",),

@@ -52,7 +52,8 @@ def repair(board: Board, caller: Caller) -> list[str]:
         done += [f"restored {path}" for path in report.restored]
         done += [f"saved a hand edit to {path}" for path in report.kept]
         if report.pulled:
-            done.append(f"wrote or moved {report.pulled} task files")
+            files = "file" if report.pulled == 1 else "files"
+            done.append(f"wrote or moved {report.pulled} task {files}")
     return [printable(line) for line in done]
 
 

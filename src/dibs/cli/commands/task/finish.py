@@ -49,9 +49,7 @@ def _done_options(parser: ArgumentParser) -> None:
     add("--next-note", action="append", metavar="TEXT", help="note for the follow-up task")
     add("--tokens-in", type=number, metavar="N", help="tokens that your model read")
     add("--tokens-out", type=number, metavar="N", help="tokens that your model wrote")
-    add(
-        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
-    )
+    add("--request-id", default="", metavar="ID", help="make a retry safe")
 
 
 def _done(session: Session, args: Namespace) -> int:

@@ -157,7 +157,10 @@ def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
 
 def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
     who = _who(task.holder, task.expires_in)
-    return (task.name, task.state, "", who), [task.reason] if task.reason else []
+    from dibs.services.tasks.plain_queue import FREE
+
+    state = "ready" if task.state == FREE else task.state
+    return (task.name, state, "", who), [task.reason] if task.reason else []
 
 
 def _who(holder: str, expires_in: float) -> str:

@@ -23,9 +23,7 @@ def _making_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--strict", action="store_true", help="create nothing if an unfinished task is similar")
     add("--dry-run", action="store_true", help="show what would be created")
-    add(
-        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
-    )
+    add("--request-id", default="", metavar="ID", help="make a retry safe")
 
 
 def _new_options(parser: ArgumentParser) -> None:

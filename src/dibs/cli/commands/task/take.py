@@ -27,9 +27,7 @@ def _attempt_options(parser: ArgumentParser) -> None:
     both.add_argument("--no-claim", dest="claim", action="store_false", help="claim only the task")
     add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
     add("--reason", default="", metavar="TEXT", help="shown to other agents")
-    add(
-        "--request-id", default="", metavar="ID", help="repeating the same ID has no further effect"
-    )
+    add("--request-id", default="", metavar="ID", help="make a retry safe")
 
 
 def _take_options(parser: ArgumentParser) -> None:
