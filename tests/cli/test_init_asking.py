@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from dibs.local.installation import install_command
+
 
 @pytest.fixture
 def no_extra(repo, tmp_path, monkeypatch):
@@ -21,7 +23,8 @@ def test_a_server_that_could_not_start_is_not_registered_and_the_way_to_it_is_to
     answer = dibs("init", "--agents", "claude,codex,gemini,opencode,cursor,vscode")
 
     assert (
-        "note    no MCP server: first pip install 'dibs[mcp]', then dibs init again" in answer.out
+        f"note    no MCP server; to add it, run: {install_command('mcp')} && dibs init"
+        in answer.out
     )
     assert dibs("doctor", "--json").json["agents"]
     assert all(not agent["mcp"] for agent in dibs("doctor", "--json").json["agents"])

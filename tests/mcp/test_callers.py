@@ -11,6 +11,7 @@ from tests.mcp.wires import NEW, OLD, Http, Served, Stdio
 
 from dibs.cli import main
 from dibs.errors import BadInput
+from dibs.local.installation import install_command
 from dibs.mcp.callers import of_process
 from dibs.mcp.tokens import Tokens, load
 
@@ -256,7 +257,7 @@ def test_without_the_extra_one_line_says_what_to_install(repo):
     )
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
-    assert "pip install 'dibs[mcp]'" in done.stderr
+    assert f"(run: {install_command('mcp')})" in done.stderr
 
 
 # -- tokens

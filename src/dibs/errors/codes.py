@@ -249,7 +249,7 @@ CODES = {
     "TOKEN_NEEDED": Code((Misconfigured,), "the MCP server would be reached by others without a token", "`--token-file`, or listen at 127.0.0.1"),
     "TOKEN_FILE": Code((Misconfigured,), "a file of tokens cannot be read, or does not protect", "`chmod 600`; at least 16 characters each"),
     "LISTEN": Code((Misconfigured,), "the MCP server cannot listen at that address", "choose another `--host` or `--port`"),
-    "EXTRA_MISSING": Code((Misconfigured,), "a part of Dibs is not installed", "`pip install 'dibs[mcp]'`"),
+    "EXTRA_MISSING": Code((Misconfigured,), "an optional part of Dibs is not installed", "run the command in the message"),
     "GUARD_CLOSED": Code((BadInput,), "a guard of the library was asked after `close()`; the call is refused", "keep it open as long as its agent works"),
     "GUARD_NAME": Code((BadInput,), "a guard of the library was given a session, a subagent or a name that is no text", "give it as `str`"),
 }

@@ -92,11 +92,13 @@ def _open_redis(place: Location, url: str) -> Engine:
     try:
         from dibs.engines.redis.engine import RedisEngine
     except ImportError as error:
+        from dibs.local.installation import install_command
+
         raise Misconfigured(
-            "the Redis engine needs the hiredis package",
+            "the Redis engine needs the hiredis package, which is not installed",
             code="ENGINE",
             field="engine",
-            hint="run `pip install 'dibs[redis]'`",
+            hint=f"run: {install_command('redis')}",
         ) from error
     from dibs.project.remotes import project_name
 

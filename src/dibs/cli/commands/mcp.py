@@ -107,8 +107,10 @@ def has_extra() -> bool:
 def _need_extra() -> None:
     """Say in one line what is missing, before anything else is said to a client."""
     if not has_extra():
+        from dibs.local.installation import install_command
+
         raise Misconfigured(
             "the MCP server needs the package mcp 2.3 or newer, which is not installed",
             code="EXTRA_MISSING",
-            hint="pip install 'dibs[mcp]'",
+            hint=f"run: {install_command('mcp')}",
         )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 _AUTO, _NONE = "auto", "none"
-_NO_SERVER = "no MCP server: first pip install 'dibs[mcp]', then dibs init again"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -148,7 +147,12 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     ours = SETTINGS_FILE in known.files
     more = [settings_edit()] if wired and (ours or not choice.has(SETTINGS_FILE)) else []
     made = plan(repository, agents, choice, more)
-    return made._replace(notes=(*made.notes, _NO_SERVER)) if no_server and made.agents else made
+    if not no_server or not made.agents:
+        return made
+    from dibs.local.installation import install_command
+
+    note = f"no MCP server; to add it, run: {install_command('mcp')} && dibs init"
+    return made._replace(notes=(*made.notes, note))
 
 
 def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
