@@ -1,4 +1,4 @@
-"""The board of tasks: a cycle against reading the files, a task against a claim, the weight of the past."""
+"""Measure the board: cycles against reading files, tasks against claims, and the cost of an archive."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 ME = Caller("bench", role="coordinator")
 TASKS, ARCHIVED, CREW, EDITS = 10_000, 100_000, 20, 10
 OPENED = "2025-11-20T10:00:00Z"
-#: Rounds of what a user types, each a process.
+#: Rounds of commands; each is a process.
 ROUNDS = 9
 
 
 def cycles() -> Section:
-    """Compare cycles of the orchestrator over many tasks with reading their files once."""
+    """Compare orchestrator cycles over many tasks with reading their files once."""
     with _repository() as folder:
         board = os.path.join(folder, "work")
         _drop(board, TASKS)
@@ -63,26 +63,26 @@ def cycles() -> Section:
         floor += [_timed(lambda: _read(board)) for _ in range(5)]
     base = median(floor)
     rows = [
-        Row(f"scandir and read of {TASKS:,} files", f"{base * 1e3:.0f} ms"),
-        at_most("first cycle, no file known / reading them", first / base, 5),
-        at_most("cycle of a new process, all known", median(fresh) / base, 5),
+        Row(f"list and read {TASKS:,} files", f"{base * 1e3:.0f} ms"),
+        at_most("first cycle, no file known / reading all files", first / base, 5),
+        at_most("cycle in a new process, all files known", median(fresh) / base, 5),
         at_most("cycle with nothing changed", median(idle) / base, 0.1),
-        Row("cycle after ten edits by hand", f"{median(edited) / base:.2f}x"),
-        at_most("cycle after the index was lost", lost / base, 5),
-        Row("a task made among them, in process", f"{median(made) * 1e3:.0f} ms"),
-        Row("a task taken among them, in process", f"{median(taken) * 1e3:.0f} ms"),
-        Row("all of them listed, in process", f"{median(listed) * 1e3:.0f} ms"),
+        Row("cycle after ten manual edits", f"{median(edited) / base:.2f}x"),
+        at_most("cycle after losing the index", lost / base, 5),
+        Row("create a task, in process", f"{median(made) * 1e3:.0f} ms"),
+        Row("take a task, in process", f"{median(taken) * 1e3:.0f} ms"),
+        Row("list all tasks, in process", f"{median(listed) * 1e3:.0f} ms"),
     ]
-    note = f"{TASKS:,} tasks, six in ten assigned to {CREW} agents, the others done. SQLite."
-    return Section("The board, cycles of the orchestrator", note, rows)
+    note = f"{TASKS:,} tasks, 60 % assigned to {CREW} agents, the rest done. SQLite."
+    return Section("Board: orchestrator cycles", note, rows)
 
 
 def tasks() -> Section:
-    """Compare taking, making and listing tasks with a claim, in a process and as commands."""
+    """Compare taking, creating, and listing tasks with a claim, in process and as commands."""
     with _repository() as folder:
         project, _ = create(folder)
         made = [
-            Draft(fields={"title": f"Mend page {n} of the book", "agent": ""}) for n in range(400)
+            Draft(fields={"title": f"Fix page {n} of the book", "agent": ""}) for n in range(400)
         ]
         project.tasks.create(ME, made)
         paths = [parse(f"src/pkg{n % 50}/module_{n}.py") for n in range(400)]
@@ -106,27 +106,27 @@ def tasks() -> Section:
         )
     take, claim = median(samples["take"]), median(samples["claim"])
     rows = [
-        Row("a claim in process, p50", f"{claim * 1e3:.2f} ms"),
-        Row("a task taken in process, p50", f"{take * 1e3:.2f} ms"),
-        at_most("the same / a claim", take / claim, 3),
-        at_most("its transaction alone, no file / a claim", median(samples["rows"]) / claim, 3),
+        Row("claim in process, p50", f"{claim * 1e3:.2f} ms"),
+        Row("take a task in process, p50", f"{take * 1e3:.2f} ms"),
+        at_most("same / claim", take / claim, 3),
+        at_most("its transaction only, no file / claim", median(samples["rows"]) / claim, 3),
         Row("`dibs claim`, p50", f"{shell['claim'] * 1e3:.0f} ms"),
         at_most("`dibs task take` / `dibs claim`", shell["take"] / shell["claim"], 3),
         Row("`dibs task ls` / `dibs claim`", f"{shell['ls'] / shell['claim']:.1f}x"),
     ]
     note = (
-        "In process each call is the first of its agent. A taken task's file moves, and the disk is"
-        " waited for; a claim waits for no disk."
+        "Each in-process call is its agent's first. Taking a task moves its file and waits for the disk;"
+        " a claim does not wait for the disk."
     )
-    return Section("The board, taking a task", note, rows)
+    return Section("Board: taking a task", note, rows)
 
 
 def past() -> Section:
-    """Compare daily commands with and without very many archived tasks."""
+    """Compare everyday commands with and without a large archive."""
     with _repository() as young, _repository() as old:
         for folder in (young, old):
             project, _ = create(folder)
-            drafts = [Draft(fields={"title": f"Mend page {n}"}) for n in range(200)]
+            drafts = [Draft(fields={"title": f"Fix page {n}"}) for n in range(200)]
             project.tasks.create(ME, drafts)
             if folder == old:
                 _archive(project)
@@ -140,15 +140,17 @@ def past() -> Section:
         light, heavy = _commands(young, daily, other=old)
     rows = [
         at_most(
-            f"`dibs {' '.join(daily[name](0)[:2])}`, with / without", heavy[name] / light[name], 1.1
+            f"`dibs {' '.join(daily[name](0)[:2])}`, with / without archive",
+            heavy[name] / light[name],
+            1.1,
         )
         for name in daily
     ]
-    note = f"{ARCHIVED:,} archived tasks, their rows and files, beside 200 open ones."
-    return Section("The board, the weight of the archive", note, rows)
+    note = f"{ARCHIVED:,} archived tasks (rows and files) and 200 open tasks."
+    return Section("Board: large archive", note, rows)
 
 
-# -- a board to measure
+# -- the board to measure
 
 
 @contextmanager
@@ -160,7 +162,7 @@ def _repository() -> Iterator[str]:
 
 
 def _drop(board: str, count: int) -> None:
-    """Write files of tasks as agents of the orchestration document leave them: in place, nothing missing."""
+    """Write complete task files in their final folders, as agents of Document 3 do."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
     for number in range(count):
         done = number % 10 >= 6
@@ -170,19 +172,19 @@ def _drop(board: str, count: int) -> None:
         id_ = f"2025-11-23T1430-{agent}-page-{number}"
         text = (
             f"id: {id_}\nagent: {agent}\nstatus: {'done' if done else 'assigned'}\n"
-            f"title: Mend page {number} of the book\npriority: normal\n"
+            f"title: Fix page {number} of the book\npriority: normal\n"
             f"artefacts:\n  - docs/book/page_{number}.md\n  - docs/index/{number % 97}.md\n"
-            f"context:\n  repo: book\n  notes:\n    - Links first, # then words\n"
+            f"context:\n  repo: book\n  notes:\n    - Links first, # then text\n"
             f'created_at: "{now}"\ncreated_by: hugo\nassigned_at: "{now}"\n'
         )
         if done:
-            text += f'started_at: "{now}"\nresult:\n  summary: Mended\n  completed_at: "{now}"\n'
+            text += f'started_at: "{now}"\nresult:\n  summary: Fixed\n  completed_at: "{now}"\n'
         with open(os.path.join(place, f"{id_}.yaml"), "w", encoding="ascii") as file:
             file.write(text)
 
 
 def _read(board: str) -> None:
-    """Do what any reader of the folders must: list them, and read each file."""
+    """List the folders and read each file: the least that any reader does."""
     places = [entry.path for entry in os.scandir(os.path.join(board, "assigned"))]
     for place in (*places, os.path.join(board, "done")):
         with os.scandir(place) as entries:
@@ -192,7 +194,7 @@ def _read(board: str) -> None:
 
 
 def _edit(board: str) -> None:
-    """Edit some files as most editors do: a new file is renamed over the old one."""
+    """Edit some files the way most editors do: write a new file and rename it over the old one."""
     place = os.path.join(board, "assigned", "agent-0")
     for name in sorted(os.listdir(place))[:EDITS]:
         path = os.path.join(place, name)
@@ -209,7 +211,7 @@ def _orchestrator(project: Project) -> Orchestrator:
 
 
 def _cycle(folder: str) -> None:
-    """Run one cycle as a process does that starts now."""
+    """Run one cycle as a newly started process does."""
     project, _ = create(folder)
     _orchestrator(project).cycle(ME)
     project.close()
@@ -224,7 +226,7 @@ def _make(project: Project, draft: Draft) -> None:
 
 
 def _archive(project: Project) -> None:
-    """Put very many tasks into the archive, as if they had been done in the last ten months."""
+    """Fill the archive with tasks from the last ten months."""
     for start in range(0, ARCHIVED, 10_000):
         month = f"archive/2025-{start // 10_000 + 1:02}"
         os.makedirs(os.path.join(project.board.path, month))
@@ -232,14 +234,14 @@ def _archive(project: Project) -> None:
         for number in range(start, start + 10_000):
             path = os.path.join(project.board.path, month, f"old-{number}.yaml")
             with open(path, "w", encoding="ascii") as file:
-                file.write(f"id: old-{number}\nstatus: archive\nresult:\n  summary: Mended\n")
+                file.write(f"id: old-{number}\nstatus: archive\nresult:\n  summary: Fixed\n")
 
 
 def _retire(rows: Rows, start: int, place: str) -> None:
     head = taskrows.head(rows)
     for number in range(start, start + 10_000):
         id_ = f"old-{number}"
-        task = Task(id_, Status.DONE, title=f"Mend page {number}")
+        task = Task(id_, Status.DONE, title=f"Fix page {number}")
         ended = Past(id_, f"{id_}.yaml", Status.DONE, place, task.title, version=head)
         taskrows.retire(rows, ended, Stored(task, f"{id_}.yaml", "done", "", head))
 
@@ -256,7 +258,7 @@ def _timed(action: Callable[[], object]) -> float:
 def _commands(
     folder: str, cases: dict[str, Callable[[int], list[str]]], other: str = ""
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Time commands as a shell starts them, in turn in one folder and the other."""
+    """Time commands as a shell starts them, alternating between the folders."""
     dibs = os.path.join(os.path.dirname(sys.executable), "dibs")
     environ = {**os.environ, "DIBS_AGENT": "bench"}
     places = [folder, other] if other else [folder]

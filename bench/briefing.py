@@ -1,4 +1,4 @@
-"""Briefings: what one costs beside `dibs status`, and how many tokens a day of a crew is told in."""
+"""Measure briefings: time compared with `dibs status`, and tokens for a crew's day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dibs.project.project import create
 
 AGENTS, CLAIMS, ENTRIES = 50, 1_000, 10_000
 ROUNDS = 25
-#: Whoever sends the whole page knows no budget.
+#: A token budget that cuts nothing.
 UNBOUNDED = 100_000
 
 
@@ -42,19 +42,19 @@ def commands() -> Section:
             for name, words in cases.items():
                 start = time.perf_counter()
                 _run([dibs, *words], folder)
-                if turn >= 2:  # the first ones fill the caches
+                if turn >= 2:  # the first rounds fill caches
                     samples[name].append(time.perf_counter() - start)
     base = median(samples["status"])
     share = {name: median(times) / base for name, times in samples.items()}
     rows = [
         Row("`dibs status`, p50", f"{base * 1e3:.0f} ms"),
-        at_most("`dibs brief --full` of a specialist / that", share["whole"], 3),
-        at_most("`dibs brief --full` of a lead / that", share["lead"], 3),
-        Row("`dibs brief --peek` / that", f"{share['peek']:.2f}x"),
-        Row("`dibs brief` with nothing new / that", f"{share['unchanged']:.2f}x"),
+        at_most("`dibs brief --full` for a specialist / status", share["whole"], 3),
+        at_most("`dibs brief --full` for a lead / status", share["lead"], 3),
+        Row("`dibs brief --peek` / status", f"{share['peek']:.2f}x"),
+        Row("`dibs brief` with nothing new / status", f"{share['unchanged']:.2f}x"),
     ]
-    note = f"{AGENTS} agents, {CLAIMS:,} claims, {ENTRIES:,} entries in the ledger. SQLite."
-    return Section("Briefings, as processes", note, rows)
+    note = f"{AGENTS} agents, {CLAIMS:,} claims, {ENTRIES:,} ledger entries. SQLite."
+    return Section("Briefings: time", note, rows)
 
 
 def _run(command: list[str], folder: str) -> None:
@@ -70,11 +70,11 @@ def _fill(folder: str) -> None:
         me = Caller(f"agent-{number}", "Developer")
         project.agents.join(
             Agent(
-                me.id, role=me.role, parent="lead" if number % 2 else "", task=f"Mend part {number}"
+                me.id, role=me.role, parent="lead" if number % 2 else "", task=f"Fix part {number}"
             )
         )
         paths = [parse(f"src/part{number}/module_{n}.py") for n in range(each)]
-        project.claims.claim(me, paths, ttl=3600, reason=f"mend part {number}")
+        project.claims.claim(me, paths, ttl=3600, reason=f"fix part {number}")
     missing = ENTRIES - project.ledger.summary().entries
     project.store.apply(
         lambda rows: [
@@ -86,7 +86,7 @@ def _fill(folder: str) -> None:
 
 
 class Told(NamedTuple):
-    """What a day was told in: tokens by way of telling, and how often."""
+    """Tokens that a day of briefings takes, by method, and how many were sent."""
 
     whole: int
     cut: int
@@ -98,12 +98,12 @@ class Told(NamedTuple):
     deltas: int
 
     def less(self, than: int) -> float:
-        """Return how many per cent of the tokens Dibs saves."""
+        """Return the percentage of tokens that Dibs saves."""
         return 100 * (1 - self.ours / than)
 
 
 def tell(play: Day) -> Told:
-    """Play a day and tell all agents of each moment, in each way."""
+    """Simulate a day and brief all agents at each refresh, with every method."""
     play.begin()
     told = Counter[str]()
     for compacted in play.moments():
@@ -122,23 +122,23 @@ def tell(play: Day) -> Told:
 
 
 def day() -> Section:
-    """Count the tokens that a day of a crew is told in: by Dibs, and by sending the whole page each time."""
+    """Count the tokens of a day's briefings: with Dibs, and when every page is sent in full."""
     told = tell(Day())
     crew = len(LEADS) + SPECIALISTS
     rows = [
-        Row("the whole page, each time", f"{told.whole:,} tokens"),
-        Row("the page cut at the budget, each time", f"{told.cut:,} tokens"),
-        Row("the same, if its digest changed", f"{told.digest:,} tokens"),
-        Row("Dibs: digest and delta", f"{told.ours:,} tokens"),
-        at_least("less than the whole page", told.less(told.whole), 60, " %"),
-        at_least("less than the page cut at the budget", told.less(told.cut), 60, " %"),
-        Row("less than with a digest alone", f"{told.less(told.digest):.0f} %"),
-        Row("briefings sent, of all that were due", f"{told.sent / told.due:.0%}"),
-        Row("of them only what changed", f"{told.deltas / told.sent:.0%}"),
+        Row("full page every time", f"{told.whole:,} tokens"),
+        Row("page cut at the budget, every time", f"{told.cut:,} tokens"),
+        Row("same, only if its digest changed", f"{told.digest:,} tokens"),
+        Row("Dibs: only if changed, only the changes", f"{told.ours:,} tokens"),
+        at_least("saved compared with the full page", told.less(told.whole), 60, " %"),
+        at_least("saved compared with the cut page", told.less(told.cut), 60, " %"),
+        Row("saved compared with the digest only", f"{told.less(told.digest):.0f} %"),
+        Row("briefings sent, of all refreshes", f"{told.sent / told.due:.0%}"),
+        Row("of those, with changes only", f"{told.deltas / told.sent:.0%}"),
     ]
     note = (
-        f"{crew} agents, {HOURS} hours, played by the real services with a fixed seed. {told.moments:,} times"
-        " somebody came or left, or a file was claimed or given back; what comes within 2 seconds is one."
-        " Tokens are estimated, alike for all."
+        f"{crew} agents, {HOURS} hours, simulated with the real services and a fixed seed. {told.moments:,}"
+        " refreshes, because an agent joined or left, or a claim changed; events within 2 seconds count once."
+        " Tokens are estimated in the same way for all rows."
     )
-    return Section("Briefings, a day of a crew", note, rows)
+    return Section("Briefings: tokens in a crew's day", note, rows)

@@ -1,6 +1,6 @@
-"""A scoped commit against git's own commit of the same files, in a small tree and in a large one.
+"""Compare a scoped commit with a plain git commit of the same files, in a small and a large tree.
 
-The repository is set up as users have it: ``dibs init`` has installed its git hooks.
+The repository is set up like a user's: ``dibs init`` has installed its git hooks.
 """
 
 from __future__ import annotations
@@ -43,21 +43,26 @@ def commits() -> Section:
         base, hooked = median(times["git"]), median(times["hooked"])
         rows += [
             Row(f"git commit --only, no hooks, {where}", f"{base * 1e3:.1f} ms"),
-            Row(f"git commit --only, with our hooks, {where}", f"{hooked * 1e3:.1f} ms"),
+            Row(f"git commit --only, with Dibs hooks, {where}", f"{hooked * 1e3:.1f} ms"),
             Row(
-                f"dibs commit, with our hooks, {where}", f"{median(times['command']) * 1e3:.1f} ms"
+                f"dibs commit, with Dibs hooks, {where}", f"{median(times['command']) * 1e3:.1f} ms"
             ),
             Row(
-                f"dibs commit / git commit, with our hooks, {where}",
+                f"dibs commit / git commit, with Dibs hooks, {where}",
                 f"{median(times['command']) / hooked:.2f}",
             ),
-            at_most(f"the service / git, {where}", median(times["service"]) / base, 2.5),
-            at_most(f"dibs commit / git, {where}", median(times["command"]) / base, 2.5),
+            at_most(
+                f"service, in process / git without hooks, {where}",
+                median(times["service"]) / base,
+                2.5,
+            ),
+            at_most(
+                f"dibs commit / git without hooks, {where}", median(times["command"]) / base, 2.5
+            ),
         ]
     note = (
-        f"{FILES} changed files in one commit, after `dibs init` installed its git hooks. The service and the"
-        " command are compared with git without hooks. The command pays for a Python interpreter, which alone"
-        " takes longer than git's commit in a small tree."
+        f"{FILES} changed files in one commit, in a repository where `dibs init` has installed its git"
+        " hooks. In a small tree, starting Python alone takes longer than a git commit."
     )
     return Section("Scoped commits", note, rows)
 
@@ -113,7 +118,7 @@ def _tree(size: int) -> Iterator[str]:
         )
         _git(folder, "add", ".")
         _git(folder, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "dibs")
-        time.sleep(1.1)  # else git must look into every file of that second
+        time.sleep(1.1)  # otherwise git reads every file that is less than a second old
         _git(folder, "status")
         yield folder
 

@@ -1,9 +1,8 @@
-"""A day of a crew, played by the real services on a clock that only the play moves.
+"""Simulate a crew's day with the real services and a manual clock.
 
 Two leads and eighteen specialists work through a board for eight hours. They take tasks, claim files, commit,
-give the files back, write to each other, ask for decisions, wait idle, leave and are replaced. Now and then a
-context is compacted.
-The same seed plays the same day.
+release, send messages, request decisions, wait, leave, and are replaced. Occasionally a context is compacted.
+The same seed produces the same day.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ LEADS = ("lead-1", "lead-2")
 HUMAN = Caller("ann", "human")
 ROLES = ("Developer", "Developer", "Developer", "QA Tester", "Code Reviewer", "Technical Writer")
 SPECIALISTS = 18
-#: What the document names as reasons to refresh: agents come and go, files are claimed and given back.
+#: Reasons to refresh, from Document 4: agents join and leave, claims change.
 SIGNIFICANT = frozenset({
     Kind.AGENT_JOINED, Kind.SUB_AGENT_SPAWNED, Kind.AGENT_EXITED, Kind.AGENT_TERMINATED, Kind.LOCK_ACQUIRED,
     Kind.LOCK_RELEASED, Kind.LOCK_EXPIRED, Kind.LOCK_REVOKED, Kind.LOCK_TRANSFERRED,
 })  # fmt: skip
-#: Events within so many seconds are told together.
+#: Events within this many seconds cause one refresh.
 DEBOUNCE = 2.0
-_DOING = ("Implement", "Test", "Review", "Document", "Mend", "Simplify", "Measure", "Rename")
+_DOING = ("Implement", "Test", "Review", "Document", "Debug", "Simplify", "Measure", "Rename")
 _WHAT = (
     "login", "sessions", "billing", "search", "the export", "the import", "the parser", "reports",
     "the cache", "the queue", "webhooks", "the scheduler", "permissions", "the audit log", "uploads",
@@ -66,7 +65,7 @@ _SAID = (
 
 
 class Day:
-    """The crew, its clock, and what happens next."""
+    """The crew, its clock, and its scheduled actions."""
 
     def __init__(self, hours: float = HOURS) -> None:
         self.clock = ManualClock(1_700_000_000.0)
@@ -78,7 +77,7 @@ class Day:
         self.mail, self.briefings = Mail(self.store), Briefings(self.store)
         self.decisions = Decisions(self.store, Loaded(self.store.config, {}), carry_out)
         self.end = self.clock.now + hours * 3600
-        #: What is to come: when, a number that keeps the order, and what.
+        #: Scheduled actions: time, a number that keeps the order, action.
         self._coming: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
         self.compacted: list[Caller] = []
@@ -89,12 +88,12 @@ class Day:
 
     @property
     def crew(self) -> list[Caller]:
-        """All agents that work now; the human looks at the page when it likes."""
+        """All working agents, without the human, who is not briefed."""
         here = [seen.agent for seen in self.agents.all(ended=False)]
         return [Caller(agent.id, agent.role) for agent in here if agent.id != HUMAN.id]
 
     def begin(self) -> None:
-        """Let everybody join, and fill the board."""
+        """Let all agents join, and fill the board."""
         for name in LEADS:
             self.agents.join(Agent(name, role="Project Lead", model="claude-opus"))
         self._make(60)
@@ -104,7 +103,7 @@ class Day:
             self._soon(600, lambda n=name: self._lead(n))
 
     def moments(self) -> Iterator[list[Caller]]:
-        """Play on, and yield at each moment of a refresh those whose context was compacted before it."""
+        """Run the day; at each refresh, yield the agents whose context was compacted before it."""
         refresh = 0.0
         while self._coming and self._coming[0][0] < self.end:
             at, _, action = heapq.heappop(self._coming)
@@ -118,7 +117,7 @@ class Day:
                 refresh = self.clock.now + DEBOUNCE
 
     def _is_significant(self) -> bool:
-        """Tell whether something happened since the last look that is a reason to refresh."""
+        """Return whether the new ledger entries are a reason to refresh."""
         fresh, _ = Ledger(self.store).after(self._seen)
         self._seen = fresh[-1].seq if fresh else self._seen
         return any(entry.kind in SIGNIFICANT for entry in fresh)
@@ -127,7 +126,7 @@ class Day:
         self._number += 1
         heapq.heappush(self._coming, (self.clock.now + seconds, self._number, action))
 
-    # -- what they do
+    # -- actions
 
     def _make(self, count: int) -> None:
         titles = [f"{self.random.choice(_DOING)} {self.random.choice(_WHAT)}" for _ in range(count)]
@@ -186,14 +185,14 @@ class Day:
             self._soon(self.random.expovariate(1 / 300), lambda: self._begin_task(me))
 
     def _ask(self, me: Caller, title: str) -> None:
-        """Ask for a decision; the human takes a while."""
+        """Request a decision; the human takes a while."""
         asked = self.decisions.new(me, f"{title} in two steps", confirm=True)
         self._soon(
             self.random.expovariate(1 / 900), lambda: self.decisions.confirm(HUMAN, asked.id)
         )
 
     def _leave(self, me: Caller) -> None:
-        """Leave, and let another take the place."""
+        """Leave, and schedule a replacement."""
         self.agents.leave(me)
         number = int(me.id.rpartition("-")[2]) + SPECIALISTS
         self._soon(self.random.uniform(30, 300), lambda: self._arrive(number))
@@ -213,8 +212,8 @@ class Day:
 
     @staticmethod
     def _try(action: Callable[[], object]) -> None:
-        """Do what may be refused: a full box, a rate."""
+        """Run an action that may be refused, for example because an inbox is full."""
         try:
             action()
         except DibsError as refused:
-            print(f"not said: {refused}")
+            print(f"refused: {refused}")

@@ -1,4 +1,4 @@
-"""Conflicts before they happen: a forecast over many working trees against one ``git merge-tree``."""
+"""Compare a forecast over many working trees with one ``git merge-tree``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES, TREES, ROUNDS = 5_000, 20, 9
 
 
 def forecasts() -> Section:
-    """Compare a forecast of everything, and one after a change, with merging two branches once."""
+    """Compare a full forecast, and one after a change, with merging two branches once."""
     with tempfile.TemporaryDirectory() as folder:
         root = os.path.join(os.path.realpath(folder), "repo")
         trees = _repository(root)
@@ -51,25 +51,24 @@ def forecasts() -> Section:
             crowd = [_after(outlook, trees[turn], 0, turn) for turn in range(ROUNDS)]
     base = median(one)
     rows = [
-        Row("one `git merge-tree` of two of them, p50", f"{base * 1e3:.1f} ms"),
-        at_most("forecast of all, nothing known / that", median(first) / base, 20),
-        at_most("the same, merges known", median(kept) / base, 20),
-        Row("`git status` in each of them, one after the other / that", _times(looks, base)),
-        at_most("after one change, told of by the watch", median(after) / base, 3),
-        Row("the same, in a file that all have changed", _times(crowd, base)),
-        Row("with nothing changed, told so by the watch", _times(told, base)),
+        Row("one `git merge-tree` of two branches, p50", f"{base * 1e3:.1f} ms"),
+        at_most("full forecast, nothing cached / merge-tree", median(first) / base, 20),
+        at_most("same, merges cached", median(kept) / base, 20),
+        Row("`git status` in every tree / merge-tree", _times(looks, base)),
+        at_most("watch, after one change", median(after) / base, 3),
+        Row("same, in a file changed in every tree", _times(crowd, base)),
+        Row("watch, with nothing changed", _times(told, base)),
     ]
     note = (
-        f"{TREES} working trees of {FILES:,} files; each has committed and uncommitted changes, one of them"
-        " in a file that its neighbour changes too. Without a watch every file of every tree has to be"
-        " looked at, which is most of the time: where the row of `git status` is beyond 20x, so are these"
-        " two goals. A watch looks only at what it is told of."
+        f"{TREES} working trees of {FILES:,} files with committed and uncommitted changes; neighbors share"
+        " one changed file. Without a watch, most of the time is `git status` in every tree, so if that row is"
+        " above 20x, the first two goals cannot be met."
     )
     return Section("Forecast", note, rows)
 
 
 def _after(outlook: Outlook, tree: str, number: int, turn: int) -> float:
-    """Edit a file, and time the forecast of a watch that is told of it."""
+    """Edit a file and time the forecast of a watch that is notified of it."""
     changed = {tree: {_touch(tree, number, turn)}}
     return _timed(lambda: outlook.look_again(changed, refs=False))
 
@@ -110,7 +109,7 @@ def _edit(tree: str, number: int, line: int) -> None:
 
 
 def _touch(tree: str, number: int, turn: int) -> str:
-    """Edit a file, and return its path."""
+    """Edit a file and return its path."""
     name = _path(number)
     with open(os.path.join(tree, name), "a", encoding="ascii") as file:
         file.write(f"turn {turn}\n")

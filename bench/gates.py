@@ -1,4 +1,4 @@
-"""What the hooks add to a plain ``git commit``: both of them, with claims of others in the store."""
+"""Measure what Dibs' git hooks add to a plain ``git commit``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLAIMS = 50
 
 
 def commits() -> Section:
-    """Time ``git commit`` with and without the hooks, in turns."""
+    """Time ``git commit`` with and without the hooks, alternating."""
     dibs = [sys.executable, "-m", "dibs"]
     environ = {**os.environ, "DIBS_AGENT": "bench", "GIT_CONFIG_GLOBAL": os.devnull}
     for role in ("AUTHOR", "COMMITTER"):

@@ -1,4 +1,4 @@
-"""The git engine: a claim beside a push, and sixteen agents beside the script of the git document."""
+"""Compare the git engine with a push, and with the claim script of Document 1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCRIPT = Path(__file__).parent.parent / "tests" / "data" / "claim-task.sh"
 
 
 def git(folder: str, *words: str) -> str:
-    """Run git, and fail if it does."""
+    """Run git; raise if it fails."""
     done = subprocess.run(
         ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.org", *words],
         cwd=folder, env=clean_environment(), check=True, capture_output=True, text=True,
@@ -35,7 +35,7 @@ def git(folder: str, *words: str) -> str:
 
 
 def claim() -> Section:
-    """Compare one agent's claim with a push that has nothing to do."""
+    """Compare one agent's claim with a push that has nothing to send."""
     with tempfile.TemporaryDirectory() as folder:
         hub, clone = f"{folder}/hub.git", f"{folder}/clone"
         git(folder, "init", "-q", "--bare", hub)
@@ -57,18 +57,18 @@ def claim() -> Section:
         store.engine.close()
     floor, mine = median(samples["push"]), median(samples["claim"])
     rows = [
-        Row("git push with nothing to push, p50", f"{floor * 1e3:.1f} ms"),
+        Row("empty git push, p50", f"{floor * 1e3:.1f} ms"),
         Row("claim, p50", f"{mine * 1e3:.1f} ms"),
-        at_most("claim / push with nothing to push", mine / floor, 5),
+        at_most("claim / empty push", mine / floor, 5),
     ]
-    return Section("Git, one agent", "A bare repository on this disk.", rows)
+    return Section("Git, one agent", "The remote is a bare repository on the same disk.", rows)
 
 
 def crowd() -> Section:
-    """Compare how many claims sixteen agents get through with what the document's script gets through."""
+    """Compare the throughput of sixteen agents with that of the claim script."""
     with tempfile.TemporaryDirectory() as folder:
         seed = _seed_rate(folder)
-        rows = [Row(f"the document's script, {AGENTS} agents", f"{seed:.1f} claims/s")]
+        rows = [Row(f"task-lock script, {AGENTS} agents", f"{seed:.1f} claims/s")]
         for machines in (1, 4):
             counts, failures = _our_counts(folder, machines)
             rate = sum(counts) / SECONDS
@@ -76,16 +76,19 @@ def crowd() -> Section:
             label = f"dibs, {AGENTS} agents on {where}"
             rows += [
                 Row(label, f"{rate:.1f} claims and releases/s"),
-                at_least(f"{label} / the document's script", rate / max(seed, 0.01), 10),
+                at_least(f"{label} / task-lock script", rate / max(seed, 0.01), 10),
                 at_least(f"{label}: slowest / fastest", min(counts) / max(counts), 0.3),
                 Row(f"{label}: failures", str(failures), "0", failures == 0),
             ]
-    note = f"{SECONDS:g} seconds each, a bare repository on this disk, everybody at once."
+    note = (
+        f"{SECONDS:g} seconds each, all at once, with a bare repository on the same disk. The script locks"
+        " tasks by pushing a file."
+    )
     return Section("Git, sixteen agents", note, rows)
 
 
 def _seed_rate(folder: str) -> float:
-    """Let agents run the script of the document, each in its clone, and count locks on the branch."""
+    """Let agents run the script, each in its own clone, and count the locks on the branch."""
     hub, first = f"{folder}/seed.git", f"{folder}/seed-0"
     git(folder, "init", "-q", "--bare", "-b", "main", hub)
     git(folder, "clone", "-q", hub, first)
@@ -118,7 +121,7 @@ def _seed_rate(folder: str) -> float:
 
 
 def work(hub: str, state: str, name: str) -> None:
-    """Claim and release for a while, in a process of its own; say how often it worked."""
+    """Claim and release repeatedly, in a separate process; print how often."""
     store = Store(GitEngine(hub, state=state), Config())
     claims, holdings, me = Claims(store), Holdings(store), Caller(name)
     claims.claim(me, [parse(f"src/{name}-warm.py")])

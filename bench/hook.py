@@ -1,4 +1,4 @@
-"""What a hook costs an agent at each tool call: with and without the process that stays, beside its peers."""
+"""Measure what a hook costs at each tool call, with and without the daemon, and in similar tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROUNDS = 60
-#: The number of the first call, before those that are measured.
+#: The number of the first call; measured calls start at 0.
 FIRST = -4
 PEERS = {
     "claude-agent-sync": ["agent-sync", "hook", "pre-tool-use"],
@@ -28,22 +28,22 @@ PEERS = {
     "agent-file-claim": ["agent-file-claim", "hook"],
     "hcom": ["hcom", "pre"],
 }
-NOTES = {"hcom": " (native code; messages only, it claims nothing)"}
+NOTES = {"hcom": " (native code; messages only, no claims)"}
 
 
 class Case(NamedTuple):
-    """One command, where it runs, and whether it writes another file each time."""
+    """One command, where it runs, and whether it writes a new file each time."""
 
     argv: list[str]
     folder: Path
     environ: dict[str, str]
     fresh: bool = False
-    #: The shell command of the first call, by which it should not matter.
+    #: The shell command of the first call; it should not change the cost of later calls.
     first: str = ""
 
 
 def hooks() -> Section:
-    """Time hooks as processes, in turns, from the start to the end of each."""
+    """Time hooks as processes, alternating, from start to exit."""
     with tempfile.TemporaryDirectory(prefix="dibs") as scratch:
         base = Path(scratch)
         environ = _environment(base)
@@ -55,7 +55,7 @@ def hooks() -> Section:
         (daemon / "dibs.toml").write_text("[guard]\ndaemon = true\n", encoding="utf-8")
         run = Path(dibs.__file__).parent / "guard" / "run.py"
         ours = [sys.executable, "-I", "-S", str(run), "claude"]
-        # The one that asks nobody must find nobody to ask, as on a machine without the process.
+        # The hook without a daemon must not find the daemon of the other case.
         apart = {**environ, "XDG_RUNTIME_DIR": str(base / "nobody")}
         cases["own file"] = Case(ours, alone, apart)
         cases["free file"] = Case(ours, alone, apart, fresh=True)
@@ -97,7 +97,7 @@ def _daemon(folder: Path, environ: dict[str, str]) -> Iterator[None]:
 
 
 def _peers(base: Path, environ: dict[str, str]) -> tuple[dict[str, Case], dict[str, str]]:
-    """Return the peers' hooks, and why others are not there; they are kept for the next run."""
+    """Return the hooks of similar tools, and why others are missing; installed tools are cached."""
     cache = (
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dibs-bench" / "hooks"
     )
@@ -123,7 +123,7 @@ def _peers(base: Path, environ: dict[str, str]) -> tuple[dict[str, Case], dict[s
 
 
 def _copied(base: Path) -> list[str]:
-    """Return the command of a copy of the package, whose first call is measured apart."""
+    """Return the command for a copy of the package, so that its first call is independent."""
     package = base / "copy" / "dibs"
     shutil.copytree(
         Path(dibs.__file__).parent, package, ignore=shutil.ignore_patterns("hooks.*.pack")
@@ -149,7 +149,7 @@ def _payload(case: Case, turn: int) -> bytes:
 
 
 def _timed(case: Case, given: bytes) -> float:
-    """Return how long a command takes; the bytes are in its pipe before it starts."""
+    """Return how long a command takes; its input is in the pipe before it starts."""
     reader, writer = os.pipe()
     os.write(writer, given)
     os.close(writer)
@@ -173,7 +173,7 @@ def _timed(case: Case, given: bytes) -> float:
 
 def _measure(cases: dict[str, Case]) -> dict[str, list[float]]:
     samples: dict[str, list[float]] = {name: [] for name in cases}
-    for case in cases.values():  # the first call of a session joins, and warms what is kept
+    for case in cases.values():  # the first calls register the session and fill caches
         for turn in range(FIRST, 0):
             _timed(case, _payload(case, turn))
     for turn in range(ROUNDS):
@@ -190,18 +190,18 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         Row("python -I -S -c pass", f"{ratio['python -I -S -c pass']:.2f}x"),
         at_most("Dibs hook, own file", ratio["own file"], 1.6),
         at_most(
-            "Dibs hook, own file, first call a shell command",
+            "Dibs hook, own file, after a shell command",
             ratio["own file, first a shell command"],
             1.6,
         ),
-        at_most("Dibs hook, free file: claimed in SQLite", ratio["free file"], 1.6),
+        at_most("Dibs hook, unclaimed file", ratio["free file"], 1.6),
         at_most("Dibs hook with daemon, own file", ratio["own file, daemon"], 1.1),
-        at_most("Dibs hook with daemon, free file", ratio["free file, daemon"], 1.1),
+        at_most("Dibs hook with daemon, unclaimed file", ratio["free file, daemon"], 1.1),
         *(Row(f"{name} hook{NOTES.get(name, '')}", f"{ratio[name]:.2f}x") for name in peers),
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]
     note = (
-        f"One `PreToolUse` of a `Write`, as a process; {ROUNDS} interleaved rounds; in units of"
-        " `python -c pass` of the same interpreter."
+        f"One `PreToolUse` event for a `Write`, {ROUNDS} interleaved rounds, relative to `python -c pass` of the"
+        " same interpreter."
     )
-    return Section("Hooks of agents", note, rows)
+    return Section("Agent hooks", note, rows)

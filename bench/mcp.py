@@ -1,4 +1,4 @@
-"""MCP: a claim over HTTP beside a tool that does nothing, each in a server process of its own."""
+"""Compare an MCP claim over HTTP with a tool that does nothing, each in its own server process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROUNDS, EACH = 20, 15
 
-#: The least that a tool can be: the protocol's own server with a function that returns nothing.
+#: The minimal tool: the MCP SDK's server with a function that returns nothing.
 _NOTHING = """
 import socket, sys
 from mcp.server import MCPServer
@@ -39,7 +39,7 @@ asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
 
 
 def claims() -> Section:
-    """Compare claims over HTTP with calls of a tool that does nothing."""
+    """Compare claims over HTTP with calls to a tool that does nothing."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
         ours = [sys.executable, "-m", "dibs", "mcp", "--http", "--port", "0", "--json"]
@@ -51,12 +51,12 @@ def claims() -> Section:
     nothing = median(samples["nothing"])
     share = {name: median(times) / nothing for name, times in samples.items()}
     rows = [
-        Row("a tool that does nothing, p50", f"{nothing * 1e3:.1f} ms"),
-        at_most("`claim` of a free file / that", share["claim"], 2),
-        at_most("`claim` of a file of one's own / that", share["again"], 2),
-        at_most("`claim` of a file that another holds / that", share["refused"], 2),
+        Row("empty tool, p50", f"{nothing * 1e3:.1f} ms"),
+        at_most("`claim`, unclaimed file / empty tool", share["claim"], 2),
+        at_most("`claim`, own file / empty tool", share["again"], 2),
+        at_most("`claim`, another agent's file / empty tool", share["refused"], 2),
     ]
-    note = "The protocol's own client and server, one connection that is kept, SQLite, durable as always."
+    note = "The MCP SDK's client and server, one persistent connection, SQLite with default durability."
     return Section("MCP over HTTP", note, rows)
 
 

@@ -1,4 +1,4 @@
-"""How things are timed: medians of interleaved rounds, so that a busy machine hits all alike."""
+"""Time actions in interleaved rounds, so that load affects all of them equally."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One line of the report: what was measured, the figure, the goal, and whether it is met."""
+    """One row of the report: what was measured, the figure, the goal, and whether it was met."""
 
     what: str
     figure: str
@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
-    """Return the value below which ``share`` of the samples lie."""
+    """Return the value that ``share`` of the samples are below."""
     ordered = sorted(samples)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
@@ -41,9 +41,9 @@ def median(samples: Sequence[float]) -> float:
 def blocks(
     actions: dict[str, Callable[[int], object]], *, rounds: int, each: int
 ) -> dict[str, list[float]]:
-    """Time each call of several actions in turn, in blocks of ``each`` calls; seconds per call.
+    """Time the calls of several actions, alternating in blocks of ``each`` calls; return seconds per call.
 
-    Blocks keep an action's own caches warm, turns spread the machine's moods over all actions.
+    Blocks keep each action's caches warm; alternating spreads changes in load over all actions.
     """
     samples: dict[str, list[float]] = {name: [] for name in actions}
     clock = time.perf_counter
@@ -63,10 +63,10 @@ def blocks(
 
 
 def at_most(what: str, value: float, goal: float, unit: str = "x") -> Row:
-    """Return a row whose figure should not exceed its goal."""
+    """Return a row whose figure must not exceed its goal."""
     return Row(what, f"{value:.2f}{unit}", f"≤ {goal:g}{unit}", value <= goal)
 
 
 def at_least(what: str, value: float, goal: float, unit: str = "x") -> Row:
-    """Return a row whose figure should not fall below its goal."""
+    """Return a row whose figure must not fall below its goal."""
     return Row(what, f"{value:.2f}{unit}", f"≥ {goal:g}{unit}", value >= goal)

@@ -1,4 +1,4 @@
-"""Overlap of two patterns, and finding the overlaps of one among many."""
+"""Measure how long it takes to decide whether patterns overlap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _pattern(draw: random.Random) -> str:
 
 
 def pairs() -> Section:
-    """Time the decision for two parsed patterns."""
+    """Time the overlap check of two parsed patterns."""
     draw = random.Random(SEED)
     pool = [parse(_pattern(draw)) for _ in range(600)]
     both = [(draw.choice(pool), draw.choice(pool)) for _ in range(20_000)]
@@ -35,17 +35,17 @@ def pairs() -> Section:
     cold = blocks({"parse": lambda n: parse(texts[n])}, rounds=1, each=2000)["parse"]
     rows = [
         at_most("overlap of two parsed patterns, p50", median(samples) * 1e6, 5, " µs"),
-        Row("the same, p99", f"{percentile(samples, 0.99) * 1e6:.2f} µs"),
+        Row("same, p99", f"{percentile(samples, 0.99) * 1e6:.2f} µs"),
         Row("hostile pair `*a*a*…b` / `*a*a*…c`, p50", f"{median(worst) * 1e6:.2f} µs"),
         Row("parse a literal path, cold, p50", f"{median(cold) * 1e6:.2f} µs"),
     ]
     return Section(
-        "Overlap", "Exactness is tested, not timed: see tests/core/patterns/test_overlap.py.", rows
+        "Overlap", "Correctness is covered by tests/core/patterns/test_overlap.py.", rows
     )
 
 
 def _held(count: int) -> PatternIndex:
-    """File ten patterns in each folder, however many there are: eight literals and two globs."""
+    """Return an index with ten patterns in each folder: eight literal paths and two globs."""
     index = PatternIndex()
     for n in range(count):
         folder = f"src/pkg{n // 100}/sub{n // 10 % 10}"
@@ -55,7 +55,7 @@ def _held(count: int) -> PatternIndex:
 
 
 def lookup() -> Section:
-    """Time the search for overlaps among few and among many held patterns."""
+    """Time the search for overlaps among few and many claimed patterns."""
     few, many = _held(10), _held(10_000)
     literals = [parse(f"src/pkg0/sub0/free_{n}.py") for n in range(2000)]
     wide = [parse("**/*.rs"), parse("**/test_zz*.py"), parse("docs/**")]
@@ -70,13 +70,13 @@ def lookup() -> Section:
     globs = blocks({"wide": lambda n: list(many.overlapping(wide[n % 3]))}, rounds=1, each=300)
     ratio = median(samples["many"]) / median(samples["few"])
     rows = [
-        Row("a literal among 10 held, p50", f"{median(samples['few']) * 1e6:.2f} µs"),
-        Row("a literal among 10,000 held, p50", f"{median(samples['many']) * 1e6:.2f} µs"),
-        at_most("ratio, 10,000 to 10", ratio, 1.5),
-        at_most("a wide glob among 10,000, p50", median(globs["wide"]) * 1e3, 1, " ms"),
+        Row("literal path among 10 claims, p50", f"{median(samples['few']) * 1e6:.2f} µs"),
+        Row("literal path among 10,000 claims, p50", f"{median(samples['many']) * 1e6:.2f} µs"),
+        at_most("10,000 claims / 10 claims", ratio, 1.5),
+        at_most("wide glob among 10,000 claims, p50", median(globs["wide"]) * 1e3, 1, " ms"),
     ]
     return Section(
-        "Index in memory",
-        "Ten held in each folder, 80 % literals and 20 % globs; nothing overlaps.",
+        "In-memory index",
+        "Ten claims in each folder, 80 % literal paths and 20 % globs; nothing overlaps.",
         rows,
     )

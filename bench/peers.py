@@ -1,4 +1,4 @@
-"""The same acquire and release, side by side with the lock libraries that people know."""
+"""Compare acquire and release with well-known lock libraries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dibs.services.claims.service import Claims
 from dibs.services.state.store import Store
 
 LACKS = {
-    "filelock": "no owner on record, no queue, no globs, no shared mode in `FileLock`, no fencing",
-    "fasteners": "flock only: no owner, no ttl, no globs, no record of a crash, no fencing",
+    "filelock": "no owner, queue, globs, shared mode, or fencing",
+    "fasteners": "flock only; no owner, ttl, globs, crash record, or fencing",
 }
 
 
@@ -55,4 +55,4 @@ def locks() -> Section:
     for name, lacks in LACKS.items():
         speed = median(samples[name])
         rows.append(Row(f"{name}: {lacks}", f"{speed * 1e6:.0f} µs ({speed / base:.2f} of dibs)"))
-    return Section("Beside other locks", "One process, one path, nobody in the way.", rows)
+    return Section("Compared with file locks", "One process, one path, no contention.", rows)

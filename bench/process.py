@@ -1,4 +1,4 @@
-"""What one command costs as a process, against the interpreter doing nothing."""
+"""Measure commands as processes, compared with a Python that does nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _timed(command: list[str], folder: str, environ: dict[str, str]) -> float:
 
 
 def commands() -> Section:
-    """Time ``dibs claim`` and others as a user's shell would start them."""
+    """Time ``dibs claim`` and other commands as a shell starts them."""
     dibs = os.path.join(os.path.dirname(sys.executable), "dibs")
     environ = {**os.environ, "DIBS_AGENT": "bench"}
     with tempfile.TemporaryDirectory() as folder:
@@ -45,4 +45,4 @@ def commands() -> Section:
         Row("dibs status / python -c pass", f"{median(samples['dibs status']) / base:.2f}x"),
         Row("dibs help / python -c pass", f"{median(samples['dibs help']) / base:.2f}x"),
     ]
-    return Section("Commands as processes", f"{ROUNDS} interleaved rounds.", rows)
+    return Section("Commands", f"{ROUNDS} interleaved rounds.", rows)

@@ -1,4 +1,4 @@
-"""The Redis engine beside the locks that people use on Redis, on one server of its own."""
+"""Compare the Redis engine with Redis lock libraries, on its own server."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ GOALS = {1: 1.4, 5: 0.5, 50: 0.15}
 
 
 class Ours:
-    """Claims and their release through the services, as every surface does it."""
+    """Claim and release through the services, as every surface does."""
 
     def __init__(self, url: str, project: str) -> None:
         store = Store(RedisEngine(url, project), Config(ledger_limit=1_000_000))
         self.claims, self.holdings = Claims(store), Holdings(store)
 
     def pair(self, count: int) -> Callable[[int], None]:
-        """Return a claim and release of so many paths."""
+        """Return a function that claims and releases ``count`` paths."""
         me, paths = Caller("agent-01"), [parse(f"src/pkg{n % 7}/m{n}.py") for n in range(count)]
 
         def act(_: int) -> None:
@@ -44,14 +44,14 @@ class Ours:
         return act
 
     def hold(self, count: int) -> None:
-        """Let others hold so many claims."""
+        """Create ``count`` claims of other agents."""
         for start in range(0, count, 1000):
             paths = [parse(f"held/d{n % 997}/f{n}.py") for n in range(start, start + 1000)]
             self.claims.claim(Caller(f"holder-{start // 10_000}"), paths)
 
 
 def locks() -> Section:
-    """Compare a claim and release with redis-py's Lock, for one path and for several."""
+    """Compare claim and release with redis-py's Lock, for one path and several."""
     with tempfile.TemporaryDirectory() as folder, RedisServer(folder) as server:
         client = redis.Redis(port=server.port)
         ours = Ours(server.url, "bench")
@@ -67,14 +67,17 @@ def locks() -> Section:
 
             actions = {"ours": ours.pair(count), "redis-py": theirs}
             samples = blocks(actions, rounds=12, each=max(10, 300 // count))
+            s = "s" if count > 1 else ""
             mine, peer = median(samples["ours"]), median(samples["redis-py"])
             rows += [
-                Row(f"claim + release of {count}, p50", f"{mine * 1e6:.0f} µs"),
-                at_most(f"the same / {count} redis-py Lock", mine / peer, goal),
+                Row(f"claim + release of {count} path{s}, p50", f"{mine * 1e6:.0f} µs"),
+                at_most(f"same / {count} redis-py lock{s}", mine / peer, goal),
             ]
         rows += _peers(ours, client)
-    note = "One client, one server on this machine, nobody in the way. Ours checks globs and keeps a ledger."
-    return Section("Redis beside other locks", note, rows)
+    note = (
+        "One client, one local server, no contention. Dibs also checks globs and writes a ledger."
+    )
+    return Section("Compared with Redis locks", note, rows)
 
 
 def _peers(ours: Ours, client: redis.Redis) -> list[Row]:
@@ -107,12 +110,14 @@ def _peers(ours: Ours, client: redis.Redis) -> list[Row]:
 
 
 def held() -> Section:
-    """Compare a claim while many claims are held with one while none is."""
+    """Compare a claim among many claims with a claim in an empty store."""
     with tempfile.TemporaryDirectory() as folder, RedisServer(folder) as server:
         empty, full = Ours(server.url, "empty"), Ours(server.url, "full")
         full.hold(HELD - 1000)
         actions = {"empty": empty.pair(1), "full": full.pair(1)}
         samples = blocks(actions, rounds=12, each=150)
     ratio = median(samples["full"]) / median(samples["empty"])
-    rows = [at_most(f"claim + release with {HELD - 1000:,} held / with none", ratio, 1.3)]
-    return Section("Redis with many claims", "The same pair of calls, on two projects.", rows)
+    rows = [
+        at_most(f"claim + release among {HELD - 1000:,} claims / in an empty store", ratio, 1.3)
+    ]
+    return Section("Redis with many claims", "The same calls in two projects.", rows)

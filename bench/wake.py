@@ -1,4 +1,4 @@
-"""How long a waiter sleeps after the release that makes way for it."""
+"""Measure the time from a release to the grant of the next waiter."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PATH = [parse("src/a.py")]
 
 
 def opened(kind: str, where: str) -> Engine:
-    """Open the engine that is measured."""
+    """Open the engine to measure."""
     return SqliteEngine(where) if kind == "SQLite" else RedisEngine(where, "bench")
 
 
 def wait(kind: str, where: str) -> None:
-    """Wait for the path again and again, in a process of its own; say when it was granted."""
+    """Wait for the path repeatedly, in a separate process; print when it was granted."""
     store = Store(opened(kind, where), Config())
     claims, holdings, me = Claims(store), Holdings(store), Caller("waiter")
     for line in sys.stdin:
@@ -76,7 +76,7 @@ def _samples(kind: str, where: str) -> list[float]:
 
 
 def waking() -> Section:
-    """Time from the call that releases to the answer of the next in the queue."""
+    """Time from the release call until the next waiter has its claim."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, RedisServer(os.path.join(folder, "r")) as server:
         places = {"SQLite": os.path.join(folder, "state", "dibs.db"), "Redis": server.url}
@@ -85,6 +85,8 @@ def waking() -> Section:
             worst = percentile(times, 0.99)
             rows += [
                 Row(f"{kind}: release to grant, p50", f"{median(times):.1f} ms"),
-                Row(f"{kind}: the same, p99", f"{worst:.1f} ms", f"< {BOUND:g} ms", worst < BOUND),
+                Row(f"{kind}: same, p99", f"{worst:.1f} ms", f"< {BOUND:g} ms", worst < BOUND),
             ]
-    return Section("Waking the next waiter", "Two processes; the waiter has slept for 20 ms.", rows)
+    return Section(
+        "Waking the next waiter", "Two processes; the waiter has been waiting for 20 ms.", rows
+    )
