@@ -61,8 +61,8 @@ def forecasts() -> Section:
     ]
     note = (
         f"{TREES} working trees of {FILES:,} files with committed and uncommitted changes; neighbors share"
-        " one changed file. Without a watch, most of the time is `git status` in every tree, so if that row is"
-        " above 20x, the first two goals cannot be met."
+        " one changed file. Without a watch, most of the time is `git status` in every tree, so if that row"
+        " is above 20x, the first two goals cannot be met."
     )
     return Section("Forecast", note, rows)
 

@@ -201,7 +201,7 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]
     note = (
-        f"One `PreToolUse` event for a `Write`, {ROUNDS} interleaved rounds, relative to `python -c pass` of the"
-        " same interpreter."
+        f"One `PreToolUse` event for a `Write`, {ROUNDS} interleaved rounds, relative to `python -c pass` of"
+        " the same interpreter."
     )
     return Section("Agent hooks", note, rows)

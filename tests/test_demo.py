@@ -1,4 +1,4 @@
-"""The demo does what it shows, on one machine and on two, and leaves nothing behind."""
+"""The demo works on one machine and on two, and leaves nothing behind."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def play(folder, *options, **variables):
 
 
 def remains(folder):
-    """Return what is left: files in ``folder``, and processes that were started with it."""
+    """Return the files in ``folder`` and the processes that use it."""
     return [
         *folder.iterdir(),
         *(process for process in psutil.process_iter() if is_of(process, folder)),
@@ -32,7 +32,7 @@ def remains(folder):
 
 
 def is_of(process, folder):
-    """Tell by its folder and its variables; a redis-server shows no variables."""
+    """Return whether a process uses ``folder``; a redis-server shows no variables."""
     try:
         return str(folder) in process.cwd() or process.environ().get("TMPDIR") == str(folder)
     except (psutil.Error, OSError):
@@ -40,51 +40,51 @@ def is_of(process, folder):
 
 
 @pytest.mark.slow
-def test_the_demo_comes_to_its_end_and_nothing_is_held_twice(tmp_path):
+def test_the_demo_succeeds_and_no_claims_overlap(tmp_path):
     done = play(tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"paths held twice\W+0\b", done.stdout)
+    assert re.search(r"overlapping claims\W+0\b", done.stdout)
     assert remains(tmp_path) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", TWO_MACHINES)
-def test_two_machines_play_it_together_and_nothing_is_held_twice(tmp_path, engine):
+def test_the_demo_succeeds_on_two_machines_and_no_claims_overlap(tmp_path, engine):
     done = play(tmp_path, "--engine", engine)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"paths held twice\W+0\b", done.stdout)
-    assert re.search(r"late holders fenced\W+1\b", done.stdout)
-    assert "dibs status says the same on both machines" in done.stdout
+    assert re.search(r"overlapping claims\W+0\b", done.stdout)
+    assert re.search(r"stale owners fenced\W+1\b", done.stdout)
+    assert "dibs status prints the same on both machines" in done.stdout
     assert remains(tmp_path) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("engine", TWO_MACHINES)
-def test_a_demo_that_is_interrupted_leaves_nothing_behind(tmp_path, engine, number):
+def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, engine, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*DEMO, "--engine", engine]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as demo:
         for line in demo.stdout:
-            if "dave wants it" in line:  # now two agents wait in commands that run
+            if "dave wants it" in line:  # two agents are now waiting
                 break
         assert remains(tmp_path) != []
         demo.send_signal(number)
         assert demo.wait(30) == 130
 
-    until = time.monotonic() + 5  # a git that was told to end may take a moment
+    until = time.monotonic() + 5  # a git that was interrupted may take a moment
     while remains(tmp_path) and time.monotonic() < until:
         time.sleep(0.05)
     assert remains(tmp_path) == []
 
 
-def test_without_redis_server_one_line_says_what_installs_it(tmp_path):
+def test_without_redis_server_one_line_says_how_to_install_it(tmp_path):
     done = play(tmp_path, "--engine", "redis", PATH=str(tmp_path))
 
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "the demo failed: redis-server is not installed; this installs it: scripts/setup redis"
+        "the demo failed: redis-server is not installed (run: scripts/setup redis)"
     ]
     assert remains(tmp_path) == []

@@ -1,7 +1,7 @@
-"""Watch a crew of scripted agents share one repository.
+"""Watch five scripted agents share one repository.
 
-Everything goes through the `dibs` command, as it does for users. The exit status is 1 if anything
-did not happen as it must.
+The agents run the same `dibs` commands that you would. The exit status is 1 if any step does not
+happen as it must.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from story import Story
 from story_machines import TwoMachines, TwoMachinesOnGit
 from view import View
 
-#: For each engine, where the crew works, and which story it plays there.
+#: For each engine: where the agents work, and what they do there.
 ENGINES = {
     "sqlite": (stages.sqlite, Story),
     "redis": (stages.redis, TwoMachines),
@@ -33,17 +33,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
-    """Make the sample repository, tell the story in it, and take it away again."""
+    """Create the sample repository, run the demo in it, and remove it."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument(
         "--engine",
         choices=ENGINES,
         default="sqlite",
-        help="one machine (sqlite, the default), or two that share a Redis server or a git remote",
+        help="sqlite: one machine (default); redis, git: two machines that share a server or a remote",
     )
     parser.add_argument("--plain", action="store_true", help="no live view")
     parser.add_argument("--keep", action="store_true", help="keep the sample repository")
-    parser.add_argument("--pace", type=float, default=0.7, help="seconds to read one line")
+    parser.add_argument("--pace", type=float, default=0.7, help="seconds to show each line")
     args = parser.parse_args()
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
@@ -53,11 +53,11 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except (DemoError, TimeoutError) as error:
-        print(f"the demo failed: {error or 'an agent does not answer'}", file=sys.stderr)
+        print(f"the demo failed: {error or 'an agent does not respond'}", file=sys.stderr)
         return 1
     finally:
         if args.keep:
-            print(f"\nThe sample repository is in {folder}")
+            print(f"\nthe sample repository is in {folder}")
         else:
             _remove(folder)
 
@@ -72,7 +72,7 @@ def _play(engine: str, folder: Path, *, pace: float, plain: bool) -> int:
         with View(stage, pace=pace, plain=plain) as view:
             story = make_story(crew, view, stage)
             try:
-                story.tell()
+                story.run()
             except DemoError as error:
                 view.fail(f"the demo failed: {error}")
                 return 1
@@ -81,7 +81,7 @@ def _play(engine: str, folder: Path, *, pace: float, plain: bool) -> int:
 
 
 def _end(crew: dict[str, Agent]) -> None:
-    """Send everybody home; from here on no second interrupt leaves anything behind."""
+    """Stop all agents; ignore further interrupts, so that nothing is left behind."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     for agent in crew.values():
@@ -91,7 +91,7 @@ def _end(crew: dict[str, Agent]) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder, also when a command that was broken off is about to write its last file."""
+    """Remove the folder, even if an interrupted command still writes to it."""
     for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

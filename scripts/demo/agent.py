@@ -1,8 +1,8 @@
-"""One scripted agent, a process of its own: runs the `dibs` commands that it is told to run.
+"""Run one scripted agent in its own process.
 
-It reads one JSON object for each line: {"id": 1, "words": ["claim", "a.py"]} runs a command,
-{"beat": 1.5} gives a sign of life every 1.5 seconds from now on. It answers each command with one.
-An interrupt ends the command that runs, and not the agent, which works until standard input ends.
+It reads one JSON object per line: {"id": 1, "words": ["claim", "a.py"]} runs a command and prints its
+result; {"beat": 1.5} sends a heartbeat every 1.5 seconds from then on. An interrupt stops the current
+command but not the agent, which runs until standard input ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 def main(dibs: str) -> None:
     """Work until standard input ends."""
-    signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, this is not handed on
+    signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, children do not inherit this
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read, args=(orders,), daemon=True).start()
     beat: float | None = None

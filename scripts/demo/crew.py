@@ -1,4 +1,4 @@
-"""The crew: agents that are real processes."""
+"""Start and control scripted agents, each a real process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from machines import Machine
 
 PATIENCE = 60.0
-#: Seconds that an agent has for ending what it does.
+#: Seconds that an agent has to stop.
 GRACE = 5.0
 
 
 class Agent:
-    """A scripted agent in its own process group, so that it can be killed and stopped whole."""
+    """A scripted agent in its own process group, so that signals reach its commands, too."""
 
     def __init__(self, name: str, machine: Machine) -> None:
         self.name = name
@@ -44,27 +44,27 @@ class Agent:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def start(self, *words: str) -> Future[Answer]:
-        """Let the agent run a command; the answer comes later."""
+        """Start a command and return a future for its result."""
         self._number += 1
         future: Future[Answer] = Future()
         self._pending[self._number] = (words, future)
-        self._tell({"id": self._number, "words": words})
+        self._send({"id": self._number, "words": words})
         return future
 
     def run(self, *words: str) -> Answer:
-        """Let the agent run a command, and wait for its answer."""
+        """Run a command and return its result."""
         return self.start(*words).result(PATIENCE)
 
     def beat(self, every: float | None) -> None:
-        """Let the agent give a sign of life so often while it has nothing else to do."""
-        self._tell({"beat": every})
+        """Send a heartbeat every ``every`` seconds while the agent is idle."""
+        self._send({"beat": every})
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the agent and to the command that it runs."""
+        """Send a signal to the agent and its current command."""
         os.killpg(self._process.pid, number)
 
     def dismiss(self) -> None:
-        """Tell the agent to break off what it does; a command takes its own children along."""
+        """Interrupt the current command; a command stops its own children."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -73,14 +73,14 @@ class Agent:
             self.signal(signal.SIGINT)
 
     def end(self) -> None:
-        """Kill what is left after a while."""
+        """Wait for the agent to stop, then kill what is left."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             self.signal(signal.SIGKILL)
         self._process.wait(PATIENCE)
 
-    def _tell(self, order: dict[str, Any]) -> None:
+    def _send(self, order: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -88,9 +88,9 @@ class Agent:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
-            words, future = self._pending.pop(told["id"])
-            answer = Answer(words, told["status"], told["out"], told["err"], time.monotonic())
+            result = json.loads(line)
+            words, future = self._pending.pop(result["id"])
+            answer = Answer(words, result["status"], result["out"], result["err"], time.monotonic())
             future.set_result(answer)
         for _, future in self._pending.values():
-            future.set_exception(DemoError(f"{self.name} is gone"))
+            future.set_exception(DemoError(f"{self.name} stopped unexpectedly"))

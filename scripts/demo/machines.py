@@ -1,4 +1,4 @@
-"""The machines of the demo: a working tree with a home and settings of its own, and what it is asked."""
+"""The demo's machines: each has a working tree, a home, and settings, and runs commands."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: The command that this Python's environment has: what a user runs.
+#: The command that users run, from this Python's environment.
 DIBS = str(Path(sys.executable).parent / "dibs")
 
 
 class DemoError(Exception):
-    """Something did not happen as it must."""
+    """A step did not happen as it must."""
 
 
 class Answer(NamedTuple):
-    """What one command said, and when it had ended."""
+    """The output and status of one command, and when it ended."""
 
     words: tuple[str, ...]
     status: int
@@ -29,29 +29,29 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it printed, read as JSON."""
+        """The output, parsed as JSON."""
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[str]:
-        """What it printed, line by line."""
+        """The output, line by line."""
         return (self.out + self.err).splitlines()
 
 
 class Machine(NamedTuple):
-    """Where commands run: a working tree, and the variables that are set there."""
+    """A working tree and the environment variables of its commands."""
 
     name: str
     tree: Path
     variables: dict[str, str]
 
     def environment(self, agent: str = "") -> dict[str, str]:
-        """Return the variables of a command of ``agent``, or of the human who watches."""
+        """Return the variables for commands of ``agent``, or of the human."""
         found = {**_clean(), **self.variables}
         return {**found, "DIBS_AGENT": agent} if agent else found
 
     def dibs(self, *words: str) -> Answer:
-        """Run a command as the human who watches."""
+        """Run a command as the human."""
         done = subprocess.run(
             [DIBS, *words],
             check=False,
@@ -65,15 +65,15 @@ class Machine(NamedTuple):
 
 
 def git(folder: Path, *words: str) -> str:
-    """Run git in ``folder``; return what it printed."""
+    """Run git in ``folder`` and return its output."""
     command = ["git", "-C", str(folder), *words]
     done = subprocess.run(command, check=False, env=_clean(), capture_output=True, text=True)
     if done.returncode:
-        raise DemoError(f"git {words[0]} said {done.stderr.strip()}")
+        raise DemoError(f"git {words[0]} failed: {done.stderr.strip()}")
     return done.stdout
 
 
 def _clean() -> dict[str, str]:
-    """Return an environment in which nothing of the user's own settings changes the demo."""
+    """Return the environment without the user's own settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "XDG_"))}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}

@@ -1,4 +1,4 @@
-"""The stages: what the crew works in. One machine with two worktrees, or two machines and what they share."""
+"""Set up where the agents work: one machine with two worktrees, or two machines that share an engine."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ FILES = (
     "docs/api.md",
 )
 AUTHOR = ("-c", "user.name=Demo", "-c", "user.email=demo@example.com")
-#: How often another port is tried when somebody was faster at the first.
+#: How many ports to try if another process takes the first one.
 TRIES = 5
 READY = 10.0
 
 
 class Stage(NamedTuple):
-    """Where each agent works; the human who watches sits at the first machine."""
+    """Where each agent works; the human uses the first machine."""
 
     machines: tuple[Machine, ...]
     places: dict[str, Machine]
-    #: What the machines share, in words, and what users write to share the like.
+    #: What the machines share, and the setting that users write for it.
     shared: str = ""
     setting: str = ""
-    #: The repository that both machines were cloned from.
+    #: The repository that both machines cloned.
     origin: Path | None = None
 
     @property
     def watcher(self) -> Machine:
-        """The machine that the human sits at."""
+        """The human's machine."""
         return self.machines[0]
 
 
 @contextlib.contextmanager
 def sqlite(folder: Path) -> Iterator[Stage]:
-    """One machine: a repository with two working trees."""
+    """One machine: a repository with two worktrees."""
     main, hotfix = folder / "shop", folder / "shop-hotfix"
     _make_repository(main)
     git(main, "worktree", "add", "-q", "-b", "hotfix", str(hotfix))
@@ -67,9 +67,9 @@ def redis(folder: Path) -> Iterator[Stage]:
 
 @contextlib.contextmanager
 def on_git(folder: Path) -> Iterator[Stage]:
-    """Two machines that share nothing but a git remote."""
+    """Two machines that share only a git remote."""
     stage = _two_machines(folder, {"DIBS_ENGINE": "git:origin", "DIBS_GIT_POLL": "1s"})
-    shared = "the bare repository shop.git, their origin"
+    shared = "their remote, the bare repository shop.git"
     yield stage._replace(shared=shared, setting='engine = "git:origin"')
 
 
@@ -77,10 +77,10 @@ def _two_machines(folder: Path, engine: dict[str, str]) -> Stage:
     first, origin = folder / "first", folder / "shop.git"
     _make_repository(first)
     git(folder, "clone", "-q", "--bare", str(first), str(origin))
-    # No process is to stay behind in the background.
+    # Do not leave a process running in the background.
     git(origin, "config", "receive.autogc", "false")
     machines = []
-    for name in ("desk", "laptop"):
+    for name in ("desktop", "laptop"):
         home = folder / name
         home.mkdir()
         git(folder, "clone", "-q", str(origin), str(home / "shop"))
@@ -104,9 +104,9 @@ def _make_repository(tree: Path) -> None:
 
 @contextlib.contextmanager
 def _redis_server(folder: Path) -> Iterator[int]:
-    """Run a server with a port and a folder of its own; it says no port of its choice, so we choose."""
+    """Run a server in ``folder`` and yield its port."""
     if not shutil.which("redis-server"):
-        raise DemoError("redis-server is not installed; this installs it: scripts/setup redis")
+        raise DemoError("redis-server is not installed (run: scripts/setup redis)")
     folder.mkdir()
     for _ in range(TRIES):
         port = _free_port()
@@ -114,8 +114,8 @@ def _redis_server(folder: Path) -> Iterator[int]:
             if _answers(server, port):
                 yield port
                 return
-    told = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
-    raise DemoError(f"redis-server does not start: {told[-1] if told else 'it says nothing'}")
+    log = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
+    raise DemoError(f"redis-server does not start: {log[-1] if log else 'its log is empty'}")
 
 
 @contextlib.contextmanager
@@ -142,7 +142,7 @@ def _free_port() -> int:
 
 
 def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until the server answers; tell whether it does, and no other that has the port."""
+    """Wait until this server responds; return whether it does."""
     until = time.monotonic() + READY
     while server.poll() is None and time.monotonic() < until:
         with (

@@ -1,4 +1,4 @@
-"""The end: what the ledger says happened, and whether any two claims ever held the same path."""
+"""Summarize the ledger, and check that no two claims ever overlapped."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ if TYPE_CHECKING:
 
 Entry = dict[str, Any]
 NEXT = """
-In a repository of your own (with this folder's .venv/bin on your PATH, or after pip install .):
-  dibs claim src/ --reason "what I do there"     the terminal you sit at is an agent, too
-  DIBS_AGENT=alice dibs claim docs/ --wait 2m    an agent says who it is by DIBS_AGENT
-  dibs status --watch                            see who holds what; docs/tutorial.md goes on"""
+Try it in your own repository (README.md explains how to install Dibs):
+  dibs init                                      guard the coding agents you use
+  dibs claim src/ --reason "rework the login"    claim files yourself
+  dibs status --watch                            see who holds what
+docs/tutorial.md continues from here."""
 
 
 def show(console: Console, stage: Stage, fenced: int) -> None:
-    """Print the table, or raise if two claims overlapped at any moment."""
+    """Print the table; raise if two claims ever overlapped."""
     entries, *others = [
         machine.dibs("log", "--json", "-n", "1000").json for machine in stage.machines
     ]
     if any(other != entries for other in others):
-        raise DemoError("the machines read different ledgers")
+        raise DemoError("the machines have different ledgers")
     kinds = [entry["kind"] for entry in entries]
     doubles, most = _double_holds(stage.watcher, entries)
-    table = Table(title="What the ledger says", title_justify="left", show_header=False)
+    table = Table(title="Ledger summary", title_justify="left", show_header=False)
     for name, count in (
         ("claims granted", kinds.count("lock_acquired")),
-        ("claims refused", kinds.count("lock_denied")),
-        ("waits in the queue", kinds.count("lock_queued")),
-        ("releases asked for", kinds.count("release_requested")),
+        ("claims denied", kinds.count("lock_denied")),
+        ("requests queued", kinds.count("lock_queued")),
+        ("release requests", kinds.count("release_requested")),
         ("claims expired", kinds.count("lock_expired")),
         *_revoked(kinds),
-        ("late holders fenced", fenced),
+        ("stale owners fenced", fenced),
         ("most claims at once", most),
-        ("paths held twice", len(doubles)),
+        ("overlapping claims", len(doubles)),
     ):
         table.add_row(name, str(count))
     console.print()
@@ -49,7 +50,7 @@ def show(console: Console, stage: Stage, fenced: int) -> None:
         raise DemoError(f"two claims overlapped: {doubles[0]}")
     print(NEXT)
     if stage.setting:
-        print(f"  {stage.setting:<47}in dibs.toml of every clone: these commands, on many machines")
+        print(f"For several machines, put this into dibs.toml of every clone: {stage.setting}")
 
 
 def _revoked(kinds: list[str]) -> list[tuple[str, int]]:
@@ -58,7 +59,7 @@ def _revoked(kinds: list[str]) -> list[tuple[str, int]]:
 
 
 def _double_holds(machine: Machine, entries: list[Entry]) -> tuple[list[str], int]:
-    """Replay the ledger; return the overlaps of different agents' claims, and the most at once."""
+    """Replay the ledger; return overlapping claims of different agents, and the most claims at once."""
     held: set[tuple[str, str]] = set()
     pairs: set[tuple[tuple[str, str], tuple[str, str]]] = set()
     most = 0

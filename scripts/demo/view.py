@@ -1,4 +1,4 @@
-"""What the audience sees: a live view on a terminal, plain lines elsewhere."""
+"""Show the demo: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STYLES = {"scene": "bold cyan", "say": "", "quote": "dim", "fail": "bold red"}
 
 
 class View:
-    """The story so far, what each agent does, and who holds what."""
+    """Show the steps so far, what each agent does, and who holds what."""
 
     def __init__(self, stage: Stage, *, pace: float, plain: bool) -> None:
         self.console = Console(highlight=False)
@@ -49,32 +49,32 @@ class View:
         self._over.set()
         if not self._plain:
             self._live.stop()
-            self._looking.join()  # its command must not outlive the folder
+            self._looking.join()  # its command must end before the folder is removed
             for line in self._story:
                 self.console.print(line)
 
     def scene(self, title: str) -> None:
-        """Begin a part of the story."""
+        """Start a part of the demo."""
         self._leave_time()
         self._add("scene", "\n" if self._story else "", title)
 
     def say(self, text: str) -> None:
-        """Tell the next line of the story, once there was time to read the one before."""
+        """Show the next line, after enough time to read the previous one."""
         self._leave_time()
         self._add("say", "  ", text)
 
     def quote(self, lines: list[str]) -> None:
-        """Show what a command printed."""
+        """Show a command's output."""
         for line in lines:
             self._add("quote", "    ", line)
             self._read_until += self.pace / 2
 
     def fail(self, text: str) -> None:
-        """Tell what went wrong."""
+        """Show what went wrong."""
         self._add("fail", "", text)
 
     def doing(self, agent: str, what: str) -> None:
-        """Show what an agent does now."""
+        """Set what an agent is doing."""
         self._doing[agent] = what
 
     def _leave_time(self) -> None:
@@ -105,7 +105,7 @@ class View:
         lines = [part for line in self._story for part in line.split("\n", allow_blank=True)]
         story = Text("\n").join(lines[-room:])
         story.no_wrap, story.overflow = True, "ellipsis"
-        return Group(top, Panel(story, title="what happens", height=room + 2))
+        return Group(top, Panel(story, title="log", height=room + 2))
 
     def _agents(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
@@ -115,7 +115,7 @@ class View:
         return table
 
     def _machine(self, agent: str) -> list[Text]:
-        """Say which machine an agent is on, where there are several."""
+        """Return the agent's machine as a cell, if there is more than one machine."""
         if not self._stage.machines[1:]:
             return []
         place = self._stage.places.get(agent)
@@ -133,6 +133,6 @@ class View:
         for ticket in self._seen["queue"]:
             wants = ", ".join(ticket["patterns"])
             waiter = Text(ticket["agent"], style="dim")
-            waits = Text(f"waits for {wants}", "dim")
+            waits = Text(f"waiting for {wants}", "dim")
             table.add_row(waiter, *self._machine(ticket["agent"]), waits, "")
         return table
