@@ -1,1 +1,1 @@
-"""Where state is stored. An engine knows one technology and no rule; ``base`` is the port."""
+"""Storage engines: each knows one technology and contains no rules; ``base`` is the interface."""

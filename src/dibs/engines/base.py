@@ -1,11 +1,12 @@
-"""The port: what every engine keeps, and the only thing that services know of one.
+"""The engine interface: all that services know about an engine.
 
-``dibs.testing.EngineContract`` is the definition; this is its summary. A project's state is a sorted map
-from text keys to text values, beside an append-only ledger. All changes go through ``transact``, which
-applies a step as if nobody else were there.
+``dibs.testing.EngineContract`` defines it in full. A project's state is a sorted map of text keys
+to text values, plus an append-only ledger. Every change goes through ``transact``, which applies a
+step atomically.
 
-The sequence number that ``emit`` returns doubles as the fencing token of a grant: it is unique, it only
-grows over the project's life, and the entry with that number in the ledger is the grant itself.
+The sequence number that ``emit`` returns is also the fencing token of a grant: it is unique, it
+only increases over the project's lifetime, and the ledger entry with that number is the grant
+itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class Txn(Protocol):
     """One step's view of the state. It sees its own writes."""
 
-    #: Seconds on the engine's clock, near to Unix time; never goes back; fixed for the whole step.
+    #: Seconds on the engine's clock, close to Unix time. Never decreases; constant during a step.
     now: float
 
     def get(self, key: str) -> str | None:
@@ -32,9 +33,9 @@ class Txn(Protocol):
         ...
 
     def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield the keys and values of each range in turn, in key order (by code point) inside a range.
+        """Yield the keys and values of each range in turn, each range in key order (by code point).
 
-        A range is a pair: what its keys start with, and a text that they have in them (see ``Range``).
+        A range is a pair: a prefix, and a text that every key contains (see ``Range``).
         """
         ...
 
@@ -43,7 +44,7 @@ class Txn(Protocol):
         ...
 
     def delete(self, key: str) -> None:
-        """Remove ``key``; do nothing if it is not there."""
+        """Remove ``key``, if it exists."""
         ...
 
     def emit(self, event: Event) -> int:
@@ -51,62 +52,64 @@ class Txn(Protocol):
         ...
 
     def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger's entries with a sequence number above ``after``."""
+        """Yield the ledger entries with a sequence number above ``after``."""
         ...
 
     def restore(self, entry: Entry) -> None:
-        """Append an entry of another store, with the number and the moment that it has there.
+        """Append an entry of another store with its original number and time.
 
-        Its number must be above all numbers in this ledger, else it is a ``ValueError``.
+        Raise ``ValueError`` unless its number is greater than every number in this ledger.
         """
         ...
 
     def trim(self, upto: int) -> int:
-        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        """Drop the entries up to ``upto``, but never the newest; return how many were dropped."""
         ...
 
 
 class Engine(Protocol):
-    """Where the state of one project lives.
+    """Stores the state of one project.
 
-    ``Unavailable`` means that nothing happened; ``Unknown`` that a change may or may not have happened.
+    ``Unavailable`` means that nothing changed; ``Unknown`` means that a change may or may not have
+    happened.
     """
 
-    #: None while the last view was fresh; else when the state that it saw was last known to be current.
+    #: None if the last view was fresh; otherwise the time at which the state it saw was last known
+    #: to be current.
     as_of: float | None
-    #: The shortest ttl that this engine can keep, in seconds; 0 if it keeps whatever the settings allow.
+    #: The shortest ttl that this engine supports, in seconds; 0 if it has no minimum of its own.
     shortest_ttl: float
 
     def transact(self, step: Callable[[Txn], T]) -> T:
-        """Apply ``step`` as if alone, make it durable, and return its answer.
+        """Apply ``step`` atomically, make it durable, and return its result.
 
-        The step may run more than once, so it has no effect but through its ``Txn``. If it raises, nothing is
-        written.
+        The step may run more than once, so it must have no effect except through its ``Txn``. If it
+        raises, nothing is written.
         """
         ...
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on a consistent snapshot; a step that writes is a ``RuntimeError``.
+        """Run ``step`` on a consistent snapshot; raise ``RuntimeError`` if it writes.
 
-        It may run more than once, too.
+        The step may run more than once.
         """
         ...
 
     def wait(self, after: int, timeout: float) -> int:
-        """Block until the ledger has moved past ``after`` or ``timeout`` seconds went by.
+        """Block until the ledger has moved past ``after`` or ``timeout`` seconds have passed.
 
-        Returns the newest sequence number, 0 for an empty ledger.
+        Return the newest sequence number, or 0 if the ledger is empty.
         """
         ...
 
     def close(self) -> None:
-        """Give back what the engine holds; a closed engine is not used again."""
+        """Release all resources; a closed engine cannot be used again."""
         ...
 
     def inspect(self) -> list[Finding]:
-        """Say what the store promises as it is configured, and what stands in the way."""
+        """Report what the store guarantees as it is configured, and any problems."""
         ...
 
     def repair(self) -> list[str]:
-        """Put right what can be put right without losing anything; say what was done, a line each."""
+        """Repair what can be repaired without losing anything; return one line for each repair."""
         ...

@@ -1,4 +1,4 @@
-"""State in this process only: for tests, simulation, and trying things out."""
+"""State in memory, for tests and simulation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _State:
-    """What all handles on one store share."""
+    """The state that all handles on one store share."""
 
     __slots__ = ("changed", "clock", "keys", "latest", "ledger", "newest", "values")
 
@@ -42,7 +42,7 @@ class _State:
 
 
 class MemoryEngine:
-    """Keep the state in memory; ``connect`` gives further handles on the same state."""
+    """Stores state in memory; ``connect`` returns further handles on the same state."""
 
     as_of: float | None = None
     shortest_ttl = 0.0
@@ -59,7 +59,7 @@ class MemoryEngine:
         return MemoryEngine(_state=self._state)
 
     def transact(self, step: Callable[[Txn], T]) -> T:
-        """Apply ``step`` as if alone; if it raises, nothing is written."""
+        """Apply ``step`` atomically; if it raises, nothing is written."""
         state = self._state
         with state.changed:
             txn = _MemoryTxn(state)
@@ -69,32 +69,32 @@ class MemoryEngine:
         return answer
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` while nobody writes; refuse it if it writes."""
+        """Run ``step`` while no one writes; raise an error if it writes."""
         with self._state.changed:
             return step(_MemoryView(self._state))
 
     def wait(self, after: int, timeout: float) -> int:
-        """Block until the ledger has moved past ``after``; return its newest number."""
+        """Block until the ledger has moved past ``after``; return the newest number."""
         state = self._state
         with state.changed:
             state.changed.wait_for(lambda: state.newest > after, timeout)
             return state.newest
 
     def close(self) -> None:
-        """Do nothing: the state goes with its last handle."""
+        """Do nothing: the state is freed with its last handle."""
 
     def inspect(self) -> list[Finding]:
-        """Say what this store promises."""
+        """Report what this store guarantees."""
         lasts = "state is lost when this process exits, and no other process sees it"
         return [Finding(Level.WARN, "durability", lasts)]
 
     def repair(self) -> list[str]:
-        """Do nothing: there is nothing that could break."""
+        """Do nothing: nothing can break."""
         return []
 
 
 class _MemoryTxn:
-    """A step's changes, held back until it has succeeded."""
+    """A step's changes, held back until the step succeeds."""
 
     __slots__ = ("_dropped", "_events", "_newest", "_pending", "_state", "now")
 
@@ -136,7 +136,7 @@ class _MemoryTxn:
         self._pending[key] = None
 
     def emit(self, event: Event) -> int:
-        details = json.loads(json.dumps(event.details))  # as every other engine hands them back
+        details = json.loads(json.dumps(event.details))  # as every other engine returns them
         self._newest += 1
         self._events.append(Entry(self._newest, self.now, *event[:4], details))
         return self._newest
@@ -176,7 +176,7 @@ class _MemoryTxn:
 
 
 class _MemoryView(RefusesWrites, _MemoryTxn):
-    """A step's view that refuses to write."""
+    """A step's view that refuses writes."""
 
     __slots__ = ()
 

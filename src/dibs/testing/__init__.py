@@ -1,19 +1,20 @@
-"""For those who write an engine, or test against one: a clock to set, and the engines' contract.
+"""Tools for testing an engine or code that uses one: a manual clock and the engine contract.
 
-``EngineContract`` is the definition of an engine. Subclass it in a test module and provide the
-fixture ``connect``, which returns a function that opens a fresh handle on one shared, empty state::
+``EngineContract`` defines what an engine must do. Subclass it in a test module and provide the
+fixture ``connect``, which returns a function that opens a new handle on one shared, initially empty
+state::
 
     class TestMyEngine(EngineContract):
         @pytest.fixture
         def connect(self, tmp_path):
             return partial(MyEngine, tmp_path / "state")
 
-Two more parts are for engines that they fit. ``SharedEngineContract`` is the contract of an engine whose
-state other processes share: the fixture also says how they open it::
+Two more suites apply to some engines. Use ``SharedEngineContract`` if other processes share the state; its
+fixture also says how a new process opens the engine::
 
-            self.elsewhere = f"engine = MyEngine({str(tmp_path / 'state')!r})"  # with its import
+    self.elsewhere = f"engine = MyEngine({str(tmp_path / 'state')!r})"  # with its import
 
-``NewLifeContract`` goes beside either, for an engine whose store can lose its state; see its docstring.
+Add ``NewLifeContract`` if the store can lose data; see its docstring.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ __all__ = ["EngineContract", "ManualClock", "NewLifeContract", "SharedEngineCont
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that only moves when a test moves it."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self.now = now
 
     def __call__(self) -> float:
-        """Return the time that was set."""
+        """Return the current time of this clock."""
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Move on by ``seconds``."""
+        """Advance the clock by ``seconds``."""
         self.now += seconds
 
 
 class EngineContract(Keys, Rivals, Races, Failures, LedgerPart, Waiting, Views):
-    """What every engine keeps; see the module's docstring for how to use it."""
+    """Tests that every engine must pass; the module's docstring explains how to use it."""
 
 
 class SharedEngineContract(EngineContract, Processes):
-    """What an engine keeps whose state other processes share."""
+    """Tests that an engine must also pass if other processes share its state."""

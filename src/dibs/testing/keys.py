@@ -1,4 +1,4 @@
-"""The contract on keys, values and scans: one handle at a time."""
+"""Contract tests for keys, values, and scans, with one handle at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Keys:
-    """What a step reads is what was written, in order."""
+    """A step reads what was written, in order."""
 
     def test_what_one_handle_puts_another_reads(self, connect: Connect) -> None:
         connect().transact(lambda txn: txn.put("k", "v"))

@@ -1,4 +1,4 @@
-"""The contract on the ledger, on waiting for it, on views and on time."""
+"""Contract tests for the ledger, waiting, views, and time."""
 # ruff: noqa: PLR2004
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOREIGN = Entry(7, 1_700_000_000.25, "agent-1", "coder", Kind.ERROR, "it's ☃"
 
 
 class LedgerPart:
-    """The ledger keeps what it is told, in the order in which it was told."""
+    """The ledger keeps every entry, in order."""
 
     def test_an_entry_holds_its_event_with_a_number_and_the_time(self, connect: Connect) -> None:
         told = event('it\'s "so"\n☃', path="a/ü", tries=3, none=None, deep={"list": [1, 2.5, True]})
@@ -166,7 +166,7 @@ class LedgerPart:
 
 
 class Waiting:
-    """``wait`` wakes when the ledger moves, and is bounded."""
+    """``wait`` returns when the ledger moves, or at its timeout."""
 
     def test_waiting_for_the_past_returns_at_once(self, connect: Connect) -> None:
         newest = connect().transact(increment)
@@ -185,9 +185,7 @@ class Waiting:
             found[1] = engine.wait(newest, 0.05) - newest
             found[2] = time.monotonic() - started
 
-        watching = Thread(
-            target=watch, daemon=True
-        )  # an engine may be so broken that it never ends
+        watching = Thread(target=watch, daemon=True)  # a broken engine might never return
         watching.start()
         watching.join(LONG)
 
@@ -222,7 +220,7 @@ class Waiting:
         assert found == [newest]
 
     def test_no_write_comes_between_the_look_and_the_sleep(self, connect: Connect) -> None:
-        # Each wakes the other as it goes to sleep itself, so each turn is a race.
+        # Each thread wakes the other just before it sleeps, so every round is a race.
         turns, lost = 20, []
 
         def play(engine: Engine, newest: int) -> None:
@@ -247,7 +245,7 @@ class Waiting:
 
 
 class Views(ContractPart):
-    """A view reads one moment and writes nothing."""
+    """A view reads one snapshot and writes nothing."""
 
     def test_a_view_sees_what_was_written(self, connect: Connect) -> None:
         put(connect(), a="1", b="2")

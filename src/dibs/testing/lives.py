@@ -1,4 +1,4 @@
-"""The contract on new lives: for an engine whose store can lose what it was given."""
+"""Contract tests for new lives: for an engine whose store can lose data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class NewLifeContract:
-    """When the state is lost, a new life begins, and no number of the last one comes again.
+    """After a loss, a new life starts, and none of the old numbers is used again.
 
-    The fixture ``forget`` returns a function that makes the store lose all that it holds, in a way that its
-    technology knows. What ``connect`` returns takes ``renew``.
+    The fixture ``forget`` returns a function that makes the store lose everything, in whatever way
+    its technology allows. The function that ``connect`` returns must accept ``renew``.
     """
 
     def test_numbers_of_a_new_life_are_above_all_of_the_last(

@@ -1,8 +1,8 @@
-"""The contract on races: what a step has read still holds when the step takes effect.
+"""Contract tests for races: what a step has read is still true when the step takes effect.
 
-In each, a rival acts in the middle of our step. Whoever comes second has to know of the first. It is no fault
-if we miss what the rival did, nor if the rival misses our key; but if each missed the other, then there is no
-order in which the two steps took place.
+In each test, a rival acts in the middle of our step, and the later of the two must see the earlier
+one. It is fine if we miss what the rival did, or if the rival misses our key. If each misses the
+other, no order of the two steps explains the result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Races(ContractPart):
-    """Nothing that a rival does to what a step has read goes unseen."""
+    """A step notices every change that a rival makes to what it has read."""
 
     def _race(
         self, connect: Connect, look: Callable[[Txn], Any], act: Callable[[Txn], object]
@@ -207,7 +207,7 @@ class Races(ContractPart):
             first = txn.get("a")
             self.meanwhile(rival)
             if first != txn.get("b"):
-                raise Broken  # a rule that finds its records contradict each other
+                raise Broken  # a rule that sees contradictory records
 
         ours.transact(step)
         rival.join(LONG)

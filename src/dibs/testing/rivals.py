@@ -1,4 +1,4 @@
-"""The contract on steps that meet, and on steps that do not come to their end."""
+"""Contract tests for concurrent steps and for steps that fail."""
 # ruff: noqa: PLR2004
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Rivals(ContractPart):
     """Steps take effect one after the other.
 
-    A rival starts from inside a step, so that the race is forced, not hoped for.
+    A rival starts inside a step, so that the race is certain to happen.
     """
 
     def test_a_rival_in_the_middle_of_a_step_is_not_lost(self, connect: Connect) -> None:
@@ -79,11 +79,11 @@ class Rivals(ContractPart):
 
 
 class Processes:
-    """What holds for an engine whose state other processes share."""
+    """Rules for an engine whose state other processes share."""
 
-    #: Python text that opens a handle and calls it ``engine``, for a new process.
+    #: Python source that opens a handle named ``engine`` in a new process.
     elsewhere: str
-    #: How often each of four processes writes; fewer will do where a step takes long.
+    #: How many times each of four processes writes; use fewer for slow engines.
     times = 50
 
     def test_many_processes_lose_nothing(self, connect: Connect) -> None:
@@ -104,7 +104,7 @@ class Processes:
 
 
 class Failures:
-    """A step that fails leaves no trace."""
+    """A step that fails has no effect."""
 
     def test_a_step_that_fails_changes_nothing(self, connect: Connect) -> None:
         put(connect(), kept="old", also="old")

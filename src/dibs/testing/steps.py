@@ -1,4 +1,4 @@
-"""Steps and small helpers that the parts of the contract share."""
+"""Steps and helpers that the contract tests share."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
 
     Connect: TypeAlias = Callable[..., Engine]
 
-#: Seconds after which something that ought to happen counts as not happening.
+#: Seconds after which an expected event counts as missing.
 LONG = 60.0
 
 
 class Broken(Exception):
-    """What a test's step raises."""
+    """An error raised by a test's step."""
 
 
 class ContractPart:
-    """A part of the contract."""
+    """Base class of the contract's parts."""
 
-    #: Seconds that a rival gets in the middle of a step. An engine that locks keeps it waiting longer; one
-    #: whose steps take long needs more, so that races are still forced.
+    #: Seconds that a rival gets in the middle of a step. An engine that locks makes it wait longer;
+    #: an engine with slow steps needs more, so that races still happen.
     patience = 0.2
 
     def meanwhile(self, rival: Thread) -> None:
-        """Start ``rival``, unless an earlier run of the step did, and give it time to get through."""
+        """Start ``rival``, unless an earlier run of the step did, and give it time to finish."""
         if not rival.ident:
             rival.start()
             rival.join(self.patience)
 
 
 def event(summary: str, **details: Any) -> Event:
-    """Return an event that says ``summary``."""
+    """Return an event with this ``summary``."""
     return Event("agent-1", "coder", Kind.DECISION_MADE, summary, details)
 
 
 def increment(txn: Txn) -> int:
-    """Add one to the key ``count``, and tell the ledger."""
+    """Add one to the key ``count``, and record that in the ledger."""
     txn.put("count", str(int(txn.get("count") or 0) + 1))
     return txn.emit(event("one more"))
 
 
 def add_up(engine: Engine, times: int) -> None:
-    """Increment so many times; what a process of the contract runs."""
+    """Increment the counter this many times; run by the contract's processes."""
     for _ in range(times):
         engine.transact(increment)
 
 
 def in_threads(engines: list[Engine], *, times: int) -> None:
-    """Let each engine add up in a thread of its own, all at once."""
+    """Run ``add_up`` on each engine concurrently, each in its own thread."""
     threads = [Thread(target=add_up, args=(engine, times)) for engine in engines]
     for thread in threads:
         thread.start()
@@ -66,7 +66,7 @@ def in_threads(engines: list[Engine], *, times: int) -> None:
 
 
 def put(engine: Engine, **values: str) -> None:
-    """Put all values in one step."""
+    """Write all values in one step."""
 
     def step(txn: Txn) -> None:
         for key, value in values.items():

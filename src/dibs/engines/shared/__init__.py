@@ -1,1 +1,1 @@
-"""What several engines need: clock, turns, folders, pending writes."""
+"""Code that several engines share: clock, turn-taking, folder checks, pending writes."""

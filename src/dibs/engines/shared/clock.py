@@ -1,7 +1,7 @@
-"""Time on an engine's clock: near to Unix time, never going back, unaffected by changes of the wall clock.
+"""The engine clock: close to Unix time, never decreasing, unaffected by changes to the wall clock.
 
-The clock of the machine since boot keeps the pace, suspend included. An offset that is chosen
-once for each boot, and that all processes share, brings it near to Unix time.
+It runs on the machine's monotonic clock, which includes sleep, plus an offset that brings it close
+to Unix time. The offset is chosen once per boot and shared by all processes.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class Anchor(Record):
-    """How the clock since boot relates to engine time during one boot."""
+    """The relation between the monotonic clock and engine time during one boot."""
 
     boot: str
     offset: float
-    #: The clock since boot when this was chosen: a lower reading later means another boot.
+    #: The monotonic clock when this was chosen; a lower reading later means a reboot.
     chosen_at: float
 
 
 class Sources(Record):
-    """Where time comes from; a test puts its own in."""
+    """The clocks to read; tests use their own."""
 
     since_boot: Callable[[], float]
     wall: Callable[[], float]
@@ -33,13 +33,13 @@ class Sources(Record):
 
 
 def system_sources() -> Sources:
-    """Return the machine's own clocks."""
+    """Return the machine's clocks."""
     return Sources(since_boot(), time.time, _boot_id)
 
 
 def since_boot() -> Callable[[], float]:
-    """Return a clock for how long something lasts: it also counts the time in which the machine sleeps."""
-    # macOS has no BOOTTIME; its MONOTONIC counts sleep, while time.monotonic there does not
+    """Return the monotonic clock, which includes the time the machine sleeps."""
+    # macOS has no BOOTTIME; its MONOTONIC includes sleep, but time.monotonic does not
     clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
     if clock is None:
         return time.monotonic
@@ -48,12 +48,12 @@ def since_boot() -> Callable[[], float]:
 
 
 def still_valid(anchor: Anchor, sources: Sources) -> bool:
-    """Tell whether ``anchor`` was chosen during the present boot."""
+    """Return whether ``anchor`` was chosen during the current boot."""
     return anchor.boot == sources.boot() and anchor.chosen_at <= sources.since_boot()
 
 
 def choose(sources: Sources, latest: float) -> Anchor:
-    """Anchor engine time for this boot, so that it is not before ``latest``."""
+    """Anchor engine time for this boot, no earlier than ``latest``."""
     reading = sources.since_boot()
     return Anchor(sources.boot(), max(sources.wall(), latest) - reading, reading)
 
@@ -66,8 +66,8 @@ def reader(anchor: Anchor, sources: Sources) -> Callable[[], float]:
 
 def _boot_id() -> str:
     try:
-        # Without a buffer and a decoder: each process that opens a store looks, and most are short.
+        # Unbuffered and undecoded: every process that opens a store reads this, and most are short-lived.
         with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
             return file.read().decode().strip()
     except OSError:
-        return ""  # not Linux: a regression of the clock since boot tells a new boot
+        return ""  # not Linux: a lower reading of the monotonic clock reveals a reboot

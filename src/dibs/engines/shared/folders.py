@@ -1,4 +1,4 @@
-"""Checks on the place where a SQLite store lies, made before it is opened."""
+"""Checks on the folder of a SQLite store before it is opened."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 
 from dibs.errors import Misconfigured, Unavailable
 
-#: File systems whose locks or shared memory do not hold between machines, in the kernel's spelling.
+#: File systems whose locks or shared memory do not work between machines, as the kernel spells them.
 _NETWORK = (
     *("9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "prl_fs"),
     *("smb3", "smbfs", "vboxsf", "fuse.gcsfuse", "fuse.glusterfs", "fuse.grpcfuse"),
@@ -16,7 +16,7 @@ _NETWORK = (
 
 
 def check_name(path: str) -> None:
-    """Refuse a name that SQLite reads as something else than a file."""
+    """Refuse a name that SQLite would not interpret as a file."""
     if not path or path == ":memory:" or path.startswith("file:") or "\0" in path:
         raise Misconfigured(
             f"invalid store path: {path!r}", code="STORE_NAME", hint="use a plain path"
@@ -24,7 +24,7 @@ def check_name(path: str) -> None:
 
 
 def prepare_folder(folder: str, *, create: bool, allow_network: bool) -> None:
-    """Make sure that ``folder`` is there, is private enough, and is on a disk of this machine."""
+    """Ensure that ``folder`` exists, is private, and is on a local disk."""
     try:
         status = os.stat(folder)
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def prepare_folder(folder: str, *, create: bool, allow_network: bool) -> None:
 
 
 def refuse_writable(path: str, status: os.stat_result) -> None:
-    """Refuse what others than its owner can change."""
+    """Refuse a path that other users can write to."""
     if os.name == "posix" and status.st_mode & 0o022:
         raise Misconfigured(
             f"other users can write to {path}",
@@ -52,7 +52,7 @@ def refuse_writable(path: str, status: os.stat_result) -> None:
 
 
 def refuse_network(folder: str, mounts: str = "/proc/self/mountinfo") -> None:
-    """Refuse a folder on a network file system, as far as the system tells (Linux)."""
+    """Refuse a folder on a network file system, if the system reveals it (Linux only)."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()
@@ -69,7 +69,7 @@ def refuse_network(folder: str, mounts: str = "/proc/self/mountinfo") -> None:
 
 
 def missing(path: str) -> Misconfigured:
-    """Return the error for a store that is not there."""
+    """Return the error for a missing store."""
     return Misconfigured(f"no store at {path}", code="STORE_MISSING")
 
 
@@ -80,7 +80,7 @@ def _not_a_folder(folder: str) -> Misconfigured:
 def _make_private(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
-        os.chmod(folder, 0o700)  # whatever the umask is
+        os.chmod(folder, 0o700)  # regardless of the umask
     except OSError as error:
         raise Unavailable(
             f"cannot create {folder}: {error.strerror}", code="STORAGE_READONLY"
@@ -88,7 +88,7 @@ def _make_private(folder: str) -> None:
 
 
 def _file_system(path: str, mounts: str) -> str:
-    """Return the type of the innermost mount that ``path`` is in."""
+    """Return the type of the innermost mount that contains ``path``."""
     found, kind = "", ""
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
@@ -96,6 +96,8 @@ def _file_system(path: str, mounts: str) -> str:
             left.split(" ")[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
         )
         inside = point in {"/", path} or path.startswith(point + "/")
-        if inside and len(point) >= len(found):  # a later mount on the same point hides the earlier
+        if inside and len(point) >= len(
+            found
+        ):  # a later mount on the same point hides the earlier one
             found, kind = point, right.split(" ", 1)[0]
     return kind

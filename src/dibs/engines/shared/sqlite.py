@@ -1,6 +1,6 @@
-"""What engines on SQLite files share: a step's view of the rows, and what failures mean to a caller.
+"""A step's view of a SQLite store, and the translation of SQLite's errors.
 
-Writes of keys are held back and go to the table together.
+Key writes are held back and written together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENTRIES = (
 )
 
 _DAMAGED = "the file was not changed; restore a backup, or move it and its -wal file away and run `dibs init`"
-#: Ranges in one statement, and rows in one statement: beyond them, more statements.
+#: The most ranges, and the most rows, in one statement.
 _MANY = 32
 
 
@@ -62,7 +62,7 @@ class SqliteTxn:
         self._pending[key] = value
 
     def delete(self, key: str) -> None:
-        """Remove ``key``; do nothing if it is not there."""
+        """Remove ``key``, if it exists."""
         self._pending[key] = None
 
     def emit(self, event: Event) -> int:
@@ -73,7 +73,7 @@ class SqliteTxn:
         return self._db.last_insert_rowid()
 
     def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger's entries with a sequence number above ``after``."""
+        """Yield the ledger entries with a sequence number above ``after``."""
         cursor = self._cursor().execute(_ENTRIES + " DESC" if newest_first else _ENTRIES, (after,))
         return (
             Entry(seq, at, agent, role, kind, summary, decode_details(details))
@@ -81,7 +81,7 @@ class SqliteTxn:
         )
 
     def restore(self, entry: Entry) -> None:
-        """Append an entry of another store, with its number and moment."""
+        """Append an entry of another store with its number and time."""
         found: Any = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
         newest: int = found[0][0]
         if entry.seq <= newest:
@@ -92,7 +92,7 @@ class SqliteTxn:
         )
 
     def trim(self, upto: int) -> int:
-        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        """Drop the entries up to ``upto``, but never the newest; return how many were dropped."""
         self._run(
             "DELETE FROM ledger WHERE seq <= ? AND seq < (SELECT max(seq) FROM ledger)", (upto,)
         )
@@ -115,7 +115,7 @@ class SqliteTxn:
             self._run(_DELETES[len(some)], some)
 
     def end(self) -> None:
-        """Close what the step left open: an open read would hold back the next transaction."""
+        """Close open reads of the step, which would block the next transaction."""
         for cursor in self._cursors:
             cursor.close(force=True)
         self._run = _ended
@@ -154,7 +154,7 @@ class SqliteTxn:
 
 
 class SqliteView(RefusesWrites, SqliteTxn):
-    """A step's view of a snapshot; it refuses to write."""
+    """A step's view of a snapshot; it refuses writes."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ def _ended(*_: object) -> NoReturn:
     raise RuntimeError("the step has ended; its transaction can no longer be used")
 
 
-# No UTF-8 text has the byte FF, so it ends the range of every prefix, the empty one too.
+# No UTF-8 text contains the byte FF, so it ends the range of every prefix, even the empty one.
 # Every text contains "".
 _RANGE = (
     "SELECT key, value FROM kv"
@@ -172,7 +172,7 @@ _RANGE = (
 
 
 class _Statements(dict[int, str]):
-    """SQL text by the number of ranges or rows in it, made when it is first needed."""
+    """SQL text by number of ranges or rows, built when first needed."""
 
     def __init__(self, make: Callable[[int], str]) -> None:
         self._make = make
@@ -182,7 +182,7 @@ class _Statements(dict[int, str]):
         return sql
 
 
-# SQLite runs the arms of a UNION ALL in turn, and reads each along the primary key.
+# SQLite runs the arms of a UNION ALL in order and reads each along the primary key.
 _SCANS = _Statements(
     lambda count: " UNION ALL ".join(
         _RANGE.format(first, first, first + 1) for first in range(1, 2 * count, 2)
@@ -201,7 +201,7 @@ _DELETES = _Statements(
 
 
 def translate(error: apsw.Error, path: str, *, committing: bool = False) -> DibsError:
-    """Return our error for SQLite's; ``committing`` if it came out of COMMIT itself."""
+    """Return the Dibs error for a SQLite error; ``committing`` if COMMIT itself raised it."""
     match error:
         case apsw.IOError() if committing:
             found: DibsError = Unknown(f"disk error while writing {path}")
@@ -223,14 +223,14 @@ def translate(error: apsw.Error, path: str, *, committing: bool = False) -> Dibs
 
 
 def busy(path: str) -> Unavailable:
-    """Return the error for a store that others held for the whole timeout."""
+    """Return the error for a store that was busy for the whole timeout."""
     return Unavailable(
         f"timed out: other processes kept {path} busy", code="STORE_BUSY", hint="try again"
     )
 
 
 def read_only(path: str) -> Unavailable:
-    """Return the error for a write to what can only be read."""
+    """Return the error for a write to a read-only store."""
     return Unavailable(f"{path} is read-only", code="STORAGE_READONLY")
 
 
@@ -244,5 +244,5 @@ def replaced(path: str) -> Unavailable:
 
 
 def not_a_database(path: str) -> Misconfigured:
-    """Return the error for a file that SQLite does not know."""
+    """Return the error for a file that is not a SQLite database."""
     return Misconfigured(f"not a SQLite database: {path}", code="STORE_FOREIGN")

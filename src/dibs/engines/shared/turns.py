@@ -1,13 +1,13 @@
-"""Taking turns: who may begin the next write transaction of a SQLite store.
+"""Turn-taking: which process may start the next write transaction of a SQLite store.
 
-SQLite alone decides who writes; this only decides who asks. Left to its busy timeout, the writer
-that has just finished wins again and others starve. Here a writer stands in line first, where there
-is one place, then takes the gate and frees the place. Its turn lasts a moment, in which it may come
-back straight to the gate; after that it finds the place taken, if anybody waits, and waits as well.
+SQLite alone decides who writes; this only decides who asks. With SQLite's busy timeout, the writer
+that just finished tends to win again and others starve. Here, a writer first locks the line (one
+place), then the gate, and then frees the line. During its turn, a short period, it may go straight
+back to the gate; after that it has to go through the line again.
 
-Locks are polled, because a blocking ``flock`` cannot time out, and a stopped process may sit in
-either lock. One that sits in line would bar the way to a free gate; so whoever has waited for long
-tries the gate itself.
+Locks are polled, because a blocking ``flock`` cannot time out and a stopped process may hold either
+lock. A process stopped in the line would block a free gate, so a writer that has waited long enough
+tries the gate directly.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from dibs.local.locks import try_lock, unlock
 
 _monotonic = time.monotonic
 
-#: Seconds for which a writer that has had its turn may go on without standing in line again.
+#: How long, in seconds, a writer may return to the gate without going through the line.
 _TURN = 0.002
-#: Seconds between looks at the line; every waiter draws its own.
+#: Seconds between attempts to lock the line; randomized by each waiter.
 _PAUSE = 0.006
-#: Seconds in line after which a waiter tries the gate itself.
+#: Seconds in the line after which a waiter tries the gate directly.
 _PATIENCE = 0.1
 
 
 def jitter(pause: float) -> float:
-    """Return between half and one and a half of ``pause``."""
+    """Return a random value between 0.5 and 1.5 times ``pause``."""
     return pause * (0.5 + (time.perf_counter_ns() * 2654435761 >> 7 & 0xFFFF) / 0x10000)
 
 
 class Turns:
-    """One handle's locks on the two turn-taking files beside a database."""
+    """One handle's locks on the two turn-taking files next to a database."""
 
     __slots__ = ("_gate", "_line", "_turn_ends")
 
@@ -47,7 +47,7 @@ class Turns:
         self._turn_ends = 0.0
 
     def enter(self, now: float, timeout: float) -> bool:
-        """Take the gate within ``timeout`` seconds of ``now`` (monotonic); tell if it worked."""
+        """Lock the gate within ``timeout`` seconds of ``now`` (monotonic); return whether that succeeded."""
         if now < self._turn_ends and try_lock(self._gate):
             return True
         if now < self._turn_ends or not try_lock(self._line):
@@ -61,7 +61,7 @@ class Turns:
         return True
 
     def leave(self) -> None:
-        """Give the gate back."""
+        """Unlock the gate."""
         unlock(self._gate)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The writes of a step: held back until it has succeeded, or refused in a view."""
+"""Writes of a step: held back until the step succeeds, or refused in a view."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, NoReturn
 
-#: So many keys are gone through one by one; a claim writes fewer.
+#: Up to this many keys are checked one by one; a claim writes fewer.
 FEW = 256
 
 
 class Pending(dict[str, str | None]):
-    """What a step has written: values by key, None where the key is deleted. A key that was written stays.
+    """Values written by a step, by key; None for a deleted key.
 
-    A step that writes ten thousand rows and scans for each must not go through all of them each time: beyond
-    a few, keys are kept in order.
+    Beyond a few keys, they are kept in order: a step that writes ten thousand rows and scans for
+    each must not check all of them every time.
     """
 
     __slots__ = ("_sorted",)
 
     def __init__(self, rows: Iterable[tuple[str, str | None]] = ()) -> None:
         super().__init__(rows)
-        #: The keys up to the last question, in order.
+        #: The keys up to the last query, in order.
         self._sorted: list[str] = []
 
     def under(self, prefix: str, containing: str = "") -> list[str]:
-        """Return the keys that begin with ``prefix`` and contain ``containing``, in order."""
+        """Return the keys that start with ``prefix`` and contain ``containing``, in order."""
         return sorted(key for key in self._beginning(prefix) if containing in key)
 
     def touches(self, prefixes: tuple[str, ...]) -> bool:
-        """Tell whether a key begins with one of ``prefixes``."""
+        """Return whether a key starts with one of ``prefixes``."""
         if len(self) <= FEW:
             return any(key.startswith(prefixes) for key in self)
         return any(self._beginning(prefix) for prefix in prefixes)
@@ -56,17 +56,17 @@ class Pending(dict[str, str | None]):
 
 
 class RefusesWrites:
-    """Goes before an engine's own ``Txn`` among the bases: a step that writes in a view is a mistake."""
+    """Base class, listed before an engine's ``Txn``, that makes writing in a view an error."""
 
     __slots__ = ()
 
     def put(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse, as all other ways to write do."""
+        """Refuse, like every other write."""
         raise RuntimeError("a view cannot write")
 
     delete = emit = restore = trim = put
 
 
 def not_above(number: int, newest: int) -> ValueError:
-    """Return the error for an entry that cannot be at the end of the ledger."""
+    """Return the error for an entry that cannot be appended to the ledger."""
     return ValueError(f"entry {number} is not greater than {newest}, the newest in this ledger")

@@ -1,1 +1,1 @@
-"""State in one SQLite file inside the git directory."""
+"""The SQLite engine: one file in the git directory."""

@@ -1,4 +1,4 @@
-"""Looking after a SQLite store: what it promises as it is configured, and what can be put right."""
+"""Inspection and repair of a SQLite store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DURABLE = {
 
 
 def inspect(options: OpenOptions) -> list[Finding]:
-    """Say what the store promises."""
+    """Report what the store guarantees."""
     opened = open_store(options)
     try:
         db = opened.db
@@ -39,7 +39,7 @@ def inspect(options: OpenOptions) -> list[Finding]:
 
 
 def repair(options: OpenOptions) -> list[str]:
-    """Fold the write-ahead log back into the file; change nothing in one that is damaged."""
+    """Move the write-ahead log into the file; leave a damaged file unchanged."""
     opened = open_store(options)
     try:
         if opened.gate is None or _integrity(opened.db).level != Level.OK:

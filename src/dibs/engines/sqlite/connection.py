@@ -1,4 +1,4 @@
-"""One open connection to a SQLite store, and how a step runs on it."""
+"""One open connection to a SQLite store, and how it runs a step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-#: A write-ahead log above this many bytes is folded back into the file when its last handle closes.
+#: A write-ahead log larger than this (in bytes) is moved into the file when its last handle closes.
 _LONG_LOG = 512 * 1024
-#: The smallest file that SQLite makes for us is one page.
+#: SQLite's smallest file is one page.
 _PAGE = 4096
 
 _monotonic = time.monotonic
@@ -32,7 +32,7 @@ _stat = os.stat
 
 
 class SqliteConnection:
-    """An open connection. Its owner sees to it that one thread uses it at a time."""
+    """An open connection. Its owner ensures that one thread uses it at a time."""
 
     __slots__ = (
         "_clock", "_db", "_device", "_gate", "_inode", "_path", "_run", "_size", "_timeout", "broken",
@@ -45,7 +45,7 @@ class SqliteConnection:
         self._inode, self._device = identity.st_ino, identity.st_dev
         self._run = self._db.cursor().execute
         self._size = _PAGE
-        #: Whether SQLite's view of the file can no longer be trusted: close it, open another.
+        #: Whether SQLite's view of the file can no longer be trusted and a new connection is needed.
         self.broken = False
 
     def write(self, step: Callable[[Txn], T]) -> T:
@@ -90,7 +90,7 @@ class SqliteConnection:
             self._finish(txn)
 
     def newest(self) -> int:
-        """Return the newest sequence number, 0 for an empty ledger."""
+        """Return the newest sequence number, or 0 if the ledger is empty."""
         try:
             self._check_file()
             return patiently(self._read_newest, self._timeout)
@@ -109,7 +109,7 @@ class SqliteConnection:
                 gate.close()
 
     def _check_file(self) -> None:
-        """Stop if the name no longer leads to the file that is open."""
+        """Raise an error if the path no longer leads to the open file."""
         try:
             found = _stat(self._path)
         except OSError as error:
@@ -131,12 +131,12 @@ class SqliteConnection:
             try:
                 self._run("ROLLBACK")
             except apsw.Error:
-                self.broken = True  # closing the connection rolls back as well
+                self.broken = True  # closing the connection also rolls back
 
     def _take_snapshot(self) -> None:
         if not self._db.in_transaction:
             self._run("BEGIN")
-        self._run("SELECT 1 FROM kv LIMIT 1").fetchall()  # the first read fixes what is seen
+        self._run("SELECT 1 FROM kv LIMIT 1").fetchall()  # the first read fixes the snapshot
 
     def _read_newest(self) -> int:
         ((seq,),) = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()

@@ -1,4 +1,4 @@
-"""State in one SQLite file: the engine for one machine, with no server."""
+"""The SQLite engine: state in one file, for one machine, without a server."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class SqliteEngine:
-    """Keep the state in the SQLite file ``path``, shared by all processes of this machine.
+    """Stores state in the SQLite file ``path``, shared by all processes on this machine.
 
-    No call takes much longer than ``timeout`` seconds beyond the step itself: a store that others
-    keep busy for so long is ``Unavailable``. ``synchronous`` is ``"normal"``, where a power cut can
-    lose the newest changes but never a part of one, or ``"full"``. A store that is created counts
-    its ledger from ``first_seq``, so that one made in place of a lost one repeats no number.
+    A call takes at most about ``timeout`` seconds in addition to the step itself; a store that
+    others keep busy longer is ``Unavailable``. ``synchronous`` is ``"full"`` or ``"normal"``, with
+    which a power failure can undo the newest changes, each as a whole. A new store numbers its
+    ledger from ``first_seq``, so that it never repeats the numbers of a lost store.
     """
 
     __slots__ = ("__weakref__", "_closed", "_link", "_lock", "_lost", "_options")
@@ -64,17 +64,17 @@ class SqliteEngine:
         _engines.append(ref(self, _engines.remove))
 
     def transact(self, step: Callable[[Txn], T]) -> T:
-        """Apply ``step`` as if alone, make it durable, and return its answer."""
+        """Apply ``step`` atomically, make it durable, and return its result."""
         answer: T = self._call(SqliteConnection.write, step)
         return answer
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on a consistent snapshot; refuse it if it writes."""
+        """Run ``step`` on a consistent snapshot; raise an error if it writes."""
         answer: T = self._call(SqliteConnection.read, step)
         return answer
 
     def wait(self, after: int, timeout: float) -> int:
-        """Block until the ledger has moved past ``after``; return its newest number."""
+        """Block until the ledger has moved past ``after``; return the newest number."""
         deadline = time.monotonic() + timeout
         pause = 0.005
         while True:
@@ -86,7 +86,7 @@ class SqliteEngine:
             pause = min(pause * 1.2, 0.025)
 
     def close(self) -> None:
-        """Give back the files; a closed engine is not used again."""
+        """Close the files; a closed engine cannot be used again."""
         if not self._lock.acquire(False):
             self._await_lock()
         try:
@@ -96,19 +96,19 @@ class SqliteEngine:
             self._lock.release()
 
     def inspect(self) -> list[Finding]:
-        """Say what this store promises as it is configured."""
+        """Report what this store guarantees as it is configured."""
         from dibs.engines.sqlite.check import inspect
 
         return inspect(self._options)
 
     def repair(self) -> list[str]:
-        """Fold the log back into the file and check it; a damaged file is left as it is."""
+        """Move the log into the file and check it; leave a damaged file unchanged."""
         from dibs.engines.sqlite.check import repair
 
         return repair(self._options)
 
     def _call(self, act: Callable[..., Any], *step: Callable[[Txn], Any]) -> Any:
-        """Use the connection, one thread at a time; one that broke is replaced at the next call."""
+        """Use the connection in one thread at a time; replace a broken one at the next call."""
         if not self._lock.acquire(False):
             self._await_lock()
         try:
@@ -142,16 +142,16 @@ class SqliteEngine:
             link.close()
 
     def _leave_to_parent(self) -> None:
-        """Forget a connection that a fork carried over; even closing it would harm the parent."""
+        """Drop a connection inherited through a fork; even closing it would harm the parent."""
         _carried_over.append(self._link)
         self._link = None
         self._lost = True
         self._lock = allocate_lock()
 
 
-# SQLite must not see a fork: a child that opens the same file again shares, in SQLite's books,
-# locks that only its parent has. So every connection is closed before a fork, and both sides open
-# theirs when they next need it.
+# SQLite must not see a fork: a child that opens the same file would share locks that only its
+# parent holds. So every connection is closed before a fork, and both processes reopen theirs when
+# needed.
 _engines: list[ref[SqliteEngine]] = []
 _held: list[SqliteEngine] = []
 _carried_over: list[SqliteConnection | None] = []

@@ -1,4 +1,4 @@
-"""Opening a SQLite store: connect, bring its tables up to date, agree on a clock."""
+"""Opening a SQLite store: connect, upgrade its tables, agree on a clock."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-#: Before this version, two connections on a WAL file could corrupt it.
+#: Before this version, two connections to a WAL file could corrupt it.
 _OLDEST_SQLITE = (3, 51, 3)
-#: Room for some ten thousand claims, so that a wide glob does not read them from the disk again.
+#: Enough for about ten thousand claims, so that a wide glob does not read them from disk again.
 _CACHE = "PRAGMA cache_size = -16384"
 
 
 class OpenOptions(Record):
-    """How a store is opened."""
+    """Options for opening a store."""
 
     path: str
     clock: Callable[[], float] | None
@@ -45,7 +45,7 @@ class OpenOptions(Record):
 
 
 class OpenStore(Record):
-    """An open store. It has no gate if it can only be read."""
+    """An open store; without a gate if it is read-only."""
 
     db: apsw.Connection
     gate: Turns | None
@@ -60,7 +60,7 @@ class OpenStore(Record):
 
 
 def open_store(options: OpenOptions) -> OpenStore:
-    """Open the store that ``options`` describe, and create it where they allow it."""
+    """Open the store that ``options`` describe; create it if they allow that."""
     check_sqlite(apsw.sqlite_lib_version())
     folders.prepare_folder(
         os.path.dirname(options.path), create=options.create, allow_network=options.allow_network
@@ -105,7 +105,7 @@ def _make_gate(path: str) -> Turns:
 
 
 def check_sqlite(version: str) -> None:
-    """Refuse a SQLite whose write-ahead log is not safe."""
+    """Refuse a SQLite version whose write-ahead log is not safe."""
     if tuple(map(int, version.split("."))) < _OLDEST_SQLITE:
         needed = ".".join(map(str, _OLDEST_SQLITE))
         raise Misconfigured(
@@ -115,7 +115,7 @@ def check_sqlite(version: str) -> None:
 
 
 def patiently(call: Callable[[], T], timeout: float) -> T:
-    """Call until SQLite is not busy, or until ``timeout`` seconds have gone by."""
+    """Call until SQLite is not busy, or for at most ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     pause = 0.0002
     while True:
@@ -136,7 +136,7 @@ def _connect(options: OpenOptions) -> tuple[apsw.Connection, bool]:
     if os.access(os.path.dirname(path), os.W_OK) and (found is None or os.access(path, os.W_OK)):
         db = apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         if found is None:
-            os.chmod(path, 0o600)  # SQLite gives its other files the mode of this one
+            os.chmod(path, 0o600)  # SQLite gives its other files the same mode
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return db, True
     if found is None:
@@ -156,7 +156,7 @@ def _look(path: str) -> os.stat_result | None:
 
 
 def _connect_for_reading(path: str) -> apsw.Connection:
-    """Connect where nothing can be written, not even SQLite's shared memory."""
+    """Connect read-only, without even SQLite's shared memory."""
     if os.path.exists(path + "-wal"):
         return apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -194,7 +194,7 @@ def _clock(db: apsw.Connection, gate: Turns | None, options: OpenOptions) -> Cal
 
 
 def _agree(db: apsw.Connection, sources: clocks.Sources) -> clocks.Anchor:
-    """Return the anchor of this boot; the first to come chooses it."""
+    """Return the anchor of this boot; the first process chooses it."""
     anchor = _stored_anchor(db)
     if anchor is None or not clocks.still_valid(anchor, sources):
         anchor = clocks.choose(sources, _latest(db, anchor))
@@ -210,7 +210,7 @@ def _stored_anchor(db: apsw.Connection) -> clocks.Anchor | None:
 
 
 def _latest(db: apsw.Connection, previous: clocks.Anchor | None) -> float:
-    """Return the latest engine time that is known to have been told to anybody."""
+    """Return the latest engine time that any process may have seen."""
     latest = previous.offset + previous.chosen_at if previous else 0.0
     for (at,) in db.execute("SELECT at FROM ledger ORDER BY seq DESC LIMIT 1"):
         latest = max(latest, float(at))
@@ -218,7 +218,7 @@ def _latest(db: apsw.Connection, previous: clocks.Anchor | None) -> float:
 
 
 def _alone(db: apsw.Connection, gate: Turns, options: OpenOptions, change: Callable[[], T]) -> T:
-    """Make ``change`` in one write transaction."""
+    """Run ``change`` in one write transaction."""
     if not gate.enter(time.monotonic(), options.timeout):
         raise busy(options.path)
     try:

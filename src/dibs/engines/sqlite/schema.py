@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, how older ones are brought up to date, and views for people."""
+"""Tables of a SQLite store, their migrations, and views for people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     import apsw
 
-#: "dibs" in ASCII: tells our files from those of other programs.
+#: "dibs" in ASCII; identifies our files.
 APPLICATION_ID = 0x64696273
 
 
 def version_of(db: apsw.Connection, path: str) -> int:
-    """Return the schema version of the file, 0 for an empty one; refuse what is not ours."""
+    """Return the schema version of the file, or 0 if it is empty; refuse other programs' files."""
     ((tables, application, version),) = db.execute(_IDENTITY)
     if application != APPLICATION_ID:
         if tables or application or version:
@@ -32,7 +32,7 @@ def version_of(db: apsw.Connection, path: str) -> int:
 
 
 def migrate(db: apsw.Connection, version: int) -> None:
-    """Bring the tables from ``version`` up to date; the caller holds the transaction."""
+    """Upgrade the tables from ``version``; the caller holds the transaction."""
     for step in MIGRATIONS[version:]:
         step(db)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -40,7 +40,7 @@ def migrate(db: apsw.Connection, version: int) -> None:
 
 
 def continue_after(db: apsw.Connection, seq: int) -> None:
-    """Begin an empty ledger with an entry ``seq``, so that the next one follows it."""
+    """Start an empty ledger with an entry ``seq``, so that the next number follows it."""
     summary = "this store replaces a lost one; its numbers continue from here"
     db.execute(
         "INSERT INTO ledger VALUES (?, unixepoch('subsec'), '', '', 'ledger_restarted', ?, '{}')",
@@ -59,13 +59,14 @@ def _first(db: apsw.Connection) -> None:
     db.execute(_ACTIVITY_LOG)
 
 
-# One statement, so that all three come from one snapshot: somebody else may be creating the tables.
+# One statement, so that all three values come from one snapshot: another process may be creating
+# the tables.
 _IDENTITY = """
 SELECT tables, application_id, user_version
 FROM (SELECT count(*) AS tables FROM sqlite_schema), pragma_application_id, pragma_user_version
 """
 
-# A beat's value is an array: when the agent was seen first, its role last.
+# A heartbeat's value is an array: the time first, the role last.
 _FILE_LOCKS = """
 CREATE VIEW file_locks AS
 WITH life AS (
@@ -98,5 +99,5 @@ SELECT seq AS id, agent AS agent_id, role AS agent_role, kind AS action_type, su
 FROM ledger
 """
 
-#: Entry n brings version n to version n + 1.
+#: Entry n upgrades version n to version n + 1.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_first,)
