@@ -1,1 +1,1 @@
-"""The composition root: opens a project, chooses its engine, and hands out services."""
+"""The composition root: opens a project, chooses its engine, and provides services."""

@@ -1,4 +1,4 @@
-"""Open the engine that a project's settings name. The only module that names engines."""
+"""Opens the engine that a project's settings name. The only module that names engines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
 
-#: Says that state was made in this folder once, and how often it was made anew.
+#: Records that state was created in this folder, and how many times.
 MARKER = "project.json"
 DATABASE = "dibs.db"
-#: How far apart the numbers of a lost ledger and of the one made in its place begin.
+#: The distance between the first numbers of a lost ledger and of its replacement.
 STRIDE = 1_000_000_000
-#: How long a call to a git remote may take where nobody says otherwise.
+#: The default timeout of a call to a git remote.
 GIT_TIMEOUT = 30.0
 
 _REDIS = ("redis", "rediss", "unix")
@@ -38,19 +38,19 @@ class Location(Record):
 
     @property
     def tree(self) -> PathResolver:
-        """What resolves the spellings of paths in this repository."""
+        """Resolves paths in this repository."""
         from dibs.local.paths import PathResolver
 
         return PathResolver(self.repository, fold_case=self.loaded.config.fold_case)
 
     @property
     def is_project(self) -> bool:
-        """Whether somebody made a project here: state, settings, or an engine that is elsewhere."""
+        """Whether this is a Dibs project: it has state, settings, or a remote engine."""
         settings = f"{self.repository.root}/dibs.toml"
         return bool(self.loaded.config.engine) or is_there(self) or os.path.exists(settings)
 
     def with_timeout(self, seconds: float, origin: str) -> Location:
-        """Return the same place with an engine that gives up after ``seconds``, if that is sooner."""
+        """Return the same location with a timeout of at most ``seconds``."""
         loaded = self.loaded
         config = loaded.config._replace(timeout=min(loaded.config.timeout, seconds))
         origins = {**loaded.origins, "timeout": origin}
@@ -58,7 +58,7 @@ class Location(Record):
 
 
 def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engine:
-    """Open a project's engine, or the one that ``url`` names; ``anew`` where lost state is made again."""
+    """Open a project's engine, or the one that ``url`` names; ``anew`` to recreate lost state."""
     url = place.loaded.config.engine if url is None else url
     scheme = url.partition(":")[0]
     if scheme == "memory":
@@ -77,7 +77,7 @@ def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engin
 
 
 def is_there(place: Location) -> bool:
-    """Tell whether the state of a project was made already, as far as this machine can tell."""
+    """Return whether the state of a project exists, as far as this machine can tell."""
     url = place.loaded.config.engine
     if url.partition(":")[0] in {"", "sqlite"}:
         return _there(_database(place, url))
@@ -149,20 +149,20 @@ def _elsewhere(place: Location, url: str) -> str:
 
 
 def _copy_of(place: Location, address: str) -> str:
-    """Return the folder in which this machine keeps its copy of a branch.
+    """Return the folder with this machine's copy of a branch.
 
-    All clones that a user has on a machine share it, and with it what they push and what they have seen.
+    All of a user's clones on a machine share it.
     """
     home = os.path.expanduser("~")
     base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # the rule for these variables: what is relative is ignored
+    if not os.path.isabs(base):  # relative values of these variables are ignored by convention
         base = os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
     folder = os.path.join(base, "dibs") if base and _is_local(base) else place.repository.state
     return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
 
 
 def _is_local(folder: str) -> bool:
-    """Tell whether a folder is of this machine alone; a home may be on a server."""
+    """Return whether a folder is on a local disk; a home folder may be on a server."""
     from dibs.engines.shared.folders import refuse_network
 
     try:
@@ -184,7 +184,7 @@ def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
 
     path = _database(place, url)
     config = place.loaded.config
-    # In this order: the marker comes after the store, so one that is seen has its store beside it.
+    # In this order: the marker is written after the store, so if it exists, the store does too.
     made = _times_made(path)
     there = _there(path)
     if not there and not anew and (made or url):
@@ -205,13 +205,13 @@ def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
 
 
 def _there(path: str) -> bool:
-    """Tell whether a store is at ``path``: SQLite would take an empty file for a new one."""
+    """Return whether a store is at ``path``; SQLite would accept an empty file as a new store."""
     try:
         return os.stat(path).st_size > 0
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # what it is, the engine says
+        return True  # the engine reports what it is
 
 
 def _database(place: Location, url: str) -> str:
@@ -222,7 +222,7 @@ def _database(place: Location, url: str) -> str:
 
 
 def _times_made(path: str) -> int:
-    """Return how often a store was made at ``path``: its marker outlives the file."""
+    """Return how many times a store was created at ``path``; the marker outlives the file."""
     try:
         with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
             times: int = quickjson.loads(file.read())["made"]
@@ -234,7 +234,7 @@ def _times_made(path: str) -> int:
 
 
 def _mark(path: str, times: int) -> None:
-    """Write the marker; where nothing can be written, somebody else does it later."""
+    """Write the marker; if that fails, another process does it later."""
     from dibs.local.files import write_file
 
     marker = os.path.join(os.path.dirname(path), MARKER)

@@ -1,4 +1,4 @@
-"""Open a project: find the repository, read the configuration, open the engine, hand out services."""
+"""Opens a project: finds the repository, reads the configuration, opens the engine, provides services."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from dibs.services.worktrees.service import Worktrees
 
     class Lender(Protocol):
-        """Keeps engines open from call to call."""
+        """Keeps engines open between calls."""
 
         def engine(self, place: Location) -> Engine:
             """Return the open engine of a project."""
 
 
 class _Service:
-    """A service that is loaded when it is asked for; it is given the store, and maybe the repository."""
+    """A service that is loaded on first use, with the store and optionally the repository."""
 
     def __init__(self, module: str, name: str, *, repository: bool) -> None:
         self._module, self._name, self._repository = module, name, repository
@@ -75,43 +75,43 @@ class _Service:
 
 
 def _service(module: str, name: str, *, repository: bool = False) -> Any:
-    """Return a service for a class body; a checker takes the attribute's own type."""
+    """Return a service for a class body; type checkers use the attribute's own type."""
     return _Service(module, name, repository=repository)
 
 
 class Project:
-    """An open project: its place, its engine, and its services.
+    """An open project: its location, its engine, and its services.
 
-    An engine that was ``lent`` stays open when the project is closed.
+    A ``lent`` engine stays open when the project is closed.
     """
 
-    #: Renewing, releasing, asking for, handing over and revoking claims.
+    #: Renews, releases, requests, transfers, and revokes claims.
     holdings: Holdings = _service("dibs.services.claims.holdings", "Holdings")
-    #: Answering those who ask for a claim.
+    #: Replies to release requests.
     answers: Answers = _service("dibs.services.claims.answers", "Answers")
-    #: Putting a conflict before a human.
+    #: Escalates a conflict to a human.
     escalations: Escalations = _service("dibs.services.claims.escalation", "Escalations")
-    #: Joining, reporting, leaving and stopping.
+    #: Lets agents join, report, leave, and be stopped.
     agents: Agents = _service("dibs.services.claims.agents", "Agents")
-    #: Taking, finishing, giving back and listing tasks.
+    #: Takes, finishes, releases, and lists tasks of the plain queue.
     queue: Queue = _service("dibs.services.tasks.plain_queue", "Queue")
-    #: Saying something to others, and reading what they said.
+    #: Sends and reads messages.
     mail: Mail = _service("dibs.services.talk.mail", "Mail")
-    #: Agents that are written to together.
+    #: Groups of agents that receive messages together.
     groups: Groups = _service("dibs.services.talk.groups", "Groups")
-    #: What happened.
+    #: The record of what happened.
     ledger: Ledger = _service("dibs.services.state.ledger", "Ledger")
-    #: Telling an agent where its crew stands, and its mail exactly once.
+    #: Tells an agent what its crew is doing, and delivers each message once.
     briefings: Briefings = _service("dibs.services.briefing.service", "Briefings")
-    #: What is changed and not committed, by whose it is.
+    #: Uncommitted changes by owner.
     changes: Changes = _service("dibs.services.commits.changes", "Changes", repository=True)
-    #: Ending sessions, and agents whose processes are gone.
+    #: Ends sessions, and agents whose processes are dead.
     departures: Departures = _service(
         "dibs.services.guard.departures", "Departures", repository=True
     )
-    #: Judging commits that are made without ``dibs commit``.
+    #: Checks commits that are made without ``dibs commit``.
     gating: Gating = _service("dibs.services.guard.git_hooks", "Gating")
-    #: What would conflict if it were merged now.
+    #: Predicts merge conflicts.
     forecasts: Forecasts = _service("dibs.services.forecast.service", "Forecasts", repository=True)
 
     def __init__(self, place: Location, engine: Engine, *, lent: bool = False) -> None:
@@ -122,34 +122,34 @@ class Project:
         self.store = open_store(engine, self.config, place.repository)
         self.tree = place.tree
         self._board: Board | None = None
-        #: Hears after each board command what it did to files besides.
+        #: Receives what each board command did to files in addition.
         self.tell_board: Callable[[BoardReport], None] | None = None
         self._shared: Engine | None = None
 
     @property
     def claims(self) -> Claims:
-        """Asking for patterns, waiting for them, and seeing who holds what."""
+        """Grants patterns, waits for them, and shows who holds what."""
         from dibs.services.claims.service import Claims
 
         return Claims(self.store, self.tell_left)
 
     @property
     def tasks(self) -> Tasks:
-        """Making, taking, finishing and handing on the tasks of the board."""
+        """Creates, takes, finishes, and hands off the tasks of the board."""
         from dibs.services.board.tasks import Tasks
 
         return Tasks(self.store, self.board)
 
     @property
     def delegation(self) -> Delegation:
-        """Sending work to other agents."""
+        """Delegates work to other agents."""
         from dibs.services.board.delegation import Delegation
 
         return Delegation(self.store, self.board)
 
     @property
     def board(self) -> Board:
-        """The files of the tasks; one for the whole project, because it knows what it saw last."""
+        """The task files; one object per project, because it remembers what it last saw."""
         if self._board is None:
             from dibs.services.board.board import Board
 
@@ -161,7 +161,7 @@ class Project:
 
     @property
     def worktrees(self) -> Worktrees:
-        """Making, listing and removing worktrees; known to the whole clone even where claims are not."""
+        """Creates, lists, and removes worktrees; shared by the whole clone even if claims are not."""
         from dibs.services.worktrees.service import Worktrees
 
         repository = self.place.repository
@@ -176,7 +176,7 @@ class Project:
 
     @property
     def doctoring(self) -> Doctoring:
-        """Looking after the crew: who is guarded, what nobody holds any more."""
+        """Checks the crew: which agents are guarded, and what dead agents left."""
         from dibs.services.guard.doctor import Doctoring
 
         repository = self.place.repository
@@ -184,7 +184,7 @@ class Project:
 
     @property
     def salvage(self) -> Salvage:
-        """Looking at work that was kept when a worktree went, and bringing it back."""
+        """Lists and restores saved copies of removed worktrees."""
         from dibs.services.worktrees.context import WorktreeContext
         from dibs.services.worktrees.salvage import Salvage
 
@@ -192,7 +192,7 @@ class Project:
 
     @property
     def merges(self) -> Merges:
-        """The merge queue; its settings are those of the main working tree, whoever calls from where."""
+        """The merge queue, with the settings of the main working tree."""
         from dibs.services.merging.service import Merges
 
         repository, main = self.place.repository, main_tree(self.place.repository)
@@ -203,7 +203,7 @@ class Project:
 
     @property
     def decisions(self) -> Decisions:
-        """Recording, asking and deciding; the policy is that of the file in the main working tree."""
+        """Records, requests, and makes decisions, with the policy of the main working tree's file."""
         from dibs.services.talk.decisions import Decisions
 
         repository = self.place.repository
@@ -212,7 +212,7 @@ class Project:
 
     @property
     def guarding(self) -> Guarding:
-        """Answering the hooks of coding agents."""
+        """Answers the hooks of coding agents."""
         from dibs.services.guard.service import Guarding
 
         guarding = Guarding(self.store, self.place.repository)
@@ -221,33 +221,33 @@ class Project:
         return guarding
 
     def tell_left(self, agent: str, found: list[Row]) -> None:
-        """Tell an agent by mail what of its new claims was left half-done."""
+        """Notify an agent of unfinished files among its new claims."""
         from dibs.services.guard.unfinished import settle
 
         settle(self.store, self.place.repository, agent, found)
 
     @property
     def commits(self) -> Commits:
-        """Committing what an agent holds, and nothing else."""
+        """Commits what an agent holds, and nothing else."""
         from dibs.services.commits.service import Commits
 
         return Commits(self.store, self.place.repository, self.gate)
 
     @property
     def gate(self) -> Gate:
-        """Moving branches while the claims behind a commit or a merge are in force."""
+        """Moves branches while the claims behind a commit or a merge are valid."""
         from dibs.services.commits.gate import Gate
 
         return Gate(self.store, self.place.repository, _follower)
 
     def overview(self, agent: str = "") -> Overview:
-        """Look at agents, claims and queue at one moment, of one agent or of all."""
+        """Return agents, claims, and queue at one moment, for one agent or all."""
         from dibs.services.claims.views import overview
 
         return overview(self.store, agent)
 
     def pattern(self, text: str) -> Pattern:
-        """Parse a pattern that Dibs itself spelled, without looking at the disk again."""
+        """Parse a canonical pattern, without checking the disk again."""
         from dibs.core.patterns.pattern import parse
 
         return parse(text, fold_case=self.store.fold_case)
@@ -261,7 +261,7 @@ class Project:
 
 
 def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
-    """Return what lets a working tree follow a commit or a merge whose process died."""
+    """Return the function that updates a working tree after a commit or a merge whose process died."""
     if kind == "merge":
         from dibs.services.merging.checkout import again
     else:
@@ -270,7 +270,7 @@ def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
 
 
 def _hear_elsewhere(root: str, heard: HookEvent, who: HookCaller) -> Verdict:
-    """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
+    """Ask the guard of another working tree with its own claims about a call of an agent here."""
     from dibs.local.identity import VARIABLE
 
     other = open_project(root)
@@ -288,7 +288,7 @@ def locate(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> Location:
-    """Find the project of a folder and read its settings; open and change nothing."""
+    """Find a folder's project and read its settings; open and change nothing."""
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
     loaded = load.load(repository.root, repository.state, variables, flags or {})
@@ -298,7 +298,7 @@ def locate(
 
 
 def _apart(repository: Repository, config: Config) -> Repository:
-    """Return the repository with claims of its worktree alone, which only a store in it can keep."""
+    """Return the repository with claims of this worktree only, which need the default engine."""
     if config.engine:
         raise Misconfigured(
             "per-worktree claims only work with the default engine",
@@ -313,12 +313,12 @@ def open_project(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> Project:
-    """Open the project of a folder; in a git repository its state is made on first use."""
+    """Open a folder's project; in a git repository, state is created on first use."""
     return open_at(locate(start, environ, flags))
 
 
 def open_at(place: Location, lender: Lender | None = None) -> Project:
-    """Open a project that was located, with an engine of its own or one that somebody keeps open."""
+    """Open a located project, with its own engine or a lent one."""
     if lender is None:
         return Project(place, open_engine(place, anew=False))
     return Project(place, lender.engine(place), lent=True)
@@ -329,9 +329,9 @@ def create(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> tuple[Project, bool]:
-    """Make a project of a folder, or open the one that is there; tell whether state was made.
+    """Initialize a project, or open an existing one; return whether state was created.
 
-    State that was lost is made anew; its numbers go on above every number of the lost one.
+    Lost state is recreated; its numbers continue above those of the lost store.
     """
     try:
         place = locate(start, environ, flags)
@@ -339,7 +339,7 @@ def create(
         place = _place_outside_git(start, environ, flags, missing)
     made = not is_there(place)
     engine = open_engine(place, anew=True)
-    engine.view(lambda _: None)  # a store that lies elsewhere is met now, not at the first claim
+    engine.view(lambda _: None)  # fail now, not at the first claim, if the store is unreachable
     return Project(place, engine), made
 
 
@@ -349,9 +349,9 @@ def _place_outside_git(
     flags: Mapping[str, object] | None,
     missing: NotFound,
 ) -> Location:
-    """Make the folder for the state of a project that no git directory can hold.
+    """Create the state folder of a project without git.
 
-    Where there is no such folder, or it is a git directory itself, nothing is left behind.
+    If the folder does not exist or is a git directory itself, nothing is left behind.
     """
     try:
         state = os.path.join(os.getcwd(), start, STATE_OUTSIDE_GIT)

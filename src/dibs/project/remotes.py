@@ -1,4 +1,4 @@
-"""The remotes of a repository: where the git engine goes, and what clones have in common."""
+"""A repository's remotes: where the git engine pushes, and what clones have in common."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORIGIN = "origin"
 
 
 def resolve(repository: Repository, url: str) -> str:
-    """Return the address behind ``git:NAME``, ``git:URL``, ``git:PATH`` or ``git://host/path``."""
+    """Return the URL for ``git:NAME``, ``git:URL``, ``git:PATH``, or ``git://host/path``."""
     if url.startswith("git://"):
         return url
     rest = url.removeprefix("git:") or ORIGIN
@@ -37,7 +37,7 @@ def resolve(repository: Repository, url: str) -> str:
 
 
 def project_name(repository: Repository) -> str:
-    """Return the name that all clones of a repository share: where they come from, and a digest of it."""
+    """Return the name that all clones of a repository share, from the URL of origin and its digest."""
     try:
         address = _address(repository, ORIGIN)
     except Misconfigured:
@@ -59,7 +59,7 @@ def project_name(repository: Repository) -> str:
 
 
 def _address(repository: Repository, name: str) -> str:
-    """Return the address of a remote; the common case takes no process."""
+    """Return the URL of a remote; usually without starting a process."""
     found = _written(os.path.join(repository.common, "config"), f'[remote "{name}"]')
     if found:
         return found
@@ -69,7 +69,7 @@ def _address(repository: Repository, name: str) -> str:
 
 
 def _written(path: str, section: str) -> str:
-    """Read a remote's address from a git configuration; nothing where only git can tell what it means."""
+    """Read a remote's URL from a git configuration; empty if only git can interpret it."""
     inside, found = False, ""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -91,7 +91,7 @@ def _written(path: str, section: str) -> str:
 
 
 def _plain(address: str, root: str) -> str:
-    """Return the same text for the ways in which people write one address."""
+    """Return the same text for all common spellings of one URL."""
     if _is_path(address):
         path = os.path.realpath(os.path.join(root, address.removeprefix("file://")))
         return path.removesuffix("/").removesuffix(".git").removesuffix("/")
@@ -111,7 +111,7 @@ def _without_port(host: str, scheme: str) -> str:
 
 
 def _is_path(address: str) -> bool:
-    """Tell a path from ``host:path``, as git does: by a slash before the first colon."""
+    """Distinguish a path from ``host:path`` as git does: by a slash before the first colon."""
     if address.startswith("file://"):
         return True
     if "://" in address:

@@ -1,4 +1,4 @@
-"""The store of a project, with what it needs of the services above it; each is imported when it is needed."""
+"""The store of a project, with callbacks to services above it, each imported when needed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
 
 
 def trim(store: Store) -> None:
-    """Forget old mail and decisions."""
+    """Delete old messages and decisions."""
     from dibs.services.retention import trim
 
     trim(store)
 
 
 def settle(store: Store) -> None:
-    """Carry out what is due; most of the time that is one look."""
+    """Handle due deadlines; usually that is one read."""
     from dibs.services.state.deadlines import is_anything_due
 
     if store.look(is_anything_due):
@@ -50,7 +50,7 @@ def settle(store: Store) -> None:
 def carry_out(
     rows: Rows, caller: Caller, decision: Decision, confirmed: bool, reason: str
 ) -> Decision:
-    """Do what a human chose in a conflict of claims."""
+    """Carry out a human's decision in a conflict of claims."""
     from dibs.services.claims.escalation import carry_out
 
     return carry_out(rows, caller, decision, confirmed, reason)

@@ -239,15 +239,15 @@ def test_many_who_find_a_store_damaged_mend_it_once_and_go_on(open_engine, serve
 def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, server, monkeypatch):
     first, late = open_engine(renew=begin_life), open_engine(renew=begin_life)
     late.transact(increment)
-    mend = RedisConnection.mend
+    repair = RedisConnection.repair
 
     def overtaken(link, until):
         monkeypatch.undo()
         first.transact(increment)
-        mend(link, until)
+        repair(link, until)
 
     server.call("DEL", "dibs:{shop}:meta", "dibs:{shop}:values")
-    monkeypatch.setattr(RedisConnection, "mend", overtaken)
+    monkeypatch.setattr(RedisConnection, "repair", overtaken)
     late.transact(increment)
 
     assert len(lives(open_engine())) == 1

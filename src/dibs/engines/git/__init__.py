@@ -1,1 +1,1 @@
-"""State on a branch of a git remote, moved by compare-and-swap."""
+"""The git engine: state on a branch of a remote, updated by compare-and-swap."""

@@ -1,8 +1,8 @@
-"""What this machine knows of the branch, in a SQLite file that its processes share.
+"""What this machine knows about the branch, in a SQLite file that its processes share.
 
-It holds the rows and the ledger of one commit, the tip; which commits of this machine wait to be pushed,
-and what became of them; and what must be remembered between calls. All but that can be built
-anew from the repository.
+It contains the rows and the ledger at one commit, the tip; this machine's commits that wait to be
+pushed, and what became of them; and what must be remembered between calls. All but the last can be
+rebuilt from the repository.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ CREATE TABLE IF NOT EXISTS look(path TEXT PRIMARY KEY, oid TEXT NOT NULL, at REA
 PRAGMA user_version = 2;
 """
 _VERSION = 2
-#: Fates that are kept, so that a slow process still finds its own.
+#: How many outcomes are kept, so that a slow process still finds its own.
 _FATES = 10_000
 
 
 class Cache:
-    """One connection to the shared file, with the locks of its user."""
+    """One connection to the shared file, with its locks."""
 
     __slots__ = ("_gate", "_path", "_remote_lock", "db", "run")
 
     def __init__(self, folder: str, timeout: float) -> None:
         self._path = path = f"{folder}/cache.db"
-        # Its locks, and the clock since boot in it, are of one machine; a home may be shared by several.
+        # Its locks and its monotonic clock belong to one machine, but a home folder may be shared
+        # by several.
         prepare_folder(folder, create=True, allow_network=False)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.close(handle)
@@ -81,7 +82,7 @@ class Cache:
             self._gate.leave()
 
     def check(self) -> None:
-        """Read all of the file; raise ``Unavailable`` (``STORE_DAMAGED``) if it is not whole."""
+        """Read the whole file; raise ``Unavailable`` (``STORE_DAMAGED``) if it is damaged."""
         with translated(self._path):
             ((found,),) = self.run("PRAGMA quick_check(1)").fetchall()
             if found != "ok":
@@ -91,7 +92,7 @@ class Cache:
 
     @contextlib.contextmanager
     def writing(self, deadline: float) -> Iterator[Head]:
-        """Be the only writer of this machine; what was written is kept unless the block raises."""
+        """Become this machine's only writer; what is written is kept unless the block raises."""
         started = time.monotonic()
         with translated(self._path):
             if not self._gate.enter(started, max(0.01, deadline - started)):
@@ -108,7 +109,7 @@ class Cache:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Head]:
-        """See one moment, whatever is written meanwhile."""
+        """Read one snapshot, whatever is written meanwhile."""
         with translated(self._path):
             try:
                 self.run("BEGIN")
@@ -118,12 +119,12 @@ class Cache:
                     self.run("ROLLBACK")
 
     def undo(self) -> None:
-        """Forget what was written in this block."""
+        """Roll back what was written in this block."""
         self.run("ROLLBACK")
 
     @contextlib.contextmanager
     def talking(self, patience: float) -> Iterator[bool]:
-        """Be the only process of this machine that talks to the remote; yield whether that worked in time."""
+        """Become this machine's only process that uses the remote; yield whether that succeeded in time."""
         mine = self._remote_lock.enter(time.monotonic(), patience)
         try:
             yield mine
@@ -140,58 +141,58 @@ class Cache:
     # -- what is remembered
 
     def head(self) -> Head:
-        """Return where this machine stands."""
+        """Return what this machine knows about the remote."""
         for (text,) in self.run("SELECT value FROM meta WHERE name = 'head'").fetchall():
             return Head(**json.loads(str(text)))
         return Head()
 
     def set_head(self, head: Head) -> None:
-        """Remember where this machine stands."""
+        """Store what this machine knows about the remote."""
         text = json.dumps(head._asdict())
         self.run("INSERT OR REPLACE INTO meta VALUES ('head', ?)", (text,))
 
-    # -- the fates of this machine's commits
+    # -- outcomes of this machine's commits
 
     def next_fate(self) -> int:
-        """Return the number of the next commit of this machine."""
+        """Return the number of this machine's next commit."""
         for (number,) in self.run("SELECT seq FROM sqlite_sequence WHERE name = 'fate'").fetchall():
             return _int(number) + 1
         return 1
 
     def add_fate(self, number: int, oid: str) -> None:
-        """Note a commit that waits to be pushed."""
+        """Record a commit that waits to be pushed."""
         self.run("INSERT INTO fate VALUES (?, ?, 'pending', '')", (number, oid))
         if number % 1000 == 0:
             self.run("DELETE FROM fate WHERE n <= ? AND verdict != 'pending'", (number - _FATES,))
 
     def first_pending(self) -> int:
-        """Return the number of the oldest commit that waits to be pushed, 0 if none does."""
+        """Return the number of the oldest commit that waits to be pushed, or 0."""
         waiting = "SELECT coalesce(min(n), 0) FROM fate WHERE verdict = 'pending'"
         ((number,),) = self.run(waiting).fetchall()
         return _int(number)
 
     def fate(self, number: int) -> tuple[str, str]:
-        """Return the verdict on a commit, and why."""
-        # All rows are taken: a statement that is not at its end keeps the file from shrinking.
+        """Return the outcome of a commit, and the reason."""
+        # Fetch all rows: an unfinished statement keeps the file from shrinking.
         told = self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)).fetchall()
         for verdict, why in told:
             return str(verdict), str(why)
         return CommitFate.UNKNOWN, ""
 
     def open_fates(self) -> list[tuple[int, str]]:
-        """Return the commits of which it is not known whether they landed, the oldest first."""
+        """Return the commits whose outcome is unknown, oldest first."""
         rows = self.run("SELECT n, oid FROM fate WHERE verdict IN ('pending', 'unknown')")
         return sorted((_int(number), str(oid)) for number, oid in rows.fetchall())
 
     def decide(self, verdict: str, why: str = "", *, upto: int = 1 << 62) -> None:
-        """Tell those who wait what became of their commits."""
+        """Record the outcome of pending commits for the processes that wait for them."""
         self.run(
             "UPDATE fate SET verdict = ?, why = ? WHERE n <= ? AND verdict = 'pending'",
             (verdict, why, upto),
         )
 
     def decide_one(self, number: int, verdict: str) -> None:
-        """Tell what became of one commit, even if that was not known before."""
+        """Record the outcome of one commit, even if it was unknown before."""
         self.run("UPDATE fate SET verdict = ? WHERE n = ?", (verdict, number))
 
     # -- rows of files
@@ -208,7 +209,7 @@ class Cache:
             self.run("INSERT OR REPLACE INTO place VALUES (?, ?)", (key, path))
 
     def rows_of(self, path: str) -> dict[str, str]:
-        """Return the rows of a file, in the order of their keys."""
+        """Return the rows of a file, in key order."""
         return dict(
             self.run(
                 "SELECT key, value FROM place JOIN kv USING (key) WHERE path = ? ORDER BY key",
@@ -217,21 +218,21 @@ class Cache:
         )
 
     def first_look(self, path: str, oid: str) -> float | None:
-        """Return when this machine first saw what is in a file, None if it has not."""
+        """Return when this machine first saw the current content of a file, or None."""
         for (at,) in self.run("SELECT at FROM look WHERE path = ? AND oid = ?", (path, oid)):
             assert isinstance(at, float)
             return at
         return None
 
     def set_look(self, path: str, oid: str, at: float) -> None:
-        """Remember when this machine first saw what is in a file; no ``oid`` if the file is gone."""
+        """Record when this machine first saw the content of a file; no ``oid`` if the file was removed."""
         if oid:
             self.run("INSERT OR REPLACE INTO look VALUES (?, ?, ?)", (path, oid, at))
         else:
             self.run("DELETE FROM look WHERE path = ?", (path,))
 
     def forget_looks(self) -> None:
-        """Drop what was remembered of files that are gone."""
+        """Drop the records of files that no longer exist."""
         self.run("DELETE FROM look WHERE path NOT IN (SELECT path FROM place)")
 
     def set_entries(self, first: int, upto: int, rows: list[tuple[Any, ...]]) -> None:
@@ -241,19 +242,19 @@ class Cache:
             self.run("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def clear(self) -> None:
-        """Forget all rows and entries."""
+        """Delete all rows and entries."""
         for table in ("kv", "place", "ledger"):
             self.run(f"DELETE FROM {table}")  # noqa: S608 - one of three words
 
     def content(self) -> list[list[tuple[Any, ...]]]:
-        """Return all rows, files and entries."""
+        """Return all rows, files, and entries."""
         tables = ("kv", "place", "ledger")
         return [self.run(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables]  # noqa: S608
 
 
 @contextlib.contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Turn what SQLite says of the file into an error of ours."""
+    """Translate SQLite's errors about the file into Dibs errors."""
     try:
         yield
     except apsw.Error as error:
@@ -264,7 +265,7 @@ def translated(path: str) -> Iterator[None]:
 
 
 def set_aside(folder: str, timeout: float) -> str:
-    """Move a damaged file away, so that a new one is made; return where it is now."""
+    """Move a damaged file away, so that a new one is created; return its new path."""
     path = f"{folder}/cache.db"
     gate = Turns(path)
     try:
@@ -275,12 +276,12 @@ def set_aside(folder: str, timeout: float) -> str:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(path + end, kept + end)
     finally:
-        gate.close()  # which leaves it as well
+        gate.close()  # which also leaves it
     return kept
 
 
 def pause(seconds: float, deadline: float) -> None:
-    """Sleep about so long, but not beyond ``deadline``."""
+    """Sleep for about this long, but not beyond ``deadline``."""
     time.sleep(max(0.0, min(jitter(seconds), deadline - time.monotonic())))
 
 

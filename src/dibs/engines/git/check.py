@@ -1,4 +1,4 @@
-"""Looking after a git engine: what its remote promises as it is configured, and what can be put right."""
+"""Inspection and repair of a git engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.engines.git.connection import GitConnection
 
-#: Seconds after which what a killed push left behind is removed.
+#: Age in seconds after which the remains of an interrupted push are removed.
 _LEFT_BEHIND = 3600.0
 
 _DURABLE = Finding(Level.OK, "durability", "a confirmed change survives a power failure")
@@ -38,7 +38,7 @@ _OPEN = Finding(
 
 
 def inspect(link: GitConnection, timeout: float) -> list[Finding]:
-    """Say what the remote promises."""
+    """Report what the remote guarantees."""
     place = link.remote.place
     return [
         Finding(Level.OK, "store", f"branch {place.branch} of {shown(place.url)}"),
@@ -106,7 +106,7 @@ def _setting(folder: str, name: str, timeout: float) -> str:
 
 
 def heal_cache(state: str, timeout: float) -> list[str]:
-    """Move the shared file away if it is damaged: all but a memory of this machine is built anew."""
+    """Move the shared file away if it is damaged; most of it can be rebuilt."""
     try:
         cache = Cache(state, timeout)
         try:
@@ -123,7 +123,7 @@ def heal_cache(state: str, timeout: float) -> list[str]:
 
 
 def repair(link: GitConnection, timeout: float) -> list[str]:
-    """Put right what can be put right without losing anything."""
+    """Repair what can be repaired without losing anything."""
     deadline = time.monotonic() + timeout
     done = [f"removed {path}, left over from an interrupted push" for path in _remains(link)]
     with link.cache.talking(timeout) as mine:
@@ -154,7 +154,7 @@ def _rebuild(link: GitConnection, deadline: float) -> list[str]:
 
 
 def _renew_repo(link: GitConnection, deadline: float) -> str:
-    """Fetch into a new repository; the old one is kept, and comes back if there is nothing to fetch."""
+    """Fetch into a new repository; keep the old one, and restore it if the fetch fails."""
     kept = f"{link.repo}.damaged-{time.time_ns()}"
     link.rest()
     os.rename(link.repo, kept)
@@ -169,7 +169,7 @@ def _renew_repo(link: GitConnection, deadline: float) -> str:
 
 
 def _remains(link: GitConnection) -> Iterator[str]:
-    """Remove what killed pushes left on a remote of this machine; yield the names."""
+    """Remove the remains of interrupted pushes from a local remote; yield their paths."""
     folder = link.remote.place.git_dir
     if not folder:
         return

@@ -1,4 +1,4 @@
-"""One process's hold on the remote: how its commits come in, and how ours get there."""
+"""One process's connection to the remote: fetching its commits and pushing ours."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 #: Seconds between two pushes that count as a pause.
 _PAUSE = 0.25
-#: Commits, made or fetched, after which the repository of this machine is packed.
+#: Number of commits, made or fetched, after which the local repository is packed.
 TIDY = 512
 #: Seconds that packing may take, even if the call has no time left.
 TIDYING = 10.0
-#: Seconds that the first fetch of a branch may take, whatever the timeout of a call.
+#: Seconds that the first fetch of a branch may take, regardless of the call's timeout.
 FIRST = 600.0
-#: What no ref has led to since then is collected.
+#: Age after which unreachable objects are collected.
 PRUNED = "1.hour.ago"
 
 
 class GitConnection(SharedCopy):
-    """This machine's copy of the state, and the remote that it is of."""
+    """This machine's copy of the state, and its remote."""
 
     __slots__ = ("remote",)
 
@@ -51,7 +51,7 @@ class GitConnection(SharedCopy):
     # -- the remote's commits
 
     def ask(self, deadline: float) -> None:
-        """See where the remote is, and follow it; the caller has claimed the remote."""
+        """Look up the remote's commit and follow it; the caller holds the remote's lock."""
         reading = self.now_reading()
         head = self.cache.head()
         if head.met and self.remote.look(deadline) == head.remote:
@@ -63,7 +63,7 @@ class GitConnection(SharedCopy):
         self.tidy(max(deadline, time.monotonic() + TIDYING))
 
     def _agree(self, deadline: float) -> None:
-        """Name objects as the remote does."""
+        """Use the same object format as the remote."""
         algorithm = self.remote.algorithm(deadline)
         with self.cache.writing(deadline) as head:
             if head.algorithm != algorithm:
@@ -71,7 +71,7 @@ class GitConnection(SharedCopy):
                 open_repo(self.repo, algorithm)
 
     def show_git(self, deadline: float) -> None:
-        """Let git see what this machine has made."""
+        """Write this machine's objects to the repository, where git can see them."""
         with self.cache.writing(deadline) as head:
             self.objects.name_by(head.algorithm)
             self.objects.flush()
@@ -79,7 +79,7 @@ class GitConnection(SharedCopy):
                 write_ref(self.repo, REMOTE_REF, head.remote)
 
     def push(self, deadline: float) -> tuple[Head, str]:
-        """Push the tip; return what was pushed, and how it went."""
+        """Push the tip; return what was pushed and the outcome."""
         with self.cache.reading() as head:
             if not head.pending:
                 return head, PushOutcome.LANDED
@@ -87,14 +87,14 @@ class GitConnection(SharedCopy):
         return head, self.remote.push(head.tip, head.remote, deadline)
 
     def fetch(self, deadline: float, patience: float = 0.0) -> None:
-        """Bring in what the remote has, and follow it; the caller has claimed the remote.
+        """Fetch what the remote has and follow it; the caller holds the remote's lock.
 
-        A fetch that is broken off starts from nothing again, so one of much can be given ``patience``.
+        An interrupted fetch starts over, so a large one can be given ``patience``.
         """
         reading = self.now_reading()
         clear_leftovers(self.repo)
         self.show_git(deadline)
-        # Of a branch that is new here its newest commit is enough, unless one of ours may be below it.
+        # The newest commit of a new branch is enough, unless one of ours may be below it.
         history = bool(self.cache.head().remote or self.cache.open_fates())
         limit = max(deadline, time.monotonic() + patience)
         there = self.remote.fetch(REMOTE_REF, limit, history=history)
@@ -103,7 +103,7 @@ class GitConnection(SharedCopy):
         self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)
 
     def adopt(self, commit: str, reading: float, deadline: float) -> None:
-        """Take ``commit`` for what the remote has, as asked at ``reading``."""
+        """Accept ``commit`` as the remote's state, as read at ``reading``."""
         head = self.cache.head()
         self.objects.name_by(head.algorithm)
         if commit != head.remote:
@@ -116,7 +116,7 @@ class GitConnection(SharedCopy):
             self.cache.set_head(head)
 
     def _since(self, old: str, new: str, deadline: float) -> tuple[list[str], bool]:
-        """Return the commits that are new, and whether the old one is still in the history."""
+        """Return the new commits, and whether the old one is still in the history."""
         if not new:
             return [], False
         if old:
@@ -125,9 +125,7 @@ class GitConnection(SharedCopy):
             if not both.code:
                 gone = any(oid.startswith(">") for oid in found)
                 return [oid[1:] for oid in found if oid.startswith("<")], not gone
-        listed = self._git(
-            "rev-list", new, deadline=deadline
-        )  # or the old one is not here any more
+        listed = self._git("rev-list", new, deadline=deadline)  # or the old one is no longer here
         if listed.code:
             raise damaged(self.repo, new)
         return listed.out.decode().split(), not old
@@ -139,7 +137,7 @@ class GitConnection(SharedCopy):
             raise errors.too_slow(self.repo) from None
 
     def _follow(self, head: Head, commit: str, passed: set[str], *, grown: bool) -> Head:
-        """Move to another commit of the remote; what of ours is not in it is dropped."""
+        """Move to another commit of the remote; drop our commits that it does not contain."""
         ours = {oid for _, oid in self.cache.open_fates()}
         for number, oid in self.cache.open_fates():
             verdict = CommitFate.LANDED if oid in passed else CommitFate.DROPPED
@@ -171,13 +169,13 @@ class GitConnection(SharedCopy):
         )
 
     def tidy(self, deadline: float) -> None:
-        """Pack the repository now and then; the caller has claimed the remote."""
+        """Pack the repository occasionally; the caller holds the remote's lock."""
         with self.cache.writing(deadline) as head:
             if head.loose < TIDY:
                 return
             self.objects.name_by(head.algorithm)
             self.objects.flush()
-            if head.remote:  # what no ref leads to is collected
+            if head.remote:  # collects unreachable objects
                 write_ref(self.repo, REMOTE_REF, head.remote)
             self.objects.forget(head.root, self.cache.first_pending() or head.pending or 1 << 62)
             if not head.pending:
@@ -188,10 +186,10 @@ class GitConnection(SharedCopy):
                 deadline, "-c", "gc.packRefs=false", "gc", "--quiet", f"--prune={PRUNED}"
             )
 
-    # -- what became of a push
+    # -- outcome of a push
 
     def landed(self, head_then: Head, reading: float, deadline: float) -> None:
-        """Note that the tip of ``head_then`` is what the remote has."""
+        """Record that the remote now has the tip of ``head_then``."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
             self.cache.decide(CommitFate.LANDED, upto=head_then.pending)
@@ -205,19 +203,19 @@ class GitConnection(SharedCopy):
             self.cache.set_head(self._won(head, reading))
 
     def _won(self, head: Head, started: float) -> Head:
-        """Note how long a push took, and whether it followed on another one."""
+        """Record how long a push took, and whether it directly followed another one."""
         reading = self.now_reading()
         burst = head.burst if started - head.won < _PAUSE else started
         cost = 0.7 * head.cost + 0.3 * min(reading - started, 1.0)
         return head._replace(won=reading, burst=burst, cost=cost)
 
     def end_burst(self, deadline: float) -> None:
-        """Note that others had a chance."""
+        """Record that other machines had a chance to push."""
         with self.cache.writing(deadline) as head:
             self.cache.set_head(head._replace(burst=self.now_reading()))
 
     def give_up(self, verdict: str, error: DibsError, deadline: float) -> None:
-        """Go back to what the remote was last seen at; tell those who wait."""
+        """Return to the remote's last known commit, and notify the waiting processes."""
         why = json.dumps([type(error).__name__, error.message, error.code, error.hint])
         with self.cache.writing(deadline) as found:
             head, _ = tick(found, self._parts.sources)

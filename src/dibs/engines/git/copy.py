@@ -1,4 +1,4 @@
-"""This machine's own copy of the state: how a step becomes a commit of it, and how it is built."""
+"""This machine's copy of the state: building it, and turning a step into a commit."""
 
 from __future__ import annotations
 
@@ -34,27 +34,28 @@ LIFE = 1_000_000_000
 
 
 class StepResult(Record):
-    """What a step came to, on a state that has yet to be shown to be the remote's."""
+    """The result of a step on a state that is not confirmed as the remote's yet."""
 
     answer: Any
     error: DibsError | None
-    #: The commit that it was run on.
+    #: The commit that it ran on.
     base: str
-    #: The commit that has to land for the answer to be true, as a number; 0: ``base`` is the remote's.
+    #: The number of the commit that must land for the result to be valid; 0 if only ``base`` must
+    #: be the remote's.
     number: int
-    #: Reading before the newest answer of the remote that it was run after.
+    #: Clock reading before the remote's latest response that preceded the run.
     asked: float
     wrote: bool = False
 
     def told(self) -> Any:
-        """Return what the step answered, or raise what it raised."""
+        """Return the step's result, or raise its exception."""
         if self.error is not None:
             raise self.error
         return self.answer
 
 
 class Parts(Record):
-    """What all links of one engine share."""
+    """What all connections of one engine share."""
 
     state: str
     remote: Remote
@@ -66,7 +67,7 @@ class Parts(Record):
 
 
 class SharedCopy:
-    """A connection to what the processes of this machine share. One thread uses it at a time."""
+    """A connection to what this machine's processes share. One thread uses it at a time."""
 
     __slots__ = ("_parts", "_reader", "cache", "objects", "repo")
 
@@ -80,12 +81,12 @@ class SharedCopy:
         self.objects = Objects(self.cache, self.repo, self._packed, markers)
 
     def close(self) -> None:
-        """Give back everything."""
+        """Release all resources."""
         self.rest()
         self.cache.close()
 
     def rest(self) -> None:
-        """End what is only needed during a call."""
+        """Release what is only needed during a call."""
         self._reader.close()
 
     def _packed(self, oid: str) -> tuple[str, bytes] | None:
@@ -93,7 +94,7 @@ class SharedCopy:
         try:
             self._reader.ask(oid.encode() + b"\n")
             _, kind, *size = self._reader.until(b"\n").decode().split(" ")
-            if not size:  # it says "missing"
+            if not size:  # it prints "missing"
                 return None
             return kind, self._reader.exactly(int(size[0]) + 1)[:-1]
         except Unavailable:
@@ -102,17 +103,17 @@ class SharedCopy:
             return None
 
     def head(self) -> Head:
-        """Return where this machine stands, now."""
+        """Return what this machine knows about the remote now."""
         return tick(self.cache.head(), self._parts.sources)[0]
 
     def now_reading(self) -> float:
-        """Return the machine's clock since boot."""
+        """Return the machine's monotonic clock."""
         return self._parts.sources.since_boot()
 
     # -- steps
 
     def attempt(self, step: Callable[[Txn], Any], deadline: float) -> StepResult:
-        """Run ``step`` on the tip; if it writes, make the commit that is the tip from then on."""
+        """Run ``step`` on the tip; if it writes, make its commit the new tip."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
             self.objects.name_by(head.algorithm)
@@ -154,7 +155,7 @@ class SharedCopy:
         return number
 
     def look_at(self, step: Callable[[Txn], Any]) -> StepResult:
-        """Run ``step`` on a snapshot of the tip, without any lock."""
+        """Run ``step`` on a snapshot of the tip, without locks."""
         with self.cache.reading() as found:
             head, now = tick(found, self._parts.sources)
             txn = GitView(self.cache, now, head.newest)
@@ -169,7 +170,7 @@ class SharedCopy:
     # -- the copy itself
 
     def rebuild(self, deadline: float) -> bool:
-        """Build rows and ledger anew from the repository; tell whether they had been wrong."""
+        """Rebuild rows and ledger from the repository; return whether they were wrong."""
         with self.cache.writing(deadline) as head:
             if head.pending:
                 return False
@@ -181,7 +182,7 @@ class SharedCopy:
             return before != self.cache.content()
 
     def move(self, head: Head, commit: str) -> Head:
-        """Bring rows and ledger to the state of ``commit``."""
+        """Update rows and ledger to the state of ``commit``."""
         root = self.objects.root_of(commit)
         folders = getattr(self._parts.codec, "folders", None)
         if folders is not None:
@@ -200,7 +201,7 @@ class SharedCopy:
         )
 
     def _first_look(self, head: Head, change: FileDifference, now: float) -> float:
-        """Return when this machine first saw a file; one that a commit of ours had taken off is not new."""
+        """Return when this machine first saw a file; one that a commit of ours had removed is not new."""
         if not self.objects.is_marker(change.path):
             return now
         seen = self.cache.first_look(change.path, change.oid)

@@ -1,4 +1,4 @@
-"""State on one branch of a git remote: the engine for several machines without a server of ours."""
+"""The git engine: state on one branch of a remote, for several machines without a server of our own."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 
 __all__ = ["GitEngine", "remote_url"]
 
-#: How much of the timeout a view may spend on a remote that does not answer.
+#: The share of the timeout that a view may spend on a remote that does not respond.
 _VIEW_SHARE = 1 / 3
-#: Seconds between looks at what other processes of this machine have done.
+#: Seconds between checks for changes by other processes on this machine.
 _LOOK = 0.03
 
 
 class GitEngine:
-    """Keep the state as files on ``branch`` of ``remote``.
+    """Stores state as files on ``branch`` of ``remote``.
 
-    ``state`` is a private folder of this machine for this project; all its processes share it. No call takes
-    much longer than ``timeout`` seconds beyond the step itself, but for the first one of a machine, which
-    waits until a remote that answers has sent the branch. ``wait`` asks the remote every ``poll``
-    seconds. From the git directory ``config_from`` only settings on how to reach remotes are taken.
+    ``state`` is a private folder on this machine for this project, shared by all its processes. A
+    call takes at most about ``timeout`` seconds in addition to the step itself, except the first
+    one on a machine, which waits for the fetch to finish. ``wait`` polls the remote every ``poll``
+    seconds. Only settings on how to reach remotes are read from the git directory ``config_from``.
     """
 
     shortest_ttl = 60.0
@@ -80,7 +80,7 @@ class GitEngine:
         _engines.add(self)
 
     def transact(self, step: Callable[[Txn], T]) -> T:
-        """Apply ``step`` as if alone, on the newest state, and return once the remote has it."""
+        """Apply ``step`` atomically on the newest state, and return once the remote has it."""
         with self._link() as link:
             started = link.now_reading()
             self._meet(link, time.monotonic() + self._timeout)
@@ -93,7 +93,7 @@ class GitEngine:
         return answer
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on the remote's state; on the last one known if it cannot be reached."""
+        """Run ``step`` on the remote's state, or on the last known state if the remote is unreachable."""
         offline: DibsError | None = None
         with self._link() as link:
             started = link.now_reading()
@@ -105,7 +105,7 @@ class GitEngine:
                     offline = self._follow(link, started, deadline)
                 attempt = link.look_at(step)
                 if attempt.number == 0 and offline is not None:
-                    break  # an answer or a refusal: both are as last known
+                    break  # a result or an error: both are as last known
                 try:
                     if push.settle(link, attempt, started, deadline):
                         break
@@ -120,7 +120,7 @@ class GitEngine:
         return answer
 
     def wait(self, after: int, timeout: float) -> int:
-        """Block until the ledger on the remote has moved past ``after``; return its newest number."""
+        """Block until the ledger on the remote has moved past ``after``; return the newest number."""
         deadline = time.monotonic() + timeout
         with self._link() as link:
             self._meet(link, time.monotonic() + self._timeout)
@@ -137,19 +137,19 @@ class GitEngine:
         return newest
 
     def close(self) -> None:
-        """Give back what this handle holds."""
+        """Release what this handle holds."""
         self._closed = True
         self._shut()
 
     def inspect(self) -> list[Finding]:
-        """Say what the remote promises as it is configured."""
+        """Report what the remote guarantees as it is configured."""
         from dibs.engines.git.check import inspect
 
         with self._link() as link:
             return inspect(link, self._timeout)
 
     def repair(self) -> list[str]:
-        """Remove what dead processes left behind, and build what is kept here anew."""
+        """Remove the remains of dead processes, and rebuild the local copy."""
         from dibs.engines.git.check import heal_cache, repair
 
         self._shut()
@@ -158,24 +158,24 @@ class GitEngine:
             return done + repair(link, self._timeout)
 
     def _meet(self, link: GitConnection, deadline: float) -> None:
-        """See the remote once before the first step of this machine."""
+        """Contact the remote once before this machine's first step."""
         if not link.cache.head().met:
             push.is_current(link, "", link.now_reading(), deadline)
 
     def _follow(self, link: GitConnection, started: float, deadline: float) -> DibsError | None:
-        """Follow the remote; return why it cannot be reached."""
+        """Follow the remote; return why it is unreachable."""
         try:
             head = link.head()
             if not head.pending:
                 push.is_current(link, head.remote, started, deadline)
             if (head := link.head()).broken and not head.pending:
-                self.transact(lambda _: None)  # a new life has to begin before anything is shown
+                self.transact(lambda _: None)  # a new life must start before anything is shown
         except Unavailable as error:
             return error
         return None
 
     def _poll_remote(self, link: GitConnection, asked: float, deadline: float) -> None:
-        """Ask the remote, unless another process of this machine does."""
+        """Poll the remote, unless another process on this machine does."""
         with link.cache.talking(0.0) as mine:
             if not mine:
                 pause(_LOOK, deadline)
@@ -187,7 +187,7 @@ class GitEngine:
 
     @contextlib.contextmanager
     def _link(self) -> Iterator[GitConnection]:
-        """Lend a link of this handle; threads that call at once get one each."""
+        """Lend one of this handle's connections; concurrent threads get one each."""
         if self._closed:
             raise RuntimeError("the engine is closed")
         with self._lock:
@@ -212,7 +212,7 @@ class GitEngine:
             link.close()
 
 
-# SQLite must not see a fork: see dibs.engines.sqlite.engine. Links at rest are closed before one.
+# SQLite must not see a fork (see dibs.engines.sqlite.engine), so idle connections are closed before one.
 _engines: weakref.WeakSet[GitEngine] = weakref.WeakSet()
 
 

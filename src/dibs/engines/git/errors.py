@@ -1,4 +1,4 @@
-"""What git's messages mean to a caller: one clear line each, without credentials."""
+"""Translation of git's error messages into one clear line each, without credentials."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dibs.core.text.secrets import mask
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.startup.records import Record
 
-#: How much of git's own words a message repeats.
+#: How many characters of git's output a message repeats.
 _SHOWN = 200
-#: A part of a password that is shorter is in too many words.
+#: Shorter parts of a password occur in too many words to mask.
 _LEAST = 2
 
 
 class Meaning(Record):
-    """What some words of git say."""
+    """What a phrase in git's output means."""
 
-    #: One of these is in what git writes; lower case.
+    #: One of these phrases is in git's output; lower case.
     words: tuple[str, ...]
     error: type[DibsError]
     code: str
@@ -26,10 +26,10 @@ class Meaning(Record):
     hint: str
 
 
-#: What git says if the two ends of a push name objects differently.
+#: Git's message if the two ends of a push use different hash algorithms.
 OTHER_HASH = "does not support this repository's hash algorithm"
 
-# Looked for in this order. All of these come before anything is sent.
+# Checked in this order. All of these occur before anything is sent.
 _MEANINGS = (
     Meaning(
         ("dubious ownership",), Misconfigured, code="REMOTE_OWNER",
@@ -63,7 +63,7 @@ _MEANINGS = (
     Meaning(
         ("does not appear to be a git repository", "does not exist", "not found"),
         Unavailable, code="REMOTE_GONE",
-        message="there is no git repository at {}", hint="check the URL",
+        message="no git repository at {}", hint="check the URL",
     ),
     Meaning(
         ("ssl", "tls", "certificate"), Unavailable, code="REMOTE_TLS",
@@ -82,7 +82,7 @@ _MEANINGS = (
 
 
 def refused(text: str, url: str) -> DibsError | None:
-    """Return what ``text`` of git says, if it says that nothing can have been sent."""
+    """Return the error that git's output describes, if it implies that nothing was sent."""
     said = text.lower()
     for meaning in _MEANINGS:
         if any(words in said for words in meaning.words):
@@ -92,12 +92,12 @@ def refused(text: str, url: str) -> DibsError | None:
 
 
 def unclear(text: str, url: str) -> Unavailable:
-    """Return the error for a failure that we have no name for."""
+    """Return the error for an unrecognized failure."""
     return Unavailable(f"git cannot use {shown(url)}{_own_words(text, url)}", code="REMOTE_FAILED")
 
 
 def too_slow(url: str) -> Unavailable:
-    """Return the error for a remote that does not answer."""
+    """Return the error for a remote that does not respond."""
     return Unavailable(f"{shown(url)} timed out", code="REMOTE_DOWN", hint="try again")
 
 
@@ -111,13 +111,13 @@ def declined(reason: str, text: str, url: str) -> DibsError:
 
 
 def shown(url: str) -> str:
-    """Return an address fit for a message: no credentials, nothing that a terminal obeys."""
-    # A password may hold every sign, so all up to the last @ is taken for the login.
+    """Return a URL that is safe to show: no credentials, no control characters."""
+    # A password may contain any character, so everything up to the last @ counts as the login.
     return printable(url if url.startswith("file:") else re.sub(r"(?<=://).*@", "", url))
 
 
 def _own_words(text: str, url: str) -> str:
-    """Return what matters of git's own words, masked, on one line."""
+    """Return the relevant part of git's output, masked, on one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     chosen = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]
     words = " ".join((chosen or lines)[:2])
@@ -128,7 +128,7 @@ def _own_words(text: str, url: str) -> str:
 
 
 def _secrets(url: str) -> list[str]:
-    """Return the parts of a password that git may take for a host or a port, and tell."""
+    """Return the parts of a password that git may mistake for a host or a port, and print."""
     login = re.search(r"(?<!file)://[^:]*:(.*)@", url)
     parts = re.split(r"[/@:?#\s]", login[1]) if login else []
     return sorted((part for part in parts if len(part) >= _LEAST), key=len, reverse=True)

@@ -1,8 +1,8 @@
-"""The state as files on a branch: which file a row lies in, and what stands in it. Pure.
+"""The state as files on a branch: which file contains a row, and its format. Pure functions.
 
-Everything of ours lies under ``dibs/``. ``meta.json`` says where the state stands, ``ledger/`` holds the
-ledger in files of 64 entries, and all else is rows, which a ``Codec`` lays out. Files that neither
-we nor the codec know are left as they are, so that a branch may hold other things too.
+All of our files are under ``dibs/``: ``meta.json`` describes the state, ``ledger/`` contains the
+ledger in files of 64 entries, and everything else is rows, laid out by a ``Codec``. Files that
+neither we nor the codec recognize are left alone, so a branch may contain other files too.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Codec(Protocol):
-        """Lays rows out in files.
+        """Maps rows to files.
 
-        A codec may have an attribute ``folders``: the names at the top of the branch in which its files
-        lie. Without it, every file of the branch is read and shown to it. It may have an attribute
-        ``markers``: the folders whose files count by being there, so that their rows may depend on when this
-        machine first saw them. There a symbolic link is a file, too: its content is where it leads.
+        A codec may have an attribute ``folders``: the top-level names on the branch that contain
+        its files. Without it, every file on the branch is passed to the codec. It may have an
+        attribute ``markers``: folders in which the existence of a file matters, so that rows may
+        depend on when this machine first saw it. There, a symbolic link counts as a file whose
+        content is its target.
         """
 
         def path_of(self, key: str) -> str:
-            """Return the file in which the row ``key`` lies."""
+            """Return the path of the file that contains the row ``key``."""
             ...
 
         def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:
-            """Return the rows of a file that is new or changed; None if it is not ours.
+            """Return the rows of a new or changed file; None if it is not ours.
 
             ``now`` is when this machine saw the file, on the engine's clock.
             """
             ...
 
         def render(self, path: str, rows: Mapping[str, str]) -> bytes:
-            """Return the content of a file from the rows in it, which are sorted by key."""
+            """Return the content of a file from its rows, which are sorted by key."""
             ...
 
 
@@ -47,37 +48,38 @@ META = "dibs/meta.json"
 LEDGER = "dibs/ledger/"
 #: The version of this layout.
 FORMAT = 1
-#: Entries in one file of the ledger.
+#: Entries per ledger file.
 CHUNK = 64
-#: What the name of a row's file ends in, so that ``a`` and ``a/b`` can both be rows.
+#: The extension of row files, so that ``a`` and ``a/b`` can both be rows.
 ROW = ".row"
 
 _TEXTS = ("agent", "role", "kind", "summary")
 _EMPTY = "-"
 _MARK = ","
-#: Stands before a digest; elsewhere it is escaped.
+#: Precedes a digest; escaped elsewhere.
 _SHORT = "~"
-#: What the first line of a file with a digest in its path begins with.
+#: The start of the first line of a file whose path contains a digest.
 _KEY = "key: "
-#: Bytes of a name and of a path that file systems take for sure, and of what is kept of a longer name.
+#: Lengths in bytes of a name and of a path that every file system accepts, and of what is kept of a
+#: longer name.
 _LONGEST_NAME, _LONGEST_PATH, _READABLE = 200, 1000, 100
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class RowFiles:
-    """The plain layout: each row is a file, and the key is its path.
+    """The plain layout: each row is a file whose path is the key.
 
-    What follows the first ``//`` of a key is part of the file's name, with commas for slashes, because
-    every folder costs an object in every commit: ``at/src/a.py//bob/c12`` lies in
-    ``dibs/at/src/a.py,,bob,c12.row``.
-    An empty segment before that is ``-``. What git or a file system could stumble over is escaped as in
-    a URL. What is too long for a file system ends in ``~`` and a digest; then the file begins with the key.
+    Everything after the first ``//`` of a key becomes part of the file name, with commas for
+    slashes, because every folder costs an object in every commit: ``at/src/a.py//bob/c12`` is
+    stored in ``dibs/at/src/a.py,,bob,c12.row``. An empty segment before that becomes ``-``.
+    Characters that git or a file system cannot handle are escaped as in a URL. A name that is too
+    long ends in ``~`` and a digest, and the file then starts with the key.
     """
 
     folders = (FOLDER,)
 
     def path_of(self, key: str) -> str:
-        """Return the file in which the row ``key`` lies."""
+        """Return the path of the file that contains the row ``key``."""
         return _fitting(key, self._plain_path(key))
 
     def _plain_path(self, key: str) -> str:
@@ -85,7 +87,7 @@ class RowFiles:
         *folders, name = place.split("/")
         parts = [_folder(part) for part in folders]
         if parts and parts[0] in ("ledger", "meta.json"):
-            parts[0] = f"%{ord(parts[0][0]):02X}{parts[0][1:]}"  # those names are taken
+            parts[0] = f"%{ord(parts[0][0]):02X}{parts[0][1:]}"  # those names are reserved
         names = [name, "", *tail.split("/")] if mark else [name]
         return "/".join([FOLDER, *parts, _MARK.join(map(_name, names)) + ROW])
 
@@ -99,29 +101,29 @@ class RowFiles:
                 key, value = _split_key(value)
             else:
                 key = _key_of(path)
-            key.encode()  # fails for half a character, which no store can hold
+            key.encode()  # fails for a lone surrogate, which no store can contain
         except ValueError:
             return None
-        # Those of the first version are as long as they are.
+        # Files of the first version can have any length.
         if not value.endswith("\n") or path not in (self.path_of(key), self._plain_path(key)):
             return None
         return {key: value[:-1]}
 
     def render(self, path: str, rows: Mapping[str, str]) -> bytes:
-        """Return the value of the one row."""
+        """Return the value of the only row."""
         ((key, value),) = rows.items()
         first = f"{_KEY}{json.dumps(key)}\n" if _SHORT in path else ""
         return f"{first}{value}\n".encode()
 
 
 class BranchMeta(Record):
-    """What ``meta.json`` says of the commit that it is in."""
+    """The content of ``meta.json`` in a commit."""
 
-    #: The newest number of the ledger.
+    #: The newest number in the ledger.
     newest: int = 0
-    #: Which life of the store it is of.
+    #: The life of the store.
     life: int = 0
-    #: The engine's time at its writer; 0 if nobody wrote any.
+    #: The writer's engine time; 0 if no one wrote any.
     time: float = 0.0
     format: int = FORMAT
 
@@ -132,7 +134,7 @@ def render_standing(standing: BranchMeta) -> bytes:
 
 
 def parse_standing(content: bytes) -> BranchMeta | None:
-    """Read ``meta.json``, None if it is damaged; a field that is not as we write it counts as not there."""
+    """Parse ``meta.json``; None if it is damaged. A field in an unexpected format counts as missing."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -149,12 +151,12 @@ def parse_standing(content: bytes) -> BranchMeta | None:
 
 
 def chunk_of(seq: int) -> str:
-    """Return the file in which the entry ``seq`` lies."""
+    """Return the path of the file that contains the entry ``seq``."""
     return f"{LEDGER}{seq - seq % CHUNK:012}.jsonl"
 
 
 def first_of(path: str) -> int | None:
-    """Return the lowest number that the file ``path`` of the ledger may hold; None for another's file."""
+    """Return the lowest number that the ledger file ``path`` may contain; None if it is not a ledger file."""
     digits = path[len(LEDGER) : -len(".jsonl")]
     if not digits.isascii() or not digits.isdigit() or chunk_of(int(digits)) != path:
         return None
@@ -162,14 +164,14 @@ def first_of(path: str) -> int | None:
 
 
 def render_entry(row: tuple[Any, ...]) -> str:
-    """Return the line of an entry; the last of its fields is JSON text already."""
+    """Return the line of an entry; its last field is already JSON text."""
     seq, at, agent, role, kind, summary, details = row
     record = {"seq": seq, "at": at, "agent": agent, "role": role, "kind": kind, "summary": summary}
     return f'{_encode(record)[:-1]},"details":{details}}}\n'
 
 
 def parse_entries(path: str, content: bytes) -> Iterator[tuple[Any, ...]]:
-    """Yield the entries of a file of the ledger; a line that is not as we write it is passed over."""
+    """Yield the entries of a ledger file; skip lines in an unexpected format."""
     first = first_of(path)
     for line in content.split(b"\n"):
         try:
@@ -185,8 +187,8 @@ def _entry(found: dict[str, Any]) -> tuple[Any, ...]:
     if not isinstance(found["details"], dict):
         raise TypeError("details")
     details = _encode(found["details"])
-    "".join((*texts, details)).encode()  # fails for half a character, which JSON can spell
-    _encode(at)  # fails for what is no number
+    "".join((*texts, details)).encode()  # fails for a lone surrogate, which JSON can spell
+    _encode(at)  # fails for non-numbers
     return (found["seq"], at, *texts, details)
 
 
@@ -204,7 +206,7 @@ def _key_of(path: str) -> str:
 
 
 def _split_key(content: str) -> tuple[str, str]:
-    """Return the key that a file begins with, and what follows."""
+    """Return the key at the start of a file, and the rest."""
     first, _, value = content.partition("\n")
     key = json.loads(first.removeprefix(_KEY)) if first.startswith(_KEY + '"') else None
     if not isinstance(key, str):
@@ -213,7 +215,7 @@ def _split_key(content: str) -> tuple[str, str]:
 
 
 def _fitting(key: str, path: str) -> str:
-    """Return a path that every file system takes: it, or one with digests for what is too long."""
+    """Return a path that every file system accepts, with digests for parts that are too long."""
     if path.isascii() and len(path) <= _LONGEST_NAME:
         return path
     *folders, name = path.removesuffix(ROW).split("/")
@@ -253,7 +255,7 @@ def _escape(segment: str) -> str:
     if segment == _EMPTY:
         return "%2D"
     escaped = "".join(_hex(char) if _is_unsafe(char) else char for char in segment)
-    # git refuses .git in every spelling that some file system takes for it; only ASCII is simple
+    # git refuses .git in every spelling that some file system equates with it; only ASCII is simple
     if escaped[0] == "." and (
         not escaped.isascii() or escaped[1:4].lower() == "git" or not escaped.strip(".")
     ):

@@ -1,10 +1,10 @@
-"""What a machine knows of its remote and of its own commits, and time without a shared clock.
+"""What a machine knows about its remote and its own commits, and time without a shared clock.
 
-Every commit carries the engine's time at its writer. A machine that sees one with time E, at a reading m of
-its clock since boot, knows that it is E or later, and that time goes on from there. So engine time is the
-reading plus the largest ``E - m`` that was seen during this boot. It never runs ahead of the time that has
-truly passed, so no claim ends early; a new machine sees time pass only from its own first look. Wall clocks
-are never compared.
+Every commit carries its writer's engine time. A machine that sees a commit with time E, at a
+reading m of its monotonic clock, knows that it is now at least E and that time continues from
+there. So engine time is the reading plus the largest ``E - m`` seen during this boot. It never runs
+ahead of the time that has really passed, so no claim expires early; a new machine sees time pass
+only from its own first read. Wall clocks are never compared.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ if TYPE_CHECKING:
 
 
 class Head(Record):
-    """Where this machine stands. Readings are of its clock since boot, times are the engine's."""
+    """This machine's knowledge. Readings are from its monotonic clock; times are engine times."""
 
-    #: The commit that the rows are of, and its tree; empty where there is no branch.
+    #: The commit that the rows reflect, and its tree; empty if the branch does not exist.
     tip: str = ""
     root: str = ""
-    #: The number of the tip among this machine's commits, 0 if the tip is on the remote.
+    #: The number of the tip among this machine's commits, or 0 if the tip is on the remote.
     pending: int = 0
     newest: int = 0
     life: int = 0
     time: float = 0.0
-    #: The commit that the remote was last seen at, and the newest number in it.
+    #: The remote's last known commit, and the newest number in it.
     remote: str = ""
     landed: int = 0
-    #: Reading before the newest question that the remote answered, and the time then; -1: none yet.
+    #: Reading before the latest request that the remote answered, and the time then; -1 if there was none.
     asked: float = -1.0
     known_at: float = 0.0
-    #: Engine time is ``reading + offset``; None until there was any.
+    #: Engine time is ``reading + offset``; None if unknown.
     offset: float | None = None
-    #: Whether that rests on a commit of the remote; else it is only this machine's wall clock.
+    #: Whether this is based on a commit of the remote, and not only on this machine's wall clock.
     anchored: bool = False
     boot: str = ""
     reading: float = 0.0
-    #: The latest time that was told to anybody.
+    #: The latest time that was reported to any caller.
     latest: float = 0.0
-    #: The highest number and life that were ever seen on the remote.
+    #: The highest number and life ever seen on the remote.
     seen: int = 0
     seen_life: int = 0
-    #: Why a new life has to begin; empty if none has to.
+    #: Why a new life must start; empty if none must.
     broken: str = ""
-    #: Readings: when another machine's commit was last seen, and when a push of ours last landed.
+    #: Readings when another machine's commit was last seen, and when our last push landed.
     rival: float = -1e9
     won: float = -1e9
-    #: Reading when this machine began to push without a pause, and seconds that a push takes.
+    #: Reading when this machine started to push without a pause, and the duration of a push in seconds.
     burst: float = -1e9
     cost: float = 0.02
-    #: How the repository's objects are named.
+    #: The object format of the repository.
     algorithm: str = "sha1"
     #: Commits made since the repository was last packed.
     loose: int = 0
@@ -64,22 +64,22 @@ class Head(Record):
 
 
 class CommitFate(metaclass=TextEnum):
-    """What became of a commit of this machine."""
+    """The outcome of one of this machine's commits."""
 
     PENDING = "pending"
     LANDED = "landed"
     #: Another machine was first: the step runs again.
     DROPPED = "dropped"
-    #: The remote could not be reached, or refused: it never happened.
+    #: The remote was unreachable or refused it: it never happened.
     REFUSED = "refused"
-    #: It may have landed; the next contact tells.
+    #: It may have landed; the next contact will tell.
     UNKNOWN = "unknown"
 
 
 def tick(head: Head, sources: Sources) -> tuple[Head, float]:
-    """Return what has to be remembered, and the time."""
+    """Return the updated knowledge and the current time."""
     reading, boot = sources.since_boot(), sources.boot()
-    if head.boot != boot or reading < head.reading:  # another boot: what was asked is long ago
+    if head.boot != boot or reading < head.reading:  # a reboot: the last contact is long ago
         start = max(head.latest, head.time)
         offset = start - reading if start else None
         head = head._replace(offset=offset, boot=boot, asked=-1.0, rival=-1e9, won=-1e9)
@@ -91,11 +91,11 @@ def tick(head: Head, sources: Sources) -> tuple[Head, float]:
 
 
 def observe(head: Head, time: float, sources: Sources) -> Head:
-    """Take in that the remote has a commit with this time on it; 0 if it carries none."""
+    """Record that the remote has a commit with this time; 0 if it carries none."""
     if not time:
         return head
     if not head.anchored:
-        # Until now this machine was alone with its wall clock, and nothing of that was ever kept.
+        # So far, this machine used only its own wall clock, and nothing based on it was stored.
         head = head._replace(offset=None, latest=0.0, boot="")
     reading, boot = sources.since_boot(), sources.boot()
     fresh = head.boot != boot or head.offset is None or reading < head.reading

@@ -1,9 +1,9 @@
-"""Git objects without git: reading and writing them.
+"""Reading and writing git objects without git.
 
-A transaction makes a dozen small objects. Starting a git process costs more than all of them, and so does
-making a dozen files, so new objects go into the shared SQLite file, in the transaction that needs them.
-They go on into our private repository when git itself has to see them. What came with a fetch is read
-from loose files, or from packs through one ``git cat-file``.
+A transaction creates a dozen small objects. Starting a git process, or creating a dozen files,
+would cost more than all of them, so new objects go into the shared SQLite file, in the transaction
+that needs them. They are moved to our private repository when git itself must see them. Fetched
+objects are read from loose files, or from packs through one ``git cat-file``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from dibs.engines.git.cache import Cache
 
-    #: What becomes of the names in a folder: a blob, nothing, or a plan for what is below.
+    #: What happens to the names in a folder: a blob, nothing, or a plan for its contents.
     Plan = dict[str, "str | Plan | None"]
-    #: Reads an object that is packed: its kind and content; None if it is not there.
+    #: Reads a packed object: its kind and content, or None if it does not exist.
     Packed = Callable[[str], tuple[str, bytes] | None]
 
 _ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
@@ -45,14 +45,14 @@ _UNSEEN = "SELECT oid, kind, content FROM object WHERE NOT packed"
 
 
 class FileDifference(Record):
-    """How one file differs between two trees; no ``oid`` if it is gone."""
+    """A file that differs between two trees; without ``oid`` if it was removed."""
 
     path: str
     oid: str
 
 
 class Objects:
-    """The objects that this machine has."""
+    """The objects on this machine."""
 
     __slots__ = ("_cache", "_folder", "_hash", "_markers", "_packed", "_trees")
 
@@ -67,14 +67,14 @@ class Objects:
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
     def name_by(self, algorithm: str) -> None:
-        """Name objects as the remote does."""
+        """Use the same object format as the remote."""
         self._hash = hashlib.sha256 if algorithm == "sha256" else hashlib.sha1
 
     def write(self, kind: str, content: bytes, number: int) -> str:
-        """Write an object of the commit with this number, and return its name."""
+        """Write an object of the commit with this number, and return its id."""
         oid = str(self._hash(framed(kind, content)).hexdigest())
         row = (oid, kind, len(content), zlib.compress(content, 1), number, 0)
-        # What was written before may have been dropped since, so it has to go with this commit as well.
+        # An object that was written before may have been dropped since, so it belongs to this commit too.
         self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n, packed = 0", row)
         return oid
 
@@ -94,7 +94,7 @@ class Objects:
             raise damaged(self._folder, oid) from error
 
     def flush(self) -> None:
-        """Let git see what was written; the caller is the machine's only writer."""
+        """Write new objects to the repository for git to see; the caller is the machine's only writer."""
         rows: list[Any] = self._cache.run(_UNSEEN).fetchall()
         for oid, kind, content in rows:
             write_loose(self._folder, kind, zlib.decompress(content), oid)
@@ -102,7 +102,7 @@ class Objects:
             self._cache.run("UPDATE object SET packed = 1 WHERE NOT packed")
 
     def forget(self, root: str, before: int) -> None:
-        """Drop what is in the repository too, but for the trees that the next commit will ask for."""
+        """Drop objects that are also in the repository, except trees that the next commit will need."""
         wanted = self._trees_in(root)
         rows = self._cache.run(
             "SELECT oid FROM object WHERE packed AND n < ?", (before,)
@@ -121,20 +121,20 @@ class Objects:
     # -- commits
 
     def root_of(self, commit: str) -> str:
-        """Return the tree of a commit; no commit has no tree."""
+        """Return the tree of a commit; an empty text for no commit."""
         return headers(self.read(commit)[1], "tree")[0] if commit else ""
 
     # -- trees
 
     def tree(self, oid: str) -> dict[str, TreeEntry]:
-        """Return what is in a tree; no tree has nothing in it."""
+        """Return the entries of a tree; none for an empty id."""
         if not oid:
             return {}
         found = self._trees.get(oid)
         if found is None:
             content = self.read(oid)[1]
             found = members_of(content, self._hash().digest_size)
-            if self._cache.db.in_transaction:  # the next process shall find it without git
+            if self._cache.db.in_transaction:  # so that the next process finds it without git
                 row = (oid, "tree", len(content), zlib.compress(content, 1), 0, 1)
                 self._cache.run(f"{_ADD} ON CONFLICT(oid) DO NOTHING", row)
             if len(self._trees) > 4096:  # noqa: PLR2004 - a bound, no more
@@ -143,7 +143,7 @@ class Objects:
         return found
 
     def edit(self, root: str, changes: Mapping[str, bytes | None], number: int) -> str:
-        """Return a tree like ``root`` with files set to new contents, or removed."""
+        """Return a tree like ``root`` with some files changed or removed."""
         plan: Plan = {}
         for path, content in changes.items():
             at = plan
@@ -177,14 +177,14 @@ class Objects:
     def changes(
         self, old: str, new: str, folders: tuple[str, ...] | None
     ) -> Iterator[FileDifference]:
-        """Yield the files that differ between two trees; at the top only those in ``folders``."""
+        """Yield the files that differ between two trees; at the top level only those in ``folders``."""
         before, after = self.tree(old), self.tree(new)
         for name in sorted(before.keys() | after.keys()):
             if folders is None or name in folders:
                 yield from self._changed(name, before.get(name), after.get(name))
 
     def has(self, root: str, file: FileDifference) -> bool:
-        """Tell whether just this file is in a tree."""
+        """Return whether a tree contains exactly this file."""
         *folders, name = file.path.split("/")
         for folder in folders:
             member = self.tree(root).get(folder)
@@ -193,7 +193,7 @@ class Objects:
         return found is not None and found.oid == file.oid
 
     def is_marker(self, path: str) -> bool:
-        """Tell whether a file counts by being there."""
+        """Return whether the existence of this file matters."""
         return path.rpartition("/")[0] in self._markers
 
     def _is_file(self, path: str, member: TreeEntry) -> bool:
@@ -217,12 +217,12 @@ class Objects:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name in a tree is UTF-8; all of ours are, and others are passed over."""
+    """Return whether a name in a tree is UTF-8, as all of ours are; others are skipped."""
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def damaged(where: str, oid: str) -> Unavailable:
-    """Return the error for an object that cannot be read."""
+    """Return the error for an unreadable object."""
     return Unavailable(
         f"cannot read git object {oid} in {where}",
         code="STORE_DAMAGED",

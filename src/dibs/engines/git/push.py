@@ -1,8 +1,8 @@
-"""Getting commits of this machine onto the remote, for all of its processes at once.
+"""Pushing this machine's commits to the remote, for all its processes at once.
 
-Whoever holds the remote's lock pushes the tip, with everything below it that waits. The branch moves
-only from where this machine last saw it. If another machine was first, what waits is dropped, and
-every process runs its step again on the new state.
+The process that holds the remote's lock pushes the tip, with all pending commits below it. The
+branch moves only from the commit where this machine last saw it. If another machine was first, the
+pending commits are dropped, and every process runs its step again on the new state.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from dibs.engines.git.connection import GitConnection
     from dibs.engines.git.copy import StepResult
 
-#: Seconds to look for a verdict between tries to become the one who pushes.
+#: Seconds to wait for an outcome between attempts to become the pushing process.
 _PATIENCE = 0.02
-#: How much of the time that is left a push may take; the rest is for finding out what became of it.
+#: The share of the remaining time that a push may take; the rest is for learning its outcome.
 _SHARE = 0.6
-#: Seconds without which a push is not tried again: one that has to be killed leaves a doubt.
+#: With fewer seconds left, a push is not retried: if it had to be killed, its outcome would be unknown.
 _LEAST = 0.5
-#: For so long after a commit of another machine was seen, a winner lets others go first.
+#: Seconds after another machine's commit was seen during which a winner lets others go first.
 _RIVALRY = 5.0
-#: How many times as long as a push takes that is, and how long a machine pushes without any such pause.
+#: That pause as a multiple of the duration of a push, and how long a machine pushes without a pause.
 _GAP = 1.0
 _BURST = 0.5
 
 
 def settle(link: GitConnection, attempt: StepResult, started: float, deadline: float) -> bool:
-    """Tell whether what ``attempt`` rests on is on the remote; if not, the step has to run again."""
+    """Return whether the basis of ``attempt`` is on the remote; if not, the step must run again."""
     if not attempt.number:
         if attempt.asked > started:
             return True
@@ -58,7 +58,7 @@ def settle(link: GitConnection, attempt: StepResult, started: float, deadline: f
 
 
 def is_current(link: GitConnection, base: str, started: float, deadline: float) -> bool:
-    """Tell whether the remote is at ``base``, as asked after the reading ``started``."""
+    """Return whether the remote is at ``base``, as read after the reading ``started``."""
     while link.head().asked <= started:
         if time.monotonic() >= deadline:
             raise busy(link.repo)
@@ -70,7 +70,7 @@ def is_current(link: GitConnection, base: str, started: float, deadline: float) 
 
 
 def push(link: GitConnection, deadline: float) -> None:
-    """Push what waits, and tell its writers; the caller has claimed the remote."""
+    """Push pending commits and record their outcome; the caller holds the remote's lock."""
     _let_others_go_first(link, deadline)
     sent = tried = False
     while (left := deadline - time.monotonic()) > (_LEAST if tried else 0.0):
@@ -108,11 +108,11 @@ def _give_up(link: GitConnection, error: DibsError, deadline: float, *, sent: bo
 
 
 def _let_others_go_first(link: GitConnection, deadline: float) -> None:
-    """Wait a moment after pushes that landed, so that other machines get a chance.
+    """Pause after pushes that landed, so that other machines get a chance.
 
-    The winner has the newest state and would win again and again; who lost has to fetch and to run
-    its steps first. Nobody sees that others lose, so a machine that pushes without a pause makes one now
-    and then. Meanwhile more of its commits gather, to go with the next push.
+    The winner has the newest state and would win again and again, while the losers must first fetch
+    and run their steps again. A machine cannot see others lose, so after pushing for a while it
+    pauses. Meanwhile more of its commits accumulate for the next push.
     """
     head, reading = link.head(), link.now_reading()
     compete = reading - head.rival < _RIVALRY

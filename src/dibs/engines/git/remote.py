@@ -1,4 +1,4 @@
-"""The remote: one branch of it, asked, fetched, and moved by compare-and-swap."""
+"""One branch of the remote: read, fetched, and moved by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from dibs.git.run import GitResult
 
 _SCHEMES = ("file", "git", "http", "https", "ssh")
-#: A tree that git knows without having it.
+#: A tree that git knows without storing it.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ABSENT = "couldn't find remote ref"
-#: Seconds after which a lock file on a remote of ours counts as left behind.
+#: Age in seconds after which a lock file on a local remote counts as abandoned.
 STALE = 60.0
 
 
 class PushOutcome(metaclass=TextEnum):
-    """How a push went."""
+    """The outcome of a push."""
 
     LANDED = "landed"
-    #: Somebody else moved the branch.
+    #: Another process moved the branch.
     LOST = "lost"
-    #: A lock file is in the way; somebody else pushes, or died doing so.
+    #: A lock file is in the way: another push is running, or died.
     LOCKED = "locked"
     #: It may have landed, or may still land.
     UNCLEAR = "unclear"
 
 
 class RemoteBranch(Record):
-    """Which branch of which repository."""
+    """A branch of a repository."""
 
     url: str
     branch: str
@@ -50,19 +50,19 @@ class RemoteBranch(Record):
 
     @property
     def folder(self) -> str:
-        """The repository's folder if it lies on this machine, else an empty text."""
+        """The repository's folder if it is on this machine, otherwise an empty text."""
         if self.url.startswith("file://"):
             return _unquoted(self.url.removeprefix("file://"))
         return self.url if self.url.startswith("/") else ""
 
     @property
     def git_dir(self) -> str:
-        """Where git keeps that repository: not the folder itself if it has a work tree."""
+        """The git directory of that repository; it differs from the folder if there is a working tree."""
         return real_dir(self.folder) if self.folder else ""
 
 
 def _unquoted(path: str) -> str:
-    """Return a path as git reads it from a URL."""
+    """Return a path as git parses it from a URL."""
     if "%" not in path:
         return path
     from urllib.parse import unquote
@@ -71,7 +71,7 @@ def _unquoted(path: str) -> str:
 
 
 def place_of(url: str, branch: str) -> RemoteBranch:
-    """Check an address and a branch; a path becomes absolute."""
+    """Validate a URL and a branch; make a path absolute."""
     return RemoteBranch(_checked(url), check_branch(branch))
 
 
@@ -107,21 +107,21 @@ class Remote:
         self.place = place
 
     def look(self, deadline: float) -> str:
-        """Return the commit of the branch, empty if there is no such branch."""
+        """Return the commit of the branch; an empty text if it does not exist."""
         found = self.refs(self.place.ref, deadline=deadline)
         return found.get(self.place.ref, "")
 
     def refs(self, *names: str, deadline: float) -> dict[str, str]:
-        """Return the commits of the refs ``names``, of those that are there."""
+        """Return the commits of the refs ``names`` that exist."""
         argv = ("ls-remote", "--quiet", "--end-of-options", self.place.url, *names)
         result = self._ask(*argv, deadline=deadline)
         rows = [line.split("\t", 1) for line in result.out.decode("utf-8", "replace").splitlines()]
         return {row[1]: row[0] for row in rows if len(row) == 2}  # noqa: PLR2004
 
     def algorithm(self, deadline: float) -> str:
-        """Return how the remote names its objects."""
+        """Return the remote's object format."""
         found = self.refs("HEAD", self.place.ref, deadline=deadline)
-        if not found and self.place.folder:  # an empty repository shows nothing, but its settings
+        if not found and self.place.folder:  # an empty repository reveals only its settings
             argv = ("config", "--file", f"{self.place.git_dir}/config", "extensions.objectformat")
             told = self._run(*argv, deadline=deadline).out.strip()
             return told.decode("ascii", "replace") or "sha1"
@@ -130,16 +130,16 @@ class Remote:
         return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
 
     def _tried(self, deadline: float) -> str:
-        """Find out how an empty repository elsewhere names objects: only a push is told; this one is none."""
+        """Detect the object format of an empty remote repository with a push that changes nothing."""
         argv = ("push", "--dry-run", "--porcelain", "--no-verify", "--end-of-options")
         probe = (self.place.url, f"{_EMPTY_TREE}:refs/dibs/probe")
         told = self._run(*argv, *probe, deadline=deadline).err.lower()
         return "sha256" if errors.OTHER_HASH in told else "sha1"
 
     def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
-        """Bring the branch into our ref ``into``; tell whether there is such a branch.
+        """Fetch the branch into our ref ``into``; return whether it exists.
 
-        Without ``history`` only its newest commit comes; later fetches bring what follows on that.
+        Without ``history``, fetch only its newest commit; later fetches add what follows.
         """
         refspec = f"+{self.place.ref}:{into}"
         depth = () if history else ("--depth=1",)
@@ -149,7 +149,7 @@ class Remote:
         return result.code == 0
 
     def push(self, commit: str, expected: str, deadline: float, *, trial: bool = False) -> str:
-        """Move the branch from ``expected`` (empty: it is not there) to ``commit``."""
+        """Move the branch from ``expected`` (empty if it does not exist) to ``commit``."""
         argv = ["push", "--porcelain", "--no-verify", "--no-follow-tags"]
         argv += ["--dry-run"] if trial else []
         argv += [f"--force-with-lease={self.place.ref}:{expected}", "--end-of-options"]
@@ -190,7 +190,7 @@ class Remote:
         raise errors.declined(reason, result.err, self.place.url)
 
     def remove_stale_lock(self) -> str:
-        """Remove a lock file that was left behind on a remote of this machine; return its name."""
+        """Remove an abandoned lock file from a local remote; return its path."""
         folder = self.place.git_dir
         for name in (f"{self.place.ref}.lock", "packed-refs.lock") if folder else ():
             path = os.path.join(folder, name)
@@ -214,7 +214,7 @@ class Remote:
 
 
 def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
-    """Return the address that the repository ``git_dir`` has for its remote ``name``."""
+    """Return the URL of the remote ``name`` in the repository ``git_dir``."""
     git = EngineGit(os.path.abspath(git_dir))
     check_branch(name)
     deadline = time.monotonic() + timeout
@@ -233,7 +233,7 @@ def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
 
 
 def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
-    """Return the settings of a user's repository that say how to reach remotes, and nothing else."""
+    """Return only those settings of a user's repository that say how to reach remotes."""
     if not git_dir or not _speaks_of_remotes(git_dir):
         return []
     git = EngineGit(os.path.abspath(git_dir))
@@ -248,7 +248,7 @@ def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
 
 
 def _speaks_of_remotes(git_dir: str) -> bool:
-    """Tell whether it is worth asking git: most repositories have no such settings."""
+    """Return whether it is worth asking git: most repositories have no such settings."""
     try:
         with open(os.path.join(git_dir, "config"), encoding="utf-8", errors="replace") as file:
             text = file.read().lower()

@@ -1,7 +1,7 @@
-"""The private repository, a bare one that only the engine uses, and how git is started in it.
+"""The engine's private bare repository, and how git is started in it.
 
-Git runs as everywhere in Dibs, but reaches remotes in the user's own way. The user's own repository is never
-touched.
+Git runs as everywhere in Dibs, but reaches remotes as the user configured it. The user's own
+repository is never touched.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _CONFIG = {
     ),
 }
 _SETTINGS = (("push.followTags", "false"), ("push.gpgSign", "false"))
-#: How git asks for a password, and through which program it connects: the user's own way.
+#: How git asks for a password, and which program it connects with, as the user configured it.
 _REACH = ("GIT_ASKPASS", "GIT_PROXY_COMMAND")
 
 
 class EngineGit(GitCalls):
-    """Runs git in one repository; ``patience`` is for a connection to a remote."""
+    """Runs git in one repository; ``patience`` is for connecting to a remote."""
 
     __slots__ = ()
 
@@ -54,12 +54,12 @@ class EngineGit(GitCalls):
                 self._environ[name] = os.environ[name]
 
     def run_until(self, deadline: float, *arguments: str) -> GitResult:
-        """Run git to its end; raise ``TimedOut`` if that is not reached at ``deadline`` (monotonic)."""
+        """Run git to its end; raise ``TimedOut`` at ``deadline`` (monotonic)."""
         return finish(self.start(*arguments), None, deadline)
 
 
 def open_repo(repo: str, algorithm: str = "sha1") -> None:
-    """Make the repository if it is not there; its objects are named by ``algorithm``."""
+    """Create the repository if it does not exist, with the object format ``algorithm``."""
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
         os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
     try:
@@ -73,7 +73,7 @@ def open_repo(repo: str, algorithm: str = "sha1") -> None:
 
 
 def read_ref(repo: str, name: str) -> str:
-    """Return the commit of a ref of ours, empty if it is not there."""
+    """Return the commit of one of our refs; an empty text if it does not exist."""
     try:
         with open(f"{repo}/{name}", encoding="ascii") as file:
             return file.read().strip()
@@ -82,18 +82,18 @@ def read_ref(repo: str, name: str) -> str:
 
 
 def write_ref(repo: str, name: str, commit: str) -> None:
-    """Set a ref of ours."""
+    """Set one of our refs."""
     os.makedirs(os.path.dirname(f"{repo}/{name}"), exist_ok=True)
     _write(repo, name, commit + "\n")
 
 
 def keep_lost(repo: str, commit: str, at: int) -> None:
-    """Keep the commit of a branch that was deleted or forced back."""
+    """Keep the commit of a branch that was deleted or force-pushed."""
     write_ref(repo, f"{LOST_REFS}/{at}-{commit[:12]}", commit)
 
 
 def clear_leftovers(repo: str) -> None:
-    """Remove what a killed git left; the caller has claimed the remote, so no other runs."""
+    """Remove the remains of a killed git; the caller holds the remote's lock, so no other git runs."""
     folder = f"{repo}/{os.path.dirname(REMOTE_REF)}"
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         if name.startswith("remote.") or name.endswith(".lock"):
@@ -101,7 +101,7 @@ def clear_leftovers(repo: str) -> None:
                 os.unlink(f"{folder}/{name}")
     for folder in (f"{repo}/objects", f"{repo}/objects/pack"):
         for name in os.listdir(folder):
-            # Nor does git take up a fetch where it was broken off.
+            # Git does not resume an interrupted fetch either.
             if name.startswith(("tmp_pack_", "tmp_idx_", "tmp_rev_", ".tmp-")):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{folder}/{name}")
@@ -110,7 +110,7 @@ def clear_leftovers(repo: str) -> None:
 
 
 def real_dir(path: str) -> str:
-    """Return the folder of refs and objects that git finds for the path of a repository."""
+    """Return the folder with the refs and objects of a repository."""
     for end in ("/.git", "", ".git/.git", ".git"):  # in git's own order
         with contextlib.suppress(OSError, DibsError):
             found = git_dir_at(path + end)
@@ -120,5 +120,5 @@ def real_dir(path: str) -> str:
 
 
 def _write(repo: str, name: str, text: str) -> None:
-    # The draft is not beside the file: git takes everything below refs/ for a ref.
+    # The draft is not next to the file: git treats everything below refs/ as a ref.
     write_file(f"{repo}/{name}", text, drafts=repo)

@@ -1,4 +1,4 @@
-"""A step's view of the state, the files that it changes, and the commit that they make."""
+"""A step's view of the state, the files it changes, and their commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.engines.git.files import Codec
 
 NOBODY = "dibs"
-#: How many further headlines the body of a message has.
+#: How many more headlines the body of a message contains.
 _MORE = 50
 _EMIT = "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -31,7 +31,7 @@ class GitTxn(SqliteTxn):
     def __init__(self, cache: Cache, now: float, newest: int) -> None:
         super().__init__(cache.db, cache.run, now)
         self.newest = newest
-        #: What the ledger was told, in order.
+        #: The new ledger entries, in order.
         self.told: list[Event] = []
         self._touched: set[int] = set()
 
@@ -46,7 +46,7 @@ class GitTxn(SqliteTxn):
         return self.newest
 
     def restore(self, entry: Entry) -> None:
-        """Append an entry of another store, with its number and moment."""
+        """Append an entry of another store with its number and time."""
         if entry.seq <= self.newest:
             raise not_above(entry.seq, self.newest)
         *fields, details = entry
@@ -55,7 +55,7 @@ class GitTxn(SqliteTxn):
         self._touched.add(entry.seq // CHUNK)
 
     def trim(self, upto: int) -> int:
-        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        """Drop the entries up to ``upto``, but never the newest; return how many were dropped."""
         going = "SELECT DISTINCT seq / ? FROM ledger WHERE seq <= ?"
         chunks = [int(str(chunk)) for (chunk,) in self._run(going, (CHUNK, upto)).fetchall()]
         gone = super().trim(upto)
@@ -64,7 +64,7 @@ class GitTxn(SqliteTxn):
         return gone
 
     def files(self, cache: Cache, codec: Codec) -> dict[str, bytes | None]:
-        """Write what was held back, and return the files that changed; None for one that goes."""
+        """Write what was held back, and return the changed files; None for a removed one."""
         rows = self._pending.items()
         self._pending = Pending((key, value) for key, value in rows if value != self._stored(key))
         self.flush()
@@ -82,7 +82,7 @@ class GitTxn(SqliteTxn):
         return None
 
     def _moved(self, codec: Codec) -> Iterator[str]:
-        """Note in which file each changed row lies now; yield all files that this touches."""
+        """Record which file contains each changed row; yield all files that this affects."""
         for key, value in self._pending.items():
             for (path,) in self._run("SELECT path FROM place WHERE key = ?", (key,)).fetchall():
                 yield str(path)
@@ -100,7 +100,7 @@ class GitTxn(SqliteTxn):
 
 
 class GitView(RefusesWrites, GitTxn):
-    """A step's view of a snapshot; it refuses to write."""
+    """A step's view of a snapshot; it refuses writes."""
 
     __slots__ = ()
 
@@ -108,8 +108,9 @@ class GitView(RefusesWrites, GitTxn):
 def render_commit(tree: str, parent: str, told: Sequence[Event], wall: float) -> bytes:
     """Return a commit object.
 
-    Two rivals who write the same change to the same state must not make the same commit: the second push
-    would find it there already, and both would believe that they won. So each has a nonce.
+    If two rivals wrote the same change to the same state, they would create the same commit: the
+    second push would find it there already, and both would believe they won. So each commit has a
+    nonce.
     """
     name = _name(told[0].agent) if told else NOBODY
     signed = f"{name} <{name.replace(' ', '.')}@dibs.invalid> {int(wall)} +0000"
@@ -119,7 +120,7 @@ def render_commit(tree: str, parent: str, told: Sequence[Event], wall: float) ->
 
 
 def message(told: Sequence[Event], nonce: str) -> str:
-    """Return the message: headlines, which cannot be taken for trailers, then our own trailer."""
+    """Return the message: headlines, which cannot be mistaken for trailers, and then our own trailer."""
     first, *rest = headlines(told) or ["update the state"]
     parts = [first]
     if rest:
@@ -131,6 +132,6 @@ def message(told: Sequence[Event], nonce: str) -> str:
 
 
 def _name(agent: str) -> str:
-    """Return an agent's id as git takes a name: no angle brackets, no control characters."""
+    """Return an agent's id as a valid git name: no angle brackets, no control characters."""
     kept = "".join(char if char.isprintable() and char not in "<>" else " " for char in agent)
     return " ".join(kept.split()).strip(".,:;\"'\\ ")[:64] or NOBODY

@@ -1,1 +1,1 @@
-"""State in Redis or Valkey: optimistic steps that one script verifies and applies."""
+"""The Redis engine, also for Valkey: optimistic steps that one script verifies and applies."""

@@ -1,4 +1,4 @@
-"""A connection to a Redis store and what it knows: the script, the server's clock, rows that were read."""
+"""A connection to a Redis store and its knowledge: the script, the server's clock, the rows read so far."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dibs.engines.redis.txn import RedisTxn
     from dibs.engines.redis.wire import Wire
 
-#: Keys of a project, in the order of the script; they share one hash tag, so a cluster keeps them together.
+#: A project's keys, in the order of the script; their common hash tag keeps them on one cluster node.
 NAMES = ("meta", "values", "keys", "ledger")
-#: Entries of the ledger that are read at once.
+#: Ledger entries read at once.
 PAGE = 500
-#: What the name of a life begins with that ended when the store was mended.
+#: The name prefix of a life that ended because the store was repaired.
 TORN = "torn-"
-#: How far the server's clock may be off what ours expects: seconds, and share of the time between.
+#: How far the server's clock may deviate: in seconds, and as a share of the time since the last reading.
 STEP, RATE = 0.25, 0.05
 
 with open(os.path.join(os.path.dirname(__file__), "script.lua"), encoding="utf-8") as _file:
@@ -35,17 +35,17 @@ with open(os.path.join(os.path.dirname(__file__), "script.lua"), encoding="utf-8
 _SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 _monotonic = time.monotonic
-#: How many words the script answers when it has written.
+#: How many values the script returns after a write.
 _WRITTEN = 2
 
 
 def key_of(project: str, name: str) -> str:
-    """Return the name of one of a project's keys."""
+    """Return the full name of one of a project's keys."""
     return f"dibs:{{{project}}}:{name}"
 
 
 def clock_jump(now: float, low: float, high: float, passed: float) -> float:
-    """Return how far ``now`` is outside of what was expected after so many seconds, 0 if it is not."""
+    """Return how far ``now`` is outside of the range expected after ``passed`` seconds, or 0."""
     allowed = max(STEP, RATE * passed)
     if now < low - allowed:
         return now - low
@@ -53,25 +53,25 @@ def clock_jump(now: float, low: float, high: float, passed: float) -> float:
 
 
 def newest_in(state: str) -> int:
-    """Return the newest number of the ledger, from the state that the script keeps."""
+    """Return the newest ledger number, from the state that the script keeps."""
     return int(state.split("|")[4])
 
 
 class Header(Record):
-    """What the script answers."""
+    """The values that the script returns."""
 
     status: str
-    #: The store's present life; None if there is no store.
+    #: The store's current life; None if the store does not exist.
     life: str | None
     version: int
-    #: What tells this version from another with the same number.
+    #: Distinguishes this version from another with the same number.
     nonce: str
     #: Microseconds on the engine's clock.
     now: int
     newest: int
     base: int
     latest: int
-    #: What is added to the server's clock, in microseconds.
+    #: The offset added to the server's clock, in microseconds.
     offset: int
     run: str
     changed: list[str]
@@ -94,30 +94,30 @@ class RedisConnection:
         self.life = ""
         self.newest = self.base = 0
         self._base_now = 0.0
-        #: Between which readings of the clock since boot the server gave its last answer.
+        #: Readings of the monotonic clock before and after the server's last reply.
         self.asked = self.answered = 0.0
-        #: By how much at most our clock is behind the server's.
+        #: The most that our clock can be behind the server's.
         self.slack = 0.0
-        #: How far the server's clock has jumped, in seconds, as far as this link can tell.
+        #: How far the server's clock jumped, in seconds, as far as this connection can tell.
         self.jump = 0.0
 
     def key(self, name: str) -> str:
-        """Return the name of one of the project's keys."""
+        """Return the full name of one of the project's keys."""
         return self._keys[NAMES.index(name)]
 
     def now(self) -> float:
-        """Return the moment on the engine's clock: never ahead of the server's."""
+        """Return the current engine time, never ahead of the server's."""
         return self._base_now + (self._since_boot() - self.answered)
 
     def shift(self, seconds: float) -> None:
-        """Move our reading of the engine's clock: the store is about to do the same."""
+        """Shift our view of the engine's clock: the store is about to do the same."""
         self._base_now += seconds
         self.jump = 0.0
 
     def begin(self, until: float, memory: StoreMemory | None = None) -> Header:
-        """Forget what was known, and ask what life the store has.
+        """Discard all knowledge, and read the store's life.
 
-        With ``memory`` the server is asked whether it still has the version that was seen last.
+        With ``memory``, also ask the server whether it still has the last version we saw.
         """
         self.life = ""
         self.replica.forget()
@@ -137,7 +137,7 @@ class RedisConnection:
     def look(
         self, points: Sequence[str], ranges: Sequence[tuple[str, str]], until: float
     ) -> Header:
-        """Ask what is there, and what changed."""
+        """Read the store, and what changed."""
         known = self.replica.version if self.replica.version >= 0 else ""
         head = ("look", self.life, known, "", "", "", self.replica.nonce)
         found = self._run(head, points, ranges, (), until)
@@ -153,7 +153,7 @@ class RedisConnection:
         *,
         life: tuple[str | int, ...] = (),
     ) -> Header | None:
-        """Write what a step wants if all that it saw is still so, else return what stands against it."""
+        """Write a step's changes if everything it read is unchanged; otherwise return what changed."""
         version = self.replica.version
         head = ("write", self.life, version if version >= 0 else "", int(txn.now * 1e6), nonce, turn,
                 self.replica.nonce)  # fmt: skip
@@ -162,22 +162,22 @@ class RedisConnection:
         return self._run(head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until)
 
     def copies(self, wanted: int, until: float) -> int:
-        """Wait until so many replicas have all that was written; return how many have it in time."""
+        """Wait until this many replicas have every write; return how many have it in time."""
         patience = max(1, int((until - _monotonic()) * 800))
         count: int = self.wire.call("WAIT", wanted, patience, until=until)
         return count
 
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
-        """Find out what became of a write on top of ``version``: if it has not happened, it never will."""
+        """Determine the outcome of a write on top of ``version``: if it has not happened, it never will."""
         known = version if version >= 0 else ""
         found = self._run(("settle", life, known, "", nonce, "", ""), (), (), (), until)
         assert found is not None
         return found.status
 
-    def mend(self, until: float) -> None:
-        """Make keys match values again if they do not; the life that they are in is over then."""
+    def repair(self, until: float) -> None:
+        """Make keys match values again if they do not; that ends the current life."""
         torn = TORN + os.urandom(6).hex()
-        self._run(("mend", "", "", "", torn, "", ""), (), (), (), until)
+        self._run(("repair", "", "", "", torn, "", ""), (), (), (), until)
 
     def _run(
         self,
@@ -207,7 +207,7 @@ class RedisConnection:
         return header
 
     def _note_time(self, moment: int) -> None:
-        """Set our clock by the server's, and notice if that has jumped."""
+        """Set our clock by the server's, and detect jumps."""
         read, now = self._since_boot(), moment / 1e6
         expected = self._base_now + (read - self.answered)
         if not -STEP / 2 < now - expected < STEP / 2 and self.answered:
@@ -220,7 +220,7 @@ class RedisConnection:
     def learn(
         self, header: Header, points: Sequence[str], ranges: Sequence[tuple[str, str]]
     ) -> None:
-        """Take in what the server said."""
+        """Apply what the server returned."""
         replica = self.replica
         if header.status == "reset":
             replica.forget()
@@ -234,9 +234,9 @@ class RedisConnection:
             replica.learn_range(pair, rows)
 
     def keep(self, txn: RedisTxn, nonce: str) -> None:
-        """Take in what a step wrote, and that its guesses were right."""
+        """Apply a step's writes; its guesses were right."""
         replica = self.replica
-        # The first write of a store finds no version.
+        # A store's first write finds no version.
         replica.version, replica.nonce = max(replica.version, 0) + 1, nonce
         for key in txn.guessed_points:
             replica.points[key] = None
@@ -249,7 +249,7 @@ class RedisConnection:
         replica.bound()
 
     def entries(self, after: int, upto: int, newest_first: bool, until: float) -> Iterator[Entry]:
-        """Yield the ledger's entries above ``after`` and up to ``upto``, page by page."""
+        """Yield the ledger entries above ``after`` and up to ``upto``, page by page."""
         ledger = self.key("ledger")
         while after < upto:
             low, high = f"{after + 1}-0", f"{upto}-0"

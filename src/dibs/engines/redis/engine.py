@@ -1,8 +1,8 @@
-"""State in Redis: the engine for several machines that share a server.
+"""The Redis engine: for several machines that share a server.
 
-A step runs on what this handle knows of the store. One script then checks, at one moment, that all of it is
-still so, and writes. If not, the server says what changed, and the step runs again. So a claim is one round
-trip, and no rule stands in the script.
+A step runs on what this handle knows of the store. One script then verifies that all of it is still
+true, and writes. If not, the server returns what changed, and the step runs again. So a claim is
+one round trip, and the script contains no rules.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _monotonic = time.monotonic
-#: After how many refusals in one call a writer asks to be let through before others.
+#: Number of failed attempts in one call after which a writer asks for priority.
 _PATIENCE = 4
-#: Seconds that a writer rests while another one has the turn.
+#: Seconds that a writer pauses while another one has priority.
 _REST = 0.002
 
 
 class RedisEngine:
-    """Keep the state of ``project`` on the server that ``url`` names.
+    """Stores the state of ``project`` on the server that ``url`` names.
 
-    No call takes much longer than ``timeout`` seconds beyond the step itself. With ``replicas`` a change is
-    answered only when so many replicas have it. ``memory`` is a file in which this machine keeps what it saw
-    of the store. ``renew`` is the step with which a new life of the store begins.
+    A call takes at most about ``timeout`` seconds in addition to the step itself. With
+    ``replicas``, a change is confirmed only when that many replicas have it. ``memory`` is a file
+    in which this machine keeps what it saw of the store. ``renew`` is the step that starts a new
+    life of the store.
     """
 
     as_of: float | None = None
@@ -72,15 +73,15 @@ class RedisEngine:
         self._session.link(_monotonic() + timeout)
 
     def transact(self, step: Callable[[Txn], T]) -> T:
-        """Apply ``step`` as if alone, make it durable, and return its answer."""
+        """Apply ``step`` atomically, make it durable, and return its result."""
         return self._run(step, RedisTxn)
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on a consistent snapshot; refuse it if it writes."""
+        """Run ``step`` on a consistent snapshot; raise an error if it writes."""
         return self._run(step, RedisView)
 
     def wait(self, after: int, timeout: float) -> int:
-        """Block until the ledger has moved past ``after``; return its newest number."""
+        """Block until the ledger has moved past ``after``; return the newest number."""
         from dibs.engines.redis.wait import LedgerWaiter
 
         if self._closed:
@@ -95,14 +96,14 @@ class RedisEngine:
             self._waiters.append(waiter)
 
     def close(self) -> None:
-        """Give back the connection; a closed engine is not used again."""
+        """Close the connection; a closed engine cannot be used again."""
         self._closed = True
         self._session.close()
         while self._waiters:
             self._waiters.pop().close()
 
     def inspect(self) -> list[Finding]:
-        """Say what this store promises as it is configured."""
+        """Report what this store guarantees as it is configured."""
         from dibs.engines.redis.check import inspect
 
         until = self._enter()
@@ -114,7 +115,7 @@ class RedisEngine:
             self._lock.release()
 
     def repair(self) -> list[str]:
-        """Look at the store anew, which begins a new life where the old one cannot be trusted."""
+        """Read the store again, which starts a new life if the old one cannot be trusted."""
         until = self._enter()
         try:
             before = self._session.link(until).life
@@ -125,7 +126,7 @@ class RedisEngine:
         return [] if after == before else ["the store started a new life; all claims are void"]
 
     def _enter(self) -> float:
-        """Keep other threads out, and return the moment at which the call gives up."""
+        """Keep other threads out, and return the deadline of the call."""
         if self._closed:
             raise RuntimeError("the engine is closed")
         until = _monotonic() + self._timeout
@@ -141,7 +142,7 @@ class RedisEngine:
             self._lock.release()
 
     def _repeat(self, step: Callable[[Txn], T], kind: type[RedisTxn], until: float) -> T:
-        """Run a step until all that it saw is so when it is written."""
+        """Run a step until everything it read is unchanged when it is written."""
         tries, longest, seen = 0, 0.0, -1
         self._session.link(until).replica.bound()
         while True:
@@ -162,7 +163,7 @@ class RedisEngine:
                 turn = "" if tries < _PATIENCE else f"{os.getpid()}-{id(self):x}"
                 done = self._written(link, txn, turn, until + longest)
             else:
-                # What was learned within this call is a moment of this call, whatever changed since.
+                # What was learned within this call is a snapshot from this call, whatever changed since.
                 fresh = link.replica.version == seen and not txn.guesses
                 done = fresh or self._confirmed(link, txn, until + longest)
                 seen = link.replica.version
@@ -175,7 +176,7 @@ class RedisEngine:
                 raise busy(self._target)
 
     def _confirmed(self, link: RedisConnection, txn: RedisTxn, until: float) -> bool:
-        """Ask the server whether all that a step saw is so; take in what is not."""
+        """Ask the server whether everything a step read is true; learn what is not."""
         points, ranges = list(txn.guessed_points), list(txn.guessed_ranges)
         version = link.replica.version
         try:
@@ -190,7 +191,7 @@ class RedisEngine:
         return header.version == version and not wrong and int(txn.now * 1e6) >= header.latest
 
     def _written(self, link: RedisConnection, txn: RedisTxn, turn: str, until: float) -> bool:
-        """Send a step's writes; tell whether they happened, else take in what stood against them."""
+        """Send a step's writes; return whether they were applied, and otherwise learn what prevented them."""
         nonce = os.urandom(9).hex()
         try:
             header = link.write(txn, nonce, turn, until)
@@ -215,7 +216,7 @@ class RedisEngine:
         return False
 
     def _await_copies(self, link: RedisConnection, until: float) -> None:
-        """Answer only when enough replicas have what was written."""
+        """Return only when enough replicas have what was written."""
         try:
             have = link.copies(self._replicas, until)
         except (NotSent, Cut) as problem:
@@ -224,7 +225,7 @@ class RedisEngine:
             raise unknown(self._target, f"only {have} of {self._replicas} replicas confirmed it")
 
     def _settled(self, nonce: str, link: RedisConnection, problem: Cut, until: float) -> bool:
-        """Find out what became of a write whose reply did not come."""
+        """Determine the outcome of a write whose reply was lost."""
         life, version = link.life, link.replica.version
         self._session.drop()
         while True:

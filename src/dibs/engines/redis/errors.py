@@ -1,4 +1,4 @@
-"""How a call to Redis fails, and what that means to a caller: one clear line each."""
+"""How a call to Redis fails, and the error that a caller sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.redis.url import RedisTarget
 
-#: States of a server that pass by themselves, or by asking another one.
+#: Server states that are temporary, or do not apply to another server.
 _PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
 _NO_ROOM = ("MISCONF", "OOM")
 _NO_RIGHTS = ("NOAUTH", "WRONGPASS", "NOPERM")
@@ -16,7 +16,7 @@ _NO_RIGHTS_TOLD = ("invalid password", "user executing the script can't")
 
 
 class NotSent(Exception):
-    """Nothing of a command can have had an effect: it never left, or the server refused it as a whole."""
+    """A command had no effect: it was never sent, or the server refused it as a whole."""
 
 
 class Cut(Exception):
@@ -24,21 +24,21 @@ class Cut(Exception):
 
 
 class RedisError(NotSent):
-    """The server answered with an error; what it says is the first argument."""
+    """The server returned an error; its text is the first argument."""
 
     @property
     def kind(self) -> str:
-        """The word by which Redis names the error."""
+        """The word with which Redis names the error."""
         return str(self).partition(" ")[0]
 
 
 def passes(problem: Exception) -> bool:
-    """Tell whether it is worth trying again."""
+    """Return whether a retry makes sense."""
     return not isinstance(problem, RedisError) or problem.kind in _PASSING
 
 
 def misconfigured(problem: RedisError, place: object) -> Misconfigured | None:
-    """Return the wrong setting that a server's refusal is about; None if it is about none."""
+    """Return the configuration error behind a server's refusal; None if there is none."""
     text = str(problem)
     if problem.kind in _NO_RIGHTS or any(words in text for words in _NO_RIGHTS_TOLD):
         return Misconfigured(
@@ -53,7 +53,7 @@ def misconfigured(problem: RedisError, place: object) -> Misconfigured | None:
 
 
 def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
-    """Return our error for a call that had no effect."""
+    """Return the Dibs error for a call that had no effect."""
     place = f"the Redis server at {target}"
     if isinstance(problem, RedisError) and problem.kind not in _PASSING:
         wrong = misconfigured(problem, target)
@@ -85,7 +85,7 @@ def busy(target: RedisTarget) -> Unavailable:
 
 
 def unknown(target: RedisTarget, why: str) -> Unknown:
-    """Return the error for a write that nobody can tell the outcome of."""
+    """Return the error for a write whose outcome is unknown."""
     return Unknown(
         f"it is unknown whether Redis at {target} applied the change: {why}",
         hint="try again, with the same --request-id if you used one",

@@ -1,11 +1,12 @@
-"""The lives of a Redis store: when one begins, and what this machine remembers to tell that one ended.
+"""Lives of a Redis store: when one starts, and what this machine remembers to detect that one ended.
 
-A life ends when the server may have lost writes that were answered: it was emptied, set back, restarted
-without having everything on disk, or another server took over; and when its clock jumped, because then claims
-may have ended early. The new life counts above all numbers of the old one.
+A life ends when the server may have lost confirmed writes: it was emptied, rolled back, restarted
+without having everything on disk, or replaced by another server. It also ends when the server's
+clock jumps, because claims may have expired early. The new life's numbers start above all numbers
+of the old one.
 
-A server that lost its newest writes cannot say so; a machine that saw a later version, a higher number or an
-earlier clock can. It keeps that in a small file in the project's state folder.
+A server that lost its newest writes cannot know that. A machine that saw a later version, a higher
+number, or an earlier clock can; it keeps these in a small file in the project's state folder.
 """
 
 from __future__ import annotations
@@ -28,40 +29,40 @@ if TYPE_CHECKING:
 FRESH = "this is its first life"
 #: 2026-01-01 in seconds: lives are counted from here.
 _FIRST_SECOND = 1_767_225_600
-#: How many numbers there are for each second; a store does not write that many on average.
+#: Numbers reserved per second; on average, a store writes fewer.
 _PER_SECOND = 10_000
-#: How many numbers are left out for writes that were lost unseen.
+#: Numbers skipped for writes that were lost unseen.
 _MARGIN = 10_000
 
 
 class StoreMemory(Record):
-    """The newest that this machine saw of one store."""
+    """The latest values that this machine saw of one store."""
 
     life: str = ""
     version: int = 0
     nonce: str = ""
     newest: int = 0
-    #: The engine's clock, in seconds, when this machine's clock since boot showed ``since_boot``.
+    #: The engine's clock, in seconds, when this machine's monotonic clock showed ``since_boot``.
     now: float = 0.0
     boot: str = ""
     since_boot: float = 0.0
-    #: By how much at most ``now`` is too early: how long the answer was on its way.
+    #: The most that ``now`` can be too early: the duration of the request.
     slack: float = 0.0
 
 
 class LifeVerdict(Record):
     """What to do about the life that was found."""
 
-    #: Why a new life begins; empty if the present one goes on.
+    #: Why a new life starts; empty if the current one continues.
     why: str = ""
     #: How far the server's clock jumped, in seconds.
     jump: float = 0.0
-    #: Whether only the server's run is to be noted: it was restarted and lost nothing.
+    #: Whether only the server's run id must be updated: it restarted and lost nothing.
     adopt: bool = False
 
 
 def recall(path: str) -> StoreMemory:
-    """Return what was remembered; nothing if there is nothing, or nothing that can be read."""
+    """Return what was remembered; None if there is nothing readable."""
     if not path:
         return StoreMemory()
     try:
@@ -72,9 +73,9 @@ def recall(path: str) -> StoreMemory:
 
 
 def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
-    """Write down what was seen; ``firmly`` where a loss of power must not undo it.
+    """Store what was seen; ``firmly`` if a power failure must not undo it.
 
-    Where nothing can be written, the store still works; this machine only notices less.
+    If it cannot be written, the store still works, but this machine detects less.
     """
     if not path:
         return
@@ -86,7 +87,7 @@ def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
 
 
 def seen(link: RedisConnection, sources: Sources) -> StoreMemory:
-    """Return what is worth remembering of a store."""
+    """Return what is worth remembering about a store."""
     return StoreMemory(
         link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
         link.now(), sources.boot(), sources.since_boot(), link.slack,
@@ -94,10 +95,10 @@ def seen(link: RedisConnection, sources: Sources) -> StoreMemory:
 
 
 def base_of_life(wall: float, newest: int, memory: StoreMemory) -> int:
-    """Return the number above which a new life counts: above all that anybody can have seen.
+    """Return the number above which a new life counts: above all that anyone can have seen.
 
-    Wall clocks are what all machines share; the numbers that were seen stand in where one is wrong. The
-    numbers of writes that were lost without anybody here having seen them are left out.
+    The wall clock is what all machines share; the numbers seen make up for a wrong one. Numbers
+    that lost, unseen writes may have used are skipped.
     """
     seconds = max(0, int(wall - _FIRST_SECOND))
     return max(seconds * _PER_SECOND, newest + _MARGIN, memory.newest + _MARGIN)
@@ -111,7 +112,7 @@ def judge(
     sources: Sources,
     until: float,
 ) -> LifeVerdict:
-    """Decide whether the life of the store goes on."""
+    """Decide whether the life of the store continues."""
     why = _loss(header, memory)
     if not why and header.run != found.run_id:
         if server.forgets_nothing(link.wire, found, until):
@@ -123,17 +124,17 @@ def judge(
 
 
 def jumped(seconds: float) -> LifeVerdict:
-    """Return what follows from a jump of the server's clock; nothing if it did not jump."""
+    """Return the consequence of a clock jump; None if there was none."""
     return LifeVerdict(f"the server's clock jumped by {seconds:+.1f} s" if seconds else "", seconds)
 
 
 def wall() -> float:
-    """Return the wall clock, which only anchors numbers; a test puts its own in."""
+    """Return the wall clock, which only anchors numbers; tests replace it."""
     return time.time()
 
 
 def _loss(header: Header, memory: StoreMemory) -> str:
-    """Say what is lost for sure."""
+    """Describe what is certainly lost."""
     if header.status == "damaged" or (header.life or "").startswith(TORN):
         return "some of its keys were deleted"
     if header.life is None:
@@ -142,7 +143,7 @@ def _loss(header: Header, memory: StoreMemory) -> str:
 
 
 def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: Sources) -> float:
-    """Return how far the clock jumped since this machine, or anybody, last saw it."""
+    """Return how far the clock jumped since this machine, or any machine, last saw it."""
     now = header.now / 1e6
     back = now - header.latest / 1e6
     if header.latest and back < -STEP:
@@ -151,6 +152,6 @@ def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: S
     passed = read - memory.since_boot
     if memory.life != header.life or memory.boot != sources.boot() or passed < 0:
         return 0.0
-    # The answer was given somewhere between asking and reading, and so was the one that is remembered.
+    # The reply was produced at some point between sending and reading, and so was the remembered one.
     low = memory.now + (asked - memory.since_boot)
     return clock_jump(now, low, memory.now + memory.slack + passed, passed)

@@ -1,4 +1,4 @@
-"""What a handle knows of a Redis store: rows as of one version, kept true by what the server says changed."""
+"""What a handle knows of a Redis store: rows at one version, updated with the server's changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, str]
 
-#: Ranges and points that are kept; beyond them everything is forgotten and read anew.
+#: The most ranges and keys that are kept; beyond that, everything is dropped and read again.
 MOST = 4096
 
 
@@ -20,12 +20,12 @@ class KnownRange:
     __slots__ = ("keys", "values")
 
     def __init__(self, flat: Sequence[str] = ()) -> None:
-        #: Sorted by code points, as the server sorts their bytes.
+        #: Sorted by code point, as the server sorts their bytes.
         self.keys = list(flat[::2])
         self.values = dict(zip(self.keys, flat[1::2], strict=True))
 
     def set(self, key: str, value: str | None) -> None:
-        """Note what became of one key."""
+        """Record the new value of a key."""
         if value is None:
             if self.values.pop(key, None) is not None:
                 del self.keys[bisect_left(self.keys, key)]
@@ -36,7 +36,7 @@ class KnownRange:
 
 
 class Replica:
-    """Points and ranges that were read, all as of ``version``; nothing else is known."""
+    """Keys and ranges that were read, all at ``version``; nothing else is known."""
 
     __slots__ = ("_by_prefix", "_lengths", "nonce", "points", "ranges", "version")
 
@@ -44,23 +44,23 @@ class Replica:
         self.version, self.nonce = -1, ""
         self.points: dict[str, str | None] = {}
         self.ranges: dict[Key, KnownRange] = {}
-        #: The ranges again, by their prefix, and how long prefixes are: to find those that a key is in.
+        #: The ranges by prefix, and the lengths of prefixes, to find the ranges that contain a key.
         self._by_prefix: dict[str, list[tuple[str, KnownRange]]] = {}
         self._lengths: list[int] = []
 
     def forget(self) -> None:
-        """Know nothing."""
+        """Drop all knowledge."""
         self.__init__()  # type: ignore[misc]
 
     def bound(self) -> None:
-        """Forget everything if it has become much."""
+        """Drop all knowledge if it has grown too large."""
         if len(self.ranges) > MOST or len(self.points) > MOST:
             at = self.version, self.nonce
             self.forget()
             self.version, self.nonce = at
 
     def learn_range(self, key: Key, flat: Sequence[str]) -> None:
-        """Note the rows of a range."""
+        """Record the rows of a range."""
         prefix, containing = key
         rows = self.ranges[key] = KnownRange(flat)
         beside = self._by_prefix.setdefault(prefix, [])
@@ -70,7 +70,7 @@ class Replica:
             insort(self._lengths, len(prefix))
 
     def change(self, key: str, value: str | None) -> None:
-        """Note what became of one key, wherever it is known."""
+        """Record the new value of a key, wherever it is known."""
         if key in self.points:
             self.points[key] = value
         by_prefix, size = self._by_prefix, len(key)

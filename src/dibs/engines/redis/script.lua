@@ -1,48 +1,48 @@
--- One step of the Redis engine: look, or check and write, at one moment. It knows keys, values and numbers,
--- and no rule of ours.
+-- One step of the Redis engine, run atomically: read, or verify and write. It knows keys, values, and numbers, but
+-- none of Dibs's rules.
 --
 -- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn; and a ring,
---                  version modulo RING -> version, nonce, "all" or "", changed keys, with SEAM between
+--                  version modulo RING -> version, nonce, "all" or "", changed keys, separated by SEAM
 --       2 values   hash: key -> value
---       3 keys     sorted set of all keys, in the order of their bytes
---       4 ledger   stream, the id of an entry is its number
+--       3 keys     sorted set of all keys, in byte order
+--       4 ledger   stream; the id of an entry is its number
 --
--- ARGV  1 "look", "write", "settle" or "mend"
+-- ARGV  1 "look", "write", "settle", or "repair"
 --       2 the life that the caller knows, "" for none
---       3 the version that it knows, "" for none; 7 the nonce of that version
---       4 the moment that its step worked with, in microseconds ("write"); it may be long ago, but not before the
---         moment of the last write, and never in the future
---       5 nonce ("write", "settle"), the name of a life that nobody knows ("mend")
---       6 a name if the caller takes the turn when it is refused; "life" if this write begins a new life, which
---         neither waits for a turn nor goes by the clock of the old one ("write")
---       then, each list with its length before it: points to look at; ranges to look at, two words each.
---       For "write" all of these must turn out empty: the step guessed so. Then again lists with their lengths:
---       keys and values to put; keys to delete; entries to append, seven words each; the number below which entries
---       are dropped, "0" for none; and for a new life its name, base, run and offset.
+--       3 the version that the caller knows, "" for none; 7 the nonce of that version
+--       4 the time that the step used, in microseconds ("write"); it may be long ago, but not before the
+--         last write, and never in the future
+--       5 nonce ("write", "settle"), a new name for the life ("repair")
+--       6 a name if the caller takes priority when it is refused; "life" if this write starts a new life, which
+--         neither waits for others nor uses the old life's clock ("write")
+--       then, each list preceded by its length: keys to read; ranges to read, two values each.
+--       For "write", all of these must be empty, as the step guessed. More lists follow:
+--       keys and values to put; keys to delete; entries to append, seven values each; the number below which entries
+--       are dropped, "0" for none; and for a new life its name, base, run, and offset.
 --
--- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, changed, points, ranges}: changed are
+-- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, changed, points, ranges}: "changed" lists
 -- keys and values since the version that the caller knows. Status:
---   ok       for "write" the reply is only {ok, now}: a write costs by the word
---   stale    changed says what moved
---   guess    points and ranges say what is there
---   clock    the step's moment is in the future, or before that of the last write
---   turn     another caller has it
---   reset    the version that the caller knows is too old to tell what changed
---   astray   the store was never at that version with that nonce: it was set back
+--   ok       for "write" the reply is only {ok, now}, because long replies are slow
+--   stale    "changed" says what changed
+--   guess    "points" and "ranges" say what exists
+--   clock    the step's time is in the future, or before the last write
+--   turn     another caller has priority
+--   reset    the caller's version is too old to determine what changed
+--   astray   the store never had that version with that nonce: it was rolled back
 --   life     another life, or none
 --   damaged  keys and values do not match
 -- For "settle": ok (the write with this nonce on top of the known version never happened, and never will), again (it
--- happened), reset (nobody can tell). "mend" makes keys match values again, where they do not, and ends the life.
+-- happened), reset (unknown). "repair" makes keys match values again if they do not, and ends the life.
 
 local meta, values, keys, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call, verb = redis.call, ARGV[1]
-local MOST = 4000          -- words in one command: Lua's stack is small
+local MOST = 4000          -- values in one command: Lua's stack is small
 local RING = 2048          -- versions for which changes are kept
-local FAR = 1000           -- versions behind which it is better to read anew
-local MANY = 250           -- keys of one write that are not listed any more
-local SEAM = '\255'        -- a byte that no text has
-local TURN = 250000        -- how long a turn lasts
-local BACK = 250000        -- a clock that goes back by more is not the clock it was
+local FAR = 1000           -- versions behind which reading everything is faster
+local MANY = 250           -- a write with more keys than this does not list them
+local SEAM = '\255'        -- a byte that no text contains
+local TURN = 250000        -- how long priority lasts
+local BACK = 250000        -- a clock that goes back further has jumped
 
 local life, version, nonce, rows, newest, latest, offset, turn_ends = string.match(
   call('HGET', meta, 'state') or '', '^([^|]*)|(%d+)|(%x*)|(%d+)|(%d+)|(%d+)|(-?%d+)|(%d+)$')
@@ -59,7 +59,7 @@ local function state(...)
   call('HSET', meta, 'state', table.concat({...}, '|'))
 end
 
--- A store whose meta is gone may still have its ledger.
+-- A store without meta may still have its ledger.
 if not life then
   local last = call('XREVRANGE', ledger, '+', '-', 'COUNT', 1)[1]
   newest = last and string.match(last[1], '^%d+') or '0'
@@ -96,7 +96,7 @@ local function members(prefix, containing)
   return some
 end
 
--- Look at the points and ranges that are asked for; return where the words go on.
+-- Read the requested keys and ranges, and advance ``at``.
 local at = 8
 local function look()
   local count = tonumber(ARGV[at])
@@ -122,7 +122,7 @@ local function damaged()
   return call('HLEN', values) ~= count or call('ZCARD', keys) ~= count
 end
 
-if verb == 'mend' then
+if verb == 'repair' then
   if not damaged() then return reply('ok') end
   local names = call('HKEYS', values)
   call('DEL', keys)
@@ -143,12 +143,12 @@ if (life or '') ~= ARGV[2] and not begin then return reply('life') end
 local known = tonumber(ARGV[3])
 
 if begin then
-  -- What would fail in the middle of a write is found out now: half of a write would be kept.
+  -- Check now for what would fail in the middle of a write, because half of the write would be kept.
   local kinds = {[values] = 'hash', [keys] = 'zset', [ledger] = 'stream'}
   for key, kind in pairs(kinds) do
     local found = call('TYPE', key).ok
     if found ~= 'none' and found ~= kind then
-      return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. found .. ', and should be a ' .. kind)
+      return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. found .. ', but should be a ' .. kind)
     end
   end
   if redis.acl_check_cmd then
@@ -168,13 +168,13 @@ if verb == 'settle' then
     if number ~= text(slot) then return reply('reset') end
     return reply(used == ARGV[5] and 'again' or 'ok')
   end
-  -- An empty version in its place: if the write still comes, it comes too late.
+  -- Put an empty version in its place: if the write still arrives, it is too late.
   call('HSET', meta, slot % RING, text(slot) .. SEAM .. SEAM)
   state(life, text(slot), '', rows, newest, text(latest), offset, turn_ends)
   return reply('ok')
 end
 
--- What the caller knows was so once; only who looks at something new can be misled by rows that vanished.
+-- What the caller knows was once true; missing rows can only mislead a caller that reads something new.
 if (verb == 'look' or known ~= version or ARGV[8] ~= '0' or ARGV[9] ~= '0') and damaged() then return reply('damaged') end
 if known and (not version or known > version or (known == version and ARGV[7] ~= nonce)) then return reply('astray') end
 if known and known ~= version then
@@ -214,7 +214,7 @@ if not empty then return refuse('guess') end
 local moment = tonumber(ARGV[4])
 if not begins and (moment > now or moment < latest) then return reply('clock') end
 
--- From here on everything is written.
+-- From here on, everything is written.
 
 local stamp = text((version or 0) + 1)
 local touched = {stamp, ARGV[5], ''}
@@ -226,7 +226,7 @@ local gone = tonumber(ARGV[at])
 local gone_at = at
 at = at + gone + 1
 
--- Entries first: of all that follows only they can fail, by a number that is too low.
+-- Entries first: of all that follows, only they can fail, if a number is too low.
 local entries = tonumber(ARGV[at])
 for i = at + 1, at + 7 * entries, 7 do
   newest = ARGV[i]

@@ -1,4 +1,4 @@
-"""Finding the server of a Redis store, and refusing one on which claims cannot be safe."""
+"""Finding the server of a Redis store, and refusing one on which claims are not safe."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _NEVER_A_REPLICA = "0" * 40
 
 
 class Facts(Record):
-    """What a server says about itself."""
+    """What a server reports about itself."""
 
     values: dict[str, str]
 
     def __getattr__(self, name: str) -> str:
-        """Return one value, empty if the server does not tell it."""
+        """Return one value; empty if the server does not report it."""
         return self.values.get(name, "")
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The version of the server, as far as it is made of numbers."""
+        """The server's version, as far as it consists of numbers."""
         parts = self.values.get("redis_version", "0").split(".")[:2]
         return tuple(int(part) if part.isdigit() else 0 for part in parts)
 
@@ -39,7 +39,7 @@ class Facts(Record):
 
 
 def find(target: RedisTarget, moved: RedisNode | None, until: float) -> Wire:
-    """Connect to the server that has the project; raises ``NotSent`` if none can be reached."""
+    """Connect to the project's server; raise ``NotSent`` if none is reachable."""
     if moved is not None:
         return connect(target, moved, until)
     if target.kind == "sentinel":
@@ -55,7 +55,7 @@ def find(target: RedisTarget, moved: RedisNode | None, until: float) -> Wire:
 
 
 def _primary(target: RedisTarget, until: float) -> RedisNode:
-    """Ask the sentinels, one after the other, who the primary is."""
+    """Ask the sentinels in turn for the primary."""
     problem: Exception = NotSent("no sentinel was reachable")
     options = target.options
     for node in target.nodes:
@@ -81,7 +81,7 @@ def _primary(target: RedisTarget, until: float) -> RedisNode:
 
 
 def facts(wire: Wire, until: float) -> Facts:
-    """Ask the server about itself."""
+    """Read the server's information."""
     try:
         text: str = wire.call("INFO", until=until)
     except RedisError as error:
@@ -93,7 +93,7 @@ def facts(wire: Wire, until: float) -> Facts:
 
 
 def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
-    """Refuse what cannot be safe, with the cause; ``NotSent`` for what may pass."""
+    """Refuse an unsafe server, with the reason; raise ``NotSent`` for a temporary condition."""
     if found.version < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise Misconfigured(
@@ -123,12 +123,12 @@ def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
 
 
 def forgets_nothing(wire: Wire, found: Facts, until: float) -> bool:
-    """Tell whether this server cannot have lost a write by being restarted."""
+    """Return whether a restart of this server cannot lose a write."""
     return found.aof_enabled == "1" and found.never_a_replica and fsync(wire, until) == "always"
 
 
 def fsync(wire: Wire, until: float) -> str:
-    """Return when the server puts its writes on disk, empty if it does not tell us."""
+    """Return when the server syncs its writes to disk; empty if it does not say."""
     try:
         reply = wire.call("CONFIG", "GET", "appendfsync", until=until)
     except RedisError:

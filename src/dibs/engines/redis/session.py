@@ -1,4 +1,4 @@
-"""Staying in touch with a Redis store: connect, find out whether its life goes on, come back when cut off."""
+"""Keeping a connection to a Redis store: connect, check its life, reconnect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 
 class RedisSession:
-    """The connection of one handle; its owner sees to it that one thread uses it at a time."""
+    """One handle's connection; its owner ensures that one thread uses it at a time."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class RedisSession:
         self._pid = os.getpid()
 
     def link(self, until: float) -> RedisConnection:
-        """Return the connection, a new one if need be."""
+        """Return the connection; open a new one if needed."""
         link = self._link
         if link is not None and link.wire.usable and self._pid == os.getpid():
             return link
@@ -58,11 +58,11 @@ class RedisSession:
         return self._connect(until)
 
     def wire(self, until: float) -> Wire:
-        """Open a connection of its own, for a call that blocks."""
+        """Open a separate connection, for a call that blocks."""
         return server.find(self.target, self._moved, until)
 
     def drop(self) -> None:
-        """Leave the connection; the next use opens another."""
+        """Drop the connection; the next use opens another."""
         link, self._link = self._link, None
         if link is not None:
             if link.life:
@@ -71,21 +71,21 @@ class RedisSession:
         self._pid = os.getpid()
 
     def close(self) -> None:
-        """Leave for good, and remember what was seen."""
+        """Close permanently, and store what was seen."""
         inherited = self._pid != os.getpid()
         self.drop()
         if self._memory.life and not inherited:
             life.remember(self._memory_path, self._memory, firmly=False)
 
     def failed(self, problem: NotSent | Cut, until: float) -> None:
-        """Take note of a call without effect; raises if trying again is of no use."""
+        """Handle a call that had no effect; raise if a retry makes no sense."""
         self.drop()
         self._follow(problem)
         if not passes(problem) or _monotonic() >= until:
             raise unavailable(self.target, problem)
 
     def in_order(self, link: RedisConnection, header: Header, until: float) -> bool:
-        """Tell whether an answer can be used; if the life of the store is over, begin another."""
+        """Return whether a reply can be used; if the life of the store is over, start another."""
         if link.jump:
             try:
                 self._begin_life(link, life.jumped(link.jump), header.run, until)
@@ -128,8 +128,8 @@ class RedisSession:
     def _judge(self, link: RedisConnection, found: Facts, until: float) -> None:
         header = link.begin(until, self._memory)
         if header.status == "damaged":
-            link.mend(until)
-            # Somebody else may have mended it before us, and begun a life that is none of our business.
+            link.repair(until)
+            # Another process may have repaired it already and started a life that does not concern us.
             header = link.begin(until, self._memory)
         verdict = life.judge(link, header, found, self._memory, self.sources, until)
         if verdict.adopt:
@@ -140,13 +140,13 @@ class RedisSession:
     def _begin_life(
         self, link: RedisConnection, verdict: LifeVerdict, run: str, until: float
     ) -> None:
-        """Write a new life into the store, unless somebody else does it first."""
+        """Start a new life of the store, unless another process does it first."""
         over = link.life
         header = link.begin(until)
         read = partial(link.entries, until=until)
         name = os.urandom(8).hex()
         while link.life == over:
-            # Each answer goes by the old life's clock.
+            # Every reply uses the old life's clock.
             link.shift(-verdict.jump)
             newest = max(header.newest, header.base)
             base = life.base_of_life(life.wall(), newest, self._memory)
@@ -171,7 +171,7 @@ class RedisSession:
                 header = link.begin(until)
 
     def _follow(self, problem: Exception) -> None:
-        """Go where a cluster says that the project's slot is, or ask anew."""
+        """Follow a cluster's redirect to the node of the project's slot, or look it up again."""
         words = str(problem).split()
         self._moved = None
         if isinstance(problem, RedisError) and words[:1] == ["MOVED"]:

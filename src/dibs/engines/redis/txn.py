@@ -1,4 +1,4 @@
-"""A step's view of a Redis store: what the handle knows, guesses where it knows nothing, and own writes."""
+"""A step's view of a Redis store: known rows, guesses for unknown ones, and its own writes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RedisTxn:
     """One step's view of the state. It sees its own writes.
 
-    What the handle does not know is taken to be empty, and noted: the engine asks the server whether it is so
-    before anything counts.
+    Anything the handle does not know is assumed to be empty, and recorded as a guess: the engine
+    verifies it with the server before the result counts.
     """
 
     __slots__ = (
@@ -34,7 +34,7 @@ class RedisTxn:
         self.now = now
         #: The newest number in the ledger, and the number from which the next one counts.
         self._last, base = newest
-        #: What the step appends, as the script wants it: seven words each, the number first.
+        #: The entries to append, in the script's format: seven values each, the number first.
         self.entries_out: list[tuple[Any, ...]] = []
         self.pending = Pending()
         self.guessed_points: dict[str, None] = {}
@@ -49,7 +49,7 @@ class RedisTxn:
 
     @property
     def guesses(self) -> bool:
-        """Whether the step looked at something that the handle knew nothing of."""
+        """Whether the step read something that the handle did not know."""
         return bool(self.guessed_points or self.guessed_ranges)
 
     def get(self, key: str) -> str | None:
@@ -81,7 +81,7 @@ class RedisTxn:
         self.pending[key] = value
 
     def delete(self, key: str) -> None:
-        """Remove ``key``; do nothing if it is not there."""
+        """Remove ``key``, if it exists."""
         self.pending[key] = None
 
     def emit(self, event: Event) -> int:
@@ -93,7 +93,7 @@ class RedisTxn:
         return number
 
     def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger's entries with a sequence number above ``after``."""
+        """Yield the ledger entries with a sequence number above ``after``."""
         after = max(after, self.dropped_below - 1)
         own = [_entry(*words) for words in self.entries_out if words[0] > after]
         upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
@@ -101,18 +101,18 @@ class RedisTxn:
         return _chain(reversed(own), stored) if newest_first else _chain(stored, own)
 
     def restore(self, entry: Entry) -> None:
-        """Append an entry of another store, with its number and moment."""
+        """Append an entry of another store with its number and time."""
         if entry.seq <= self._last:
             raise not_above(entry.seq, self._last)
         number, at, agent, role, kind, summary, details = entry
         self._last = number
-        self._newest = max(self._newest, number)  # a life may count from far above
+        self._newest = max(self._newest, number)  # a life may start at a much higher number
         self.entries_out.append(
             (number, repr(at), agent, role, kind, summary, encode_details(details))
         )
 
     def trim(self, upto: int) -> int:
-        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        """Drop the entries up to ``upto``, but never the newest; return how many were dropped."""
         newest = next((entry.seq for entry in self.events(newest_first=True)), 0)
         bound = min(upto, newest - 1)
         going = 0
@@ -133,7 +133,7 @@ class RedisTxn:
         return [(key, value) for key in sorted(merged) if (value := merged[key]) is not None]
 
     def words(self) -> list[str | int]:
-        """Return the writes as the script wants them."""
+        """Return the writes in the script's format."""
         puts: list[str | int] = []
         gone: list[str | int] = []
         for key, value in self.pending.items():
@@ -149,13 +149,13 @@ class RedisTxn:
 
 
 class RedisView(RefusesWrites, RedisTxn):
-    """A step's view that refuses to write."""
+    """A step's view that refuses writes."""
 
     __slots__ = ()
 
 
 def entry_of(identifier: str, flat: list[str]) -> Entry:
-    """Read an entry of the stream."""
+    """Parse an entry of the stream."""
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     named = (fields.get(name, "") for name in ("agent", "role", "kind", "summary"))
     number = int(identifier.partition("-")[0])
@@ -163,7 +163,7 @@ def entry_of(identifier: str, flat: list[str]) -> Entry:
 
 
 def _entry(number: int, at: str, *words: str) -> Entry:
-    """Make an entry of its words; details that are damaged are shown as they are."""
+    """Build an entry from its values; damaged details are shown as they are."""
     agent, role, kind, summary, text = words
     return Entry(number, float(at), agent, role, kind, summary, decode_details(text))
 

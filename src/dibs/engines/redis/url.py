@@ -1,12 +1,12 @@
-"""Where a Redis store is: what its URL says.
+"""Redis engine URLs.
 
 - ``redis://user:password@host:6379/0``, ``rediss://…`` with TLS
 - ``unix:///run/redis.sock?db=0``
-- ``redis+sentinel://host:26379,host:26379/service/0``: the primary that the sentinels name
-- ``redis+cluster://host:7000,host:7001``: the node that has the project's slot
+- ``redis+sentinel://host:26379,host:26379/service/0``: the primary, found through sentinels
+- ``redis+cluster://host:7000,host:7001``: the node with the project's slot
 
-``rediss+sentinel`` and ``rediss+cluster`` are the same with TLS. Options behind ``?``: ``db``; ``ca``,
-``cert`` and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``.
+``rediss+sentinel`` and ``rediss+cluster`` are the same with TLS. Options after ``?``: ``db``; ``ca``,
+``cert``, and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = (
     "unix",
     *(f"redis{s}+{k}" for s in ("", "s") for k in ("sentinel", "cluster")),
 )
-#: Other names that clients of Redis give to the same options.
+#: Other names for the same options in Redis clients.
 ALIASES = {"ssl_ca_certs": "ca", "ssl_certfile": "cert", "ssl_keyfile": "key"}
 OPTIONS = ("db", "ca", "cert", "key", "sentinel_user", "sentinel_password")
 _PORTS = {"sentinel": 26379}
@@ -35,15 +35,15 @@ class RedisNode(Record):
     path: str = ""
 
     def __str__(self) -> str:
-        """Say it as people write it."""
+        """Return it in the usual notation."""
         return self.path or (f"[{self.host}]" if ":" in self.host else self.host) + f":{self.port}"
 
 
 class RedisTarget(Record):
-    """Where the store is, and how to get in."""
+    """Where the store is, and how to log in."""
 
     nodes: tuple[RedisNode, ...]
-    #: ``""`` for one server, ``sentinel`` or ``cluster``.
+    #: ``""`` for one server, ``sentinel``, or ``cluster``.
     kind: str
     tls: bool
     user: str
@@ -53,18 +53,18 @@ class RedisTarget(Record):
     options: dict[str, str]
 
     def __str__(self) -> str:
-        """Say where it is, without a password."""
+        """Return the address without the password."""
         nodes = ",".join(map(str, self.nodes))
         service = f" ({self.kind} {self.service})".replace("  ", " ") if self.kind else ""
         return f"{nodes}{service}, db {self.db}" if self.db else f"{nodes}{service}"
 
 
 def parse(url: str) -> RedisTarget:
-    """Read a URL; say what is wrong with one that cannot be."""
+    """Parse a URL; raise an error that explains what is wrong."""
     try:
         return _parse(url)
     except Misconfigured as error:
-        # A password with a sign of its own meaning tears the URL apart; no piece of it may be shown.
+        # An unescaped special character in a password breaks the URL apart; no part of it may be shown.
         if "@" not in url or "'" not in error.message:
             raise
         raise _wrong(
@@ -147,7 +147,7 @@ def _plain(text: str) -> str:
 
 
 def _wrong(why: str, hint: str) -> Misconfigured:
-    # The URL itself is not repeated: it may hold a password.
+    # The URL itself is not repeated: it may contain a password.
     return Misconfigured(
         f"invalid Redis engine URL: {why}", code="REDIS_URL", field="engine", hint=hint
     )

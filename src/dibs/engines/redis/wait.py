@@ -1,4 +1,4 @@
-"""Waiting for the ledger of a Redis store to move: the server wakes us, nobody polls."""
+"""Waiting for a Redis store's ledger to move; the server wakes us, without polling."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from dibs.engines.redis.session import RedisSession
     from dibs.engines.redis.wire import Wire
 
-#: The longest that one command blocks, so that a connection that died unnoticed is found out.
+#: The longest time that one command blocks, so that a dead connection is detected.
 _LONGEST = 10.0
 #: How much longer than the block itself the reply may take.
 _GRACE = 2.0
 
 
 class LedgerWaiter:
-    """A connection of its own, because it blocks. One thread uses it at a time."""
+    """A separate connection, because it blocks. One thread uses it at a time."""
 
     __slots__ = ("_pid", "_session", "_timeout", "_wire")
 
@@ -31,7 +31,7 @@ class LedgerWaiter:
         self._pid = os.getpid()
 
     def wait(self, after: int, timeout: float) -> int:
-        """Return the newest number when it is above ``after``, or ``timeout`` seconds went by."""
+        """Return the newest number once it is above ``after``, or after ``timeout`` seconds."""
         ends = time.monotonic() + timeout
         give_up = time.monotonic() + self._timeout
         while True:
@@ -44,7 +44,7 @@ class LedgerWaiter:
                 self._block(after, min(left, _LONGEST))
             except (NotSent, Cut) as problem:
                 self.close()
-                # From the first failure on, there is a timeout's time to come back.
+                # After the first failure, it has one timeout to recover.
                 give_up = give_up or time.monotonic() + self._timeout
                 if not passes(problem) or time.monotonic() >= give_up:
                     raise unavailable(self._session.target, problem) from problem
@@ -59,7 +59,7 @@ class LedgerWaiter:
             self._wire = None
 
     def _look(self, until: float) -> int:
-        if self._pid != os.getpid():  # a connection is its maker's alone
+        if self._pid != os.getpid():  # a connection belongs to the process that made it
             self.close()
             self._pid = os.getpid()
         if self._wire is None or not self._wire.usable:

@@ -1,7 +1,7 @@
-"""One connection to a Redis server: words go out, replies come back, and it is known what was sent.
+"""One connection to a Redis server, which knows what was sent.
 
-hiredis packs and parses; the sockets are ours. The client library for Python costs more time to import than
-a whole command of Dibs takes, and does not tell whether a command that failed had left.
+hiredis encodes and parses; the sockets are ours. redis-py takes longer to import than a whole Dibs
+command, and does not say whether a failed command was sent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 _monotonic = time.monotonic
-#: Seconds after which it is worth a look whether the server is still there.
+#: Idle seconds after which it is worth checking whether the server is still there.
 _IDLE = 0.001
 
 
 class Wire:
-    """An open connection. Its owner sees to it that one thread uses it at a time."""
+    """An open connection. Its owner ensures that one thread uses it at a time."""
 
     __slots__ = ("_idle_since", "_reader", "_sock", "_tls", "node", "usable")
 
@@ -36,13 +36,13 @@ class Wire:
         self.node = node
         self._sock = sock
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape")
-        #: Whether every reply was read: else the next one would answer an earlier command.
+        #: Whether every reply was read; otherwise the next one would belong to an earlier command.
         self.usable = True
         self._tls = tls
         self._idle_since = _monotonic()
 
     def call(self, *words: Any, until: float) -> Any:
-        """Send a command and return its reply; ``until`` is on the monotonic clock."""
+        """Send a command and return its reply; ``until`` is a monotonic time."""
         packed: bytes = hiredis.pack_command(words)
         sent = self.usable = False
         try:
@@ -50,7 +50,7 @@ class Wire:
             if _monotonic() - self._idle_since > _IDLE:
                 self._check_open()
             gone = self._sock.send(packed)
-            # From the first byte on the server may have it all.
+            # Once the first byte is sent, the server may have all of it.
             sent = True
             if gone < len(packed):
                 self._sock.sendall(memoryview(packed)[gone:])
@@ -79,8 +79,8 @@ class Wire:
         return reply
 
     def _check_open(self) -> None:
-        """Notice that the server closed an idle connection while it is certain that nothing was sent."""
-        # Nothing else can come before a command, but for the session tickets of TLS.
+        """Detect that the server closed an idle connection, while it is certain that nothing was sent."""
+        # Before a command, nothing can arrive except TLS session tickets.
         if self._tls:
             return
         look = select.poll()
@@ -90,7 +90,7 @@ class Wire:
 
 
 def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool = True) -> Wire:
-    """Open a connection to ``node`` and get in; raises ``NotSent`` where that fails."""
+    """Open a connection to ``node`` and log in; raise ``NotSent`` if that fails."""
     try:
         wire = Wire(node, _open_socket(target, node, until), tls=target.tls)
     except (OSError, UnicodeError) as error:

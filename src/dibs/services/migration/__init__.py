@@ -1,1 +1,1 @@
-"""Moving all state to another engine, and starting a new life of a store."""
+"""Migration of all state to another engine, and measurements of a store."""

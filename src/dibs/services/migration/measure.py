@@ -1,4 +1,4 @@
-"""Measuring a store, and saying whether it is open for work; nothing of what is written stays."""
+"""Measurements of a store, and whether it is open; nothing that is written stays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from dibs.engines.base import Engine, Txn
 
-#: How often each is measured; less often once that took ``ENOUGH`` seconds, as each may be a push.
+#: How many times each call is measured, unless that takes longer than ``ENOUGH`` seconds (each may
+#: be a push).
 ROUNDS = 5
 ENOUGH = 0.25
 
@@ -25,13 +26,13 @@ ENOUGH = 0.25
 class Measured(Record):
     """Medians, in milliseconds."""
 
-    #: A transaction that writes; None where nothing may be written.
+    #: A transaction that writes; None if nothing may be written.
     transaction: float | None
     view: float
 
 
 def is_open(engine: Engine) -> list[Finding]:
-    """Say whether agents can work in this store: nothing where they can."""
+    """Return findings if this store is closed; none if agents can work in it."""
     found = engine.view(closure)
     if engine.as_of is not None:
         raise Unavailable("the remote is unreachable", hint="try again when it is back")
@@ -48,7 +49,7 @@ def is_open(engine: Engine) -> list[Finding]:
 
 
 def measure(engine: Engine, *, write: bool) -> Measured:
-    """Time real transactions and views; ``write`` where something may be written for a moment."""
+    """Time real transactions and views; ``write`` if test rows may be written."""
     name = os.urandom(6).hex()
     engine.view(_look)  # the first call connects
     view = _median([lambda: engine.view(_look)])
@@ -70,7 +71,7 @@ def _look(txn: Txn) -> object:
 
 
 def _median(calls: list[Callable[[], object]]) -> float:
-    """Make the calls in turn, several times; return the median of how long one took."""
+    """Make the calls in turn, several times; return the median duration of one."""
     taken: list[float] = []
     started = time.perf_counter()
     for _ in range(ROUNDS):

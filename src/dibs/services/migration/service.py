@@ -1,17 +1,19 @@
-"""Moving a project's state from one store to another, so that nothing is lost, doubled, or granted twice.
+"""Migration of a project's state to another store: nothing is lost, duplicated, or granted twice.
 
-Both stores are closed while rows and ledger are copied, so nobody is granted anything by either. The order
-makes every moment at which the mover can die a safe one:
+Both stores are closed while rows and ledger are copied, so neither grants anything. The order of
+the steps makes it safe to die at any moment:
 
-1. the source is closed as *moving*, in the transaction that finds nobody at work, or is told to go on;
+1. the source is closed as *moving*, in the transaction that checks that no agent is working (unless
+   forced);
 2. the target is closed as *arriving*; then the ledger, with its numbers, and all rows are copied;
-3. the two are compared, row by row and entry by entry;
-4. moments are set to the target's clock, so that no claim ends early and the pause costs nobody its claims;
-5. the source becomes *moved*: from here on there is no way back but another move;
+3. the two stores are compared, row by row and entry by entry;
+4. times are adjusted to the target's clock, so that no claim expires early;
+5. the source becomes *moved*: from here on, only another migration leads back;
 6. the target opens.
 
-Up to 5 the move can be cancelled, because the target cannot have opened. The same call again goes on from
-whatever was reached. Numbers go on in the target above all of the source, because its ledger has them all.
+Until step 5 the migration can be canceled, because the target cannot have opened. Running it again
+continues where it stopped. New numbers in the target are above all of the source's, because its
+ledger has them all.
 """
 
 from __future__ import annotations
@@ -47,21 +49,21 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Row = tuple[str, str]
 
-#: Rows, or entries, in one transaction.
+#: Rows, or entries, per transaction.
 BATCH = 1000
 #: How many agents a refusal names.
 NAMED = 5
 
 
 class StoreSide(Record):
-    """One of the two stores, and what to call it."""
+    """One of the two stores, with its display name."""
 
     engine: Engine
     name: str
 
 
 class StoreContents(Record):
-    """What is in a store."""
+    """A summary of what a store contains."""
 
     closure: Closure | None
     moves: list[str]
@@ -70,26 +72,26 @@ class StoreContents(Record):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was ever kept here."""
+        """Whether nothing was ever stored here."""
         return not self.rows and not self.newest
 
 
 class MoveReport(Record):
-    """What a move came to."""
+    """The result of a migration."""
 
     id: str
     rows: int
     entries: int
-    #: Claims that are held, and go on in the target with their tokens.
+    #: Live claims, which keep their tokens in the target.
     claims: int
-    #: The highest number of the source; the target counts above it.
+    #: The highest number in the source; the target continues above it.
     newest: int
-    #: Over all rows and entries; the same for both stores when they were compared.
+    #: Of all rows and entries; equal for both stores.
     digest: str
 
 
 def cancel(source: StoreSide) -> bool:
-    """Open a store again whose move was not finished; tell whether there was one."""
+    """Reopen a store whose migration was not finished; return whether there was one."""
 
     def step(txn: Txn) -> bool:
         found = closure(txn)
@@ -104,7 +106,7 @@ def cancel(source: StoreSide) -> bool:
 
 
 class Migration:
-    """One move. ``tell`` is called with a line now and then, for whoever watches."""
+    """One migration. ``progress`` is called with the step, how much of it is done, and the total."""
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class Migration:
         self._run = os.urandom(8).hex()
 
     def run(self) -> MoveReport:
-        """Move everything, or go on with a move that was broken off."""
+        """Migrate everything, or continue an interrupted migration."""
         there = _fresh(self._target, standing)
         here = _fresh(self._source, standing)
         if here.closure is not None and here.closure.why == ClosedReason.MOVED:
@@ -140,10 +142,10 @@ class Migration:
         self._open(out, here.moves)
         return found
 
-    # -- may it begin?
+    # -- checks before the start
 
     def _check(self, here: StoreContents, there: StoreContents) -> None:
-        """Refuse what cannot be moved, or not there; nothing was changed yet."""
+        """Refuse a source or target that cannot be used; nothing has been changed yet."""
         out = here.closure
         if out is None and here.empty:
             raise BadInput(
@@ -159,7 +161,7 @@ class Migration:
             raise self._occupied(there)
 
     def _admits(self, there: StoreContents, move: str, past: list[str]) -> bool:
-        """Tell whether the target is empty, or holds nothing but this move or its own past."""
+        """Return whether the target is empty, or contains only this migration or its own past."""
         within = there.closure
         if within is None:
             return there.empty
@@ -180,10 +182,10 @@ class Migration:
             hint="nothing was changed; use an empty store, another database, or another branch",
         )
 
-    # -- the steps of a move
+    # -- the steps of a migration
 
     def _depart(self, here: StoreContents) -> Closure:
-        """Close the source, unless it is closed for this move already."""
+        """Close the source, unless this migration already closed it."""
         if here.closure is not None:
             return here.closure
 
@@ -201,7 +203,7 @@ class Migration:
         return self._source.engine.transact(step)
 
     def _arrive(self, out: Closure, past: list[str]) -> None:
-        """Close the target, and keep any other mover out of it."""
+        """Close the target, and keep other migrations out of it."""
 
         def step(txn: Txn) -> None:
             there = standing(txn)
@@ -214,7 +216,7 @@ class Migration:
         self._target.engine.transact(step)
 
     def _clear(self, rows: Callable[[Txn], Iterator[Row]] = contents) -> None:
-        """Remove what an earlier try, or an earlier time, left in the target."""
+        """Remove what an earlier run, or earlier use, left in the target."""
         while found := _fresh(self._target, lambda txn: list(islice(rows(txn), BATCH))):
             self._write([key for key, _ in found], lifecycle.remove)
 
@@ -236,7 +238,7 @@ class Migration:
             self._progress("copying rows", done + len(some), len(rows))
 
     def _compare(self, out: Closure) -> MoveReport:
-        """Compare the two stores, byte by byte."""
+        """Compare the two stores byte by byte."""
         rows, entries = _fresh(self._source, _everything)
         low, high = entries[0].seq, entries[-1].seq
         copied, told = _fresh(self._target, _everything)
@@ -254,14 +256,14 @@ class Migration:
         return MoveReport(out.id, len(rows), len(entries), len(claims), high, found)
 
     def _set_moments(self, out: Closure) -> None:
-        """Let the target's clock go on from the moment at which the source was closed."""
+        """Adjust times, so that the target's clock continues from the moment the source was closed."""
         rows = _fresh(self._source, lambda txn: list(contents(txn)))
         shift = _fresh(self._target, lambda txn: txn.now) - out.at
         shortest = self._target.engine.shortest_ttl
         changed = list(lifecycle.carried(rows, out.at, shift, shortest))
         self._clear(
             lifecycle.deadline_rows
-        )  # their keys are moments: an earlier try may have left others
+        )  # their keys contain times: an earlier run may have left others
         for done in range(0, len(changed), BATCH):
             some = changed[done : done + BATCH]
             self._write(some, lifecycle.write)
@@ -283,7 +285,7 @@ class Migration:
         self._target.engine.transact(step)
 
     def _end_again(self, out: Closure, past: list[str], there: StoreContents) -> MoveReport:
-        """Finish a move whose last step is missing; say what it came to if none is."""
+        """Finish a migration whose last step is missing; return its report."""
         if _arrives(there, out):
             self._arrive(out, past)
             self._set_moments(out)
@@ -297,7 +299,7 @@ class Migration:
         )
 
     def _write(self, things: Sequence[T], write: Callable[[Txn, Sequence[T]], None]) -> None:
-        """Write to the target, in one transaction."""
+        """Write to the target in one transaction."""
 
         def step(txn: Txn) -> None:
             self._check_mine(txn)
@@ -306,21 +308,21 @@ class Migration:
         self._target.engine.transact(step)
 
     def _check_mine(self, txn: Txn) -> None:
-        """Stop if another mover has taken the target over."""
+        """Stop if another migration has taken over the target."""
         found = closure(txn)
         if found is None or found.run != self._run:
             raise _interfered(self._target)
 
 
 def standing(txn: Txn) -> StoreContents:
-    """Say what is in a store."""
+    """Return a summary of what a store contains."""
     return StoreContents(
         closure(txn), lifecycle.moves(txn), sum(1 for _ in contents(txn)), lifecycle.newest(txn)
     )
 
 
 def _arrives(there: StoreContents, out: Closure) -> bool:
-    """Tell whether the target has begun to take in this very move."""
+    """Return whether the target has started to receive this migration."""
     within = there.closure
     return within is not None and (within.why, within.id) == (ClosedReason.ARRIVING, out.id)
 
@@ -330,7 +332,7 @@ def _everything(txn: Txn) -> tuple[list[Row], list[Entry]]:
 
 
 def _fresh(side: StoreSide, step: Callable[[Txn], T]) -> T:
-    """Look at a store; what was so some time ago is not good enough."""
+    """Read a store; raise an error if the state is not fresh."""
     answer = side.engine.view(step)
     if side.engine.as_of is not None:
         raise Unavailable(f"{side.name} is unreachable", hint="try again when it is back")
@@ -346,7 +348,7 @@ def _interfered(side: StoreSide) -> Unavailable:
 
 
 def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
-    """Refuse to move a state under the hands of those who hold or wait for something."""
+    """Refuse to migrate while agents hold or wait for something."""
     rows = Rows(txn, fold_case=fold_case)
     holding: dict[str, int] = {}
     for held in held_in(rows):
@@ -372,7 +374,7 @@ def _at_work(rows: Rows, agent: str, claims: int) -> str:
 
 
 def digest(rows: Iterable[Row], entries: Iterable[Entry]) -> str:
-    """Return a short text that differs where any row or entry does."""
+    """Return a short digest of all rows and entries."""
     found = sha256()
     for row in rows:
         found.update(encode(row).encode("utf-8", "surrogatepass"))

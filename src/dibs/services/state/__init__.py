@@ -1,1 +1,1 @@
-"""The rows of a store. The only package that knows keys and uses transactions."""
+"""Rows of the store. The only package that knows keys and uses transactions."""

@@ -1,4 +1,4 @@
-"""The rows by which the store and git agree: what is about to land, what landed, and their fence."""
+"""Rows that keep the store and git consistent: pending and landed commits, and the gate's fence."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from dibs.services.state.rows import Rows
 
-#: How many names an entry of the ledger lists.
+#: How many names a ledger entry lists.
 SHOWN = 100
 
 
 class Intent(Record):
-    """A ref that is about to move: all that is needed to finish it, or to drop it, without its process."""
+    """A ref that is about to move, with all that is needed to finish or drop it without its process."""
 
     id: str
     kind: str
@@ -33,7 +33,7 @@ class Intent(Record):
     ref: str
     old: str
     new: str
-    #: The working tree whose index follows; empty for none.
+    #: The working tree whose index is updated; empty for none.
     tree: str
     paths: tuple[str, ...]
     summary: str
@@ -47,18 +47,18 @@ class Intent(Record):
 
 
 def put_intent(rows: Rows, clone: str, intent: Intent) -> None:
-    """Write ``intent``; paths of any bytes are escaped."""
+    """Write ``intent``; escape non-UTF-8 paths."""
     rows.txn.put(_key(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
 
 
 def get_intent(rows: Rows, clone: str, name: str) -> Intent | None:
-    """Return an intent, nothing if somebody has finished or dropped it."""
+    """Return an intent; None if another process finished or dropped it."""
     value = rows.txn.get(_key(clone, name))
     return None if value is None else _intent(value)
 
 
 def drop_intent(rows: Rows, clone: str, name: str) -> None:
-    """Forget an intent."""
+    """Delete an intent."""
     rows.txn.delete(_key(clone, name))
 
 
@@ -79,13 +79,13 @@ def _intent(value: str) -> Intent:
 
 
 def fence_row(rows: Rows, clone: str) -> str:
-    """Return what ``refs/dibs/gate`` holds, as far as the store knows; empty for no such ref."""
+    """Return the value of ``refs/dibs/gate`` as the store knows it; empty if the ref does not exist."""
     value = rows.txn.get(f"{GATE}{clone}")
     return "" if value is None else str(decode(value))
 
 
 def put_fence_row(rows: Rows, clone: str, oid: str) -> None:
-    """Note what ``refs/dibs/gate`` holds."""
+    """Store the value of ``refs/dibs/gate``."""
     if oid:
         rows.txn.put(f"{GATE}{clone}", encode(oid))
     else:
@@ -93,7 +93,7 @@ def put_fence_row(rows: Rows, clone: str, oid: str) -> None:
 
 
 def is_told(rows: Rows, intent: Intent) -> bool:
-    """Tell whether the store has noted already that what was intended has happened."""
+    """Return whether the store already recorded this intent as landed."""
     return get_commit(rows, intent.new) is not None
 
 
@@ -101,7 +101,7 @@ _KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
 
 
 def finish(rows: Rows, clone: str, intent: Intent, *, late: bool = False) -> int:
-    """Note that what was intended has happened; return the entry's number in the ledger."""
+    """Record that an intent landed; return the number of the ledger entry."""
     drop_intent(rows, clone, intent.id)
     record = {
         "agent": intent.agent, "kind": intent.kind, "at": rows.now, "ref": intent.ref, "clone": clone,
@@ -122,30 +122,30 @@ def finish(rows: Rows, clone: str, intent: Intent, *, late: bool = False) -> int
     )  # fmt: skip
 
 
-# -- by whose claims commits were made
+# -- the claims behind commits
 
 
 def get_commit(rows: Rows, oid: str) -> dict[str, Any] | None:
-    """Return by whose claims a commit was made: agent, claims, tokens, patterns."""
+    """Return the claims behind a commit: agent, claims, tokens, patterns."""
     value = rows.txn.get(f"{COMMIT}{oid}")
     record: dict[str, Any] | None = None if value is None else decode(value)
     return record
 
 
 def commits(rows: Rows) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield all commits that are remembered, each with its record."""
+    """Yield all recorded commits, each with its record."""
     for key, value in rows.txn.scan((COMMIT, "")):
         yield key.removeprefix(COMMIT), decode(value)
 
 
 def forget_commits(rows: Rows, oids: Iterable[str]) -> None:
-    """Forget by whose claims commits were made."""
+    """Delete the records of commits."""
     for oid in oids:
         rows.txn.delete(f"{COMMIT}{oid}")
 
 
 def makers(rows: Rows, oids: Sequence[str]) -> dict[str, str]:
-    """Return who made the commits that ``dibs commit`` made, or is about to put onto a branch."""
+    """Return the agents behind commits that ``dibs commit`` made or is about to put on a branch."""
     records = {oid: get_commit(rows, oid) for oid in oids}
     found = {oid: record["agent"] for oid, record in records.items() if record is not None}
     if len(found) < len(oids):

@@ -1,9 +1,9 @@
-"""Deadlines of anything: rows, so that they survive whoever set them, carried out by whoever comes next.
+"""Deadlines: rows, so that they outlive the process that set them; the next command handles them.
 
-No process waits for a deadline: commands that show or tell the outcome settle first. While nothing is due,
-that is one look at one row. What is due is carried out in the transaction that takes its row away, so it
-happens exactly once. A handler ``(store, rows, id)`` changes the state by ``rows`` alone, and raises nothing
-because its thing is gone: a deadline may outlive what it was for.
+No process waits for a deadline: commands that show an outcome handle due deadlines first. If
+nothing is due, that costs one read. A deadline is handled in the transaction that removes its row,
+so it happens exactly once. A handler ``(store, rows, id)`` changes state only through ``rows`` and
+must not fail if its subject no longer exists: a deadline may outlive it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-    #: By kind of deadline, what carries it out.
+    #: The handler of each kind of deadline.
     Handlers = Mapping[str, Callable[[Store, Rows, str], None]]
 
-#: How many deadlines one transaction carries out, so that none grows long.
+#: How many deadlines one transaction handles, to keep it short.
 BATCH = 100
 
 
 def put(rows: Rows, moment: float, what: str, id_: str) -> None:
-    """Let something become of ``id_`` at ``moment``; a repeat changes nothing."""
+    """Set a deadline for ``id_``; a repeat changes nothing."""
     rows.txn.put(_key(moment, what, id_), "{}")
 
 
 def drop(rows: Rows, moment: float, what: str, id_: str) -> None:
-    """Take a deadline back; nothing happens if it is gone."""
+    """Remove a deadline, if it exists."""
     rows.txn.delete(_key(moment, what, id_))
 
 
 def settle(store: Store, handlers: Handlers) -> int:
-    """Carry out all that is due, and return how many deadlines that were.
+    """Handle all due deadlines, and return how many there were.
 
-    A reader of old state, because the engine cannot be reached, carries out nothing.
+    Does nothing if the state is stale because the engine is unreachable.
     """
     is_due = store.look(lambda rows: next(_passed(rows, handlers), None) is not None)
     if not is_due or store.engine.as_of is not None:
@@ -53,7 +53,7 @@ def settle(store: Store, handlers: Handlers) -> int:
 
 
 def is_anything_due(rows: Rows) -> bool:
-    """Tell whether a deadline has passed, or a decision waits that may have become needless."""
+    """Return whether a deadline has passed, or a decision is pending that may no longer be needed."""
     first = next(iter(rows.txn.scan((DUE, ""))), None)
     passed = first is not None and first[0].split("/")[1] <= mark(rows.now)
     return passed or next(iter(rows.txn.scan((OPEN, ""))), None) is not None
@@ -66,7 +66,7 @@ def shifted(key: str, shift: float) -> str:
 
 
 def _carry_out(store: Store, rows: Rows, handlers: Handlers) -> int:
-    """Carry out the earliest deadlines that have passed."""
+    """Handle the earliest deadlines that have passed."""
     passed = list(islice(_passed(rows, handlers), BATCH))
     for key in passed:
         rows.txn.delete(key)
@@ -76,9 +76,9 @@ def _carry_out(store: Store, rows: Rows, handlers: Handlers) -> int:
 
 
 def _passed(rows: Rows, handlers: Handlers) -> Iterator[str]:
-    """Yield the deadlines that have passed, the earliest first; one that is now has passed.
+    """Yield the deadlines that have passed, earliest first, including any that are due now.
 
-    A kind that this version does not know stays for one that does.
+    A kind that this version does not know is left for one that does.
     """
     now = mark(rows.now)
     for key, _ in rows.txn.scan((DUE, "")):
@@ -94,5 +94,5 @@ def _key(moment: float, what: str, id_: str) -> str:
 
 
 def mark(moment: float) -> str:
-    """Return a moment so that the order of texts is that of the moments."""
+    """Return a time as text that sorts chronologically."""
     return f"{moment:017.6f}"

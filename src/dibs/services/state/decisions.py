@@ -1,4 +1,4 @@
-"""The rows of decisions, of those that wait for somebody, and of what a human refused."""
+"""Rows of decisions, of pending ones, and of requests that a human refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _row(decision: str) -> str:
 
 
 def put_decision(rows: Rows, decision: Decision) -> None:
-    """Write a decision, and whether it waits for somebody."""
+    """Write a decision, and whether it is pending."""
     row = _row(decision.id)
     record = decision._asdict()
     record["comments"] = [comment._asdict() for comment in decision.comments]
@@ -31,18 +31,18 @@ def put_decision(rows: Rows, decision: Decision) -> None:
 
 
 def get_decision(rows: Rows, decision: str) -> Decision | None:
-    """Return the decision with this id, which has the form of one."""
+    """Return the decision with this id, which must be well-formed."""
     value = rows.txn.get(f"{DECISION}{_row(decision)}")
     return None if value is None else _decision(value)
 
 
 def drop_decision(rows: Rows, decision: str) -> None:
-    """Forget a decision that was made."""
+    """Delete a decision."""
     rows.txn.delete(f"{DECISION}{_row(decision)}")
 
 
 def pending(rows: Rows) -> Iterator[Decision]:
-    """Yield what waits for somebody, the oldest first."""
+    """Yield the pending decisions, oldest first."""
     for key, _ in list(rows.txn.scan((OPEN, ""))):
         value = rows.txn.get(DECISION + key.removeprefix(OPEN))
         if value is not None:
@@ -50,12 +50,12 @@ def pending(rows: Rows) -> Iterator[Decision]:
 
 
 def waiting_since(rows: Rows) -> list[float]:
-    """Return since when each decision waits that waits for somebody, the oldest first."""
+    """Return when each pending decision was raised, oldest first."""
     return [decode(value)["at"] for _, value in rows.txn.scan((OPEN, ""))]
 
 
 def decisions(rows: Rows) -> Iterator[Decision]:
-    """Yield all decisions, the oldest first."""
+    """Yield all decisions, oldest first."""
     for _, value in rows.txn.scan((DECISION, "")):
         yield _decision(value)
 
@@ -66,11 +66,11 @@ def _decision(value: str) -> Decision:
     return Decision(**record)
 
 
-# -- what a human refused, for all that waited with a ticket
+# -- queued requests that a human refused
 
 
 def put_refusal(rows: Rows, ticket: int, refusal: dict[str, Any], keep: float) -> None:
-    """Leave word that a human refused what a ticket waited for; forget what is older than ``keep``."""
+    """Record that a human refused a queued request; delete records older than ``keep``."""
     for key, value in list(rows.txn.scan((REFUSED, ""))):
         if decode(value)["at"] + keep <= rows.now:
             rows.txn.delete(key)
@@ -78,7 +78,7 @@ def put_refusal(rows: Rows, ticket: int, refusal: dict[str, Any], keep: float) -
 
 
 def get_refusal(rows: Rows, ticket: int) -> dict[str, Any] | None:
-    """Return what a human said to all who waited with this ticket."""
+    """Return a human's refusal of the request with this ticket."""
     value = rows.txn.get(f"{REFUSED}{ticket:016d}")
     found: dict[str, Any] | None = None if value is None else decode(value)
     return found

@@ -1,6 +1,6 @@
-"""The rows of briefings: the one under way to each reader, and the last one that was delivered.
+"""Rows of briefings: each reader's delivery in progress, and the last confirmed one.
 
-A reader is an agent; all humans are one reader, because they share a box.
+A reader is an agent; all humans are one reader, because they share an inbox.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
 
 
 class Briefed(Record):
-    """What a reader was told last."""
+    """The last briefing that a reader received."""
 
     number: int = 0
     at: float = 0.0
-    #: What the whole state was like, and which of its lines the reader knows.
+    #: A digest of the whole state, and the lines that the reader knows.
     digest: str = ""
     items: dict[str, str] = {}  # noqa: RUF012 - a default of a record, never changed
-    #: The newest entry of the ledger that was there.
+    #: The newest ledger entry at that time.
     seq: int = 0
     mode: str = ""
-    #: When the session began that was told: another one of the same name knows nothing.
+    #: When the reader's session started: a later session with the same name knows nothing.
     life: float = 0.0
 
 
 class Offer(Record):
-    """A delivery that is under way: whether it arrived is known when its reader confirms it."""
+    """A delivery in progress; it counts as delivered once its reader confirms it."""
 
-    #: What will be noted of it.
+    #: What to record once it is confirmed.
     briefed: Briefed
     text: str
-    #: The messages in it, each with the boxes that it leaves.
+    #: The messages in it, each with the inboxes that it leaves.
     mail: dict[str, list[str]]
     left: int
-    #: Until when whoever took it up is left alone with it.
+    #: Until when no other process may take it over.
     until: float = 0.0
 
 
 def reader_of(caller: Caller) -> str:
-    """Return under which name deliveries to ``caller`` are counted."""
+    """Return the reader name for deliveries to ``caller``."""
     return HUMANS if caller.human else caller.id
 
 
 def get_offer(rows: Rows, reader: str) -> Offer | None:
-    """Return the delivery that is under way."""
+    """Return the delivery in progress."""
     value = rows.txn.get(OFFER + reader)
     if value is None:
         return None
@@ -63,31 +63,31 @@ def get_offer(rows: Rows, reader: str) -> Offer | None:
 
 
 def put_offer(rows: Rows, reader: str, offer: Offer) -> None:
-    """Begin a delivery, or take up one that nobody confirmed."""
+    """Start a delivery, or take over an unconfirmed one."""
     record = {**offer._asdict(), "briefed": offer.briefed._asdict()}
     rows.txn.put(OFFER + reader, encode(record))
 
 
 def get_briefed(rows: Rows, reader: str) -> Briefed:
-    """Return the last delivery that happened; its number is 0 if there was none."""
+    """Return the last confirmed delivery; its number is 0 if there was none."""
     value = rows.txn.get(BRIEFED + reader)
     return Briefed() if value is None else Briefed(**decode(value))
 
 
 def put_briefed(rows: Rows, reader: str, briefed: Briefed) -> None:
-    """Note that a delivery happened, and end it."""
+    """Record a delivery as confirmed, and end it."""
     rows.txn.put(BRIEFED + reader, encode(briefed._asdict()))
     rows.txn.delete(OFFER + reader)
 
 
 def forget_outlived(rows: Rows, keep: float, most: int) -> None:
-    """Forget some of the rows of readers that have ended, once nothing was told to them for so long."""
+    """Delete some rows of readers that have ended and received nothing for ``keep`` seconds."""
     for key in list(islice(outlived(rows, keep), most)):
         rows.txn.delete(key)
 
 
 def outlived(rows: Rows, keep: float) -> Iterator[str]:
-    """Yield the rows that can be forgotten."""
+    """Yield the rows that can be deleted."""
     for prefix, moment in ((OFFER, "until"), (BRIEFED, "at")):
         for key, value in rows.txn.scan((prefix, "")):
             reader = key.removeprefix(prefix)

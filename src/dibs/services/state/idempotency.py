@@ -1,4 +1,4 @@
-"""Repeats of a request: the same request id gets the same answer, and nothing happens twice."""
+"""Idempotency: a repeated request id returns the same result, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-#: How long an answer is kept for its repeats.
+#: How long a result is kept for repeats.
 KEPT = 24 * 3600.0
 MAX_REQUEST_ID = 128
 
 
 def once(rows: Rows, agent: str, request_id: str, fingerprint: str, action: Callable[[], T]) -> T:
-    """Run ``action``, unless ``agent`` had an answer to this request before: then return that."""
+    """Run ``action``, unless ``agent`` already has a result for this request; then return that."""
     if not request_id:
         return action()
     earlier: T | None = answered(rows, agent, request_id, fingerprint)
@@ -35,7 +35,7 @@ def once(rows: Rows, agent: str, request_id: str, fingerprint: str, action: Call
 
 
 def answered(rows: Rows, agent: str, request_id: str, fingerprint: str) -> Any:
-    """Return the answer that ``agent`` had to this request before, None if it had none."""
+    """Return the earlier result of this request by ``agent``, or None."""
     if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
         message = (
             f"a request id must have at most {MAX_REQUEST_ID} printable characters and no slash"
@@ -52,7 +52,7 @@ def answered(rows: Rows, agent: str, request_id: str, fingerprint: str) -> Any:
 
 
 def remember(rows: Rows, agent: str, request_id: str, fingerprint: str, answer: object) -> None:
-    """Keep a final answer for repeats of its request."""
+    """Store a final result for repeats of its request."""
     stored = _store(answer)
     if stored is not None:
         _forget_old(rows, agent)
@@ -67,7 +67,7 @@ def _forget_old(rows: Rows, agent: str) -> None:
 
 
 def _store(answer: object) -> dict[str, Any] | None:
-    """Return the stored form of a final answer; a place in the queue is none."""
+    """Return the stored form of a final result; None for a queued one, which is not final."""
     if isinstance(answer, Granted):
         return {"granted": answer}
     if isinstance(answer, Denied):

@@ -1,4 +1,4 @@
-"""The ledger: what happened, asked for by agent, kind and time; bounded, with the rest in monthly files."""
+"""The ledger, by agent, kind, and time; its size is limited, with older entries in monthly files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ TAIL = 1 << 20
 
 
 class Query(Record):
-    """Select entries; an empty field selects all, except entries of ``dibs doctor --prove``."""
+    """Selects entries; an empty field matches everything except entries of ``dibs doctor --prove``."""
 
     agents: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
-    #: The earliest moment, on the engine's clock.
+    #: The earliest time, on the engine's clock.
     since: float = 0.0
     after: int = 0
 
     def wants(self, entry: Entry) -> bool:
-        """Tell whether ``entry`` is asked for."""
+        """Return whether ``entry`` matches."""
         return (
             (entry.agent in self.agents if self.agents else not is_probe_entry(entry))
             and (not self.kinds or entry.kind in self.kinds)
@@ -43,7 +43,7 @@ class Query(Record):
 
 
 class Summary(Record):
-    """Counts over what the ledger holds."""
+    """Counts over the entries in the ledger."""
 
     entries: int
     first_seq: int
@@ -53,17 +53,17 @@ class Summary(Record):
 
 
 class Ledger:
-    """The use cases of the ledger's readers, and its bound."""
+    """Reads the ledger, and limits its size."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def now(self) -> float:
-        """Return the moment on the engine's clock."""
+        """Return the current time on the engine's clock."""
         return self._store.engine.view(lambda txn: txn.now)
 
     def newest(self, query: Query, limit: int) -> list[Entry]:
-        """Return the newest ``limit`` entries that fit, the oldest of them first."""
+        """Return the newest ``limit`` matching entries, oldest first."""
 
         def step(txn: Txn) -> list[Entry]:
             chosen: list[Entry] = []
@@ -77,7 +77,7 @@ class Ledger:
         return self._store.engine.view(step)
 
     def follow(self, query: Query, *, poll: float = 1.0) -> Iterator[list[Entry]]:
-        """Yield what comes after ``query.after``, for ever; an empty list when nothing came."""
+        """Yield entries after ``query.after``, forever; an empty list if nothing is new."""
         after = query.after
         while True:
             self._store.engine.wait(after, poll)
@@ -88,7 +88,7 @@ class Ledger:
             yield [entry for entry in entries if query.wants(entry)]
 
     def summary(self) -> Summary:
-        """Count what the ledger holds, by kind and by agent."""
+        """Count the entries in the ledger by kind and by agent."""
 
         def step(txn: Txn) -> Summary:
             kinds: dict[str, int] = {}
@@ -107,7 +107,7 @@ class Ledger:
         return self._store.engine.view(step)
 
     def after(self, seq: int) -> tuple[list[Entry], bool]:
-        """Return what came after ``seq``, and whether that is all: older entries may be in the files only."""
+        """Return the entries after ``seq``, and whether none of them was already archived."""
 
         def step(txn: Txn) -> tuple[list[Entry], bool]:
             oldest = next(txn.events(), None)
@@ -116,10 +116,10 @@ class Ledger:
         return self._store.engine.view(step)
 
     def history(self) -> Iterator[Entry]:
-        """Yield everything that this machine knows of, the oldest first, from the monthly files on."""
+        """Yield all entries that this machine knows, oldest first, including the monthly files."""
         current = self._store.engine.view(lambda txn: list(txn.events()))
         last = 0
-        # What is moved to the files after this look is in both; its number tells.
+        # Entries that are archived after this read are in both places; their numbers reveal it.
         for entry in _archived(self._store.archive):
             if last < entry.seq and (not current or entry.seq < current[0].seq):
                 last = entry.seq
@@ -127,7 +127,7 @@ class Ledger:
         yield from current
 
     def trim(self) -> int:
-        """Bring the ledger back under its bound; what goes is in the monthly files first."""
+        """Trim the ledger to its limit, after archiving older entries in the monthly files."""
         limit = self._store.config.ledger_limit
         keep = limit - self._store.trim_every
         old = self._store.engine.view(lambda txn: _beyond(txn, keep))
@@ -144,7 +144,7 @@ class Ledger:
 
 
 def _beyond(txn: Txn, keep: int) -> list[Entry]:
-    """Return all entries but the newest ``keep``, the oldest first."""
+    """Return all entries except the newest ``keep``, oldest first."""
     newest = next(txn.events(newest_first=True), None)
     if newest is None:
         return []
@@ -168,9 +168,10 @@ def _all_but(txn: Txn, keep: int) -> list[Entry]:
 
 
 def _archive(folder: str, entries: list[Entry]) -> None:
-    """Append ``entries`` to the files of their months and make that durable.
+    """Append ``entries`` to the files of their months, and sync them to disk.
 
-    A crash before the ledger is cut leaves them in both; the next run skips what a file has already.
+    After a crash before the ledger is trimmed, they are in both places; the next run skips
+    duplicates.
     """
     import time
 
@@ -186,7 +187,7 @@ def _archive(folder: str, entries: list[Entry]) -> None:
 
 
 def _archived(folder: str) -> Iterator[Entry]:
-    """Yield the entries of the monthly files, month by month; a torn line is passed over."""
+    """Yield the entries of the monthly files in order; skip incomplete lines."""
     from dibs.core.claims.ledger import Entry
 
     try:
@@ -203,7 +204,7 @@ def _archived(folder: str) -> Iterator[Entry]:
 
 
 def _append(path: str, entries: list[Entry]) -> None:
-    """Append what the file does not have yet, on lines of their own even after a torn one."""
+    """Append entries that the file does not have yet, on new lines even after an incomplete one."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with open(handle, "r+b") as file:
         tail = _tail(file)
@@ -218,14 +219,14 @@ def _append(path: str, entries: list[Entry]) -> None:
 
 
 def _tail(file: BinaryIO) -> bytes:
-    """Return the end of a file: long enough for several entries, whose size is bounded."""
+    """Return the end of a file: enough for several entries, whose size is limited."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - TAIL))
     return file.read()
 
 
 def _last_seq(tail: bytes) -> int:
-    """Return the number of the last whole entry, 0 if there is none."""
+    """Return the number of the last complete entry, or 0."""
     for line in reversed(tail.split(b"\n")):
         try:
             return int(decode(line.decode("utf-8", "surrogateescape"))["seq"])

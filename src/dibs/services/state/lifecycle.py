@@ -1,7 +1,7 @@
-"""The life of a store: open or closed, moved to another engine, and begun anew after a loss.
+"""The lifecycle of a store: open or closed, migrated to another engine, restarted after a loss.
 
-One row says that a store is closed. Every step looks at it in its own transaction, so that from that moment
-nobody is granted anything by it, however long ago they opened it.
+One row marks a store as closed. Every step reads it in its own transaction, so from that moment no
+one is granted anything, however long ago they opened the store.
 """
 
 from __future__ import annotations
@@ -43,10 +43,9 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str]
 
-#: Who speaks in the ledger where no agent acts.
+#: The agent of ledger entries that the store itself writes.
 STORE = "dibs"
-#: Which fields of a row are moments, by what its key begins with; a beat and a rate are arrays. Where a field
-#: is 0, there is no such moment.
+#: Fields that contain times, by key prefix; a heartbeat and a rate are arrays. 0 means no time.
 _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
     ((AT, IN), ("since", "hard")),
     ((BEAT,), (0, 2)),
@@ -63,66 +62,66 @@ _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
 class ClosedReason(metaclass=TextEnum):
     """Why a store is closed."""
 
-    #: Its state is being copied to another store; nothing is final yet.
+    #: Its state is being copied to another store; this can still be canceled.
     MOVING = "moving"
-    #: Its state is elsewhere for good.
+    #: Its state was migrated to another store.
     MOVED = "moved"
-    #: The state of another store is being copied here.
+    #: Another store's state is being copied here.
     ARRIVING = "arriving"
 
 
 class Closure(Record):
-    """That a store is closed, and why."""
+    """Marks a store as closed, with the reason."""
 
     why: str
-    #: Which move it is; both stores of a move have the same.
+    #: The id of the migration, the same in both stores.
     id: str
     #: The other store, without its password.
     other: str
-    #: Since when, on this engine's clock.
+    #: When it was closed, on this engine's clock.
     at: float
-    #: Whoever copies, while it does: a second one must not interfere.
+    #: The run that is copying; no other run may interfere.
     run: str = ""
 
 
 def closure(txn: Txn) -> Closure | None:
-    """Return why this store is closed, nothing if it is open."""
+    """Return why this store is closed; None if it is open."""
     value = txn.get(CLOSED)
     return None if value is None else _closure(value)
 
 
 def close(txn: Txn, why: Closure) -> None:
-    """Let nobody work in this store any more, from this transaction on."""
+    """Close this store for everyone, from this transaction on."""
     txn.put(CLOSED, encode(why._asdict()))
 
 
 def reopen(txn: Txn, why: Closure) -> None:
-    """Let work go on in a store whose move was cancelled."""
+    """Open a store again whose migration was canceled."""
     txn.delete(CLOSED)
     tell_move(txn, f"canceled the migration to {why.other}", why)
 
 
 def open_moved(txn: Txn, why: Closure, past: list[str]) -> None:
-    """Let work begin in the store that a state was moved to; ``why`` says from where."""
+    """Open the target of a migration; ``why`` names the source."""
     txn.delete(CLOSED)
     txn.put(ORIGIN, encode({"moves": [*past, why.id], "from": why.other}))
     tell_move(txn, f"migrated from {why.other}", why)
 
 
 def tell_move(txn: Txn, summary: str, move: Closure) -> None:
-    """Write about a move into the ledger."""
+    """Record a migration in the ledger."""
     txn.emit(Event(STORE, "store", Kind.STORE_MOVED, summary, {"move": move.id}))
 
 
 def moves(txn: Txn) -> list[str]:
-    """Return the moves that this state has been through, the earliest first."""
+    """Return the migrations that this state has been through, earliest first."""
     value = txn.get(ORIGIN)
     found = _record(value).get("moves") if value is not None else None
     return [str(move) for move in found] if isinstance(found, list) else []
 
 
 def refusal(value: str) -> DibsError:
-    """Return the error for a step in a closed store, from the row that says so."""
+    """Return the error for a step in a closed store, from the row that closed it."""
     found = _closure(value)
     if found.why == ClosedReason.MOVED:
         return Misconfigured(
@@ -142,7 +141,7 @@ def refusal(value: str) -> DibsError:
 
 
 def _closure(value: str) -> Closure:
-    """Read the row; one that cannot be read closes the store as well."""
+    """Parse the row; an unreadable one closes the store too."""
     record = _record(value)
     fields = {name: str(record.get(name, "?")) for name in ("why", "id", "other", "run")}
     at = record.get("at")
@@ -161,54 +160,54 @@ def _record(value: str) -> dict[str, Any]:
 
 
 def contents(txn: Txn, prefix: str = "") -> Iterator[Row]:
-    """Yield all rows, or those that begin with ``prefix``, but those of the store itself."""
+    """Yield all rows, or those that start with ``prefix``, except those about the store itself."""
     for row in txn.scan((prefix, "")):
         if row[0] not in {CLOSED, ORIGIN} and not row[0].startswith(PROBE):
             yield row
 
 
 def deadline_rows(txn: Txn) -> Iterator[Row]:
-    """Yield the rows whose keys are moments."""
+    """Yield the rows whose keys contain times."""
     return contents(txn, DUE)
 
 
 def entries(txn: Txn, after: int = 0) -> Iterator[Entry]:
-    """Yield the entries of the ledger after a number."""
+    """Yield the ledger entries after a number."""
     return txn.events(after)
 
 
 def newest(txn: Txn) -> int:
-    """Return the number of the newest entry of the ledger, 0 if there is none."""
+    """Return the number of the newest ledger entry, or 0."""
     return next((entry.seq for entry in txn.events(newest_first=True)), 0)
 
 
 def remove(txn: Txn, keys: Iterable[str]) -> None:
-    """Remove rows."""
+    """Delete rows."""
     for key in keys:
         txn.delete(key)
 
 
 def write(txn: Txn, rows: Iterable[Row]) -> None:
-    """Write rows as they are."""
+    """Write rows unchanged."""
     for key, value in rows:
         txn.put(key, value)
 
 
 def restore(txn: Txn, copied: Iterable[Entry]) -> None:
-    """Write entries of the ledger with their numbers."""
+    """Write ledger entries with their numbers."""
     for entry in copied:
         txn.restore(entry)
 
 
 def probe(txn: Txn, name: str) -> None:
-    """Write a row for a measurement, and remove what a killed measurement left."""
+    """Write a test row, and delete those that a killed measurement left."""
     remove(txn, [key for key, _ in txn.scan((PROBE, ""))])
     if name:
         txn.put(PROBE + name, "1")
 
 
 def live_claims(rows: Iterable[Row], at: float) -> dict[str, Claim]:
-    """Return the claims that held at the moment ``at``, by their keys."""
+    """Return the claims that were live at time ``at``, by key."""
     found = dict(rows)
     held = {}
     for key, value in found.items():
@@ -222,9 +221,9 @@ def live_claims(rows: Iterable[Row], at: float) -> dict[str, Claim]:
 
 
 def carried(rows: list[Row], at: float, shift: float, shortest: float) -> Iterator[Row]:
-    """Yield the rows that another store must spell otherwise.
+    """Yield the rows that differ in another store.
 
-    Moments move by ``shift``. What was held at the moment ``at`` gets a ttl that the store can keep.
+    Times move by ``shift``. Claims that were live at ``at`` get a ttl that the store supports.
     """
     held = live_claims(rows, at)
     for key, value in rows:
@@ -250,15 +249,16 @@ def _shifted(record: Any, fields: tuple[str | int, ...], shift: float) -> Any:
     return record
 
 
-# -- beginning anew
+# -- starting a new life
 
 
 def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
-    """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one.
+    """Void every claim of the previous life and record that, in the transaction that starts the new one.
 
-    A store can lose its newest writes: a server that failed over, was emptied, or whose clock was moved.
-    Nobody knows which grants were lost with them, so the tokens of all claims that are left are fenced, and
-    their holders are told to claim again. What a script took without a token stays: its lock ends by age.
+    A store can lose its newest writes: a server failed over, was emptied, or its clock jumped. No
+    one knows which grants were lost, so the tokens of all remaining claims are fenced and their
+    owners have to claim again. Claims that a script took without a token stay: its lock file
+    expires by age.
     """
     rows = Rows(txn, fold_case=fold_case)
     claims = [(key, claim) for key, claim in rows.claims() if claim.token]

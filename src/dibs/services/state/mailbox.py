@@ -1,7 +1,7 @@
-"""Messages in boxes, the groups that they go to, and how many an agent may send: rows of one transaction.
+"""Rows of messages, inboxes, groups, and message limits.
 
-What Dibs itself says of claims is collected in the rows of a step, and written once at its end: a hundred
-claims that run out together are one message. Who has ended is told nothing.
+Dibs's own notices about claims are collected during a step and written once at its end: a hundred
+claims that expire together become one message. Agents that have ended receive nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Ask, Claim, Lost
     from dibs.services.state.rows import Rows
 
-#: What a holder is told of a claim that it lost; it hears of the others in another way, or has ended.
+#: The losses that an owner is notified of; it learns of others in another way, or has ended.
 _LOSSES = {"expired": MailKind.EXPIRED, "revoked": MailKind.REVOKED, "void": MailKind.REVOKED}
 
 
 def tell(
     rows: Rows, box: str, kind: str, patterns: tuple[str, ...], *, sender: str, **data: object
 ) -> None:
-    """Let the owner of ``box`` know what became of claims; alike notices of one step become one."""
+    """Notify the owner of ``box`` about claims; equal notices in one step become one."""
     extra = encode(data)
     rows.notices.setdefault((box, kind, sender, extra), []).extend(patterns)
 
 
 def tell_loser(rows: Rows, agent: str, lost: Lost) -> None:
-    """Let an agent know that a claim is no longer its own, unless it ended or gave it away itself."""
+    """Notify an agent that it lost a claim, unless it has ended or gave the claim up itself."""
     kind = _LOSSES.get(lost.why)
     if kind is not None:
         tell(rows, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason)
@@ -42,7 +42,7 @@ def tell_loser(rows: Rows, agent: str, lost: Lost) -> None:
 def tell_askers(
     rows: Rows, holder: str, asks: Sequence[Ask], *, why: str = "", heir: str = ""
 ) -> None:
-    """Let those who asked for claims know that their holder has them no more."""
+    """Notify the agents that requested claims that the owner no longer holds them."""
     extra = {"why": why} if why else {}
     if why == "transferred":
         extra["heir"] = heir
@@ -52,14 +52,14 @@ def tell_askers(
 
 
 def tell_heir(rows: Rows, giver: str, handed: Sequence[Claim]) -> None:
-    """Let an agent know that it holds what another held before."""
+    """Notify an agent that it now holds what another agent held."""
     texts = tuple(claim.pattern for claim in handed)
     heir, token = handed[0].agent, handed[0].token
     tell(rows, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token)
 
 
 def write_notices(rows: Rows) -> None:
-    """Write what was collected by ``tell``; the step has written an event, which numbers it."""
+    """Write the notices collected by ``tell``; the step has emitted an event, which numbers them."""
     collected, rows.notices = rows.notices, {}
     for (box, kind, sender, extra), patterns in collected.items():
         if box == HUMANS or rows.beat(box) is not None:
@@ -69,7 +69,7 @@ def write_notices(rows: Rows) -> None:
 def notice(
     rows: Rows, box: str, kind: str, patterns: Sequence[str], *, sender: str, **data: object
 ) -> Message:
-    """Return what Dibs says to the owner of a box, as a message that is not put there yet."""
+    """Return a notice from Dibs to the owner of an inbox, as a message that is not stored yet."""
     from dibs.services.state.presence import role_of
 
     data["patterns"], data["count"] = list(patterns[:NAMED]), len(patterns)
@@ -80,7 +80,7 @@ def notice(
 
 
 def next_id(rows: Rows) -> str:
-    """Return the id of the next message of this step; it has written an event before."""
+    """Return the id of this step's next message; the step has emitted an event."""
     seq, count = rows.posted
     if seq != rows.newest:
         count = 0
@@ -89,21 +89,21 @@ def next_id(rows: Rows) -> str:
 
 
 def message_id(seq: int, place: int = 0) -> str:
-    """Return the id of a message that came with the ledger entry ``seq``, the first or a later one."""
+    """Return the id of the message number ``place`` that was sent with the ledger entry ``seq``."""
     return f"m{seq}.{place}" if place else f"m{seq}"
 
 
 def row_of(message: str) -> str:
-    """Return how rows name a message: so that their order is that of the messages."""
+    """Return a message's id in keys, which sorts chronologically."""
     seq, _, place = message.removeprefix("m").partition(".")
     return f"{int(seq):016d}.{int(place or 0):04d}"
 
 
 def put(rows: Rows, message: Message) -> None:
-    """Put a message into its boxes."""
+    """Put a message into its inboxes."""
     row = row_of(message.id)
     rows.txn.put(f"{MAIL}{row}", encode(message._asdict()))
-    # Of unread mail it is known without a look at it whether somebody wrote it, or Dibs did.
+    # Marks unread messages as from an agent or from Dibs, so that no one has to read the message itself.
     waits = '{"said":1}' if message.kind == MailKind.MESSAGE else "{}"
     for box in message.boxes:
         rows.txn.put(f"{BOX}{box}/{row}", "{}")
@@ -111,17 +111,17 @@ def put(rows: Rows, message: Message) -> None:
 
 
 def rewrite(rows: Rows, message: Message) -> None:
-    """Change what a message says that nobody was told of yet."""
+    """Change the text of a message that no one has received yet."""
     rows.txn.put(f"{MAIL}{row_of(message.id)}", encode(message._asdict()))
 
 
 def message_at(rows: Rows, number: str) -> Message | None:
-    """Return the message with this id, None if there is none or it was forgotten."""
+    """Return the message with this id; None if it does not exist anymore."""
     return message_in(rows, row_of(number))
 
 
 def message_in(rows: Rows, row: str) -> Message | None:
-    """Return the message that a row holds, None if there is none or it was forgotten."""
+    """Return the message in a row; None if it does not exist anymore."""
     value = rows.txn.get(f"{MAIL}{row}")
     return None if value is None else _message(value)
 
@@ -133,20 +133,20 @@ def _message(value: str) -> Message:
 
 
 def messages(rows: Rows) -> Iterator[Message]:
-    """Yield all messages, the oldest first."""
+    """Yield all messages, oldest first."""
     for _, value in rows.txn.scan((MAIL, "")):
         yield _message(value)
 
 
 def state_of(rows: Rows, box: str, row: str) -> dict[str, Any] | None:
-    """Return what became of a message in a box, None where it is not in it."""
+    """Return the state of a message in an inbox; None if it is not in it."""
     value = rows.txn.get(f"{BOX}{box}/{row}")
     found: dict[str, Any] | None = None if value is None else decode(value)
     return found
 
 
 def mark(rows: Rows, box: str, row: str, **changes: object) -> None:
-    """Note what became of a message in a box; what was noted before stays."""
+    """Add to the state of a message in an inbox; keep what was recorded before."""
     key = f"{BOX}{box}/{row}"
     state = rows.txn.get(key)
     if state is not None:
@@ -154,14 +154,14 @@ def mark(rows: Rows, box: str, row: str, **changes: object) -> None:
 
 
 def box_rows(rows: Rows, box: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the row of each message in a box, and what became of it there."""
+    """Yield the row of each message in an inbox, and its state there."""
     prefix = f"{BOX}{box}/"
     for key, value in rows.txn.scan((prefix, "")):
         yield key.removeprefix(prefix), decode(value)
 
 
 def mark_read(rows: Rows, box: str, row: str) -> None:
-    """Note that the owner of a box has read a message in it; it no longer fills the box."""
+    """Record that the owner of an inbox read a message; it no longer counts against the inbox's limit."""
     state = state_of(rows, box, row)
     if state is None or "read" in state:
         return
@@ -171,20 +171,20 @@ def mark_read(rows: Rows, box: str, row: str) -> None:
 
 
 def mark_briefed(rows: Rows, box: str, row: str, number: int) -> None:
-    """Note by which briefing the owner of a box was told of a message."""
+    """Record which briefing delivered a message to the owner of an inbox."""
     rows.txn.delete(f"{UNREAD}{box}/{row}")
     mark(rows, box, row, briefed=number)
 
 
 def unread_rows(rows: Rows, box: str) -> Iterator[tuple[str, bool]]:
-    """Yield the row of each message that waits for a briefing, and whether an agent said it."""
+    """Yield the row of each message that no briefing has delivered, and whether an agent wrote it."""
     prefix = f"{UNREAD}{box}/"
     for key, value in rows.txn.scan((prefix, "")):
         yield key.removeprefix(prefix), value != "{}"
 
 
 def forget(rows: Rows, message: Message) -> None:
-    """Forget a message, in all its boxes."""
+    """Delete a message from all its inboxes."""
     row = row_of(message.id)
     rows.txn.delete(f"{MAIL}{row}")
     for box in message.boxes:
@@ -193,7 +193,7 @@ def forget(rows: Rows, message: Message) -> None:
 
 
 def untold(rows: Rows, box: str, number: str) -> bool:
-    """Tell whether the owner of a box has neither read a message in it, nor is being briefed of it."""
+    """Return whether the owner of an inbox has neither read a message nor is receiving it in a briefing."""
     from dibs.services.state.deliveries import get_offer
 
     row = row_of(number)
@@ -204,26 +204,26 @@ def untold(rows: Rows, box: str, number: str) -> bool:
 
 
 def boxes_of(agent: str, *, human: bool) -> tuple[str, ...]:
-    """Return the boxes that somebody reads."""
+    """Return the inboxes that someone reads."""
     return (agent, HUMANS) if human else (agent,)
 
 
-# -- how many messages an agent may still send
+# -- message limits
 
 
 def get_rate(rows: Rows, agent: str) -> Bucket | None:
-    """Return how much an agent may still say, None if it has said nothing lately."""
+    """Return how much an agent may still send; None if it sent nothing recently."""
     value = rows.txn.get(f"{RATE}{agent}")
     return None if value is None else Bucket(*decode(value))
 
 
 def put_rate(rows: Rows, agent: str, bucket: Bucket) -> None:
-    """Note how much an agent may still say."""
+    """Store how much an agent may still send."""
     rows.txn.put(f"{RATE}{agent}", encode(list(bucket)))
 
 
 def forget_rates(rows: Rows, keep: float) -> None:
-    """Forget how much agents may say of which nothing was heard for so long."""
+    """Delete the limits of agents that sent nothing for ``idle`` seconds."""
     for key, value in list(rows.txn.scan((RATE, ""))):
         if Bucket(*decode(value)).at + keep <= rows.now:
             rows.txn.delete(key)
@@ -233,13 +233,13 @@ def forget_rates(rows: Rows, keep: float) -> None:
 
 
 def groups(rows: Rows) -> dict[str, Group]:
-    """Return all groups by their names."""
+    """Return all groups by name."""
     listed = ((key.removeprefix(GROUP), value) for key, value in rows.txn.scan((GROUP, "")))
     return {name: _group(name, value) for name, value in listed}
 
 
 def get_group(rows: Rows, name: str) -> Group | None:
-    """Return the group of this name, which can be one."""
+    """Return the group with this name, which must be valid."""
     value = rows.txn.get(f"{GROUP}{name}")
     return None if value is None else _group(name, value)
 
@@ -251,7 +251,7 @@ def put_group(rows: Rows, group: Group) -> None:
 
 
 def drop_group(rows: Rows, name: str) -> None:
-    """Forget a group."""
+    """Delete a group."""
     rows.txn.delete(f"{GROUP}{name}")
 
 

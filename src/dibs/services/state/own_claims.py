@@ -1,7 +1,7 @@
-"""Whose claim is meant: the gate that every act on a claim passes.
+"""Which claim a caller means: the check that every action on a claim goes through.
 
-The caller names patterns, and maybe a token; here it is decided which of its claims these are, and
-what it is told when it does not hold them any more.
+The caller names patterns, and optionally a token. This module decides which of its claims these
+are, and which error the caller gets if it no longer holds them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
 
-#: A claim with the key that it is filed under.
+#: A claim with its key.
 Filed = tuple[str, Claim]
 
 
 def claims_of(rows: Rows, agent: str) -> list[Filed]:
-    """Return the claims of ``agent`` with their keys, live or not."""
+    """Return the claims of ``agent`` with their keys, live or expired."""
     return [(f.key, claim_of(f)) for f in rows.of_agent(agent) if not f.ticket]
 
 
 def own(rows: Rows, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
-    """Return the caller's claims that are meant; raise if one that is named is not its own.
+    """Return the caller's claims that match; raise an error if it does not hold one that it named.
 
-    The caller has arrived, so what is left of its claims is live, but for what a script took in its name.
+    The caller has been seen, so its remaining claims are live, except those that a script took in
+    its name.
     """
     if not patterns:
         filed = [
@@ -65,7 +66,7 @@ def _stale(token: int, where: str) -> Fenced:
 
 
 def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
-    """Return the claims of ``agent`` on ``pattern``; for a glob, else, on paths inside it."""
+    """Return the claims of ``agent`` on ``pattern``; for a glob, or else on paths inside it."""
     prefix = f"{entry_prefix(pattern)}{agent}/"
     if pattern.literal:
         return rows.claims_under(prefix)
@@ -81,7 +82,7 @@ def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
 
 
 def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
-    """Raise what fits a claim that the caller does not hold."""
+    """Raise the appropriate error for a claim that the caller does not hold."""
     holders = [claim for _, claim in others(rows, agent, [pattern])]
     now_held = f"; {holders[0].agent} now holds {holders[0].pattern}" if holders else ""
     for _, lost in rows.lost(agent):
@@ -101,7 +102,7 @@ def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
 
 
 def others(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
-    """Return the live claims of agents other than ``agent`` that overlap ``patterns``."""
+    """Return the live claims of other agents that overlap ``patterns``."""
     chosen: dict[str, Claim] = {}
     for pattern in patterns:
         for found in rows.near(pattern):

@@ -1,7 +1,7 @@
-"""Signs of life: each call of an agent is one, and carries all its claims.
+"""Heartbeats: each call of an agent is one, and renews all its claims.
 
-An agent that comes back after some of its claims or tickets ran out finds them gone: they are taken
-off before the sign of life counts, so that a late caller cannot bring them back to life.
+When an agent returns after some of its claims or tickets have expired, these are removed before its
+heartbeat counts, so that a late caller cannot revive them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def arrive(rows: Rows, caller: Caller) -> Beat:
-    """Take a call as a sign of life of ``caller``; an unknown agent joins by it."""
+    """Record a heartbeat of ``caller``; an unknown agent joins."""
     beat = rows.beat(caller.id)
     if beat is None:
         beat = _join_by_calling(rows, caller)
@@ -42,13 +42,13 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
 
 
 def offer_work(rows: Rows, agent: str) -> None:
-    """Note that an agent takes tasks: it joined, or it asked for one."""
+    """Record that an agent takes tasks: it joined, or it asked for one."""
     if rows.txn.get(f"{WORKER}{agent}") is None:
         rows.txn.put(f"{WORKER}{agent}", "true")
 
 
 def offers_work(rows: Rows, agent: str) -> bool:
-    """Tell whether an agent takes tasks; one that only claims files or makes tasks does not."""
+    """Return whether an agent takes tasks; one that only claims files or creates tasks does not."""
     return rows.txn.get(f"{WORKER}{agent}") is not None
 
 
@@ -68,7 +68,7 @@ def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
 
 
 def admit(rows: Rows, agent: Agent) -> Beat:
-    """Write ``agent`` as one that works from now on, and tell the ledger."""
+    """Write ``agent`` as active, and record that in the ledger."""
     rows.put_agent(agent)
     beat = rows.beat(agent.id) or Beat(rows.now)
     beat = beat._replace(seen=rows.now, role=agent.role)
@@ -79,7 +79,7 @@ def admit(rows: Rows, agent: Agent) -> Beat:
 
 
 def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
-    """Take off what ran out while the agent was silent: claims, and tickets that it kept alive."""
+    """Remove the agent's claims and tickets that expired since its last heartbeat."""
     shortest, earliest = NEVER, NEVER
     for found in list(rows.of_agent(agent)):
         if not found.ticket:
@@ -100,7 +100,7 @@ def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
 
 
 def withdraw(rows: Rows, ticket: Ticket, why: str) -> None:
-    """Take a ticket out of the queue and tell the ledger, so that those behind it look again."""
+    """Remove a ticket from the queue and record that, so that waiters behind it check again."""
     rows.drop_ticket(ticket)
     rows.emit(
         ticket.agent,
@@ -112,7 +112,7 @@ def withdraw(rows: Rows, ticket: Ticket, why: str) -> None:
 
 
 def expire(rows: Rows, key: str, claim: Claim) -> None:
-    """Take off a claim that ran out, so that its holder is told and its token is worth nothing."""
+    """Remove an expired claim; notify its owner and fence its token."""
     at = deadline(claim, rows.seen(claim.agent))
     lose(rows, key, claim, Lost(claim.pattern, claim.token, "expired", at))
     rows.emit(
@@ -126,7 +126,7 @@ def expire(rows: Rows, key: str, claim: Claim) -> None:
 
 
 def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
-    """Take a claim off without its holder's doing, and leave word for the holder."""
+    """Remove a claim that its owner did not release, and notify the owner."""
     take_off(rows, key, claim, lost)
     asks = drop_asks(rows, claim.agent, [rows.pattern(claim.pattern)])
     if asks:
@@ -136,13 +136,13 @@ def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
 
 
 def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
-    """Do so, but for those who asked for it: who takes off many does that for all at once."""
+    """Remove a claim and notify its owner; the caller handles release requests for it."""
     pattern = rows.pattern(claim.pattern)
     rows.txn.delete(key)
     beat = rows.beat(claim.agent)
     if beat is not None:
         rows.put_lost(claim.agent, pattern, lost)
-        counted = 1 if claim.token else 0  # what a script took was never counted
+        counted = 1 if claim.token else 0  # claims that a script took were never counted
         beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
         rows.put_beat(claim.agent, beat)
         from dibs.services.state.mailbox import tell_loser
@@ -151,7 +151,7 @@ def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
 
 
 def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:
-    """Forget the release requests for claims that are gone, and return them."""
+    """Delete and return the release requests for claims that no longer exist."""
     asks = list(rows.asks(holder))
     if not asks:
         return []

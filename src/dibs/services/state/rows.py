@@ -1,7 +1,7 @@
-"""The records of a project, typed: how values are filed under keys, and read back.
+"""Typed access to the rows of claims, tickets, and agents.
 
-A ``Rows`` is one transaction's view of claims, tickets and agents. It decides nothing. The keys are listed in
-services/state/keys.py; other kinds of rows have modules of their own beside this one.
+A ``Rows`` is one transaction's view and contains no rules. The keys are listed in
+services/state/keys.py; other kinds of rows have their own modules in this package.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 encode = encoder()
 
-#: How long a ledger entry's one line may be.
+#: The maximum length of a ledger entry's summary.
 MAX_SUMMARY = 300
 
-#: Everything that is filed by pattern: claims and the entries of tickets.
+#: All rows stored by pattern: claims, and the patterns of tickets.
 FILED = (AT, IN)
 
 
 def decode(text: str, start: int = 0) -> Any:
-    """Return the value of a stored record, which has no space around it, or of its part at ``start``."""
+    """Return the value of a stored record, without surrounding spaces, or of its part at ``start``."""
     try:
         return raw_decode(text, start)[0]
     except ValueError:
@@ -48,7 +48,7 @@ def decode(text: str, start: int = 0) -> Any:
 
 
 class FiledRow(Record):
-    """A row filed by pattern: a claim, or a ticket's entry, of any agent."""
+    """A row stored by pattern: a claim, or one pattern of a ticket."""
 
     key: str
     agent: str
@@ -56,18 +56,18 @@ class FiledRow(Record):
 
     @property
     def ticket(self) -> int:
-        """The ticket's number, 0 for a claim."""
+        """The ticket's number, or 0 for a claim."""
         number: int = self.record.get("ticket", 0)
         return number
 
 
 def claim_of(found: FiledRow) -> Claim:
-    """Return the claim that a row holds."""
+    """Return the claim in a row."""
     return claim_at(found.key, found.record)
 
 
 def claim_at(key: str, r: dict[str, Any]) -> Claim:
-    """Return the claim that the record under ``key`` is."""
+    """Return the claim stored under ``key``."""
     return Claim(
         key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
         r["ttl"], r["since"], r["hard"], r["reason"], r["task"],
@@ -75,7 +75,7 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
 
 
 class Rows:
-    """Typed reading and writing of the rows of one transaction."""
+    """Typed reads and writes of the rows of one transaction."""
 
     __slots__ = (
         "_beats", "_changed", "_fold", "_is_gone", "_patterns", "_sessions", "gone", "newest", "notices",
@@ -88,17 +88,17 @@ class Rows:
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
         self._changed: set[str] = set()
-        #: The folder without which no process of an agent is on this machine; empty for no look at them.
+        #: If this folder does not exist, no agent process runs on this machine; empty to skip the check.
         self._sessions = sessions
         self._is_gone: dict[str, bool] = {}
-        #: The agents that were looked at, and whose processes are gone.
+        #: The agents that were checked, and those whose processes have ended.
         self.gone: set[str] = set()
         self._patterns: dict[str, Pattern] = {}
-        #: The sequence number of the last event of this step, 0 if there was none.
+        #: The sequence number of this step's last event, or 0.
         self.newest = 0
-        #: What holders and askers are told at the end of this step; see services/state/mailbox.py.
+        #: Notices to owners and requesters, sent at the end of this step; see services/state/mailbox.py.
         self.notices: dict[tuple[str, str, str, str], list[str]] = {}
-        #: With which event messages were posted last, and how many.
+        #: The event with which messages were last posted, and how many.
         self.posted = (0, 0)
 
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
@@ -107,11 +107,11 @@ class Rows:
         return self.newest
 
     def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the entries of the ledger after a number."""
+        """Yield the ledger entries after a number."""
         return self.txn.events(after, newest_first=newest_first)
 
     def flush(self) -> None:
-        """Write what is written once for each step, however often it changed."""
+        """Write what is written once per step, however often it changed."""
         if self.notices:
             from dibs.services.state.mailbox import write_notices
 
@@ -122,13 +122,13 @@ class Rows:
                 self.txn.put(f"{BEAT}{agent}", beat_record(beat))
 
     def pattern(self, text: str) -> Pattern:
-        """Parse a pattern that was stored: it is canonical."""
+        """Parse a stored pattern, which is canonical."""
         known = self._patterns.get(text)
         if known is None:
             known = self._patterns[text] = parse(text, fold_case=self._fold)
         return known
 
-    # -- what is filed by pattern
+    # -- rows stored by pattern
 
     def near(self, pattern: Pattern) -> Iterator[FiledRow]:
         """Yield every row whose pattern might overlap ``pattern``."""
@@ -137,37 +137,37 @@ class Rows:
             yield FiledRow(key, key[mark : key.index("/", mark)], decode(value))
 
     def claims_under(self, prefix: str) -> list[tuple[str, Claim]]:
-        """Return the claims that one agent has on one pattern, with their keys: ``prefix`` is both."""
+        """Return one agent's claims on one pattern, with their keys; ``prefix`` covers both."""
         found = [(key, decode(value)) for key, value in self.txn.scan((prefix, ""))]
         return [(key, claim_at(key, record)) for key, record in found if "token" in record]
 
     def of_agent(self, agent: str) -> Iterator[FiledRow]:
-        """Yield every claim and ticket entry of ``agent``."""
+        """Yield every claim and ticket pattern of ``agent``."""
         mark = f"//{agent}/"
         for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
             yield FiledRow(key, agent, decode(value))
 
     def claims(self) -> Iterator[tuple[str, Claim]]:
-        """Yield the key and claim of every claim, live or not."""
+        """Yield the key and claim of every claim, live or expired."""
         for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
             record = decode(value)
             if "token" in record:
                 yield key, claim_of(FiledRow(key, record["agent"], record))
 
     def count_filed(self) -> int:
-        """Return how many rows are filed by pattern."""
+        """Return how many rows are stored by pattern."""
         return sum(1 for _ in self.txn.scan(*(Range(prefix) for prefix in FILED)))
 
     def is_filed(self, key: str) -> bool:
-        """Tell whether a claim is there still, by the key that it was found under."""
+        """Return whether the claim with this key still exists."""
         return self.txn.get(key) is not None
 
     def is_anything_at(self, pattern: Pattern) -> bool:
-        """Tell whether a claim or a ticket's entry is filed under just this pattern."""
+        """Return whether a claim or a ticket is stored under exactly this pattern."""
         return next(iter(self.txn.scan((entry_prefix(pattern), ""))), None) is not None
 
     def put_claim(self, claim: Claim, pattern: Pattern) -> None:
-        """File ``claim`` under ``pattern``, which is its own."""
+        """Store ``claim`` under ``pattern``, which is its own."""
         key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
         if pattern.scheme == "task" and pattern.literal:
             from dibs.core.tasks.names import claim_key, name_of
@@ -177,7 +177,7 @@ class Rows:
         self.txn.put(key, claim_record(claim))
 
     def drop_claim(self, key: str) -> None:
-        """Remove a claim, by the key that it was found under."""
+        """Delete the claim with this key."""
         self.txn.delete(key)
 
     # -- tickets
@@ -188,24 +188,24 @@ class Rows:
         return None if value is None else _ticket(value)
 
     def tickets(self) -> Iterator[Ticket]:
-        """Yield all tickets, the earliest first."""
+        """Yield all tickets, earliest first."""
         for _, value in self.txn.scan(Range(WAIT)):
             yield _ticket(value)
 
     def put_ticket(self, ticket: Ticket) -> None:
-        """Write ``ticket``; its entries are filed once, by ``file_ticket``."""
+        """Write ``ticket``; ``file_ticket`` stores its patterns once."""
         record = ticket._asdict()
         self.txn.put(f"{WAIT}{ticket.number:016d}", encode(record))
 
     def file_ticket(self, ticket: Ticket) -> None:
-        """Write ``ticket`` and file an entry under each of its patterns."""
+        """Write ``ticket``, and a row for each of its patterns."""
         self.put_ticket(ticket)
         for key, text in self._entries(ticket):
             entry = {"ticket": ticket.number, "pattern": text, "mode": ticket.mode}
             self.txn.put(key, encode(entry))
 
     def drop_ticket(self, ticket: Ticket) -> None:
-        """Remove ``ticket`` and its entries."""
+        """Delete ``ticket`` and the rows of its patterns."""
         self.txn.delete(f"{WAIT}{ticket.number:016d}")
         for key, _ in self._entries(ticket):
             self.txn.delete(key)
@@ -218,26 +218,26 @@ class Rows:
     # -- agents
 
     def beat(self, agent: str) -> Beat | None:
-        """Return the liveness of ``agent``, nothing if it never joined or has ended."""
+        """Return the heartbeat of ``agent``; None if it never joined or has ended."""
         if agent not in self._beats:
             value = self.txn.get(f"{BEAT}{agent}")
             self._beats[agent] = None if value is None else Beat(*decode(value))
         return self._beats[agent]
 
     def heard(self, agent: str) -> float:
-        """Return when ``agent`` last gave a sign of life, 0 if it has ended; its process may be gone."""
+        """Return the last heartbeat of ``agent``, or 0 if it has ended; its process may be dead."""
         beat = self.beat(agent)
         return 0.0 if beat is None else beat.seen
 
     def seen(self, agent: str) -> float:
-        """Return when ``agent`` last gave a sign of life, 0 if it has ended, ``GONE`` if its process is gone.
+        """Return the last heartbeat of ``agent``, 0 if it has ended, ``GONE`` if its process is dead.
 
-        All who ask whether a claim or a ticket is live ask with this.
+        Every check whether a claim or a ticket is live uses this.
         """
         return GONE if self.is_gone(agent) else self.heard(agent)
 
     def is_gone(self, agent: str) -> bool:
-        """Tell whether the process of an agent's session was on this machine, and has ended."""
+        """Return whether the process of an agent's session ran on this machine and has ended."""
         if not self._sessions:
             return False
         known = self._is_gone.get(agent)
@@ -259,38 +259,38 @@ class Rows:
         return True
 
     def take_for_present(self, agents: Iterable[str]) -> None:
-        """Do not look whether the processes of these agents are gone: they call, or cannot be ended now."""
+        """Skip the process check for these agents: they are calling, or cannot be ended now."""
         self._is_gone.update(dict.fromkeys(agents, False))
         self.gone.difference_update(agents)
 
     def put_beat(self, agent: str, beat: Beat) -> None:
-        """Note the liveness of ``agent``; ``flush`` writes it."""
+        """Store the heartbeat of ``agent``; ``flush`` writes it."""
         self._beats[agent] = beat
         self._changed.add(agent)
 
     def drop_beat(self, agent: str) -> None:
-        """Note that ``agent`` has ended."""
+        """Delete the heartbeat of ``agent``, which has ended."""
         self._beats[agent] = None
         self.txn.delete(f"{BEAT}{agent}")
 
     def agent(self, agent: str) -> Agent | None:
-        """Return what is known of ``agent``."""
+        """Return the record of ``agent``."""
         value = self.txn.get(f"{AGENT}{agent}")
         return None if value is None else Agent(**decode(value))
 
     def agents(self) -> list[Agent]:
-        """Return all agents that ever joined and were not forgotten."""
+        """Return all agents that ever joined and were not deleted."""
         return [Agent(**decode(value)) for _, value in self.txn.scan(Range(AGENT))]
 
     def put_agent(self, agent: Agent) -> None:
-        """Write what is known of an agent."""
+        """Write the record of an agent."""
         self.txn.put(f"{AGENT}{agent.id}", encode(agent._asdict()))
 
     def drop_agent(self, agent: str) -> None:
-        """Forget an agent that ended."""
+        """Delete an agent that has ended."""
         self.txn.delete(f"{AGENT}{agent}")
 
-    # -- what a holder is told
+    # -- notifications to owners
 
     def lost(self, agent: str) -> Iterator[tuple[str, Lost]]:
         """Yield the key and record of each claim that ``agent`` lost."""
@@ -303,28 +303,28 @@ class Rows:
         return None if value is None else Lost(**decode(value))
 
     def put_lost(self, agent: str, pattern: Pattern, lost: Lost) -> None:
-        """Note that ``agent`` lost its claim on ``pattern``."""
+        """Record that ``agent`` lost its claim on ``pattern``."""
         self.txn.put(f"{LOST}{agent}/{pattern.key}", encode(lost._asdict()))
 
     def drop_lost(self, agent: str, pattern: Pattern) -> None:
-        """Forget that ``agent`` lost its claim on ``pattern``."""
+        """Delete the record that ``agent`` lost its claim on ``pattern``."""
         self.txn.delete(f"{LOST}{agent}/{pattern.key}")
 
     def is_anything_left(self) -> bool:
-        """Tell whether any file was left uncommitted by an agent that ended."""
+        """Return whether any agent that ended left an uncommitted file."""
         return next(iter(self.txn.scan((LEFT, ""))), None) is not None
 
     def has_unread(self, agent: str) -> bool:
-        """Tell whether a message waits for an agent's next briefing."""
+        """Return whether a message waits for an agent's next briefing."""
         return next(iter(self.txn.scan((f"{UNREAD}{agent}/", ""))), None) is not None
 
     def drop_losses(self, agent: str) -> None:
-        """Forget all claims that ``agent`` lost."""
+        """Delete all records of claims that ``agent`` lost."""
         for key, _ in list(self.lost(agent)):
             self.txn.delete(key)
 
     def asks(self, holder: str = "") -> Iterator[tuple[str, Ask]]:
-        """Yield the key and record of each release request, to one holder or to all."""
+        """Yield the key and record of each release request, to one owner or to all."""
         prefix = f"{ASK}{holder}/" if holder else ASK
         for key, value in self.txn.scan(Range(prefix)):
             yield key, Ask(**decode(value))
@@ -335,23 +335,23 @@ class Rows:
         self.txn.put(key, encode(ask._asdict()))
 
     def drop_ask(self, key: str) -> None:
-        """Remove a release request, by the key that it was found under."""
+        """Delete the release request with this key."""
         self.txn.delete(key)
 
     def is_asked(self, holder: str, pattern: str, asker: str) -> bool:
-        """Tell whether ``asker`` has a release request for just this pattern at ``holder``."""
+        """Return whether ``asker`` has requested exactly this pattern from ``holder``."""
         return self.txn.get(self._ask_key(holder, pattern, asker)) is not None
 
     def _ask_key(self, holder: str, pattern: str, asker: str) -> str:
         return f"{ASK}{holder}/{self.pattern(pattern).key}//{asker}"
 
 
-# The two records that every claim writes are spelled out: that is two to three times as fast as the
-# general encoder, and the budget of a claim is a few dozen microseconds.
+# The two records that every claim writes are encoded directly, which is two to three times as fast
+# as the general encoder; a claim has a budget of a few dozen microseconds.
 
 
 def claim_record(claim: Claim) -> str:
-    """Return the stored form of ``claim``: all but its id, which is in the key."""
+    """Return the stored form of ``claim``: everything except its id, which is in the key."""
     _, pattern, mode, agent, token, ttl, since, hard, reason, task = claim
     return (
         f'{{"pattern":{quoted(pattern)},"mode":"{mode}","agent":"{agent}","token":{token},'
@@ -361,7 +361,7 @@ def claim_record(claim: Claim) -> str:
 
 
 def beat_record(beat: Beat) -> str:
-    """Return the stored form of ``beat``: an array, in the order of its fields."""
+    """Return the stored form of ``beat``: an array of its fields."""
     seen, ttl, hard, claims, lost, role = beat
     return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}]"
 

@@ -1,4 +1,4 @@
-"""The rows of guarded agents: their sessions and processes, and the files that they left uncommitted."""
+"""Rows of guarded agents: their sessions and processes, and the files they left uncommitted."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
 
-#: The longest text of an agent that is a part of a key as it is.
+#: The longest agent text that is used in a key as it is.
 PART_MAX = 64
 
 
 class SessionRow(Record):
-    """A session, or a subagent in one, as the store knows it."""
+    """A session, or a subagent in one."""
 
     #: The agent's id.
     id: str
     dialect: str = ""
-    #: The agent's process; 0 where it is not known.
+    #: The agent's process; 0 if unknown.
     pid: int = 0
     born: int = 0
-    #: Where this number means something; see ``processes.realm``.
+    #: The host on which this process id is valid; see ``processes.realm``.
     realm: str = ""
-    #: The working tree that it works in.
+    #: The working tree of the session.
     root: str = ""
     #: For a subagent, the agent of its session.
     parent: str = ""
-    #: What it was told at the end of a turn, so that it is told once.
+    #: What it was reminded of at the end of a turn, to avoid repeats.
     told: str = ""
-    #: Whether the session is over, and files of it are not committed.
+    #: Whether the session has ended with uncommitted files.
     over: bool = False
-    #: Whether it forgot what it was told, and nobody could tell it again yet.
+    #: Whether its context was compacted and it has not been briefed again yet.
     forgot: bool = False
-    #: Other working trees that it wrote in.
+    #: Other working trees that it wrote to.
     also: tuple[str, ...] = ()
 
 
 class UnfinishedFile(Record):
-    """A file that an agent left behind with uncommitted changes."""
+    """A file that an agent left with uncommitted changes."""
 
     path: str
     agent: str
     at: float
-    #: The ref that keeps a copy; empty where none could be made.
+    #: The ref of a saved copy; empty if none could be made.
     salvage: str = ""
-    #: The working tree that it lies in.
+    #: The working tree that contains it.
     root: str = ""
 
 
@@ -69,7 +69,7 @@ def session_key(dialect: str, session: str, subagent: str = "") -> str:
 
 
 def _part(text: str) -> str:
-    """Return a text of an agent as a part of a key: as it is where it is short and plain."""
+    """Return an agent's text as part of a key, unchanged if it is short and plain."""
     if 0 < len(text) <= PART_MAX and AGENT_ID_CHARACTERS.issuperset(text):
         return text
     from hashlib import sha256
@@ -78,7 +78,7 @@ def _part(text: str) -> str:
 
 
 def get_session(rows: Rows, key: str) -> SessionRow | None:
-    """Return the session under a key."""
+    """Return the session with this key."""
     value = rows.txn.get(key)
     return None if value is None else _session(value)
 
@@ -95,7 +95,7 @@ def put_session(rows: Rows, key: str, session: SessionRow) -> None:
 
 
 def drop_session(rows: Rows, key: str, session: SessionRow) -> None:
-    """Forget a session that is over; one that took over its agent stays."""
+    """Delete a session that has ended; keep one that took over its agent."""
     rows.txn.delete(key)
     row = rows.txn.get(f"{SEAT}{session.id}")
     if row is not None and decode(row) == key:
@@ -119,7 +119,7 @@ def session_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
 
 
 def is_gone(session: SessionRow, here: str) -> bool:
-    """Tell whether the process of a session has ended; of other machines that cannot be told."""
+    """Return whether a session's process has ended; on other machines that is unknown."""
     return bool(session.pid) and session.realm == here and not is_there(session.pid, session.born)
 
 
@@ -131,22 +131,22 @@ def gone_sessions(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[
 
 
 def has_ended(rows: Rows, agent: str) -> bool:
-    """Tell whether the process of an agent's session was on this machine, and has ended."""
+    """Return whether the process of an agent's session ran on this machine and has ended."""
     return bool(gone_sessions(rows, (agent,)))
 
 
-# -- who is guarded
+# -- guarded agents
 
 
 def tell_guarded(rows: Rows, agent: str, dialect: str) -> None:
-    """Note that an agent is guarded, and tell the ledger."""
+    """Record that an agent is guarded, also in the ledger."""
     rows.txn.put(f"{GUARDED}{agent}", encode({"at": rows.now, "dialect": dialect}))
     summary = f"{agent}'s tool calls are now guarded ({dialect})"
     rows.emit(agent, role_of(rows, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
 
 
 def guarded_since(rows: Rows, agent: str) -> tuple[float, str]:
-    """Return since when an agent's tool calls are guarded, and its dialect; 0 for never."""
+    """Return when an agent's tool calls were first guarded, and its dialect; 0 for never."""
     value = rows.txn.get(f"{GUARDED}{agent}")
     if value is None:
         return 0.0, ""
@@ -155,26 +155,26 @@ def guarded_since(rows: Rows, agent: str) -> tuple[float, str]:
 
 
 def drop_guarded(rows: Rows, agent: str) -> None:
-    """Forget that an agent was guarded."""
+    """Delete the record that an agent was guarded."""
     rows.txn.delete(f"{GUARDED}{agent}")
 
 
-# -- files that were left uncommitted
+# -- uncommitted files of agents that ended
 
 
 def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
-    """Note that a file was left behind."""
+    """Record that a file was left uncommitted."""
     rows.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
 
 
 def drop_left(rows: Rows, keys: Iterable[str]) -> None:
-    """Forget that files were left behind."""
+    """Delete the records of uncommitted files."""
     for key in keys:
         rows.txn.delete(key)
 
 
 def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
-    """Return what of the files that patterns match was left behind, with its key."""
+    """Return the uncommitted files that match patterns, with their keys."""
     found: dict[str, UnfinishedFile] = {}
     for pattern in patterns:
         if pattern.literal:

@@ -1,7 +1,7 @@
-"""What all services share: an engine, the configuration, and how a step is run.
+"""What all services share: an engine, the configuration, and how a step runs.
 
-Liveness is decided here for all services. A step that looks at the claims of an agent whose process is gone
-sees them as expired. A step that may write ends such agents first, and is then run again.
+Liveness is decided here for all services. A step that reads the claims of an agent whose process is
+dead sees them as expired. A step that may write ends such agents first, and then runs again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class StoreCallbacks(Record):
-    """What a store needs of the services above it; ``project`` hands it in."""
+    """What a store needs from services above it; ``project`` provides it."""
 
-    #: Forget old mail and decisions.
+    #: Delete old messages and decisions.
     trim: Callable[[Store], object] | None = None
-    #: Carry out the deadlines that have passed.
+    #: Handle the deadlines that have passed.
     settle: Callable[[Store], object] | None = None
-    #: End agents of this machine whose processes are gone.
+    #: End agents on this machine whose processes are dead.
     end_gone: Callable[[Store, set[str]], object] | None = None
-    #: The folder that exists where agents were guarded on this machine; empty for none.
+    #: A folder that exists if agents were guarded on this machine; empty for none.
     sessions: str = ""
 
 
@@ -56,11 +56,11 @@ class Store:
         self.archive = archive
         self.callbacks = callbacks
         self.fold_case = config.fold_case
-        #: After how many entries the ledger's bound is looked at.
+        #: The number of entries after which the ledger's limit is checked.
         self.trim_every = max(1, config.ledger_limit // 20)
 
     def ttl(self, given: object = None) -> float:
-        """Return the ttl of a claim: what the call says, else the setting; refuse what cannot be kept."""
+        """Return the requested ttl or the default; refuse one that the engine does not support."""
         ttl = self.config.ttl if given is None else check_ttl(given)
         if ttl < self.engine.shortest_ttl:
             shortest = show_span(self.engine.shortest_ttl)
@@ -73,11 +73,11 @@ class Store:
 
     @property
     def waiter_ttl(self) -> float:
-        """How long a sign of life of a waiter counts."""
+        """How long a waiter's heartbeat counts."""
         return max(self.config.waiter_ttl, self.engine.shortest_ttl)
 
     def apply(self, step: Callable[[Rows], T]) -> T:
-        """Run ``step`` as one transaction; end agents that it found gone, and run it again without them."""
+        """Run ``step`` as one transaction; if it finds dead agents, end them and run it again."""
         tried: set[str] = set()
 
         def run(txn: Txn) -> tuple[T, int]:
@@ -105,7 +105,7 @@ class Store:
         return answer, rows.newest
 
     def _end_gone(self, agents: set[str]) -> None:
-        """End agents whose processes are gone; who cannot be ended now keeps its claims until they expire."""
+        """End agents with dead processes; one that cannot be ended keeps its claims until they expire."""
         end_gone = self.callbacks.end_gone
         if end_gone is not None:
             try:
@@ -114,12 +114,12 @@ class Store:
                 return
 
     def settle(self) -> None:
-        """Carry out the deadlines that have passed, so that a reader sees what became of them."""
+        """Handle the deadlines that have passed, so that readers see the outcome."""
         if self.callbacks.settle is not None:
             self.callbacks.settle(self)
 
     def _trim(self) -> None:
-        """Keep ledger, mail and decisions within bounds; what cannot be archived now stays until it can."""
+        """Limit the size of ledger, messages, and decisions; keep what cannot be archived yet."""
         from dibs.services.state.ledger import Ledger
 
         try:
@@ -127,10 +127,10 @@ class Store:
             if self.callbacks.trim is not None:
                 self.callbacks.trim(self)
         except (OSError, Unavailable, Unknown):
-            return  # the change itself is done, and its caller must hear so
+            return  # the change itself is complete, and its caller must learn that
 
     def now(self) -> float:
-        """Return the time on the engine's clock; a closed store tells it, too."""
+        """Return the time on the engine's clock, even in a closed store."""
         return self.engine.view(lambda txn: txn.now)
 
     def look(self, step: Callable[[Rows], T]) -> T:
@@ -144,7 +144,7 @@ class Store:
 
 
 class _GoneFoundError(Exception):
-    """Rolls a transaction back that met claims of agents whose processes are gone."""
+    """Rolls back a transaction that found claims of dead agents."""
 
     def __init__(self, agents: set[str]) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
-"""Rows beside those of tasks: an index by what can be done with a task, waiters, and reports.
+"""Rows next to those of tasks: an index of what can be done with a task, waiting agents, and reports.
 
-The index is derived from the rows of tasks and written with them, so that nobody walks through all tasks.
+The index is derived from the rows of tasks and written with them, so that no one has to read all
+tasks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
 
 ANYBODY = "any"
-#: The name for tasks that were assigned to an agent though nobody asked for that agent.
+#: The name for tasks that were assigned to an agent that their file did not name.
 SPARE = "spare"
 
 
@@ -44,7 +45,7 @@ SPARE = "spare"
 
 
 def marks(stored: Stored) -> dict[str, str]:
-    """Return the rows that are derived from a task's own."""
+    """Return the rows that are derived from a task's row."""
     task, id_, folded = stored.task, stored.id, stored.id.lower()
     found = {_ready_key(who, task): _pair(id_, task.agent) for who in stored.ready}
     over = task.status in {Status.DONE, Status.CANCELLED}
@@ -69,7 +70,7 @@ def marks(stored: Stored) -> dict[str, str]:
 
 
 def is_lent(stored: Stored) -> bool:
-    """Tell whether a task that names nobody lies with an agent that has not begun it."""
+    """Return whether a task that names no agent is assigned to one that has not started it."""
     return stored.task.status == Status.ASSIGNED and stored.task.agent != stored.asked == ""
 
 
@@ -83,12 +84,12 @@ def _ready_range(who: str, rank: int) -> tuple[str, str]:
 
 
 def _moment(seconds: float) -> str:
-    """Return a moment as text that sorts by time."""
+    """Return a time as text that sorts chronologically."""
     return f"{min(max(seconds, 0.0), 999_999_999_999.0):016.3f}"
 
 
 def _pair(first: str, second: str) -> str:
-    """Return two texts as ``encode`` does, three times as fast."""
+    """Encode two texts like ``encode``, three times as fast."""
     return f"[{quoted(first)},{quoted(second)}]"
 
 
@@ -96,7 +97,7 @@ def _pair(first: str, second: str) -> str:
 
 
 def ready_for(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[str]:
-    """Yield the ids of the ready tasks that an agent may take, in the order of taking, each once."""
+    """Yield the ids of the ready tasks that an agent may take, in order, each once."""
     given: set[str] = set()
     mine = {"", agent, *roles}
     for key, value in _ready_rows(rows, agent, [role for role in roles if role != agent]):
@@ -107,7 +108,7 @@ def ready_for(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[str]:
 
 
 def _ready_rows(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows by priority, then named, kin, role, anybody, then by age; last what was only lent."""
+    """Yield rows by priority; then named, dependency, role, any agent; then by age; lent tasks last."""
     near = (f"to-{agent}", f"by-{agent}")
     ranks = range(len(PRIORITIES))
     scan = rows.txn.scan
@@ -124,49 +125,49 @@ def _ready_rows(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[tuple[
 
 
 def ready_for_anybody(rows: Rows) -> Iterator[str]:
-    """Yield the ids of the ready tasks that name nobody, in the order of taking."""
+    """Yield the ids of the ready tasks that name no agent, in order."""
     for _, value in rows.txn.scan((f"{READY}{ANYBODY}//", "")):
         yield decode(value)[0]
 
 
 def running(rows: Rows) -> Iterator[tuple[float, str, str]]:
-    """Yield until when each attempt surely runs, the earliest first, with its task and its holder."""
+    """Yield until when each attempt is certainly alive, earliest first, with its task and its owner."""
     for key, value in rows.txn.scan((BUSY, "")):
         yield _moment_of(key), *decode(value)
 
 
 def lent(rows: Rows) -> list[tuple[str, str]]:
-    """Return the tasks that are assigned though they name nobody, each with its agent."""
+    """Return the tasks that are assigned although they name no agent, each with its agent."""
     return [tuple(decode(value)) for _, value in rows.txn.scan((LENT, ""))]
 
 
 def fresh(rows: Rows) -> Iterator[str]:
-    """Yield the ready tasks that name an agent and are not assigned yet."""
+    """Yield the ready tasks that name an agent but are not assigned yet."""
     return (id_ for _, id_ in rows.txn.scan((FRESH, "")))
 
 
 def silent(rows: Rows) -> Iterator[tuple[float, str]]:
-    """Yield since when a task is assigned, or in progress without an attempt, the oldest first."""
+    """Yield when each task was assigned, or entered progress without an attempt, oldest first."""
     return ((_moment_of(key), id_) for key, id_ in rows.txn.scan((SINCE, "")))
 
 
 def finished(rows: Rows) -> Iterator[tuple[float, str]]:
-    """Yield when each task was finished, the oldest first."""
+    """Yield when each task was finished, oldest first."""
     return ((_moment_of(key), id_) for key, id_ in rows.txn.scan((OVER, "")))
 
 
 def handoffs(rows: Rows) -> list[str]:
-    """Return the done tasks that ask for another one, which is not made yet."""
+    """Return the done tasks whose handoff task does not exist yet."""
     return [id_ for _, id_ in rows.txn.scan((HANDOFF, ""))]
 
 
 def dependents(rows: Rows, id_: str) -> list[str]:
-    """Return the unfinished tasks that name this one as a dependency."""
+    """Return the unfinished tasks that depend on this one."""
     return [value for _, value in rows.txn.scan((f"{NEEDS}{id_.lower()}//", ""))]
 
 
 def examples(rows: Rows, most: int) -> list[str]:
-    """Return some unfinished tasks: running, ready, and those that cannot be taken."""
+    """Return some unfinished tasks: running, ready, and blocked ones."""
     ready = (decode(value)[0] for _, value in rows.txn.scan((READY, "")))
     others = (id_ for _, id_ in rows.txn.scan((ASIDE, ""), (NEEDS, "")))
     kinds: tuple[Iterable[str], ...] = ((id_ for _, id_, _ in running(rows)), ready, others)
@@ -177,31 +178,31 @@ def _moment_of(key: str) -> float:
     return float(key.split("/")[2])
 
 
-# -- waiters for a task
+# -- agents that wait for a task
 
 
 def put_turn(rows: Rows, agent: str, roles: Sequence[str], *, claim: bool) -> None:
-    """Note what an agent that waits for a task wishes for."""
+    """Record what an agent that waits for a task asked for."""
     rows.txn.put(f"{TURN}{agent}", encode([roles, claim]))
 
 
 def turn_of(rows: Rows, agent: str) -> tuple[tuple[str, ...], bool]:
-    """Return the roles of an agent that waits for a task, and whether it claims artefacts."""
+    """Return the roles of an agent that waits for a task, and whether it claims artifacts."""
     value = rows.txn.get(f"{TURN}{agent}")
     roles, claim = decode(value) if value is not None else ((), False)
     return tuple(roles), bool(claim)
 
 
 def drop_turn(rows: Rows, agent: str) -> None:
-    """Forget that an agent waits for a task."""
+    """Record that an agent no longer waits for a task."""
     rows.txn.delete(f"{TURN}{agent}")
 
 
-# -- what was reported: once, for as long as it lasts
+# -- reports: one per problem
 
 
 def report(rows: Rows, prefix: str, id_: str, what: str) -> bool:
-    """Note what was reported of a task; tell whether that is new. ``prefix`` is one of ``told/…``."""
+    """Record a report about a task; return whether it is new. ``prefix`` is one of ``told/…``."""
     key = prefix + id_.lower()
     if rows.txn.get(key) == what:
         return False
@@ -210,7 +211,7 @@ def report(rows: Rows, prefix: str, id_: str, what: str) -> bool:
 
 
 def forget_report(rows: Rows, prefix: str, id_: str) -> None:
-    """Forget a report, so that the next one is new."""
+    """Delete a report, so that the next one is new."""
     key = prefix + id_.lower()
     if rows.txn.get(key) is not None:
         rows.txn.delete(key)
@@ -223,12 +224,12 @@ def reported_clashes(rows: Rows) -> set[tuple[str, str]]:
 
 
 def put_clash(rows: Rows, pair: tuple[str, str], path: str) -> None:
-    """Note that two tasks touch the same path."""
+    """Record that two tasks touch the same path."""
     rows.txn.put(CLASH + "//".join(pair), path)
 
 
 def drop_clash(rows: Rows, pair: tuple[str, str]) -> None:
-    """Forget that two tasks touched the same path."""
+    """Delete the record that two tasks touch the same path."""
     rows.txn.delete(CLASH + "//".join(pair))
 
 

@@ -1,7 +1,7 @@
-"""The rows of tasks: what a task's row holds, and how it is read and written; decides nothing.
+"""Rows of tasks: their content, and how they are read and written; contains no rules.
 
-An id is filed without regard to case, because it is a file's name. What is derived from a task's row, so that
-nobody has to walk through all tasks, is in services/state/task_index.py.
+Ids are stored case-insensitively, because they are file names. Rows derived from a task's row,
+which avoid reading all tasks, are in services/state/task_index.py.
 """
 
 from __future__ import annotations
@@ -32,44 +32,45 @@ MAX_EARLIER = 20
 
 
 class Stored(Record):
-    """A task as its row holds it: what its file says, where it lies, and who works on it."""
+    """A task as stored: the content of its file, its location, and its agent."""
 
     task: Task
-    #: The file's name, and the folder that it lies in, below the board's own.
+    #: The file's name, and its folder on the board.
     file: str
     place: str
     #: The whole text of the file.
     text: str
     #: The ledger number of its last change.
     version: int
-    #: How often it was handed out.
+    #: How many times it was handed out.
     attempt: int = 0
-    #: The fencing token of the running attempt, 0 if none runs.
+    #: The fencing token of the running attempt, or 0.
     token: int = 0
     #: The session that works on it.
     holder: str = ""
-    #: Who finished it.
+    #: The agent that finished it.
     doer: str = ""
-    #: Whom the file named when it came: there it goes back to.
+    #: The agent that the file originally named, to which it returns.
     asked: str = ""
     #: When it was last reported as stuck.
     warned: float = 0.0
-    #: Digests of texts that it had before, the newest last: a file that equals one is stale, not edited.
+    #: Digests of earlier texts, newest last: a file that equals one is stale, not edited.
     earlier: tuple[str, ...] = ()
-    #: How many attempts failed or were lost, and how many of them no longer count since a retry.
+    #: How many attempts failed or were lost, and how many of them no longer count after a retry.
     failures: int = 0
     forgiven: int = 0
-    #: The task that was made of its handoff.
+    #: The task created from its handoff.
     follower: str = ""
-    #: Artefacts that were claimed for the running attempt.
+    #: Artifacts that were claimed for the running attempt.
     claimed: tuple[str, ...] = ()
-    #: Until when the running attempt surely lives: nobody needs to look before.
+    #: Until when the running attempt is certainly alive; no check is needed before that.
     until: float = 0.0
-    #: Under whose names it stands among the ready ones; empty if nobody can take it.
+    #: The names under which it is listed as ready; empty if no one can take it.
     ready: tuple[str, ...] = ()
-    #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
+    #: Why its file is invalid; empty if it is valid. An invalid task is not handed out.
     aside: str = ""
-    #: The life of the board of which only its file was left, its version there, and the one that it got here.
+    #: The earlier life of the board of which only the file survived, its version there, and its
+    #: version here.
     survived: str = ""
     outlived: int = 0
     adopted: int = 0
@@ -81,29 +82,29 @@ class Stored(Record):
 
 
 class Past(Record):
-    """How an archived task ended, and where its file lies."""
+    """How an archived task ended, and where its file is."""
 
     id: str
     file: str
     #: ``done`` or ``cancelled``.
     status: str
-    #: The folder of its month, below the board's own: ``archive/2025-11``.
+    #: The folder of its month on the board: ``archive/2025-11``.
     place: str
     title: str = ""
     agent: str = ""
     doer: str = ""
     completed: float = 0.0
-    #: The digest of the text that its file has in the archive.
+    #: The digest of its file in the archive.
     digest: str = ""
     #: The ledger number of its archiving.
     version: int = 0
 
 
 _TASK_DEFAULTS = Task("")._asdict()
-#: How a row begins whose first field is the task itself.
+#: How a row starts if its first field is the task itself.
 _TASK_FIRST = '{"task":'
 _PAST_DEFAULTS = Past("", "", "", "")._asdict()
-# A record that is made of all its values in order is made five times as fast as one made by name.
+# Building a record from all its values in order is five times as fast as by name.
 _TASK_FIELDS: tuple[tuple[str, Any], ...] = tuple(_TASK_DEFAULTS.items())
 _STORED_FIELDS: tuple[tuple[str, Any], ...] = tuple(
     Stored(Task(""), "", "", "", 0)._asdict().items()
@@ -116,7 +117,7 @@ _LISTS = frozenset({"artefacts", "dependencies", "made"})
 
 def load(rows: Rows, id_: str) -> Stored | None:
     """Return the row of a task that is not archived."""
-    value = rows.txn.get(_key(TASK, id_)) if id_.isascii() else None  # each id is
+    value = rows.txn.get(_key(TASK, id_)) if id_.isascii() else None  # every id is ASCII
     return None if value is None else _stored(value)
 
 
@@ -136,23 +137,23 @@ def need(rows: Rows, id_: str) -> Stored:
 
 
 def several(rows: Rows, ids: Iterable[str]) -> dict[str, Stored]:
-    """Return the rows of those of these tasks that have one, by the ids that were asked for."""
+    """Return the rows of these tasks that exist, by the requested ids."""
     return {id_: row for id_ in ids if (row := load(rows, id_)) is not None}
 
 
 def pasts(rows: Rows, ids: Iterable[str]) -> dict[str, Past]:
-    """Return how those of these tasks ended that are archived, by the ids that were asked for."""
+    """Return how these tasks ended, if they are archived, by the requested ids."""
     return {id_: ended for id_ in ids if (ended := past(rows, id_)) is not None}
 
 
 def every(rows: Rows) -> Iterator[Stored]:
-    """Yield all tasks that are not archived, in no order that means anything."""
+    """Yield all tasks that are not archived, in no particular order."""
     for _, value in rows.txn.scan(Range(TASK)):
         yield _stored(value)
 
 
 def unfinished(rows: Rows) -> Iterator[Task]:
-    """Yield the tasks that are not finished, without the rest of their rows."""
+    """Yield the unfinished tasks, without the rest of their rows."""
     for fields in _fields(rows):
         if _status(fields) not in FINISHED:
             yield _task(fields)
@@ -165,7 +166,7 @@ def statuses(rows: Rows) -> Iterator[tuple[str, str]]:
 
 
 def _fields(rows: Rows) -> Iterator[dict[str, Any]]:
-    """Yield what is stored of each task, without its file's text, which is most of a row."""
+    """Yield the stored fields of each task, without its file's text, which is most of a row."""
     for _, value in rows.txn.scan(Range(TASK)):
         first = value.startswith(_TASK_FIRST)
         yield decode(value, len(_TASK_FIRST)) if first else decode(value)["task"]
@@ -182,7 +183,7 @@ def past(rows: Rows, id_: str) -> Past | None:
 
 
 def status_of(rows: Rows, id_: str) -> str | None:
-    """Return the status of a task, for an archived one how it ended, None if there is no such task."""
+    """Return the status of a task, including archived ones; None if it does not exist."""
     found = load(rows, id_)
     if found is None:
         ended = past(rows, id_)
@@ -191,13 +192,13 @@ def status_of(rows: Rows, id_: str) -> str | None:
 
 
 def standing(rows: Rows) -> tuple[int, str]:
-    """Return the number of the last change of any task, and by which name this board's life is known."""
+    """Return the number of the last change to any task, and the id of this board's life."""
     number, _, life = (rows.txn.get(BOARD) or "0").partition(" ")
     return int(number), life
 
 
 def _stand(rows: Rows, number: int) -> None:
-    """Note the last change of the board; the first one begins its life."""
+    """Record the board's last change; the first one starts its life."""
     life = standing(rows)[1] or urandom(8).hex()
     rows.txn.put(BOARD, f"{number} {life}")
 
@@ -212,7 +213,7 @@ def versions(rows: Rows) -> dict[str, int]:
 
 
 def digest(text: str) -> str:
-    """Return what tells a text from others."""
+    """Return a digest of a text."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
@@ -220,7 +221,7 @@ def digest(text: str) -> str:
 
 
 def put(rows: Rows, new: Stored, old: Stored | None) -> Stored:
-    """Write a task's row, all that is derived from it, and how its dependents stand; return it as written."""
+    """Write a task's row, all derived rows, and the readiness of its dependents; return it as written."""
     if old is not None and old.text != new.text:
         earlier = dict.fromkeys((*old.earlier, digest(old.text)))
         earlier.pop(digest(new.text), None)
@@ -248,7 +249,7 @@ def _write(rows: Rows, new: Stored, old: Stored | None) -> None:
 
 
 def hold_back(rows: Rows, stored: Stored, why: str) -> Stored:
-    """Keep a task from being handed out because of its file; let it go again by an empty ``why``."""
+    """Keep a task from being handed out because its file is invalid; an empty ``why`` undoes that."""
     new = stored._replace(aside=why)
     new = new._replace(ready=_ready_for(rows, new))
     _write(rows, new, stored)
@@ -256,12 +257,12 @@ def hold_back(rows: Rows, stored: Stored, why: str) -> Stored:
 
 
 def note_until(rows: Rows, stored: Stored, until: float) -> None:
-    """Note until when an attempt surely lives, so that the next caller need not look."""
+    """Record until when an attempt is certainly alive, so that the next caller need not check."""
     _write(rows, stored._replace(until=until), stored)
 
 
 def retire(rows: Rows, ended: Past, old: Stored | None) -> None:
-    """Put ``ended`` in the place of a task's row, if it has one."""
+    """Replace a task's row, if it has one, with ``ended``."""
     if old is not None:
         rows.txn.delete(_key(TASK, old.id))
         rows.txn.delete(_key(VERSION, old.id))
@@ -273,7 +274,7 @@ def retire(rows: Rows, ended: Past, old: Stored | None) -> None:
 
 
 def refresh_dependents(rows: Rows, id_: str) -> None:
-    """Look anew at which tasks that depend on this one are ready."""
+    """Update which tasks that depend on this one are ready."""
     for dependent in dependents(rows, id_):
         found = load(rows, dependent)
         if found is not None:
@@ -287,7 +288,7 @@ def _is_done(stored: Stored | None) -> bool:
 
 
 def _ready_for(rows: Rows, stored: Stored) -> tuple[str, ...]:
-    """Return under whose names a task stands among the ready ones: none if it cannot be taken."""
+    """Return the names under which a task is listed as ready: none if it cannot be taken."""
     task = stored.task
     if stored.aside or task.status not in OPEN or unmet(task, lambda id_: status_of(rows, id_)):
         return ()
@@ -311,7 +312,7 @@ def _key(prefix: str, id_: str) -> str:
     return f"{prefix}{crc32(folded.encode('utf-8', 'replace')) & 63:02x}/{folded}"
 
 
-# -- values as text
+# -- encoding
 
 
 def _record(stored: Stored) -> str:

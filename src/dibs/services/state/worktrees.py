@@ -1,4 +1,4 @@
-"""The rows of worktrees, and of warnings that two of them would conflict."""
+"""Rows of worktrees, and of warnings that two of them would conflict."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 
 class WorktreeRow(Record):
-    """A worktree that Dibs made."""
+    """A worktree that Dibs created."""
 
     agent: str
     path: str
     branch: str
-    #: The commit that the branch began at, or went on from.
+    #: The commit at which the branch started or continued.
     base: str
     slot: int
     clone: str
     host: str
     made: float
     stage: str
-    #: Whether the branch was made with it.
+    #: Whether the branch was created with it.
     new_branch: bool = False
-    #: Whether its agent had not begun when it was made.
+    #: Whether its agent had not started when it was created.
     waiting: bool = False
     #: Where its folder is while it is being removed.
     aside: str = ""
 
     def is_gone_from(self, host: str) -> bool:
-        """Tell whether it was whole on this host, and its folder is there no more."""
+        """Return whether it was complete on this host and its folder no longer exists."""
         whole = self.stage in {WorktreeStage.SETUP, WorktreeStage.READY}
         return whole and self.host == host and not os.path.lexists(self.path)
 
 
 def forgets(agent: str) -> str:
-    """Return the command that forgets a worktree of another clone."""
+    """Return the command that removes the record of another clone's worktree."""
     return f"`dibs worktree rm {agent} --force --reason TEXT`"
 
 
@@ -61,23 +61,23 @@ def row_of(rows: Rows, agent: str) -> WorktreeRow | None:
 
 
 def put_row(rows: Rows, row: WorktreeRow) -> None:
-    """Write what is known of a worktree."""
+    """Write the row of a worktree."""
     rows.txn.put(TREE + row.agent, encode(row._asdict()))
 
 
 def drop_row(rows: Rows, agent: str) -> None:
-    """Forget a worktree; its slot is free from now on."""
+    """Delete the row of a worktree; its slot becomes available."""
     rows.txn.delete(TREE + agent)
 
 
 def is_live(rows: Rows, agent: str) -> bool:
-    """Tell whether an agent works here: it has not ended."""
+    """Return whether an agent is active: it has not ended."""
     known = rows.agent(agent)
     return known is not None and not is_terminal(known.status) and rows.beat(agent) is not None
 
 
 def left_alone(rows: Rows, row: WorktreeRow) -> bool:
-    """Tell whether the agent of a worktree has ended, or was not heard of for long."""
+    """Return whether the agent of a worktree has ended, or sent no heartbeat for long."""
     return is_left_alone(
         now=rows.now,
         seen=rows.heard(row.agent),
@@ -88,7 +88,7 @@ def left_alone(rows: Rows, row: WorktreeRow) -> bool:
 
 
 def is_awaited(rows: Rows, row: WorktreeRow) -> bool:
-    """Tell whether a worktree was made for an agent that has not begun since."""
+    """Return whether a worktree was created for an agent that has not started since."""
     known = rows.agent(row.agent)
     return row.waiting and (known is None or known.started < row.made)
 
@@ -97,17 +97,17 @@ def is_awaited(rows: Rows, row: WorktreeRow) -> bool:
 
 
 def warnings(rows: Rows, clone: str) -> dict[str, dict[str, Any]]:
-    """Return of what each pair was last warned, by key."""
+    """Return the last warning sent to each pair, by key."""
     return {key: decode(value) for key, value in rows.txn.scan((f"{WARNED}{clone}/", ""))}
 
 
 def put_warning(rows: Rows, key: str, warning: dict[str, Any]) -> None:
-    """Note of what a pair was warned."""
+    """Store the last warning sent to a pair."""
     rows.txn.put(key, encode(warning))
 
 
 def drop_warning(rows: Rows, key: str) -> None:
-    """Forget a warning: its conflict is gone."""
+    """Delete a warning whose conflict is resolved."""
     rows.txn.delete(key)
 
 
