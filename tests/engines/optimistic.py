@@ -1,7 +1,7 @@
-"""A small engine that locks nothing while a step runs: it checks at the end what the step has read.
+"""A small engine without locks: at the end of a step, it checks what the step has read.
 
-It is sound, as the contract says. Each rule that it keeps stands in a method of its own, so that
-``test_contract_teeth`` can break one at a time.
+It satisfies the contract. Each rule is in its own method, so that ``test_contract_teeth`` can break
+them one at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dibs.engines.shared.writes import RefusesWrites, not_above
 
 
 class State:
-    """What all handles share."""
+    """The state that all handles share."""
 
     def __init__(self):
         self.values = {}
@@ -48,7 +48,7 @@ class Store:
 
 
 class Attempt:
-    """One run of a step, with all that it has read and written."""
+    """One run of a step, with everything it read and wrote."""
 
     def __init__(self, state, now):
         self.state = state
@@ -144,7 +144,7 @@ class Attempt:
 
 
 class View(RefusesWrites, Attempt):
-    """An attempt that may not write."""
+    """An attempt that must not write."""
 
 
 class OptimisticEngine:

@@ -1,4 +1,4 @@
-"""Both engines of this machine keep the contract."""
+"""The memory and SQLite engines satisfy the contract."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestSqliteWithEveryCommitOnDisk(TestSqlite):
     synchronous = "full"
 
 
-def test_a_manual_clock_moves_only_when_told():
+def test_a_manual_clock_moves_only_when_a_test_moves_it():
     clock = ManualClock(10.0)
 
     clock.advance(2.5)
@@ -48,7 +48,7 @@ def test_a_manual_clock_moves_only_when_told():
 
 
 @pytest.mark.parametrize("make", [MemoryEngine, None], ids=["memory", "sqlite"])
-def test_engines_take_their_time_from_the_clock_they_are_given(make, tmp_path):
+def test_engines_use_the_clock_that_they_are_given(make, tmp_path):
     clock = ManualClock(10.0)
     engine = make(clock) if make else SqliteEngine(tmp_path / "state" / "dibs.db", clock=clock)
     before = engine.transact(lambda txn: txn.now)

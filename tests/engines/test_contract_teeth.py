@@ -1,6 +1,7 @@
-"""The contract catches engines that are broken, each in the way that it is broken.
+"""The contract catches broken engines.
 
-A sound engine passes; one rule of it is broken at a time; and the tests named here must fail.
+A correct engine passes. Then one of its rules at a time is broken, and the tests named here must
+fail.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dibs.testing import EngineContract, NewLifeContract
 
 
 class TestSound(EngineContract, NewLifeContract):
-    """What is broken below is sound before: the contract does not fail everything."""
+    """The engine is correct before it is broken: the contract does not fail everything."""
 
     @pytest.fixture
     def engine(self):
@@ -32,14 +33,14 @@ class TestSound(EngineContract, NewLifeContract):
 
 
 def attempts(**rules):
-    """Return an engine whose steps differ in ``rules``, methods of an attempt."""
+    """Return an engine whose steps override ``rules``, methods of an attempt."""
     attempt = type("BrokenAttempt", (Attempt,), rules)
     view = type("BrokenView", (View, attempt), {})
     return type("Broken", (OptimisticEngine,), {"attempt": attempt, "view_attempt": view})
 
 
 def engines(**rules):
-    """Return an engine that differs in ``rules``, methods of its own."""
+    """Return an engine that overrides ``rules``, its own methods."""
     return type("Broken", (OptimisticEngine,), rules)
 
 
@@ -61,7 +62,7 @@ def guarded_by_keys(attempt):
 
 
 def won_if_it_looks_so(engine, attempt):
-    """Commit; or find, as a push without a nonce does, that what we want to write is there already."""
+    """Commit; or assume success, like a push without a nonce, if the same content is already there."""
     written = {key: engine.store.state.values.get(key) for key in attempt.pending}
     ours = attempt.pending == written and not attempt.told
     return ours or OptimisticEngine.commit(engine, attempt)
@@ -92,7 +93,7 @@ def half_applied(engine, attempt):
 
 
 def nap_before_sleep(engine, after, timeout):
-    """Look, and only then get ready to be woken."""
+    """Check first, and only then prepare to be woken."""
     if engine.store.state.newest > after:
         return engine.store.state.newest
     time.sleep(0.001)
@@ -131,7 +132,7 @@ def trim_all(attempt, upto):
 
 
 class LiveView(OptimisticEngine):
-    """A view that looks at the state again at each read."""
+    """A view that reads the current state at each read."""
 
     class view_attempt(View):  # noqa: N801
         def get(self, key):
@@ -142,14 +143,14 @@ class LiveView(OptimisticEngine):
 
 
 class MovingNow(OptimisticEngine):
-    """A clock that is read again at each look."""
+    """A clock that is read again each time."""
 
     class attempt(Attempt):  # noqa: N801
         now = property(lambda _: time.time(), lambda *_: None)
 
 
 class BackwardNow(OptimisticEngine):
-    """A wall clock that somebody sets back."""
+    """A wall clock that is set back."""
 
     _clock = count(10**9, -1)
 
@@ -159,17 +160,17 @@ class BackwardNow(OptimisticEngine):
 
 GUARDED_POINTS = [
     "test_a_rival_in_the_middle_of_a_step_is_not_lost",
-    "test_a_key_that_was_not_there_is_guarded",
+    "test_a_missing_key_that_was_read_is_guarded",
     "test_a_value_that_was_read_is_guarded",
-    "test_a_key_that_was_read_and_is_deleted_is_guarded",
+    "test_a_key_that_was_read_and_then_deleted_is_guarded",
 ]
 NEW_KEYS = [
-    "test_a_key_that_a_rival_adds_to_a_scanned_range_does_not_go_unseen",
-    "test_a_range_that_was_empty_within_a_wider_key_space_is_guarded",
-    "test_a_key_before_the_place_where_a_scan_was_left_is_noticed",
+    "test_a_key_that_a_rival_adds_to_a_scanned_range_is_noticed",
+    "test_an_empty_range_within_a_wider_key_space_is_guarded",
+    "test_a_key_before_the_end_of_an_abandoned_scan_is_noticed",
 ]
-LOST_KEYS = ["test_a_key_deleted_from_a_scanned_range_is_missed"]
-SWAPPED_KEYS = ["test_a_key_that_takes_the_place_of_another_is_noticed"]
+LOST_KEYS = ["test_a_key_deleted_from_a_scanned_range_is_noticed"]
+SWAPPED_KEYS = ["test_a_key_that_replaces_another_one_is_noticed"]
 CHANGED_VALUES = ["test_a_value_in_a_scanned_range_is_guarded"]
 READ_LEDGER = [
     "test_an_entry_added_to_a_ledger_that_was_read_is_noticed",
@@ -179,7 +180,7 @@ READ_LEDGER = [
 BROKEN = {
     "reads outside the transaction": (
         attempts(points_hold=always),
-        [*GUARDED_POINTS, "test_rivals_that_write_the_very_same_are_still_two"],
+        [*GUARDED_POINTS, "test_rivals_that_write_the_same_change_are_still_two"],
     ),
     "phantoms: ranges are not checked": (
         attempts(ranges_hold=always),
@@ -199,11 +200,11 @@ BROKEN = {
     ),
     "no nonce: who won is told by what is there": (
         engines(commit=won_if_it_looks_so),
-        ["test_rivals_that_write_the_very_same_are_still_two"],
+        ["test_rivals_that_write_the_same_change_are_still_two"],
     ),
     "a number is told and another one given": (
         attempts(ledger_holds=always, apply=numbers_given_at_the_commit),
-        ["test_the_number_that_emit_tells_is_that_of_the_entry"],
+        ["test_emit_returns_the_number_of_its_entry"],
     ),
     "a step that runs again keeps its first run": (
         engines(next_attempt=first_run_left_behind),
@@ -211,11 +212,11 @@ BROKEN = {
     ),
     "a step that only reads is not checked": (
         attempts(holds=lambda _: not (_.pending or _.told) or Attempt.holds(_)),
-        ["test_a_step_that_writes_nothing_sees_one_moment"],
+        ["test_a_step_that_writes_nothing_sees_one_snapshot"],
     ),
     "a failure is believed although the reads were torn": (
         engines(stands_after_failure=always),
-        ["test_a_step_does_not_fail_over_a_state_that_never_was"],
+        ["test_a_step_never_sees_an_inconsistent_state"],
     ),
     "a step that fails is half applied": (
         engines(stands_after_failure=half_applied),
@@ -223,41 +224,41 @@ BROKEN = {
     ),
     "a lost wake-up": (
         engines(wait=nap_before_sleep),
-        ["test_no_write_comes_between_the_look_and_the_sleep"],
+        ["test_no_write_is_missed_between_the_check_and_the_sleep"],
     ),
     "a wait without a bound": (
         engines(wait=wait_for_ever),
-        ["test_waiting_ends_with_its_timeout"],
+        ["test_waiting_ends_at_its_timeout"],
     ),
     "numbers that count entries": (
         attempts(emit=numbers_by_count, ledger_holds=always),
-        ["test_trimming_keeps_the_newest_so_that_no_number_comes_twice"],
+        ["test_trimming_keeps_the_newest_entry_so_that_no_number_repeats"],
     ),
     "trimming drops the newest": (
         attempts(trim=trim_all),
-        ["test_trimming_keeps_the_newest_so_that_no_number_comes_twice"],
+        ["test_trimming_keeps_the_newest_entry_so_that_no_number_repeats"],
     ),
     "no epoch: numbers restart with the state": (
         engines(first_number=lambda *_: 0),
         [
-            "test_numbers_of_a_new_life_are_above_all_of_the_last",
-            "test_a_handle_from_the_last_life_goes_on_in_the_new_one",
-            "test_numbers_grow_over_many_lives",
+            "test_numbers_of_a_new_life_are_above_all_old_ones",
+            "test_a_handle_from_the_old_life_continues_in_the_new_one",
+            "test_numbers_grow_across_many_lives",
         ],
     ),
     "a new life begins without a word": (
         engines(connect=lambda engine, renew=None: type(engine)(engine.store)),
-        ["test_a_new_life_begins_once_and_with_the_step_that_was_given"],
+        ["test_a_new_life_starts_once_and_with_the_given_step"],
     ),
     "a view is no snapshot": (
         engines(snapshot=live_state),
-        ["test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read"],
+        ["test_a_view_sees_one_snapshot_even_of_what_it_has_not_read_yet"],
     ),
     "a view reads what is there now": (
         LiveView,
         [
-            "test_a_view_sees_one_moment_whatever_is_written_meanwhile",
-            "test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read",
+            "test_a_view_sees_one_snapshot_whatever_is_written_meanwhile",
+            "test_a_view_sees_one_snapshot_even_of_what_it_has_not_read_yet",
         ],
     ),
     "a scan in the order of UTF-16": (
@@ -278,11 +279,11 @@ BROKEN = {
     ),
     "now moves inside a step": (
         MovingNow,
-        ["test_now_stands_still_in_a_step_and_never_goes_back"],
+        ["test_now_is_constant_during_a_step_and_never_decreases"],
     ),
     "now goes back": (
         BackwardNow,
-        ["test_now_stands_still_in_a_step_and_never_goes_back"],
+        ["test_now_is_constant_during_a_step_and_never_decreases"],
     ),
 }  # fmt: skip
 
@@ -298,7 +299,9 @@ class Whole(EngineContract, NewLifeContract):
     [(broken, rule) for broken, (_, rules) in BROKEN.items() for rule in rules],
 )
 def test_the_contract_catches(broken, rule, monkeypatch):
-    monkeypatch.setattr(dibs.testing.ledger, "LONG", 2.0)  # who sleeps for ever is found out sooner
+    monkeypatch.setattr(
+        dibs.testing.ledger, "LONG", 2.0
+    )  # fail sooner if the engine sleeps forever
     engine = BROKEN[broken][0]()
     with_loss = [engine.store.forget] if rule in vars(NewLifeContract) else []
 
@@ -306,7 +309,7 @@ def test_the_contract_catches(broken, rule, monkeypatch):
         getattr(Whole(), rule)(engine.connect, *with_loss)
 
 
-def test_each_rule_about_races_has_caught_a_broken_engine():
+def test_each_race_rule_has_caught_a_broken_engine():
     named = {rule for _, rules in BROKEN.values() for rule in rules}
 
     assert {name for name in vars(dibs.testing.races.Races) if name.startswith("test_")} <= named

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Keys:
     """A step reads what was written, in order."""
 
-    def test_what_one_handle_puts_another_reads(self, connect: Connect) -> None:
+    def test_one_handle_reads_what_another_one_wrote(self, connect: Connect) -> None:
         connect().transact(lambda txn: txn.put("k", "v"))
 
         assert connect().transact(lambda txn: txn.get("k")) == "v"
@@ -40,7 +40,7 @@ class Keys:
 
         assert everything(connect()) == [("other", "w")]
 
-    def test_text_comes_back_as_it_was(self, connect: Connect) -> None:
+    def test_any_text_is_returned_unchanged(self, connect: Connect) -> None:
         quotes, wide = 'it\'s "so"; --\n\r\t\\', "ünï ☃ 😀 \uffff \U0010ffff"
         texts = ["", quotes, wide, "%_*?[", "x" * 1_000_000]
 
@@ -49,7 +49,7 @@ class Keys:
         found = connect().transact(lambda txn: [txn.get("k" + text[:50]) for text in texts])
         assert found == texts
 
-    def test_the_answer_of_the_step_is_returned(self, connect: Connect) -> None:
+    def test_the_result_of_the_step_is_returned(self, connect: Connect) -> None:
         answer = object()
 
         assert connect().transact(lambda _: answer) is answer
@@ -72,7 +72,7 @@ class Keys:
         assert scanned == [("p/a", "new"), ("p/c", "new"), ("p/d", "3")]
         assert everything(connect()) == [*scanned, ("q", "new")]
 
-    def test_a_step_can_put_back_what_it_deleted(self, connect: Connect) -> None:
+    def test_a_step_can_put_back_a_key_that_it_deleted(self, connect: Connect) -> None:
         put(connect(), k="old")
 
         def step(txn: Txn) -> None:
@@ -92,7 +92,7 @@ class Keys:
 
         assert [key for key, _ in everything(connect())] == sorted(keys)
 
-    def test_a_range_holds_exactly_the_keys_with_its_prefix(self, connect: Connect) -> None:
+    def test_a_range_contains_exactly_the_keys_with_its_prefix(self, connect: Connect) -> None:
         keys = ["a", "a/", "a//x", "a/b", "a/\U0010ffff", "a/\uffff\uffff", "a.", "a0", "b"]
         keys += ["\ud7ff", "\ue000"]
         put(connect(), **dict.fromkeys(keys, ""))
@@ -103,7 +103,7 @@ class Keys:
 
             assert found == sorted(key for key in keys if key.startswith(prefix))
 
-    def test_a_range_can_ask_for_a_text_inside_the_key(self, connect: Connect) -> None:
+    def test_a_range_can_require_a_text_inside_the_key(self, connect: Connect) -> None:
         put(
             connect(), **dict.fromkeys(["p/a//x/1", "p/b//xy/1", "p/c//x/2", "q//x/1", "p/%x%"], "")
         )
@@ -112,14 +112,14 @@ class Keys:
         assert scan(connect(), Range("p/", "%")) == ["p/%x%"]
         assert scan(connect(), Range("", "//x/")) == ["p/a//x/1", "p/c//x/2", "q//x/1"]
 
-    def test_ranges_come_in_the_order_in_which_they_were_asked_for(self, connect: Connect) -> None:
+    def test_ranges_are_returned_in_the_requested_order(self, connect: Connect) -> None:
         put(connect(), **dict.fromkeys(["a1", "a2", "b1", "b2"], ""))
 
         found = scan(connect(), Range("b"), Range("a", "2"), Range("c"), Range("b2"))
         assert found == ["b1", "b2", "a2", "b2"]
         assert scan(connect()) == []
 
-    def test_a_step_can_ask_for_hundreds_of_ranges_and_write_hundreds_of_keys(
+    def test_a_step_can_read_hundreds_of_ranges_and_write_hundreds_of_keys(
         self, connect: Connect
     ) -> None:
         keys = [f"k{number:03}" for number in range(600)]
@@ -130,7 +130,7 @@ class Keys:
         drop(connect(), *keys)
         assert everything(connect()) == []
 
-    def test_a_scan_can_be_left_and_others_run_beside_it(self, connect: Connect) -> None:
+    def test_a_scan_can_be_abandoned_and_others_can_run_during_it(self, connect: Connect) -> None:
         put(connect(), a="1", b="2", c="3")
         engine = connect()
 

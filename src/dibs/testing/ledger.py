@@ -30,7 +30,7 @@ _FOREIGN = Entry(7, 1_700_000_000.25, "agent-1", "coder", Kind.ERROR, "it's ☃"
 class LedgerPart:
     """The ledger keeps every entry, in order."""
 
-    def test_an_entry_holds_its_event_with_a_number_and_the_time(self, connect: Connect) -> None:
+    def test_an_entry_contains_its_event_a_number_and_the_time(self, connect: Connect) -> None:
         told = event('it\'s "so"\n☃', path="a/ü", tries=3, none=None, deep={"list": [1, 2.5, True]})
 
         seq, now = connect().transact(lambda txn: (txn.emit(told), txn.now))
@@ -40,7 +40,7 @@ class LedgerPart:
         assert (entry.agent, entry.role, entry.kind) == ("agent-1", "coder", Kind.DECISION_MADE)
         assert (entry.summary, entry.details) == (told.summary, told.details)
 
-    def test_the_ledger_keeps_the_details_of_the_moment(self, connect: Connect) -> None:
+    def test_the_ledger_copies_the_details_at_that_moment(self, connect: Connect) -> None:
         told = event("then", tries=1)
         connect().transact(lambda txn: txn.emit(told))
 
@@ -66,7 +66,7 @@ class LedgerPart:
             ["second"],
         )
 
-    def test_numbers_start_above_zero_and_grow_over_steps_and_handles(
+    def test_numbers_start_above_zero_and_grow_across_steps_and_handles(
         self, connect: Connect
     ) -> None:
         numbers = [connect().transact(increment) for _ in range(3)]
@@ -76,7 +76,7 @@ class LedgerPart:
         assert numbers == sorted(set(numbers))
         assert [entry.seq for entry in entries(connect())] == numbers
 
-    def test_an_entry_of_another_store_keeps_its_number_and_moment(self, connect: Connect) -> None:
+    def test_an_entry_of_another_store_keeps_its_number_and_time(self, connect: Connect) -> None:
         later = _FOREIGN._replace(seq=10**10, summary="later")
 
         def step(txn: Txn) -> list[Entry]:
@@ -88,7 +88,9 @@ class LedgerPart:
         assert entries(connect()) == [_FOREIGN, later]
         assert connect().transact(increment) > later.seq
 
-    def test_an_entry_of_another_store_is_refused_below_the_newest(self, connect: Connect) -> None:
+    def test_an_entry_of_another_store_below_the_newest_number_is_refused(
+        self, connect: Connect
+    ) -> None:
         connect().transact(lambda txn: txn.restore(_FOREIGN))
 
         for seq in (_FOREIGN.seq, _FOREIGN.seq - 1):
@@ -97,7 +99,7 @@ class LedgerPart:
 
         assert entries(connect()) == [_FOREIGN]
 
-    def test_entries_can_be_read_from_a_number_on_and_in_both_directions(
+    def test_entries_can_be_read_from_a_number_and_in_both_directions(
         self, connect: Connect
     ) -> None:
         numbers = connect().transact(lambda txn: [increment(txn) for _ in range(5)])
@@ -119,14 +121,14 @@ class LedgerPart:
 
         assert newest.seq == engine.transact(increment) - 1
 
-    def test_trimming_drops_the_oldest_and_tells_how_many(self, connect: Connect) -> None:
+    def test_trimming_drops_the_oldest_entries_and_returns_how_many(self, connect: Connect) -> None:
         numbers = connect().transact(lambda txn: [increment(txn) for _ in range(5)])
 
         assert connect().transact(lambda txn: txn.trim(numbers[1])) == 2
         assert connect().transact(lambda txn: txn.trim(numbers[1])) == 0
         assert [entry.seq for entry in entries(connect())] == numbers[2:]
 
-    def test_trimming_keeps_the_newest_so_that_no_number_comes_twice(
+    def test_trimming_keeps_the_newest_entry_so_that_no_number_repeats(
         self, connect: Connect
     ) -> None:
         numbers = connect().transact(lambda txn: [increment(txn) for _ in range(3)])
@@ -137,7 +139,7 @@ class LedgerPart:
         assert [entry.seq for entry in entries(connect())] == numbers[-1:]
         assert connect().transact(increment) > numbers[-1]
 
-    def test_a_step_can_trim_what_it_has_just_written(self, connect: Connect) -> None:
+    def test_a_step_can_trim_entries_that_it_just_wrote(self, connect: Connect) -> None:
         connect().transact(increment)
 
         def step(txn: Txn) -> tuple[int, int, list[int]]:
@@ -153,7 +155,7 @@ class LedgerPart:
     def test_trimming_an_empty_ledger_does_nothing(self, connect: Connect) -> None:
         assert connect().transact(lambda txn: txn.trim(5)) == 0
 
-    def test_now_stands_still_in_a_step_and_never_goes_back(self, connect: Connect) -> None:
+    def test_now_is_constant_during_a_step_and_never_decreases(self, connect: Connect) -> None:
         def step(txn: Txn) -> list[float]:
             first = txn.now
             time.sleep(0.002)
@@ -168,14 +170,14 @@ class LedgerPart:
 class Waiting:
     """``wait`` returns when the ledger moves, or at its timeout."""
 
-    def test_waiting_for_the_past_returns_at_once(self, connect: Connect) -> None:
+    def test_waiting_for_a_past_entry_returns_immediately(self, connect: Connect) -> None:
         newest = connect().transact(increment)
         started = time.monotonic()
 
         assert connect().wait(newest - 1, LONG) == newest
         assert time.monotonic() - started < LONG / 2
 
-    def test_waiting_ends_with_its_timeout(self, connect: Connect) -> None:
+    def test_waiting_ends_at_its_timeout(self, connect: Connect) -> None:
         engine, found = connect(), [-1, -1, -1.0]
 
         def watch() -> None:
@@ -192,7 +194,7 @@ class Waiting:
         assert found[:2] == [0, 0]
         assert found[2] >= 0.05
 
-    def test_waiting_wakes_when_a_rival_writes(self, connect: Connect) -> None:
+    def test_waiting_ends_when_a_rival_writes(self, connect: Connect) -> None:
         before = connect().transact(increment)
         waiter, found = connect(), [0]
 
@@ -206,7 +208,7 @@ class Waiting:
 
         assert found == [newest]
 
-    def test_waiting_wakes_when_the_same_handle_writes(self, connect: Connect) -> None:
+    def test_waiting_ends_when_the_same_handle_writes(self, connect: Connect) -> None:
         engine, found = connect(), [0]
 
         def watch() -> None:
@@ -219,7 +221,7 @@ class Waiting:
 
         assert found == [newest]
 
-    def test_no_write_comes_between_the_look_and_the_sleep(self, connect: Connect) -> None:
+    def test_no_write_is_missed_between_the_check_and_the_sleep(self, connect: Connect) -> None:
         # Each thread wakes the other just before it sleeps, so every round is a race.
         turns, lost = 20, []
 
@@ -257,7 +259,7 @@ class Views(ContractPart):
 
         assert connect().view(step) == ("1", ["a", "b", "count"], [newest])
 
-    def test_a_view_sees_one_moment_whatever_is_written_meanwhile(self, connect: Connect) -> None:
+    def test_a_view_sees_one_snapshot_whatever_is_written_meanwhile(self, connect: Connect) -> None:
         put(connect(), a="old")
         ours, theirs = connect(), connect()
 
@@ -284,7 +286,7 @@ class Views(ContractPart):
         assert new[0] == "new"
         assert seen in (old, new)  # new, if the step ran again
 
-    def test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read(
+    def test_a_view_sees_one_snapshot_even_of_what_it_has_not_read_yet(
         self, connect: Connect
     ) -> None:
         put(connect(), **{"a": "old", "p/1": "old"})
@@ -310,7 +312,7 @@ class Views(ContractPart):
 
         assert seen in (("old", [("p/1", "old")], 0), ("new", [("p/1", "new")], 1))
 
-    def test_a_view_refuses_to_write(self, connect: Connect) -> None:
+    def test_a_view_refuses_writes(self, connect: Connect) -> None:
         put(connect(), a="old")
         connect().transact(lambda txn: [txn.emit(event("one")), txn.emit(event("two"))])
         engine = connect()

@@ -20,7 +20,7 @@ class NewLifeContract:
     its technology allows. The function that ``connect`` returns must accept ``renew``.
     """
 
-    def test_numbers_of_a_new_life_are_above_all_of_the_last(
+    def test_numbers_of_a_new_life_are_above_all_old_ones(
         self, connect: Connect, forget: Callable[[], object]
     ) -> None:
         last = [connect().transact(increment) for _ in range(5)][-1]
@@ -29,7 +29,7 @@ class NewLifeContract:
 
         assert connect().transact(increment) > last
 
-    def test_a_handle_from_the_last_life_goes_on_in_the_new_one(
+    def test_a_handle_from_the_old_life_continues_in_the_new_one(
         self, connect: Connect, forget: Callable[[], object]
     ) -> None:
         engine = connect()
@@ -40,7 +40,7 @@ class NewLifeContract:
         assert engine.transact(increment) > last
         assert engine.view(lambda txn: txn.get("count")) == "1"
 
-    def test_numbers_grow_over_many_lives(
+    def test_numbers_grow_across_many_lives(
         self, connect: Connect, forget: Callable[[], object]
     ) -> None:
         numbers = []
@@ -51,7 +51,7 @@ class NewLifeContract:
 
         assert numbers == sorted(set(numbers))
 
-    def test_a_new_life_begins_once_and_with_the_step_that_was_given(
+    def test_a_new_life_starts_once_and_with_the_given_step(
         self, connect: Connect, forget: Callable[[], object]
     ) -> None:
         reasons: list[str] = []

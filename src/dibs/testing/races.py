@@ -61,7 +61,7 @@ class Races(ContractPart):
         assert len(acted) == 1
         assert seen != before or not acted[0], "each missed the other"
 
-    def test_a_key_that_was_not_there_is_guarded(self, connect: Connect) -> None:
+    def test_a_missing_key_that_was_read_is_guarded(self, connect: Connect) -> None:
         self._race(connect, lambda txn: txn.get("k"), lambda txn: txn.put("k", "new"))
 
     def test_a_value_that_was_read_is_guarded(self, connect: Connect) -> None:
@@ -69,14 +69,12 @@ class Races(ContractPart):
 
         self._race(connect, lambda txn: txn.get("k"), lambda txn: txn.put("k", "new"))
 
-    def test_a_key_that_was_read_and_is_deleted_is_guarded(self, connect: Connect) -> None:
+    def test_a_key_that_was_read_and_then_deleted_is_guarded(self, connect: Connect) -> None:
         put(connect(), k="old")
 
         self._race(connect, lambda txn: txn.get("k"), lambda txn: txn.delete("k"))
 
-    def test_a_range_that_was_empty_within_a_wider_key_space_is_guarded(
-        self, connect: Connect
-    ) -> None:
+    def test_an_empty_range_within_a_wider_key_space_is_guarded(self, connect: Connect) -> None:
         put(connect(), **dict.fromkeys(["a", "p/1", "z"], "x"))
 
         self._race(
@@ -90,12 +88,12 @@ class Races(ContractPart):
 
         self._race(connect, _scanned, lambda txn: txn.put("p/1", "new"))
 
-    def test_a_key_deleted_from_a_scanned_range_is_missed(self, connect: Connect) -> None:
+    def test_a_key_deleted_from_a_scanned_range_is_noticed(self, connect: Connect) -> None:
         put(connect(), **{"p/1": "x", "p/2": "x"})
 
         self._race(connect, _scanned, lambda txn: txn.delete("p/2"))
 
-    def test_a_key_that_takes_the_place_of_another_is_noticed(self, connect: Connect) -> None:
+    def test_a_key_that_replaces_another_one_is_noticed(self, connect: Connect) -> None:
         put(connect(), **{"p/1": "x", "p/2": "x", "p/4": "x"})
 
         def swap(txn: Txn) -> None:
@@ -104,9 +102,7 @@ class Races(ContractPart):
 
         self._race(connect, _scanned, swap)
 
-    def test_a_key_before_the_place_where_a_scan_was_left_is_noticed(
-        self, connect: Connect
-    ) -> None:
+    def test_a_key_before_the_end_of_an_abandoned_scan_is_noticed(self, connect: Connect) -> None:
         put(connect(), **{"p/1": "x", "p/2": "x"})
 
         self._race(
@@ -135,7 +131,7 @@ class Races(ContractPart):
             lambda txn: txn.trim(last - 1),
         )
 
-    def test_rivals_that_write_the_very_same_are_still_two(self, connect: Connect) -> None:
+    def test_rivals_that_write_the_same_change_are_still_two(self, connect: Connect) -> None:
         ours, theirs = connect(), connect()
 
         def count(txn: Txn, *, wait: bool = False) -> None:
@@ -150,7 +146,7 @@ class Races(ContractPart):
 
         assert connect().transact(lambda txn: txn.get("count")) == "2"
 
-    def test_the_number_that_emit_tells_is_that_of_the_entry(self, connect: Connect) -> None:
+    def test_emit_returns_the_number_of_its_entry(self, connect: Connect) -> None:
         ours, theirs = connect(), connect()
         rival = Thread(target=lambda: theirs.transact(lambda txn: txn.emit(event("theirs"))))
 
@@ -183,7 +179,7 @@ class Races(ContractPart):
         assert [key for key, _ in everything(connect())] == ["count", "run/" + seen]
         assert [entry.summary for entry in entries(connect())] == ["saw " + seen]
 
-    def test_a_step_that_writes_nothing_sees_one_moment(self, connect: Connect) -> None:
+    def test_a_step_that_writes_nothing_sees_one_snapshot(self, connect: Connect) -> None:
         put(connect(), a="old", b="old")
         ours, theirs = connect(), connect()
         rival = Thread(target=lambda: put(theirs, a="new", b="new"))
@@ -198,7 +194,7 @@ class Races(ContractPart):
 
         assert first == second
 
-    def test_a_step_does_not_fail_over_a_state_that_never_was(self, connect: Connect) -> None:
+    def test_a_step_never_sees_an_inconsistent_state(self, connect: Connect) -> None:
         put(connect(), a="x", b="x")
         ours, theirs = connect(), connect()
         rival = Thread(target=lambda: drop(theirs, "a", "b"))

@@ -47,9 +47,7 @@ class Rivals(ContractPart):
 
         assert connect().transact(lambda txn: txn.get("count")) == "2"
 
-    def test_a_key_that_a_rival_adds_to_a_scanned_range_does_not_go_unseen(
-        self, connect: Connect
-    ) -> None:
+    def test_a_key_that_a_rival_adds_to_a_scanned_range_is_noticed(self, connect: Connect) -> None:
         ours, theirs = connect(), connect()
 
         def take(txn: Txn, name: str) -> None:
@@ -64,7 +62,7 @@ class Rivals(ContractPart):
 
         assert len(everything(connect())) == 1
 
-    def test_many_threads_with_a_handle_each_lose_nothing(self, connect: Connect) -> None:
+    def test_many_threads_with_one_handle_each_lose_nothing(self, connect: Connect) -> None:
         in_threads([connect() for _ in range(4)], times=25)
 
         assert connect().transact(lambda txn: txn.get("count")) == "100"
@@ -126,7 +124,7 @@ class Failures:
             assert [entry.summary for entry in entries(handle)] == ["first"]
         assert engine.transact(lambda txn: txn.emit(event("next"))) > first
 
-    def test_an_interrupted_step_changes_nothing_and_the_engine_goes_on(
+    def test_an_interrupted_step_changes_nothing_and_the_engine_still_works(
         self, connect: Connect
     ) -> None:
         engine = connect()
@@ -156,7 +154,7 @@ class Failures:
         put(engine, k="v")
         assert everything(connect()) == [("k", "v")]
 
-    def test_closing_one_handle_leaves_the_others_alone(self, connect: Connect) -> None:
+    def test_closing_one_handle_does_not_affect_the_others(self, connect: Connect) -> None:
         ours, theirs = connect(), connect()
         put(ours, k="v")
 

@@ -1,4 +1,4 @@
-"""The Redis engine keeps the contract: on one server, by socket, behind sentinels and in a cluster."""
+"""The Redis engine satisfies the contract: on one server, by socket, behind Sentinel, and in a cluster."""
 
 from __future__ import annotations
 

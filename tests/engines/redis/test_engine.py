@@ -1,4 +1,4 @@
-"""The Redis engine: what it refuses, how it is reached, what it leaves for people to read."""
+"""The Redis engine: what it refuses, how it connects, and what people can read."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def refused(url, **options):
         ("redis://", [("127.0.0.1", 6379)], ("", False, "", "", 0, "")),
     ],
 )  # fmt: skip
-def test_a_url_says_where_the_store_is_and_how_to_get_in(url, nodes, rest):
+def test_a_url_says_where_the_store_is_and_how_to_log_in(url, nodes, rest):
     target = parse_url(url)
 
     assert [(node.host, node.port) for node in target.nodes] == nodes
     assert target[1:-1] == rest
 
 
-def test_the_path_of_a_socket_may_have_a_login_and_a_database():
+def test_a_socket_url_may_have_a_login_and_a_database():
     target = parse_url("unix://u:p@/run/redis.sock?db=3")
 
     assert (target.nodes, target.user, target.db) == (
@@ -81,7 +81,7 @@ def test_the_path_of_a_socket_may_have_a_login_and_a_database():
      "redis+sentinel://h", "redis+cluster://h/3", "unix://x", "redis+nothing://h", "redis:/h",
      "redis://-oX:1", "redis://a b", "redis://[::1:5"],
 )  # fmt: skip
-def test_a_wrong_url_is_one_line_that_does_not_repeat_it(url):
+def test_an_invalid_url_is_reported_in_one_line_that_does_not_repeat_it(url):
     secret = url.replace("://", "://u:s3cret@")
 
     error = refused(secret)
@@ -90,7 +90,7 @@ def test_a_wrong_url_is_one_line_that_does_not_repeat_it(url):
     assert "\n" not in error.message
 
 
-def test_where_the_store_is_can_be_said_without_the_password():
+def test_the_location_can_be_shown_without_the_password():
     assert str(parse_url("redis://u:s3cret@h:1,g/3")) == "h:1,g:6379, db 3"
     assert str(parse_url("redis+sentinel://h:1/svc")) == "h:1 (sentinel svc)"
 
@@ -99,7 +99,7 @@ def test_where_the_store_is_can_be_said_without_the_password():
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl", "allkeys-random"])
-def test_a_server_that_may_throw_keys_away_is_refused_with_the_setting(tmp_path, policy):
+def test_a_server_that_may_evict_keys_is_refused_with_the_setting(tmp_path, policy):
     with RedisServer(tmp_path, f"maxmemory-policy {policy}") as server:
         error = refused(server.url)
 
@@ -107,7 +107,7 @@ def test_a_server_that_may_throw_keys_away_is_refused_with_the_setting(tmp_path,
     assert policy in error.message
 
 
-def test_a_replica_is_refused_because_it_can_only_be_read(tmp_path):
+def test_a_replica_is_refused_because_it_is_read_only(tmp_path):
     with RedisServer(tmp_path / "one") as primary, RedisServer(tmp_path / "two") as replica:
         replica.replica_of(primary)
 
@@ -125,7 +125,7 @@ def test_a_server_that_is_too_old_is_refused_with_its_version(version):
     assert version in caught.value.message
 
 
-def test_a_wrong_password_is_told_and_not_shown(tmp_path):
+def test_a_wrong_password_is_reported_but_not_shown(tmp_path):
     with RedisServer(tmp_path, password="right") as server:
         for login in ("", ":s3cret@", "nobody:s3cret@"):
             url = server.url.replace(":right@", login)
@@ -133,11 +133,11 @@ def test_a_wrong_password_is_told_and_not_shown(tmp_path):
             assert refused(url).code == "REDIS_AUTH"
 
 
-def test_a_database_that_is_not_there_is_a_wrong_setting(redis_server):
+def test_a_missing_database_is_a_configuration_error(redis_server):
     assert refused(redis_server.url_of(999_999)).code == "REDIS_URL"
 
 
-def test_a_certificate_that_nobody_trusts_is_refused(tmp_path):
+def test_an_untrusted_certificate_is_refused(tmp_path):
     with RedisServer(tmp_path, tls=True) as server:
         assert refused(server.url.partition("?")[0]).code == "REDIS_TLS"
         assert refused(server.url.partition("?")[0] + "?ca=/not/there").code == "REDIS_TLS"
@@ -148,7 +148,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(tmp_path):
         engine.close()
 
 
-def test_a_server_that_is_not_there_is_unavailable_within_the_timeout():
+def test_an_unreachable_server_is_unavailable_within_the_timeout():
     started = time.monotonic()
 
     with pytest.raises(Unavailable) as caught:
@@ -159,14 +159,14 @@ def test_a_server_that_is_not_there_is_unavailable_within_the_timeout():
     assert time.monotonic() - started < 5
 
 
-def test_something_that_is_no_redis_server_is_unavailable(git_remote):
+def test_something_other_than_a_redis_server_is_unavailable(git_remote):
     port = git_remote.http.port
 
     with pytest.raises(Unavailable):
         RedisEngine(f"redis://127.0.0.1:{port}/0", "shop", timeout=1.0)
 
 
-def test_a_user_who_may_touch_only_our_keys_is_enough(tmp_path):
+def test_a_user_with_access_to_only_our_keys_is_enough(tmp_path):
     rights = "+@read +@write +@scripting +@connection +info +time +wait +config|get"
     with RedisServer(tmp_path, f"user dibs on >s3cret ~dibs:* {rights}") as server:
         url = server.url.replace("://", "://dibs:s3cret@")
@@ -178,7 +178,7 @@ def test_a_user_who_may_touch_only_our_keys_is_enough(tmp_path):
         engine.close()
 
 
-# -- what others can read
+# -- what people can read
 
 
 def test_projects_on_one_server_do_not_see_each_other(open_engine):
@@ -187,7 +187,7 @@ def test_projects_on_one_server_do_not_see_each_other(open_engine):
     assert open_engine("two").view(lambda txn: txn.get("k")) is None
 
 
-def test_redis_cli_can_read_who_holds_what(open_engine, redis_server, redis_url):
+def test_redis_cli_can_show_who_holds_what(open_engine, redis_server, redis_url):
     engine = open_engine()
     store = Store(engine, Config())
     Claims(store).claim(Caller("alice"), [parse("src/a.py")], reason="fix login")
@@ -209,7 +209,7 @@ def calls_of(server, kind="evalsha"):
     return server.info("commandstats").get(f"cmdstat_{kind}", {"calls": 0})["calls"]
 
 
-def test_a_claim_on_a_path_never_seen_before_is_one_round_trip(tmp_path):
+def test_a_claim_on_a_new_path_is_one_round_trip(tmp_path):
     with RedisServer(tmp_path) as server:
         engine = RedisEngine(server.url, "shop")
         claims = Claims(Store(engine, Config()))
@@ -222,7 +222,7 @@ def test_a_claim_on_a_path_never_seen_before_is_one_round_trip(tmp_path):
         engine.close()
 
 
-def test_waiting_blocks_on_the_server_and_asks_for_nothing_meanwhile(tmp_path):
+def test_waiting_blocks_on_the_server_without_polling(tmp_path):
     with RedisServer(tmp_path) as server:
         engine = RedisEngine(server.url, "shop")
         newest = engine.transact(increment)
@@ -235,7 +235,7 @@ def test_waiting_blocks_on_the_server_and_asks_for_nothing_meanwhile(tmp_path):
         waiter.join()
         engine.close()
 
-    # Asking costs the connection's own commands: PING is not among them, INFO is.
+    # Our own commands have a cost: PING does not count, INFO does.
     assert after - before <= 3
 
 
@@ -248,7 +248,7 @@ def test_the_script_is_loaded_again_when_the_server_forgot_it(open_engine, redis
     assert engine.transact(increment) == first + 1
 
 
-def test_a_replica_of_the_store_that_falls_far_behind_is_read_anew(open_engine):
+def test_a_handle_that_falls_far_behind_reads_everything_again(open_engine):
     ours, theirs = open_engine(), open_engine()
     put(ours, k="old")
     assert ours.view(lambda txn: txn.get("k")) == "old"
@@ -258,7 +258,7 @@ def test_a_replica_of_the_store_that_falls_far_behind_is_read_anew(open_engine):
     assert ours.view(lambda txn: txn.get("k")) == "1099"
 
 
-def test_a_write_of_thousands_of_keys_is_seen_by_those_who_knew_some_of_them(open_engine):
+def test_a_write_of_thousands_of_keys_is_seen_by_handles_that_knew_some_of_them(open_engine):
     ours, theirs = open_engine(), open_engine()
     put(ours, k5="old")
     assert ours.view(lambda txn: txn.get("k5")) == "old"
@@ -269,9 +269,7 @@ def test_a_write_of_thousands_of_keys_is_seen_by_those_who_knew_some_of_them(ope
     assert ours.view(lambda txn: sum(1 for _ in txn.scan(("k", "")))) == 9000
 
 
-def test_details_of_an_entry_that_somebody_damaged_do_not_end_a_listing(
-    open_engine, redis_server, redis_url
-):
+def test_damaged_details_of_an_entry_do_not_end_a_listing(open_engine, redis_server, redis_url):
     engine = open_engine()
     engine.transact(lambda txn: txn.emit(event("first")))
     with redis_server.client(redis_url) as client:
@@ -285,17 +283,17 @@ def test_details_of_an_entry_that_somebody_damaged_do_not_end_a_listing(
     assert found[-1] == {"unreadable": "{broken"}
 
 
-# -- what the engine says of itself
+# -- inspection
 
 
-def test_a_store_without_a_file_says_what_a_restart_costs(open_engine):
+def test_a_store_without_persistence_says_what_a_restart_costs(open_engine):
     levels = {finding.what: finding.level for finding in open_engine().inspect()}
 
     assert levels["durability"] == "warn"
     assert set(levels.values()) == {"ok", "warn"}
 
 
-def test_a_store_that_keeps_every_write_says_so(tmp_path):
+def test_a_store_that_persists_every_write_says_so(tmp_path):
     with RedisServer(tmp_path, aof="always") as server:
         engine = RedisEngine(server.url, "shop")
         levels = {finding.what: finding.level for finding in engine.inspect()}
@@ -304,7 +302,7 @@ def test_a_store_that_keeps_every_write_says_so(tmp_path):
     assert levels["durability"] == "ok"
 
 
-def test_replicas_that_nobody_waits_for_are_told(tmp_path):
+def test_asynchronous_replicas_are_reported(tmp_path):
     with RedisServer(tmp_path / "one") as primary, RedisServer(tmp_path / "two") as replica:
         replica.replica_of(primary)
         for replicas, level in ((0, "warn"), (1, "ok")):

@@ -1,4 +1,4 @@
-"""Faults between a client and its Redis server: nothing happens twice, and no guess is told as known."""
+"""Faults between a client and its Redis server: nothing happens twice, and no guess is reported as fact."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def far(server, proxy):
 
 @pytest.fixture
 def near(server):
-    """A handle beside it, which no fault reaches."""
+    """A handle next to it, which no fault affects."""
     engine = RedisEngine(server.url, "shop")
     yield engine
     engine.close()
@@ -61,7 +61,7 @@ def ends_in_time(call, *errors):
     return caught.value
 
 
-def test_a_reply_that_is_lost_after_the_effect_counts_once(far, near, proxy):
+def test_a_write_whose_reply_is_lost_counts_once(far, near, proxy):
     far.transact(increment)
 
     proxy.drop_reply(after=b"write")
@@ -72,7 +72,7 @@ def test_a_reply_that_is_lost_after_the_effect_counts_once(far, near, proxy):
 
 
 @pytest.mark.parametrize("times", [3])
-def test_replies_that_are_lost_again_and_again_count_once_each(far, near, proxy, times):
+def test_writes_whose_replies_are_lost_again_and_again_count_once_each(far, near, proxy, times):
     for _ in range(times):
         proxy.drop_reply(after=b"write")
         far.transact(increment)
@@ -80,7 +80,7 @@ def test_replies_that_are_lost_again_and_again_count_once_each(far, near, proxy,
     assert count(near) == times
 
 
-def test_a_request_that_is_cut_off_half_way_is_sent_again(far, near, proxy):
+def test_a_request_that_is_cut_off_halfway_is_sent_again(far, near, proxy):
     far.transact(increment)
 
     proxy.cut_after(40, ("requests",))
@@ -89,7 +89,7 @@ def test_a_request_that_is_cut_off_half_way_is_sent_again(far, near, proxy):
     assert count(near) == 2
 
 
-def test_a_write_into_a_black_hole_is_unknown_and_a_read_unavailable(far, near, proxy):
+def test_a_write_into_a_black_hole_is_unknown_and_a_read_is_unavailable(far, near, proxy):
     far.transact(increment)
 
     proxy.swallow()
@@ -102,7 +102,7 @@ def test_a_write_into_a_black_hole_is_unknown_and_a_read_unavailable(far, near, 
     assert count(far) == count(near)
 
 
-def test_a_write_whose_reply_never_comes_is_unknown_and_can_be_settled_later(far, near, proxy):
+def test_a_write_whose_reply_never_arrives_is_unknown_and_can_be_settled_later(far, near, proxy):
     far.transact(increment)
 
     proxy.swallow(("replies",))
@@ -114,12 +114,12 @@ def test_a_write_whose_reply_never_comes_is_unknown_and_can_be_settled_later(far
     assert count(far) == 2
 
 
-def test_who_was_cut_off_for_good_is_told_that_nothing_happened(far, near, proxy):
+def test_a_client_that_is_cut_off_permanently_learns_that_nothing_happened(far, near, proxy):
     far.transact(increment)
 
     proxy.refuse()
     proxy.reset()
-    time.sleep(0.05)  # until the reset has arrived: before, nobody could know
+    time.sleep(0.05)  # until the reset has arrived; before, no one could know
 
     ends_in_time(lambda: far.transact(increment), Unavailable)
     assert count(near) == 1
@@ -127,7 +127,7 @@ def test_who_was_cut_off_for_good_is_told_that_nothing_happened(far, near, proxy
     assert far.transact(increment)
 
 
-def test_a_connection_that_breaks_while_idle_is_not_noticed_by_anybody(far, proxy):
+def test_no_one_notices_a_connection_that_breaks_while_idle(far, proxy):
     far.transact(increment)
 
     proxy.reset()
@@ -136,7 +136,7 @@ def test_a_connection_that_breaks_while_idle_is_not_noticed_by_anybody(far, prox
     assert count(far) == 2
 
 
-def test_while_the_server_stands_still_nobody_is_told_a_lie(server, tmp_path):
+def test_while_the_server_is_frozen_no_one_gets_a_wrong_answer(server, tmp_path):
     engine = RedisEngine(server.url, "shop", timeout=TIMEOUT)
     engine.transact(increment)
     server.pause()
@@ -145,7 +145,7 @@ def test_while_the_server_stands_still_nobody_is_told_a_lie(server, tmp_path):
         ends_in_time(lambda: engine.view(lambda txn: txn.get("count")), Unavailable)
     finally:
         server.resume()
-    # Which of the two it was, the store knows; a repeat after that counts once.
+    # The store knows which of the two happened; a repeat counts once.
     before = count(engine)
     assert before in (1, 2)
     engine.transact(increment)
@@ -153,7 +153,7 @@ def test_while_the_server_stands_still_nobody_is_told_a_lie(server, tmp_path):
     engine.close()
 
 
-def test_waiting_outlives_a_server_that_is_gone_for_a_moment(tmp_path):
+def test_waiting_survives_a_server_that_is_briefly_gone(tmp_path):
     with RedisServer(tmp_path, aof="always") as server:
         waiter = RedisEngine(server.url, "shop", timeout=10.0)
         newest = waiter.transact(increment)
@@ -172,7 +172,7 @@ def test_waiting_outlives_a_server_that_is_gone_for_a_moment(tmp_path):
     assert found == [number]
 
 
-def test_a_client_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(server, near):
+def test_a_client_killed_inside_a_transaction_changes_nothing_and_blocks_no_one(server, near):
     program = f"""
 import os, signal
 from dibs.engines.redis.engine import RedisEngine
@@ -194,7 +194,7 @@ engine.transact(lambda txn: (txn.delete("half"), step(txn)))
     assert everything(near) == [("half", "done"), ("kept", "yes")]
 
 
-def test_a_server_without_room_refuses_and_keeps_what_it_has(tmp_path):
+def test_a_server_without_memory_refuses_and_keeps_its_data(tmp_path):
     with RedisServer(tmp_path, "maxmemory-policy noeviction") as server:
         engine = RedisEngine(server.url, "shop")
         put(engine, kept="yes")
@@ -214,7 +214,7 @@ def test_a_server_without_room_refuses_and_keeps_what_it_has(tmp_path):
         engine.close()
 
 
-def test_a_forked_process_opens_a_connection_of_its_own(server):
+def test_a_forked_process_opens_its_own_connection(server):
     program = f"""
 import os
 from dibs.engines.redis.engine import RedisEngine

@@ -1,4 +1,4 @@
-"""Lives of a Redis store: whatever a server may have lost, no number comes twice and no old token counts."""
+"""Lives of a Redis store: whatever a server may have lost, no number repeats and no old token is valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ META = "dibs:{shop}:meta"
 
 
 class Agent:
-    """An agent on a machine of its own."""
+    """An agent on its own machine."""
 
     def __init__(self, name, url, memory="", **options):
         self.caller = Caller(name)
@@ -69,7 +69,7 @@ FIELDS = ("life", "version", "nonce", "rows", "newest", "latest", "offset", "tur
 
 
 def tamper(server, field, change):
-    """Change a number in the state that the script keeps, as no client of ours would."""
+    """Change a number in the script's state, as no client of ours would."""
     state = server.call("HGET", META, "state").split("|")
     place = FIELDS.index(field)
     state[place] = str(int(state[place]) + change)
@@ -77,7 +77,7 @@ def tamper(server, field, change):
 
 
 def reasons(someone):
-    """Return why new lives began, as the ledger tells."""
+    """Return why new lives started, according to the ledger."""
     entries = someone.engine.view(lambda txn: list(txn.events()))
     return [entry.details["why"] for entry in entries if entry.kind == Kind.LEDGER_RESTARTED]
 
@@ -87,7 +87,7 @@ def assert_fenced(holder, token, path="src/a.py"):
         holder.release(token, path)
 
 
-def test_after_flushall_a_new_life_begins_and_old_tokens_are_fenced(server, agent):
+def test_after_flushall_a_new_life_starts_and_old_tokens_are_fenced(server, agent):
     alice, bob = agent("alice", server.url), agent("bob", server.url)
     old = alice.claim().token
 
@@ -100,7 +100,7 @@ def test_after_flushall_a_new_life_begins_and_old_tokens_are_fenced(server, agen
     assert bob.release(answer.token)
 
 
-def test_a_machine_that_remembers_nothing_gives_numbers_by_the_clock(server, agent, monkeypatch):
+def test_a_machine_without_memory_numbers_by_the_clock(server, agent, monkeypatch):
     alice = agent("alice", server.url)
     old = alice.claim().token
     alice.engine.close()
@@ -112,7 +112,7 @@ def test_a_machine_that_remembers_nothing_gives_numbers_by_the_clock(server, age
     assert bob.claim().token > old
 
 
-def test_the_file_of_a_machine_keeps_numbers_growing_over_flushall(server, agent, tmp_path):
+def test_the_memory_file_of_a_machine_keeps_numbers_growing_after_flushall(server, agent, tmp_path):
     memory = tmp_path / "state" / "redis.json"
     alice = agent("alice", server.url, memory)
     for _ in range(5):
@@ -128,7 +128,7 @@ def test_the_file_of_a_machine_keeps_numbers_growing_over_flushall(server, agent
 
 
 @pytest.mark.parametrize("name", ["meta", "values", "keys"])
-def test_a_key_that_somebody_deleted_ends_the_life(server, agent, name):
+def test_a_deleted_key_ends_the_life(server, agent, name):
     alice, bob = agent("alice", server.url), agent("bob", server.url)
     old = alice.claim().token
 
@@ -138,11 +138,11 @@ def test_a_key_that_somebody_deleted_ends_the_life(server, agent, name):
     assert_fenced(alice, old)
 
 
-def test_a_store_that_was_set_back_begins_a_new_life(server, agent):
+def test_a_store_that_was_rolled_back_starts_a_new_life(server, agent):
     alice, bob = agent("alice", server.url), agent("bob", server.url)
     bob.claim("b")
     old = alice.claim().token
-    tamper(server, "version", -1)  # as a dump that was restored would be
+    tamper(server, "version", -1)  # as after restoring a dump
 
     bob.claim("c")
     alice_again = agent("alice", server.url)
@@ -151,7 +151,7 @@ def test_a_store_that_was_set_back_begins_a_new_life(server, agent):
     assert_fenced(alice, old)
 
 
-def test_a_restart_that_can_have_lost_writes_ends_the_life(tmp_path, agent):
+def test_a_restart_that_may_have_lost_writes_ends_the_life(tmp_path, agent):
     with RedisServer(tmp_path / "server", aof="everysec") as server:
         alice, bob = agent("alice", server.url), agent("bob", server.url)
         old = alice.claim().token
@@ -174,7 +174,7 @@ def test_a_restart_that_lost_nothing_keeps_claims_and_tokens(tmp_path, agent):
         assert alice.release(old)
 
 
-def test_killed_under_load_a_server_with_every_write_on_disk_loses_nothing(tmp_path, agent):
+def test_a_killed_server_with_every_write_on_disk_loses_nothing(tmp_path, agent):
     answered: dict[str, list[int]] = {"one": [], "two": [], "three": []}
     stop = threading.Event()
 
@@ -203,11 +203,11 @@ def test_killed_under_load_a_server_with_every_write_on_disk_loses_nothing(tmp_p
     numbers = [number for some in answered.values() for number in some]
     assert len(set(numbers)) == len(numbers) > 0
     assert set(numbers) <= set(kept)
-    # What was cut off and settled is counted once; nothing is applied that nobody asked for.
+    # A write that was cut off and settled counts once; nothing is applied that no one requested.
     assert int(count) == len(kept) == len(numbers)
 
 
-def test_a_failover_with_the_newest_writes_lost_fences_them(tmp_path, agent):
+def test_a_failover_that_lost_the_newest_writes_fences_them(tmp_path, agent):
     with RedisServer(tmp_path / "one") as primary, RedisServer(tmp_path / "two") as replica:
         with FaultProxy(primary) as link:
             replica.replica_of(link)
@@ -229,7 +229,7 @@ def test_a_failover_with_the_newest_writes_lost_fences_them(tmp_path, agent):
         assert_fenced(back, lost.token, "before")
 
 
-def test_with_sentinels_a_failover_is_followed_and_ends_the_life(tmp_path, agent):
+def test_a_failover_by_sentinel_is_followed_and_ends_the_life(tmp_path, agent):
     with RedisServer(tmp_path / "one") as primary, RedisServer(tmp_path / "two") as replica:
         replica.replica_of(primary)
         with Sentinel(tmp_path / "sentinel", primary) as sentinel:
@@ -258,7 +258,7 @@ def test_a_write_that_too_few_replicas_have_is_unknown(tmp_path, agent):
 
 
 @pytest.mark.parametrize("jump", [3600, -3600, 5])
-def test_a_jump_of_the_servers_clock_ends_the_life_and_time_goes_on(server, agent, jump):
+def test_a_jump_of_the_servers_clock_ends_the_life_and_time_continues(server, agent, jump):
     alice, bob = agent("alice", server.url), agent("bob", server.url)
     old = alice.claim().token
     before = alice.engine.view(lambda txn: txn.now)
@@ -285,7 +285,7 @@ def test_a_jump_between_two_calls_of_one_machine_is_noticed(server, agent, tmp_p
     assert any("clock jumped" in why for why in reasons(bob))
 
 
-def test_time_that_passed_while_the_machine_was_off_is_no_jump(server, agent, tmp_path):
+def test_time_that_passed_while_the_machine_was_off_is_not_a_jump(server, agent, tmp_path):
     memory = tmp_path / "state" / "redis.json"
     clock = ManualClock(100.0)
     sources = Sources(clock, time.time, lambda: "boot-1")
@@ -303,7 +303,7 @@ def test_time_that_passed_while_the_machine_was_off_is_no_jump(server, agent, tm
     assert old
 
 
-def test_many_who_notice_a_loss_begin_one_life(server, agent):
+def test_many_clients_that_notice_a_loss_start_one_life(server, agent):
     agents = [agent(f"a{number}", server.url) for number in range(8)]
     agents[0].claim()
 

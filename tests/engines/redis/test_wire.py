@@ -1,4 +1,4 @@
-"""Redis behind slow lines, after losses, and with foreign hands in it: nothing is spoiled, nobody starves."""
+"""Redis over slow lines, after losses, and with foreign writes: nothing is corrupted, no one starves."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def lives(engine):
     return [entry for entry in entries(engine) if entry.kind == Kind.LEDGER_RESTARTED]
 
 
-def test_a_line_with_a_long_round_trip_is_slow_and_works(open_engine, proxy):
+def test_a_line_with_a_long_round_trip_is_slow_but_works(open_engine, proxy):
     far, near = open_engine(proxy.port, timeout=10.0), open_engine()
     proxy.delay(0.15)
 
@@ -68,7 +68,7 @@ def test_a_line_with_a_long_round_trip_is_slow_and_works(open_engine, proxy):
     assert near.view(lambda txn: txn.get("count")) == "6"
 
 
-def test_a_step_that_takes_long_runs_once(open_engine):
+def test_a_slow_step_runs_once(open_engine):
     engine, runs = open_engine(timeout=1.0), []
     engine.transact(increment)
     engine.view(lambda txn: txn.get("count"))
@@ -83,7 +83,7 @@ def test_a_step_that_takes_long_runs_once(open_engine):
     assert len(runs) == 1
 
 
-def test_a_reader_on_a_slow_line_does_not_starve_beside_busy_writers(open_engine, proxy):
+def test_a_reader_on_a_slow_line_does_not_starve_next_to_busy_writers(open_engine, proxy):
     far = open_engine(proxy.port, timeout=10.0)
     stop = threading.Event()
 
@@ -107,7 +107,7 @@ def test_a_reader_on_a_slow_line_does_not_starve_beside_busy_writers(open_engine
 
 
 @pytest.mark.parametrize("late", ["first", "last"])
-def test_a_reply_that_comes_late_is_no_jump_of_the_clock(open_engine, proxy, tmp_path, late):
+def test_a_late_reply_is_not_a_clock_jump(open_engine, proxy, tmp_path, late):
     memory = str(tmp_path / "state" / "redis.json")
     options = {"memory": memory, "renew": begin_life, "timeout": 15.0}
     one = open_engine(proxy.port, **options)
@@ -128,7 +128,7 @@ def test_a_reply_that_comes_late_is_no_jump_of_the_clock(open_engine, proxy, tmp
     assert lives(open_engine()) == []
 
 
-def test_a_new_life_begins_among_thousands_of_claims(open_engine, server):
+def test_a_new_life_starts_among_thousands_of_claims(open_engine, server):
     store = Store(open_engine(), Config(ledger_limit=1_000_000))
     for agent in range(4):
         for start in range(0, 5000, 1000):
@@ -158,19 +158,19 @@ def test_waiting_survives_a_connection_that_breaks_late(open_engine, proxy):
     assert found == [number]
 
 
-def test_numbers_grow_over_lives_that_follow_each_other_by_seconds():
+def test_numbers_grow_across_lives_that_follow_each_other_within_seconds():
     memory, wall, numbers = StoreMemory(), 1_800_000_000.0, []
     for second in range(0, 60, 2):
         newest = base_of_life(wall + second, 0, memory) + 50
         numbers.append(newest)
-        # The next machine remembers nothing, or all of it, in turn.
+        # The next machine remembers nothing, or everything, in turn.
         memory = StoreMemory(newest=newest) if second % 4 else StoreMemory()
 
     assert numbers == sorted(set(numbers))
 
 
 @pytest.mark.parametrize("name", ["values", "keys", "ledger"])
-def test_a_key_of_the_wrong_type_is_told_by_its_name(open_engine, server, name):
+def test_a_key_of_the_wrong_type_is_reported_by_name(open_engine, server, name):
     put(open_engine(), kept="yes")
     server.call("DEL", f"dibs:{{shop}}:{name}")
     server.call("SET", f"dibs:{{shop}}:{name}", "x")
@@ -180,7 +180,7 @@ def test_a_key_of_the_wrong_type_is_told_by_its_name(open_engine, server, name):
 
 
 @pytest.mark.parametrize("right", ["xadd", "zadd", "hdel", "zrem", "xtrim", "hset"])
-def test_a_user_without_a_right_that_we_need_is_refused_before_anything_is_written(
+def test_a_user_without_a_needed_permission_is_refused_before_anything_is_written(
     open_engine, server, right
 ):
     put(open_engine(), kept="yes")
@@ -194,7 +194,7 @@ def test_a_user_without_a_right_that_we_need_is_refused_before_anything_is_writt
     assert everything(open_engine()) == [("kept", "yes")]
 
 
-def test_rows_that_vanished_give_nobody_a_path_twice_in_one_life(open_engine, server):
+def test_missing_rows_do_not_grant_a_path_twice_in_one_life(open_engine, server):
     crew = [open_engine(renew=begin_life) for _ in range(2)]
     alice, bob = (Claims(Store(engine, Config())) for engine in crew)
     bob.claim(Caller("bob"), [parse("other.py")])
@@ -211,7 +211,9 @@ def test_rows_that_vanished_give_nobody_a_path_twice_in_one_life(open_engine, se
 
 
 @pytest.mark.parametrize("names", [("keys",), ("meta",), ("meta", "values"), ("meta", "keys")])
-def test_many_who_find_a_store_damaged_mend_it_once_and_go_on(open_engine, server, names):
+def test_many_clients_that_find_a_damaged_store_repair_it_once_and_continue(
+    open_engine, server, names
+):
     crew = [open_engine(renew=begin_life) for _ in range(6)]
     for engine in crew:
         engine.transact(increment)
@@ -236,7 +238,9 @@ def test_many_who_find_a_store_damaged_mend_it_once_and_go_on(open_engine, serve
     assert len(lives(open_engine())) == 1
 
 
-def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, server, monkeypatch):
+def test_a_client_that_finds_a_damaged_store_late_starts_no_second_life(
+    open_engine, server, monkeypatch
+):
     first, late = open_engine(renew=begin_life), open_engine(renew=begin_life)
     late.transact(increment)
     repair = RedisConnection.repair
@@ -254,7 +258,7 @@ def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, se
     assert late.view(lambda txn: txn.get("count")) == "2"
 
 
-def test_a_machine_without_memory_goes_on_above_a_ledger_that_is_left(
+def test_a_machine_without_memory_continues_above_the_remaining_ledger(
     open_engine, server, monkeypatch
 ):
     newest = open_engine().transact(increment)
@@ -264,7 +268,7 @@ def test_a_machine_without_memory_goes_on_above_a_ledger_that_is_left(
     assert open_engine().transact(increment) > newest
 
 
-def test_a_forked_process_waits_on_a_connection_of_its_own(server):
+def test_a_forked_process_waits_on_its_own_connection(server):
     program = f"""
 import os
 from dibs.engines.redis.engine import RedisEngine
@@ -284,7 +288,7 @@ assert os.waitpid(child, 0)[1] == 0
     assert done.returncode == 0
 
 
-def test_a_handle_that_only_looks_does_not_grow_without_bound(open_engine):
+def test_a_handle_that_only_reads_does_not_grow_without_limit(open_engine):
     engine = open_engine()
     for number in range(6000):
         engine.view(lambda txn, number=number: txn.get(f"k{number}"))
@@ -293,7 +297,7 @@ def test_a_handle_that_only_looks_does_not_grow_without_bound(open_engine):
     assert len(replica.points) < 5000
 
 
-def test_the_ledger_is_cut_by_entries_not_by_numbers(open_engine, server):
+def test_the_ledger_is_trimmed_by_entries_and_not_by_numbers(open_engine, server):
     engine = open_engine(renew=begin_life)
     store = Store(engine, Config(ledger_limit=100))
     for _ in range(30):
@@ -307,7 +311,7 @@ def test_the_ledger_is_cut_by_entries_not_by_numbers(open_engine, server):
     assert len(entries(engine)) == 61
 
 
-def test_a_row_that_is_no_record_is_one_clear_line(open_engine, server):
+def test_an_invalid_row_is_reported_in_one_clear_line(open_engine, server):
     engine = open_engine()
     claims = Claims(Store(engine, Config()))
     claims.claim(Caller("alice"), [parse("src/a.py")])

@@ -1,4 +1,4 @@
-"""What a step wrote is found by how its keys begin, however much that is."""
+"""Finding a step's writes by prefix, however many there are."""
 
 from random import Random
 
@@ -25,8 +25,8 @@ def test_keys_are_found_in_order_among_few_and_among_many():
     assert dict(pending) == plain
 
 
-def test_many_keys_are_not_gone_through_for_each_question():
-    """Counted, not timed: a question looks at what it finds, and at one key more."""
+def test_many_keys_are_not_all_checked_for_each_query():
+    """Counted, not timed: a query looks at the keys it finds and at one more."""
     looked = 0
 
     class Key(str):

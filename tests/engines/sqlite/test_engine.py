@@ -1,4 +1,4 @@
-"""Where a SQLite store may lie, what it refuses to open, and what others see in it."""
+"""Where a SQLite store may be, what it refuses to open, and what other programs see in it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class TestPlace:
         engine.close()
 
     @pytest.mark.parametrize("loose", ["folder", "file"])
-    def test_what_others_can_write_is_refused_with_the_command_that_mends_it(self, path, loose):
+    def test_a_store_that_others_can_write_to_is_refused_with_the_command_that_fixes_it(
+        self, path, loose
+    ):
         SqliteEngine(path).close()
         target = path.parent if loose == "folder" else path
         target.chmod(0o770 if loose == "folder" else 0o620)
@@ -61,7 +63,7 @@ class TestPlace:
         assert caught.value.hint == f"run `chmod go-w {target}`"
 
     @pytest.mark.parametrize("name", ["", ":memory:", "file:x.db", "file:/x?mode=memory", "a\0b"])
-    def test_a_name_that_is_no_file_is_refused(self, name, tmp_path, monkeypatch):
+    def test_a_name_that_is_not_a_file_is_refused(self, name, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
 
         with pytest.raises(Misconfigured) as caught:
@@ -70,20 +72,20 @@ class TestPlace:
         assert caught.value.code == "STORE_NAME"
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_folder_is_no_store(self, path):
+    def test_a_folder_is_not_a_store(self, path):
         path.mkdir(parents=True, mode=0o700)
 
         with pytest.raises(Misconfigured, match="not a file"):
             SqliteEngine(path)
 
-    def test_a_file_is_no_folder(self, path):
+    def test_a_file_is_not_a_folder(self, path):
         path.parent.write_text("")
 
         with pytest.raises(Misconfigured, match="not a folder"):
             SqliteEngine(path)
 
     @pytest.mark.parametrize("folder_is_there", [True, False])
-    def test_a_store_that_is_gone_is_not_made_anew_unasked(self, path, folder_is_there):
+    def test_a_missing_store_is_not_recreated_unasked(self, path, folder_is_there):
         if folder_is_there:
             path.parent.mkdir(mode=0o700)
 
@@ -110,12 +112,12 @@ class TestPlace:
         folders.refuse_network(str(tmp_path / "local" / "state"), str(mounts))
         folders.refuse_network("/elsewhere", str(mounts))
 
-    def test_a_system_that_does_not_tell_its_mounts_is_trusted(self, tmp_path):
+    def test_a_system_that_does_not_reveal_its_mounts_is_trusted(self, tmp_path):
         folders.refuse_network(str(tmp_path), str(tmp_path / "no-such-file"))
 
 
 class TestOpening:
-    def test_another_kind_of_file_is_refused_and_left_as_it_is(self, path):
+    def test_a_file_of_another_kind_is_refused_and_unchanged(self, path):
         path.parent.mkdir(mode=0o700)
         path.write_text("dear diary, " * 1000)
         path.chmod(0o600)
@@ -126,7 +128,7 @@ class TestOpening:
 
         assert path.read_bytes() == before
 
-    def test_a_database_of_another_program_is_refused_and_left_as_it_is(self, path):
+    def test_a_database_of_another_program_is_refused_and_unchanged(self, path):
         path.parent.mkdir(mode=0o700)
         with sqlite3.connect(path) as db:
             db.execute("CREATE TABLE notes(text)")
@@ -140,7 +142,7 @@ class TestOpening:
         assert path.read_bytes() == before
         assert [name.name for name in path.parent.iterdir()] == ["dibs.db"]
 
-    def test_a_newer_schema_is_refused_with_both_numbers(self, path):
+    def test_a_newer_schema_is_refused_with_both_version_numbers(self, path):
         SqliteEngine(path).close()
         with apsw.Connection(str(path)) as db:
             db.execute("PRAGMA user_version = 99")
@@ -151,7 +153,7 @@ class TestOpening:
 
         assert caught.value.code == "VERSION"
 
-    def test_an_older_schema_is_brought_up_to_date_in_one_transaction(self, path, monkeypatch):
+    def test_an_older_schema_is_upgraded_in_one_transaction(self, path, monkeypatch):
         put_before = SqliteEngine(path)
         put(put_before, "k", "v")
         put_before.close()
@@ -184,11 +186,11 @@ class TestOpening:
         with pytest.raises(Misconfigured, match=r"3\.51\.2"):
             sqlite_open.check_sqlite("3.51.2")
 
-    def test_durability_is_normal_or_full(self, path):
+    def test_synchronous_must_be_normal_or_full(self, path):
         with pytest.raises(Misconfigured, match="off"):
             SqliteEngine(path, synchronous="off")
 
-    def test_the_ledger_of_a_store_made_anew_goes_on_from_the_number_it_is_given(self, path):
+    def test_the_ledger_of_a_recreated_store_starts_at_the_given_number(self, path):
         engine = SqliteEngine(path, first_seq=1000)
 
         seq = engine.transact(lambda txn: txn.emit(Event("a", "", Kind.ERROR, "first", {})))
@@ -207,7 +209,7 @@ class TestOpening:
         with pytest.raises(RuntimeError, match="closed"):
             engine.view(lambda txn: txn.now)
 
-    def test_a_transaction_is_of_no_use_after_its_step(self, path):
+    def test_a_transaction_cannot_be_used_after_its_step(self, path):
         engine = SqliteEngine(path)
         leaked = engine.transact(lambda txn: txn)
 
@@ -217,7 +219,7 @@ class TestOpening:
         assert engine.wait(0, 0) == 0
         engine.close()
 
-    def test_a_step_that_transacts_again_is_told_instead_of_hanging(self, path):
+    def test_a_nested_transaction_is_an_error_and_does_not_hang(self, path):
         engine = SqliteEngine(path, timeout=0.1)
 
         with pytest.raises(Unavailable) as caught:
@@ -227,7 +229,7 @@ class TestOpening:
         put(engine, "k", "v")
         engine.close()
 
-    def test_details_that_are_damaged_are_shown_and_the_listing_goes_on(self, path):
+    def test_damaged_details_are_shown_and_the_listing_continues(self, path):
         engine = SqliteEngine(path)
         for _ in range(3):
             engine.transact(lambda txn: txn.emit(Event("a", "", Kind.ERROR, "s", {"x": 1})))
@@ -243,7 +245,7 @@ class TestOpening:
 
 
 class TestClock:
-    """Near Unix time, going on over a reboot, deaf to steps of the wall clock."""
+    """Close to Unix time, continuous across reboots, unaffected by changes to the wall clock."""
 
     class Machine:
         boot, since_boot, wall = "boot-1", 100.0, 5_000.0
@@ -265,7 +267,7 @@ class TestClock:
         assert self.now(path, machine) == 5_000.0
 
     @pytest.mark.parametrize("step", [-3600.0, 3600.0])
-    def test_a_step_of_the_wall_clock_has_no_effect(self, path, machine, step):
+    def test_a_change_to_the_wall_clock_has_no_effect(self, path, machine, step):
         self.now(path, machine)
 
         machine.wall += step
@@ -273,14 +275,14 @@ class TestClock:
 
         assert self.now(path, machine) == 5_007.0
 
-    def test_a_reboot_takes_the_wall_clock_anew(self, path, machine):
+    def test_a_reboot_reads_the_wall_clock_again(self, path, machine):
         self.now(path, machine)
 
         machine.boot, machine.since_boot, machine.wall = "boot-2", 300.0, 6_000.0
 
         assert self.now(path, machine) == 6_000.0
 
-    def test_a_reboot_with_a_wall_clock_that_is_late_does_not_turn_time_back(self, path, machine):
+    def test_a_reboot_with_a_slow_wall_clock_does_not_turn_time_back(self, path, machine):
         self.now(path, machine)
         machine.since_boot += 500.0
         self.now(path, machine)
@@ -289,7 +291,7 @@ class TestClock:
 
         assert self.now(path, machine) == 5_500.0
 
-    def test_without_boot_ids_a_clock_that_fell_tells_a_reboot(self, path, machine):
+    def test_without_boot_ids_a_lower_clock_reading_reveals_a_reboot(self, path, machine):
         machine.boot = ""
         self.now(path, machine)
 
@@ -297,7 +299,7 @@ class TestClock:
 
         assert self.now(path, machine) == 6_000.0
 
-    def test_the_real_clock_is_near_unix_time(self, path):
+    def test_the_real_clock_is_close_to_unix_time(self, path):
         engine = SqliteEngine(path)
 
         assert abs(engine.transact(lambda txn: txn.now) - time.time()) < 5.0
@@ -326,7 +328,7 @@ class TestViewsForPeople:
         }  # fmt: skip
         return json.dumps(value | changes)
 
-    def test_a_live_claim_is_shown_with_its_holder_and_its_end(self, path, read):
+    def test_a_live_claim_is_shown_with_its_owner_and_its_expiry(self, path, read):
         seen, since = time.time() - 5, time.time() - 10
         engine = SqliteEngine(path)
         put(engine, "at/src/a.py//a1/0", self.claim(since=since))
@@ -346,7 +348,7 @@ class TestViewsForPeople:
         assert rows[0][4:] == (text(since), text(since + 300))
         assert rows[1][4:] == (text(since), text(seen + 300))
 
-    def test_the_hard_end_bounds_a_claim_whose_holder_beats(self, path, read):
+    def test_the_hard_limit_applies_even_if_the_owner_sends_heartbeats(self, path, read):
         engine = SqliteEngine(path)
         put(engine, "at/src/a.py//a1/0", self.claim(hard=time.time() + 20))
         put(engine, "beat/a1", json.dumps([time.time(), 300, 0, 1, 0, ""]))
@@ -358,7 +360,7 @@ class TestViewsForPeople:
 
         assert 15 <= end <= 21
 
-    def test_what_has_expired_waits_or_is_no_claim_is_not_shown(self, path, read):
+    def test_expired_claims_tickets_and_other_rows_are_not_shown(self, path, read):
         engine = SqliteEngine(path)
         put(engine, "at/old//a1/0", self.claim(since=time.time() - 301))
         put(engine, "at/hard//a1/0", self.claim(hard=time.time() - 1))
@@ -383,7 +385,7 @@ class TestViewsForPeople:
         assert columns == [("id,agent_id,agent_role,action_type,summary,details,timestamp",)]
 
 
-def test_a_sound_store_is_found_sound(tmp_path):
+def test_an_intact_store_is_reported_as_intact(tmp_path):
     engine = SqliteEngine(tmp_path / "state" / "dibs.db", synchronous="full")
     engine.transact(lambda txn: txn.put("k", "v"))
 
@@ -394,7 +396,7 @@ def test_a_sound_store_is_found_sound(tmp_path):
     engine.close()
 
 
-def test_a_store_that_a_power_cut_can_set_back_says_so(tmp_path):
+def test_a_store_that_a_power_failure_can_roll_back_says_so(tmp_path):
     engine = SqliteEngine(tmp_path / "state" / "dibs.db")
 
     levels = {finding.what: finding.level for finding in engine.inspect()}
@@ -403,7 +405,7 @@ def test_a_store_that_a_power_cut_can_set_back_says_so(tmp_path):
     engine.close()
 
 
-def test_repair_folds_the_log_back_and_keeps_everything(tmp_path):
+def test_repair_moves_the_log_into_the_file_and_keeps_everything(tmp_path):
     engine = SqliteEngine(tmp_path / "state" / "dibs.db")
     engine.transact(lambda txn: txn.put("k", "v"))
 
@@ -418,9 +420,7 @@ class TestScans:
     @pytest.mark.parametrize(
         ("written", "statements"), [([], 1), (["beat/x", "task/1"], 1), (["ready/b/1"], 3)]
     )
-    def test_ranges_that_a_step_did_not_write_in_are_read_by_one_statement(
-        self, path, written, statements
-    ):
+    def test_ranges_without_own_writes_are_read_by_one_statement(self, path, written, statements):
         engine = SqliteEngine(path)
         for key in ("ready/a/2", "ready/b/2", "ready/c/2"):
             put(engine, key, "")

@@ -76,7 +76,7 @@ def integrity(path):
 
 
 class TestProcesses:
-    def test_a_process_killed_in_its_step_leaves_nothing_and_bars_nobody(self, engine, pausing):
+    def test_a_process_killed_in_its_step_changes_nothing_and_blocks_no_one(self, engine, pausing):
         pausing.kill()
         pausing.wait()
 
@@ -85,7 +85,9 @@ class TestProcesses:
         assert keys(engine) == ["next"]
         assert engine.wait(0, 0) == 0
 
-    def test_a_process_stopped_in_its_step_makes_others_unavailable_not_hang(self, engine, pausing):
+    def test_a_process_stopped_in_its_step_makes_the_store_unavailable_instead_of_hanging(
+        self, engine, pausing
+    ):
         os.kill(pausing.pid, signal.SIGSTOP)
         started = time.monotonic()
 
@@ -94,13 +96,13 @@ class TestProcesses:
 
         assert caught.value.code == "STORE_BUSY"
         assert 0.4 < time.monotonic() - started < 2.0
-        assert keys(engine) == []  # who only reads is not kept waiting
+        assert keys(engine) == []  # readers do not have to wait
 
         pausing.kill()
         pausing.wait()
         put(engine, "k")
 
-    def test_a_foreign_writer_makes_the_store_busy_and_then_free(self, engine, path):
+    def test_a_foreign_writer_makes_the_store_busy_until_it_finishes(self, engine, path):
         program = (
             "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None);"
             "db.execute('BEGIN IMMEDIATE'); print('inside', flush=True); sys.stdin.read()"
@@ -122,7 +124,7 @@ class TestProcesses:
         foreign.communicate()
         put(engine, "k")
 
-    def test_many_processes_can_make_one_store_at_once(self, path):
+    def test_many_processes_can_create_one_store_at_once(self, path):
         program = (
             "import sys; from dibs.engines.sqlite.engine import SqliteEngine;"
             "from dibs.testing.steps import add_up; add_up(SqliteEngine(sys.argv[1]), 1)"
@@ -161,7 +163,7 @@ assert engine.view(lambda txn: txn.get("count")) == "90"
 
         assert integrity(path) == "ok"
 
-    def test_a_child_forked_inside_a_step_is_told_to_open_its_own(self, path):
+    def test_a_child_forked_inside_a_step_must_open_its_own_store(self, path):
         program = """
 import os, sys
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -186,8 +188,8 @@ assert engine.view(lambda txn: txn.get("k")) == "v"
         subprocess.run([sys.executable, "-c", program, str(path)], check=True)
 
     @pytest.mark.slow
-    def test_two_hundred_kills_under_load_lose_nothing_that_was_answered(self, path):
-        # Each worker tells the number of every step that was answered; a killed one stops anywhere.
+    def test_two_hundred_kills_under_load_lose_nothing_that_was_confirmed(self, path):
+        # Each worker prints the number of every confirmed step; a killed one stops anywhere.
         program = """
 import os, random, signal, sys, time
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -235,7 +237,7 @@ for victim in workers:
 
 
 class TestTurns:
-    """Who may begin the next write transaction."""
+    """Which process may start the next write transaction."""
 
     @pytest.fixture
     def gates(self, path):
@@ -245,7 +247,7 @@ class TestTurns:
         for gate in gates:
             gate.close()
 
-    def test_one_at_a_time_and_nobody_waits_for_ever(self, gates):
+    def test_one_at_a_time_and_no_one_waits_forever(self, gates):
         first, second, _ = gates
         assert first.enter(time.monotonic(), 0.05)
 
@@ -254,7 +256,7 @@ class TestTurns:
         first.leave()
         assert second.enter(time.monotonic(), 0.05)
 
-    def test_whoever_has_had_a_turn_waits_while_another_is_in_line(self, gates):
+    def test_a_writer_that_had_its_turn_waits_while_another_is_in_line(self, gates):
         first, second, _ = gates
         assert first.enter(time.monotonic(), 0.05)
         first.leave()
@@ -272,7 +274,7 @@ class TestTurns:
 
         assert first.enter(now, 0.05)
 
-    def test_a_process_stopped_in_line_does_not_bar_a_free_gate(self, gates):
+    def test_a_process_stopped_in_line_does_not_block_a_free_gate(self, gates):
         _, stopped, third = gates
         stand_in_line(stopped)
 
@@ -301,7 +303,7 @@ def test_a_writer_takes_its_turn_and_a_reader_needs_none(engine, path):
 class TestFiles:
     @pytest.mark.parametrize("act", ["transact", "view", "wait"])
     @pytest.mark.parametrize("harm", ["deleted", "replaced", "emptied", "cut"])
-    def test_a_file_that_is_no_longer_the_one_opened_stops_all_use(self, engine, path, harm, act):
+    def test_a_replaced_file_can_no_longer_be_used(self, engine, path, harm, act):
         for number in range(50):
             put(engine, f"k{number}", "x" * 1000)
         fold_log_into_file(path)
@@ -323,7 +325,7 @@ class TestFiles:
             }[act]()
 
         assert caught.value.code == "STORE_REPLACED"
-        with pytest.raises(Unavailable):  # and it stays so
+        with pytest.raises(Unavailable):  # and it stays that way
             put(engine, "more")
 
     def test_a_damaged_file_is_named_and_kept(self, path):
@@ -372,7 +374,7 @@ def fold_log_into_file(path):
 
 
 class TestSmallDisk:
-    """On a file system of its own, which takes root to mount."""
+    """On a separate file system, which only root can mount."""
 
     @pytest.fixture
     def disk(self, tmp_path):
@@ -384,7 +386,7 @@ class TestSmallDisk:
         yield disk
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
-    def test_a_full_disk_changes_nothing_and_heals_when_there_is_space(self, disk):
+    def test_a_full_disk_changes_nothing_and_recovers_when_there_is_space(self, disk):
         engine = SqliteEngine(disk / "dibs.db")
         put(engine, "before")
         engine.transact(lambda txn: txn.emit(HAPPENED))
@@ -404,7 +406,7 @@ class TestSmallDisk:
         assert integrity(disk / "dibs.db") == "ok"
 
     @pytest.mark.parametrize("log", ["left behind", "folded in"])
-    def test_a_disk_that_can_only_be_read_is_read(self, disk, log):
+    def test_a_read_only_disk_can_be_read(self, disk, log):
         path = disk / "dibs.db"
         engine = SqliteEngine(path)
         put(engine, "k")
