@@ -90,7 +90,7 @@ CASES = [
     (("hook", "claude", "PreToolUse", "more"), 64, "unexpected argument 'more'"),
     (("daemon",), 64, "missing subcommand"),
     (("daemon", "strat"), 64, "did you mean 'start'?"),
-    (("mcp", "--port", "80"), 64, "go with --http"),
+    (("mcp", "--port", "80"), 64, "need --http"),
     (("mcp", "--http", "--port", "many"), 65, "many"),
     (("mcp", "--http", "--token-file", ""), 64, "--token-file is empty"),
     (("mcp", "--http", "--host", ""), 64, "--host is empty"),

@@ -95,13 +95,35 @@ def test_settings_say_where_they_come_from(dibs, repo, monkeypatch):
     assert settings["case"]["origin"] == "default"
 
 
-def test_every_span_of_time_is_shown_with_its_unit(dibs):
+def test_every_duration_is_shown_with_its_unit(dibs):
     settings = dibs("config", "--json").json["settings"]
     spans = {one["key"] for one in settings.values() if isinstance(one["value"], float)}
     shown = {row[0]: row[1] for row in map(str.split, dibs("config").out.splitlines()) if row[1:]}
 
     assert {"mail.keep", "guard.deadline", "claims.ttl"} <= spans
     assert all(shown[key][-1] in "smhd" for key in spans)
+
+
+def test_what_one_setting_shows_can_be_pasted_into_the_file(dibs, repo):
+    before = dibs("config", "--json").json["settings"]
+    parts: dict[str, str] = {}
+    for setting in before.values():
+        shown = dibs("config", setting["key"]).out.partition("in dibs.toml:\n")[2]
+        head, _, rest = shown.partition("]\n") if shown.startswith("  [") else ("", "", shown)
+        parts[head] = parts.get(head, "") + rest
+    text = "".join(f"{head}]\n{rest}" if head else rest for head, rest in sorted(parts.items()))
+    (repo / "dibs.toml").write_text(text)
+
+    after = dibs("config", "--json").json["settings"]
+
+    assert {name: one["value"] for name, one in after.items()} == {
+        name: one["value"] for name, one in before.items()
+    }
+
+
+def test_a_long_list_is_short_in_the_table_and_whole_by_itself(dibs):
+    assert "guard.hot            **/package-lock.json and 12 more" in dibs("config").out
+    assert "**/CHANGELOG.md" in dibs("config", "guard.hot").out
 
 
 def test_settings_name_the_place_of_the_project(dibs, repo):
@@ -122,7 +144,9 @@ def test_settings_are_shown_where_the_store_cannot_be_opened(dibs, repo):
 def test_one_setting_is_shown_by_any_of_its_names(dibs, key):
     answer = dibs("config", key)
 
-    assert "claims.ttl  5m     default" in answer.out
+    assert answer.out.startswith("claims.ttl\nHow long a claim lasts")
+    assert "\nvalue     5m\nfrom      default\nallowed   a duration from 5s to 1d\n" in answer.out
+    assert '[claims]\n  ttl = "5m"\n' in answer.out
     assert list(dibs("config", key, "--json").json["settings"]) == ["ttl"]
 
 
@@ -130,7 +154,7 @@ def test_a_setting_that_is_none_is_not_found(dibs):
     answer = dibs("config", "tl")
 
     assert answer.status == 6
-    assert "did you mean ttl?" in answer.err
+    assert "did you mean 'ttl'?" in answer.err
 
 
 def test_a_wrong_file_is_named_with_its_line(dibs, repo):

@@ -1,4 +1,4 @@
-"""What ``dibs.toml`` says: kept beside the state, and parsed again only when the file has changed."""
+"""A cache of the parsed ``dibs.toml``, stored next to the state."""
 
 # pathlib costs more to import than all of this module does.
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    #: Settings as they are written: the name of the field, the raw value and its line.
+    #: Settings as written: field name, raw value, and line.
     Written = dict[str, tuple[Any, int]]
 
 NAME = "dibs.toml"
@@ -26,38 +26,38 @@ CACHE = "config-cache.json"
 Stamp = tuple[str | int, ...]
 
 SIZE_MAX = 262_144
-#: A younger file can change again without a new stamp, as the clocks of file systems are coarse.
+#: A newer file can change again without a new timestamp, because file system clocks are coarse.
 _SETTLED_NS = 2 * 10**9
 
 
 def stamp(path: str) -> Stamp:
-    """Return what identifies this version of the file, empty if there is no file.
+    """Return what identifies this version of the file; empty if there is no file.
 
-    Refuses a file that everybody may write.
+    Refuses a file that everyone can write.
     """
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
-        raise Misconfigured(f"{NAME} cannot be read: {error.strerror}.") from error
+        raise Misconfigured(f"cannot read {NAME}: {error.strerror}") from error
     if not stat.S_ISREG(status.st_mode):
-        raise Misconfigured(f"{NAME} is not a file.")
+        raise Misconfigured(f"{NAME} is not a regular file")
     if status.st_mode & stat.S_IWOTH and os.name == "posix":
         raise Misconfigured(
-            f"{NAME} can be written by everybody (mode {stat.S_IMODE(status.st_mode):04o}).",
-            hint=f"Run chmod o-w {NAME} after a look at what it says.",
+            f"{NAME} is writable by everyone (mode {stat.S_IMODE(status.st_mode):04o})",
+            hint=f"review its content, then run: chmod o-w {NAME}",
         )
     if status.st_size > SIZE_MAX:
-        raise Misconfigured(f"{NAME} is larger than {SIZE_MAX} bytes.")
-    # Not imported by name: the package's face imports what is above this module.
+        raise Misconfigured(f"{NAME} is larger than {SIZE_MAX} bytes")
+    # Importing dibs by name would be circular.
     version = sys.modules["dibs"].__version__
     times = (status.st_mtime_ns, status.st_ctime_ns)
     return (version, *times, status.st_size, status.st_ino, status.st_dev)
 
 
 def recall(state: str, now: Stamp) -> Written | None:
-    """Return what was read from this very version of the file, if that is kept and whole."""
+    """Return the cached settings for exactly this version of the file, if they are intact."""
     try:
         with open(f"{state}/{CACHE}", "rb") as file:
             status = os.fstat(file.fileno())
@@ -72,7 +72,7 @@ def recall(state: str, now: Stamp) -> Written | None:
 
 
 def remember(state: str, now: Stamp, written: Written) -> None:
-    """Keep what was read, if there is a folder for it; nothing is lost if that fails."""
+    """Cache the settings if possible."""
     _, changed, *_ = now
     if time.time_ns() - int(changed) < _SETTLED_NS:
         return

@@ -1,8 +1,7 @@
-"""The settings of a project: from flags, environment, ``dibs.toml``, preset, default; first wins.
+"""Load a project's settings. Flags win over variables, ``dibs.toml``, the preset, and defaults.
 
-``table.FIELDS`` is the one table of settings: reader, ``dibs config`` and reference page use it. A variable
-``DIBS_*`` that is not in the table is ignored; an empty one counts as not set. An unknown key in
-``dibs.toml`` is refused, with its line.
+A variable ``DIBS_*`` that is not in ``table.FIELDS`` is ignored, and an empty one counts as not set. An
+unknown key in ``dibs.toml`` is an error that names its line.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Loaded(Record):
 
 
 def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
-    """Return the settings in force for the working tree at ``root``.
+    """Return the settings in effect for the working tree at ``root``.
 
-    ``flags`` maps names of fields to what the call gives; None means not given. Raises
-    ``Misconfigured`` where file or environment is wrong, with its place; ``BadInput`` for a flag.
+    ``flags`` maps field names to values; None means not given. Raises ``Misconfigured`` for an invalid
+    file or variable, and ``BadInput`` for an invalid flag.
     """
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
@@ -85,7 +84,7 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
 
 
 def _as_was(name: str, value: Any) -> Any:
-    """Return a setting as it was before it was kept as JSON, which has no tuples."""
+    """Return a cached setting with its original type; JSON has no tuples."""
     return tuple(value) if isinstance(Config._field_defaults[name], tuple) else value
 
 
@@ -94,7 +93,7 @@ def _configured(field: Field, value: object, place: str) -> Any:
         return field.parse(value)
     except BadInput as error:
         raise Misconfigured(
-            f"{place}: {field.key} is wrong. {error.message}", hint=error.hint, field=field.name
+            f"{place}: invalid {field.key}: {error.message}", hint=error.hint, field=field.name
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""How the value of a setting is read: what may be written, for people, and the reader of it."""
+"""Parsers for settings: each comes with a description of the allowed values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FOLDER_DEPTH = 8
 
 
 def between(low: float, high: float) -> str:
-    """Return the words for a span between two limits."""
-    return f"a span of {show_span(low)} to {show_span(high)}"
+    """Describe a duration between two limits."""
+    return f"a duration from {show_span(low)} to {show_span(high)}"
 
 
 def span(name: str, low: float, high: float) -> tuple[str, Callable[[object], float]]:
-    """Read a span of time."""
+    """Parse a duration."""
 
     def parse(value: object) -> float:
         return check_span(value, low, high, field=name, code=BadInput.code)
@@ -29,72 +29,72 @@ def span(name: str, low: float, high: float) -> tuple[str, Callable[[object], fl
 
 
 def choice(*words: str) -> tuple[str, Callable[[object], str]]:
-    """Read one of ``words``."""
+    """Parse one of ``words``."""
     allowed = " or ".join(f'"{word}"' for word in words)
 
     def parse(value: object) -> str:
         if value in words:
             return str(value)
         meant = closest(value, words) if isinstance(value, str) else ""
-        hint = f"Did you mean {meant}?" if meant else ""
-        raise BadInput(f"It is {allowed}, not {quote(value)}.", hint=hint)
+        hint = f"did you mean '{meant}'?" if meant else ""
+        raise BadInput(f"must be {allowed}, not {quote(value)}", hint=hint)
 
     return allowed, parse
 
 
 def count(low: int, high: int) -> tuple[str, Callable[[object], int]]:
-    """Read a whole number."""
+    """Parse a whole number."""
     allowed = f"a whole number from {low} to {high}"
 
     def parse(value: object) -> int:
         text = str(value)
-        # A truth value is an int to Python, but its text has no digits.
+        # True is an int in Python, but its text has no digits.
         if isinstance(value, int | str) and text.isascii() and text.isdigit():
             number = int(text[:20])
             if low <= number <= high:
                 return number
-        raise BadInput(f"It is {allowed}, not {quote(value)}.")
+        raise BadInput(f"must be {allowed}, not {quote(value)}")
 
     return allowed, parse
 
 
 def flag() -> tuple[str, Callable[[object], bool]]:
-    """Read a truth value."""
+    """Parse true or false."""
     words = {"true": True, "false": False}
 
     def parse(value: object) -> bool:
         word = str(value).lower() if isinstance(value, bool | str) else ""
         if word in words:
             return words[word]
-        raise BadInput(f"It is true or false, not {quote(value)}.")
+        raise BadInput(f"must be true or false, not {quote(value)}")
 
     return "true or false", parse
 
 
 def folder(value: object) -> str:
-    """Return a folder beneath the repository's top."""
+    """Parse a folder relative to the repository root."""
     parts = value.split("/") if isinstance(value, str) and value.isprintable() else []
     if parts and len(parts) <= FOLDER_DEPTH and not {"", ".", "..", ".git"} & set(parts):
         return "/".join(parts)
-    raise BadInput(f"It is a folder inside the repository, such as work, not {quote(value)}.")
+    raise BadInput(f"must be a folder inside the repository, such as work, not {quote(value)}")
 
 
 def _texts(value: object, allowed: str) -> list[str]:
-    """Return the texts of a list, or of a text with commas between them."""
+    """Parse a list of strings, or one string with commas."""
     texts = value.split(",") if isinstance(value, str) else value
     if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
         return [text.strip() for text in texts if text.strip()]
-    raise BadInput(f"It is {allowed}, not {quote(value)}.")
+    raise BadInput(f"must be {allowed}, not {quote(value)}")
 
 
 def paths(value: object) -> tuple[str, ...]:
-    """Return paths beneath the repository's top."""
+    """Parse paths relative to the repository root."""
     names = _texts(value, "a list of paths inside the repository")
     return tuple(folder(name.rstrip("/")) for name in names)
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """Return patterns of paths."""
+    """Parse path patterns."""
     from dibs.core.patterns.pattern import parse
 
     texts = _texts(value, "a list of patterns such as build/ and *.log")
@@ -102,7 +102,7 @@ def patterns(value: object) -> tuple[str, ...]:
 
 
 def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str, ...]]]:
-    """Read some of the ``known`` words."""
+    """Parse a list of ``known`` words."""
     allowed = "a list of " + ", ".join(known)
 
     def parse(value: object) -> tuple[str, ...]:
@@ -110,22 +110,22 @@ def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str,
         for name in found:
             if name not in known:
                 meant = closest(name, known)
-                hint = f"Did you mean {meant}?" if meant else ""
-                raise BadInput(f"It is {allowed}, not {quote(name)}.", hint=hint)
+                hint = f"did you mean '{meant}'?" if meant else ""
+                raise BadInput(f"must be {allowed}, not {quote(name)}", hint=hint)
         return found
 
     return allowed, parse
 
 
 def one_line(value: object) -> str:
-    """Return a text on one line."""
+    """Parse a single line of text."""
     if isinstance(value, str) and value.isprintable():
         return value
-    raise BadInput(f"It is a text on one line, not {quote(value)}.")
+    raise BadInput(f"must be a single line of text, not {quote(value)}")
 
 
 def plain_name(value: object) -> str:
-    """Return a plain name."""
+    """Parse a name made of letters, digits, dots, underscores, and hyphens."""
     if isinstance(value, str) and len(value) <= NAME_MAX and AGENT_ID_CHARACTERS.issuperset(value):
         return value
-    raise BadInput(f"It is a name of letters, digits, . _ and -, not {quote(value)}.")
+    raise BadInput(f"must be letters, digits, dots, underscores, or hyphens, not {quote(value)}")

@@ -1,10 +1,10 @@
-"""The settings in force, and the default of each; ``table`` says what may be written."""
+"""The settings and their defaults; ``table`` says what is allowed."""
 
 from __future__ import annotations
 
 from dibs.startup.records import Record
 
-#: Files that every change of a kind rewrites, so that nobody can keep one for long.
+#: Files that many changes touch, so that no agent can hold one for long.
 HOT = tuple(
     f"**/{name}"
     for name in (
@@ -15,7 +15,7 @@ HOT = tuple(
 
 
 class Config(Record):
-    """The settings in force. Spans are in seconds."""
+    """The settings in effect. Durations are in seconds."""
 
     engine: str = ""
     ttl: float = 300.0
@@ -78,5 +78,5 @@ class Config(Record):
 
     @property
     def fold_case(self) -> bool:
-        """Whether names that differ only in case are one."""
+        """Whether names that differ only in case are the same."""
         return self.case != "sensitive"

@@ -1,4 +1,4 @@
-"""The one table of settings: what each is called, where it stands, what may be written, its default."""
+"""The table of settings: names, allowed values, and what each one does."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ class Field(Record):
     """One setting."""
 
     name: str
-    #: Where it stands in ``dibs.toml``; an empty section is the top of the file.
+    #: Its place in ``dibs.toml``; an empty section is the top of the file.
     section: str
     key: str
-    #: What may be written, for people.
+    #: The allowed values, for people.
     allowed: str
-    #: Turns what is written into the value, or raises ``BadInput``.
+    #: Returns the value for what is written, or raises ``BadInput``.
     parse: Callable[[object], Any]
     doc: str
 
     @property
     def variable(self) -> str:
-        """The variable in the environment that sets it."""
+        """The environment variable that sets it."""
         return "DIBS_" + self.name.upper()
 
     @property
     def flag(self) -> str:
-        """The option on the command line that sets it, on commands that have it."""
+        """The command-line option that sets it, on commands that have it."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def default(self) -> Any:
-        """The value where nobody sets one."""
+        """The value if it is not set anywhere."""
         return Config._field_defaults[self.name]
 
 
-#: What a preset sets, below everything that is set by name.
+#: What each preset sets; settings given by name take precedence.
 PRESETS: dict[str, dict[str, float]] = {"fast": {"ttl": 30.0}}
 
 
@@ -67,121 +67,135 @@ def _branch_or_none(value: object) -> str:
 # fmt: off
 FIELDS = (
     Field("engine", "", "engine", "a URL", one_line,
-          "Where the state lives: redis://host:6379/0, git:origin, sqlite:///path; empty for SQLite here."),
+          "Where Dibs stores its state: redis://host:6379/0, git:origin, or sqlite:///path. Empty means "
+          "SQLite in the git directory."),
     Field("ttl", "claims", "ttl", between(TTL_MIN, TTL_MAX), check_ttl,
-          "How long a claim lives after its agent's last sign of life."),
+          "How long a claim lasts after its owner's last heartbeat."),
     Field("waiter_ttl", "claims", "waiter_ttl", *span("waiter_ttl", 5.0, 3_600.0),
-          "How long a place in the queue lives after its waiter's last sign of life."),
+          "How long a waiter keeps its position in the queue after its last heartbeat."),
     Field("max_hold", "claims", "max_hold", *span("max_hold", 60.0, 2_592_000.0),
-          "How long a claim can be kept alive at all."),
+          "How long a claim can be renewed before it expires anyway."),
     Field("wait", "claims", "wait", between(WAIT_MIN, WAIT_MAX), check_wait,
-          "How long a claim waits for its turn where the call does not say."),
+          "How long a claim waits in the queue if the command does not say."),
     Field("broad", "claims", "broad", *choice("deny", "allow"),
           "Whether an agent may claim everything at once (**)."),
     Field("preset", "claims", "preset", *choice("", *PRESETS),
-          "Values for a way of working, unless set by name; fast means a ttl of 30s."),
+          "A named set of defaults; fast sets ttl to 30s. Settings given by name take precedence."),
     Field("case", "paths", "case", *choice("insensitive", "sensitive"),
-          "Whether README and readme are one path (insensitive) or two."),
+          "Whether README and readme are the same path (insensitive) or two paths."),
     Field("ledger_limit", "ledger", "limit", *count(100, 10_000_000),
-          "How many entries the ledger keeps before older ones move to monthly files."),
+          "How many ledger entries stay in the store before older ones move to monthly files."),
     Field("synchronous", "store", "synchronous", *choice("normal", "full"),
-          "Whether a loss of power may undo the newest changes (normal) or none (full)."),
+          "Whether a power failure can undo the most recent changes (normal) or none (full)."),
     Field("timeout", "store", "timeout", *span("timeout", 0.1, 600.0),
-          "How long a call waits for a busy engine before it gives up; 30s with git where it is not set."),
-    Field("project", "", "project", "letters, digits, . _ - (up to 64)", plain_name,
-          "What clones on other machines know this project by in Redis; empty for what origin says."),
+          "How long a command waits for a busy engine before it fails. The git engine defaults to 30s."),
+    Field("project", "", "project", "at most 64 letters, digits, dots, underscores, or hyphens", plain_name,
+          "The name that clones on other machines share in Redis. Empty means that it is derived from "
+          "the origin URL."),
     Field("redis_replicas", "redis", "replicas", *count(0, 10),
-          "How many replicas of a Redis server must have a change before it is answered."),
+          "How many Redis replicas must have a change before it counts as done."),
     Field("git_branch", "git", "branch", "a branch of the remote", check_branch,
-          "Which branch of the git remote holds the state."),
+          "The branch on the git remote that holds the state."),
     Field("git_poll", "git", "poll", *span("git_poll", 1.0, 3_600.0),
-          "How often a waiter looks at the git remote."),
+          "How often a waiting command polls the git remote."),
     Field("git_lock_age", "git", "lock_age", *span("git_lock_age", 60.0, 2_592_000.0),
-          "How long a lock file that a script wrote holds, from when it was first seen."),
+          "How long a lock file written by a script counts as a claim, from when Dibs first saw it."),
     Field("board_folder", "board", "folder", "a folder inside the repository", folder,
-          "Where the board of tasks lies, in the main working tree."),
+          "The folder of the task board, in the main working tree."),
     Field("board_commit", "board", "commit", *flag(),
-          "Whether each move of a task becomes a git commit that holds only files of the board."),
+          "Make a git commit for each change on the task board. It contains only board files."),
     Field("board_attempts", "board", "attempts", *count(1, 100),
-          "How often a task is handed out again before it waits in error for a human."),
+          "How many times a task is assigned again before it stays in error for a human."),
     Field("board_timeout", "board", "timeout", *span("board_timeout", 60.0, 2_592_000.0),
           "How long a task may be assigned or in progress before it counts as stuck."),
     Field("board_stuck", "board", "stuck", *choice("warn", "release", "error"),
-          "What becomes of a stuck task after the warning: nothing, back to the others, or error."),
+          "What happens to a stuck task after the warning: nothing (warn), back to the board (release), "
+          "or error."),
     Field("board_archive_after", "board", "archive_after",
           *span("board_archive_after", 0.0, 315_360_000.0),
           "How long a finished task stays in done before it is archived."),
     Field("board_claim", "board", "claim", *flag(),
-          "Whether taking a task also claims its artefacts where the call does not say."),
+          "Claim a task's artefacts when an agent takes it, unless the command says otherwise."),
     Field("board_logs", "board", "logs", *flag(),
-          "Whether a work log is written for each finished task."),
+          "Write a work log for each finished task."),
     Field("commit_guarded", "commit", "guarded", *choice("human", "anyone"),
-          "Who may commit files that steer tools, such as dibs.toml, .mcp.json and .claude/settings.json."),
+          "Who may commit files that configure tools, such as dibs.toml, .mcp.json, and "
+          ".claude/settings.json."),
     Field("gate_unclaimed", "gate", "unclaimed", *choice("allow", "deny"),
-          "Whether a plain git commit of an agent may hold files that nobody has claimed."),
+          "Whether an agent's plain git commit may include unclaimed files."),
     Field("gate_on_error", "gate", "on_error", *choice("deny", "allow"),
-          "Whether git hooks let a commit or a push pass when the store cannot be asked."),
+          "Whether git hooks allow commits and pushes when the store is unreachable."),
     Field("worktree_folder", "worktree", "folder", "a folder", one_line,
-          "Where worktrees of agents are made; empty for <repository>.worktrees beside the repository."),
+          "Where agents' worktrees are created. Empty means <repository>.worktrees next to the repository."),
     Field("worktree_setup", "worktree", "setup", "a command", one_line,
-          "What runs in a new worktree before its agent starts, such as npm ci; no shell reads it."),
+          "A command to run in each new worktree, such as npm ci. It is not run through a shell."),
     Field("worktree_copy", "worktree", "copy", "paths, as a list", paths,
-          "Ignored files that a new worktree gets a copy of, such as .env."),
+          "Ignored files to copy into each new worktree, such as .env."),
     Field("worktree_link", "worktree", "link", "paths, as a list", paths,
-          "Ignored files or folders that a new worktree gets a link to, such as node_modules."),
+          "Ignored files or folders to link into each new worktree, such as node_modules."),
     Field("worktree_claims", "worktree", "claims", *choice("project", "worktree"),
-          "Whether a claim holds in all worktrees of the repository, or in each by itself."),
+          "Whether a claim applies to all worktrees of the repository (project) or only to its own "
+          "(worktree)."),
     Field("worktree_port", "worktree", "port", *count(1_024, 65_000),
-          "The first port that worktrees are given; each gets a range of its own."),
+          "The first port to assign to worktrees. Each worktree gets its own range."),
     Field("worktree_ports", "worktree", "ports", *count(1, 1_000),
-          "How many ports each worktree is given."),
+          "How many ports each worktree gets."),
     Field("merge_into", "merge", "into", "a branch", _branch_or_none,
-          "The integration branch; empty for the one that the main working tree has checked out."),
+          "The branch that dibs merge merges into. Empty means the branch checked out in the main "
+          "working tree."),
     Field("merge_test", "merge", "test", "a command", one_line,
-          "What must succeed on the merged files before they land, such as make test; no shell reads it."),
+          "A command that must succeed on the merged files before they land, such as make test. It is "
+          "not run through a shell."),
     Field("merge_test_timeout", "merge", "test_timeout", *span("merge_test_timeout", 1.0, 86_400.0),
-          "How long that command may take."),
+          "How long merge.test may run."),
     Field("merge_scope", "merge", "scope", *choice("strict", "warn"),
-          "What becomes of a branch with changes that its agent had not claimed: refused, or told."),
+          "Whether a branch that changes files its agent had not claimed is refused (strict) or "
+          "reported (warn)."),
     Field("forecast_every", "forecast", "every", *span("forecast_every", 1.0, 86_400.0),
-          "How often dibs forecast --watch looks where nothing tells it of changes."),
+          "How often dibs forecast --watch checks when it is not notified of file changes."),
     Field("mail_rate", "mail", "rate", *count(1, 100_000),
-          "How many messages an agent may send in a minute."),
+          "How many messages an agent may send per minute."),
     Field("mail_keep", "mail", "keep", *span("mail_keep", 60.0, 31_536_000.0),
-          "How long a message is kept after all to whom it went were told; an unread one is kept."),
+          "How long a message is kept after all recipients have received it. Unread messages are always "
+          "kept."),
     Field("ladder_ask", "ladder", "ask", *span("ladder_ask", 0.0, 86_400.0),
-          "After how long a waiter asks the holder by itself; 0 for never."),
+          "How long a command waits before it sends the owner a release request; 0 means never."),
     Field("ladder_escalate", "ladder", "escalate", *span("ladder_escalate", 0.0, 604_800.0),
-          "After how long a waiter puts the conflict before a human by itself; 0 for never."),
+          "How long a command waits before it asks a human to decide; 0 means never."),
     Field("decide_confirm", "decide", "confirm", *words_of(CATEGORIES),
-          "Categories in which each decision waits for somebody to confirm it; a variable only adds."),
+          "Categories in which every decision must be confirmed. The variable can only add to the list."),
     Field("decide_allow", "decide", "allow", *words_of(CATEGORIES),
-          "Categories in which a deadline that passes in silence confirms; counts in dibs.toml alone."),
+          "Categories in which a decision is confirmed if nobody replies by the deadline. Only "
+          "dibs.toml can set this."),
     Field("decide_deny", "decide", "deny", *words_of(CATEGORIES),
-          "Categories in which a deadline that passes in silence rejects; a variable only adds."),
+          "Categories in which a decision is rejected if nobody replies by the deadline. The variable "
+          "can only add to the list."),
     Field("decide_deadline", "decide", "deadline", *span("decide_deadline", 1.0, 2_592_000.0),
-          "How long a decision waits where its category says what silence means, at the least."),
+          "The minimum time to reply to a decision in those categories."),
     Field("brief_tokens", "brief", "tokens", *count(200, 100_000),
-          "How many tokens a briefing may have; what matters most comes first."),
+          "How many tokens a briefing may use; the most important parts come first."),
     Field("guard_auto_claim", "guard", "auto_claim", *choice("file", "directory", "off"),
-          "What the first edit of a free file claims: the file, its folder, or nothing: it is refused."),
+          "What the first edit of an unclaimed file claims: the file, its directory, or nothing (off), "
+          "which blocks the edit."),
     Field("guard_free", "guard", "free", "patterns, as a list", patterns,
-          "Files that agents write without a claim, such as build/ and *.log."),
+          "Files that agents may write without a claim, such as build/ and *.log."),
     Field("guard_human", "guard", "human", "patterns, as a list", patterns,
-          "Files that no agent writes; a human does, or takes the pattern off."),
+          "Files that only humans may write."),
     Field("guard_hot", "guard", "hot", "patterns, as a list", patterns,
-          "Files that all need for a moment, such as CHANGELOG.md: claimed briefly, each in turn."),
+          "Files that many agents need briefly, such as CHANGELOG.md. They are claimed for a short "
+          "time, in turn."),
     Field("guard_hot_ttl", "guard", "hot_ttl", *span("guard_hot_ttl", 1.0, 3_600.0),
-          "How long a hot file stays with an agent after its last sign of life, at the most."),
+          "How long an agent holds such a file after its last heartbeat."),
     Field("guard_hot_wait", "guard", "hot_wait", *span("guard_hot_wait", 0.0, 30.0),
-          "How long an edit of a hot file waits for its turn before it is refused."),
+          "How long an edit of such a file waits for its turn before it is blocked."),
     Field("guard_reads", "guard", "reads", *flag(),
-          "Whether reading a file claims it too, shared with other readers."),
+          "Claim files when an agent reads them, too, shared with other readers."),
     Field("guard_on_error", "guard", "on_error", *choice("deny", "allow"),
-          "Whether a tool call passes when nobody can be asked."),
+          "Whether tool calls are allowed when the store is unreachable."),
     Field("guard_deadline", "guard", "deadline", *span("guard_deadline", 0.1, 8.0),
-          "How long a hook takes before it answers as if nobody could be asked; waits for hot files apart."),
+          "How long a hook may take before it answers as if the store were unreachable. Waiting for hot "
+          "files is not counted."),
     Field("guard_daemon", "guard", "daemon", *flag(),
-          "Whether hooks start a process that answers them faster, and ends when it is idle."),
+          "Let hooks start a background process that makes them faster and exits when idle."),
 )
 # fmt: on

@@ -1,6 +1,6 @@
-"""Parse ``dibs.toml``: which settings it holds, on which lines.
+"""Parse ``dibs.toml`` into settings and their line numbers.
 
-The parser takes longer to import than a whole claim may last; ``cache`` keeps what was read.
+Importing the parser takes longer than a claim may take, so ``cache`` stores the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
-    """Parse the file. ``known`` maps section and key to a field's name; others are refused."""
+    """Parse the file. ``known`` maps section and key to a field's name; any other key is an error."""
     text = _text(path)
     lines = _lines(text)
     written: Written = {}
@@ -37,12 +37,12 @@ def _text(path: str) -> str:
         with open(path, "rb") as file:
             content = file.read(SIZE_MAX)
     except OSError as error:
-        raise Misconfigured(f"{NAME} cannot be read: {error.strerror}.") from error
+        raise Misconfigured(f"cannot read {NAME}: {error.strerror}") from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Misconfigured(f"{NAME}:{line}: the text is not UTF-8.") from None
+        raise Misconfigured(f"{NAME}:{line}: not UTF-8 text") from None
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -52,11 +52,11 @@ def _parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         what, line = fault(error, text)
-        raise Misconfigured(f"{NAME}:{line}: this is not TOML: {what}.") from None
+        raise Misconfigured(f"{NAME}:{line}: invalid TOML: {what}") from None
 
 
 def fault(error: ValueError, text: str) -> tuple[str, int]:
-    """Return what ``tomllib`` finds wrong with a text, and in which line."""
+    """Return tomllib's error message and its line."""
     what, _, where = str(error).partition(" (at ")
     number = where.removeprefix("line ").partition(",")[0]
     return what, int(number) if number.isdigit() else text.count("\n") + 1
@@ -69,14 +69,14 @@ def _leaves(
         line = lines.get((key, "")) or lines.get(("", key)) or 1
         if key in sections and key:
             if not isinstance(value, dict):
-                raise Misconfigured(f"{NAME}:{line}: {key} is a section; write [{key}].")
+                raise Misconfigured(f"{NAME}:{line}: {key} is a section; write [{key}]")
             for inner, setting in value.items():
                 yield key, inner, setting
         elif isinstance(value, dict):
             meant = closest(key, sections - {""})
             raise Misconfigured(
-                f"{NAME}:{line}: there is no section [{_bare(key)}].",
-                hint=f"Did you mean [{meant}]?" if meant else _one_of("section", sections - {""}),
+                f"{NAME}:{line}: unknown section [{_bare(key)}]",
+                hint=f"did you mean [{meant}]?" if meant else _one_of("section", sections - {""}),
             )
         else:
             yield "", key, value
@@ -90,10 +90,10 @@ def _unknown_key(
     siblings = {name for place, name in known if place == section}
     meant = closest(key, siblings)
     if elsewhere:
-        hint = f"It belongs {f'in [{elsewhere[0]}]' if elsewhere[0] else 'at the top'}."
+        hint = f"it belongs {f'in [{elsewhere[0]}]' if elsewhere[0] else 'at the top'}"
     else:
-        hint = f"Did you mean {meant}?" if meant else _one_of("key", siblings)
-    return Misconfigured(f"{NAME}:{line}: there is no key {_bare(key)} {where}.", hint=hint)
+        hint = f"did you mean '{meant}'?" if meant else _one_of("key", siblings)
+    return Misconfigured(f"{NAME}:{line}: unknown key {_bare(key)} {where}", hint=hint)
 
 
 def _bare(key: str) -> str:
@@ -101,11 +101,11 @@ def _bare(key: str) -> str:
 
 
 def _one_of(what: str, names: set[str]) -> str:
-    return f"Each {what} is one of: {', '.join(sorted(names))}."
+    return f"valid {what}s: {', '.join(sorted(names))}"
 
 
 def _lines(text: str) -> dict[tuple[str, str], int]:
-    """Find the line of each key and, under an empty key, of each section; a hint for people."""
+    """Return the line of each key and, under an empty key, of each section."""
     found: dict[tuple[str, str], int] = {}
     section, inside = "", ""
     for number, line in enumerate(text.split("\n"), 1):

@@ -1,10 +1,12 @@
-"""Print shell completion for bash, zsh or fish.
+"""Print shell completion for bash, zsh, or fish.
 
-  bash:  eval "$(dibs completion bash)"       in ~/.bashrc
-  zsh:   eval "$(dibs completion zsh)"        in ~/.zshrc, after compinit
-  fish:  dibs completion fish | source        in ~/.config/fish/config.fish
+Completes commands, options, agents, tasks, and claimed patterns. To enable it, add the line for your
+shell to ~/.bashrc, to ~/.zshrc after compinit, or to ~/.config/fish/config.fish.
 
-Agents, tasks and claimed patterns are looked up while you type.
+Examples:
+  eval "$(dibs completion bash)"
+  eval "$(dibs completion zsh)"
+  dibs completion fish | source
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
 
-    #: A word that fits, and what it means.
+    #: A matching word, and its description.
     Offer = tuple[str, str]
 
-#: What stands behind ``--`` is the command line to complete.
+#: The words after ``--`` are the command line to complete.
 TAKES_COMMAND = True
 
-#: The script of each shell. It offers what ``dibs completion --offer`` prints: a word and its meaning on each
-#: line. Words are never expanded: a claimed pattern may hold what a shell would run.
+#: The script for each shell. It offers what ``dibs completion --offer`` prints: a word and its description
+#: per line. Words are never expanded, because a claimed pattern could contain a command substitution.
 SCRIPTS = {
     "bash": r"""_dibs() {
     local cur=${COMP_WORDS[COMP_CWORD]} at line
@@ -69,7 +71,7 @@ end
 complete -c dibs -f -a '(__dibs_offer)'""",
 }
 
-#: What completes the word that a metavar stands for: values that are looked up, or files.
+#: What completes an argument, by its metavar: values from the store, or files.
 LOOKED_UP = {
     "AGENT": "agents",
     "PATTERN": "claims",
@@ -81,19 +83,19 @@ FILES = frozenset({"PATTERN", "PATH", "FILE"})
 FOLDERS = frozenset({"DIR"})
 
 OPTIONS = (
-    arg("shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh, fish"),
+    arg("shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh, or fish"),
     arg("--offer", action="store_true", help=argparse.SUPPRESS),
 )
 
 
 def run(args: Namespace) -> int:
-    """Print the script, or what the script asks for."""
+    """Print the script, or the words that the script asks for."""
     if args.offer:
         for word, about in offers(args.command, args):
             print(f"{word}\t{about}" if about else word)
         return 0
     if args.shell is None:
-        raise BadUsage("completion: name a shell", hint="bash, zsh or fish")
+        raise BadUsage("completion: missing SHELL", hint="use one of bash, zsh, fish")
     text = SCRIPTS[args.shell]
     if args.json:
         from dibs.cli.support.session import print_json
@@ -105,7 +107,7 @@ def run(args: Namespace) -> int:
 
 
 def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
-    """Yield what can stand in place of the last word, whose beginning may be typed already."""
+    """Yield completions for the last word, which may be partly typed."""
     from dibs.cli.support import COMMANDS, load
     from dibs.cli.support.parsing import build
 
@@ -129,7 +131,7 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
 
 
 def _behind(parser: ArgumentParser, last: str, typed: str, args: Namespace) -> Iterable[Offer]:
-    """Return what can follow the word ``last`` of a command: a value of it, an option, or an argument."""
+    """Return what can follow ``last``: a value, an option, or an argument."""
     shown = [a for a in parser._actions if a.help != argparse.SUPPRESS]  # noqa: SLF001
     taking = next((a for a in shown if last in a.option_strings and a.nargs != 0), None)
     if taking is None and typed.startswith("-"):
@@ -150,7 +152,7 @@ def _fitting(found: Iterable[Offer], typed: str) -> Iterator[Offer]:
 
 
 def _files(typed: str, *, folders: bool) -> list[str]:
-    """Return the files, or only the folders, that begin as typed; a folder ends in a slash."""
+    """Return the files, or only the folders, in the folder typed so far; a folder ends in a slash."""
     place = os.path.dirname(typed)
     try:
         with os.scandir(place or ".") as entries:
@@ -166,7 +168,7 @@ def _files(typed: str, *, folders: bool) -> list[str]:
 
 
 def _values(kind: str, args: Namespace) -> list[str]:
-    """Return what can be typed; nothing where that cannot be found out: a shell asks in passing."""
+    """Return values from the store, or nothing if it cannot be read: completion must not fail."""
     if kind == "kinds":
         from dibs.core.claims.ledger import Kind
 
@@ -187,7 +189,7 @@ def _values(kind: str, args: Namespace) -> list[str]:
 
 
 def _tasks(session: Session) -> list[str]:
-    """Return the tasks that are not finished, of the board and of the queue; looks at no files."""
+    """Return the unfinished tasks of the board and the queue, without reading files."""
     from dibs.services.tasks.plain_queue import DONE
 
     board = [task.stored.id for task in session.project.tasks.all(None)]

@@ -1,37 +1,48 @@
-"""Show the settings in force, and where each comes from: default, dibs.toml, or a variable.
+"""Show the settings and where each comes from: the default, dibs.toml, or a variable.
 
-Changes nothing: write settings into dibs.toml at the top of the repository, or set variables.
+This command changes nothing. To change a setting, edit dibs.toml at the top of the repository,
+or set the variable. Name one setting to see what it does and which values are allowed.
 
-exit status: 0, 6 there is no such setting
+Examples:
+  dibs config
+  dibs config claims.ttl
+  dibs config guard.hot --json
+
+exit status: 0, 6 unknown setting
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.tables import table
-from dibs.cli.support.text import printable
+from dibs.cli.support.tables import PAGE, page_width, table
+from dibs.cli.support.text import bold, printable
 from dibs.core.text.durations import show_span
-from dibs.core.text.names import closest, quote
+from dibs.core.text.names import closest, few, quote
 from dibs.core.text.secrets import mask
 from dibs.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.config.load import Loaded
     from dibs.config.table import Field
 
 
+#: How many items of a list the table shows.
+_FEW = 1
+
+
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs config``."""
     parser.add_argument(
-        "key", nargs="?", metavar="KEY", help="only this, such as ttl or claims.ttl"
+        "key", nargs="?", metavar="KEY", help="show one setting, such as claims.ttl or DIBS_TTL"
     )
 
 
 def run(args: Namespace) -> int:
-    """Read the settings without opening the store, and print them."""
+    """Print the settings without opening the store."""
     from dibs.cli.support.session import print_json
     from dibs.config.table import FIELDS
     from dibs.project.project import locate
@@ -43,19 +54,67 @@ def run(args: Namespace) -> int:
         print_json({"settings": settings, "root": repository.root, "state": repository.state})
         return 0
 
-    rows = [(_key(f), printable(_text(f, loaded)), loaded.origins[f.name]) for f in fields]
-    print("\n".join(table(("SETTING", "VALUE", "FROM"), rows)))
     if args.key is None:
-        print(f"\nstate in {printable(repository.state)}")
+        rows = [(_key(f), _short(f, loaded), loaded.origins[f.name]) for f in fields]
+        print("\n".join(table(("SETTING", "VALUE", "FROM"), rows)))
+        print(f"\nstate: {printable(repository.state)}")
+        print("To learn more about a setting, run: dibs config SETTING")
     else:
-        field = fields[0]
-        print(f"\n{field.doc}")
-        print(f"It is {field.allowed}; {field.variable} overrides dibs.toml.")
+        print("\n".join(_about(fields[0], loaded)))
     return 0
 
 
+def _short(field: Field, loaded: Loaded) -> str:
+    """Return a value for the table: a long list shows only its first items."""
+    value = _value(field, loaded)
+    text = few(value, _FEW) if isinstance(value, tuple) else show(field, value)
+    return printable(text) or "-"
+
+
+def _about(field: Field, loaded: Loaded) -> list[str]:
+    """Return everything about one setting."""
+    value = _value(field, loaded)
+    rows = [("value", item) for item in _items(field, value)]
+    if value != field.default:
+        rows += [("default", item) for item in _items(field, field.default)]
+    rows += [
+        ("from", loaded.origins[field.name]),
+        ("allowed", field.allowed),
+        ("variable", field.variable),
+    ]
+    lines, last = [bold(_key(field)), *_wrapped(field.doc), ""], ""
+    for name, text in rows:
+        lines.append(f"{name if name != last else '':<10}{printable(text)}")
+        last = name
+    section = [f"  [{field.section}]"] if field.section else []
+    return [*lines, "", "in dibs.toml:", *section, *_toml(field.key, value)]
+
+
+def _items(field: Field, value: Any) -> Sequence[str]:
+    """Return a value as lines, one for each item of a list."""
+    if isinstance(value, tuple) and value:
+        return value
+    return [show(field, value) or "(empty)"]
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, min(page_width(), PAGE))
+
+
+def _toml(key: str, value: Any) -> list[str]:
+    """Return the lines that set a value in ``dibs.toml``."""
+    if isinstance(value, tuple):
+        return [f"  {key} = [", *(f'    "{printable(item)}",' for item in value), "  ]"]
+    if isinstance(value, bool | int):
+        return [f"  {key} = {str(value).lower()}"]
+    text = show_span(value) if isinstance(value, float) else printable(value)
+    return [f'  {key} = "{text}"']
+
+
 def _key(field: Field) -> str:
-    """Return where a setting stands in ``dibs.toml``."""
+    """Return a setting's name, with its section in ``dibs.toml``."""
     return f"{field.section}.{field.key}" if field.section else field.key
 
 
@@ -66,8 +125,8 @@ def _chosen(name: str) -> Field:
     if name in names:
         return names[name]
     meant = closest(name, names)
-    hint = f"did you mean {meant}?" if meant else "`dibs config` lists them"
-    raise NotFound(f"there is no setting {quote(name)}", code="NO_SETTING", field="key", hint=hint)
+    hint = f"did you mean '{meant}'?" if meant else "`dibs config` lists them"
+    raise NotFound(f"unknown setting {quote(name)}", code="NO_SETTING", field="key", hint=hint)
 
 
 def _value(field: Field, loaded: Loaded) -> Any:
@@ -84,12 +143,12 @@ def _shape(field: Field, loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def _text(field: Field, loaded: Loaded) -> str:
-    value = _value(field, loaded)
-    if isinstance(value, float):  # every such setting is a span of time
+def show(field: Field, value: Any) -> str:
+    """Return a setting's value for people: a duration as ``5m``."""
+    if isinstance(value, float):  # every such setting is a duration
         return show_span(value)
     if field.name == "engine" and not value:
-        return "embedded SQLite"
+        return "sqlite (in the git directory)"
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,4 +1,8 @@
-"""Tell whether two patterns overlap, and on which path. Needs no project.
+"""Show whether two patterns overlap, and a path that both match. Works without a project.
+
+Examples:
+  dibs explain 'src/**' 'src/*.py'
+  dibs explain README.md readme.md --case-sensitive
 
 exit status: 0 they overlap, 3 they do not
 """
@@ -16,13 +20,13 @@ APART = 3
 
 OPTIONS = (
     arg("one", metavar="A", help="a pattern"),
-    arg("other", metavar="B", help="another"),
-    arg("--case-sensitive", action="store_true", help="README is not readme"),
+    arg("other", metavar="B", help="another pattern"),
+    arg("--case-sensitive", action="store_true", help="treat README and readme as different"),
 )
 
 
 def run(args: Namespace) -> int:
-    """Decide, and print the path that both match."""
+    """Print whether both patterns match a common path."""
     fold = not args.case_sensitive
     one, other = parse(args.one, fold_case=fold), parse(args.other, fold_case=fold)
     witness = overlap(one, other)

@@ -1,14 +1,16 @@
-"""Serve the tools of Dibs to agents by the Model Context Protocol.
+"""Serve Dibs tools to agents over the Model Context Protocol (MCP).
 
-Without options it speaks over standard input and output, for the one agent that starts it. With
---http it serves many at http://127.0.0.1:8899/mcp; each request names its agent in a header
-Dibs-Agent. A token, from DIBS_MCP_TOKEN or a file, is needed where others can reach it.
+Without options, the server talks to the agent that started it over standard input and output.
+With --http, it serves many agents at http://127.0.0.1:8899/mcp; each request names its agent in
+the header Dibs-Agent. An address that other machines can reach needs a token, from DIBS_MCP_TOKEN
+or from --token-file.
 
 Examples:
   dibs mcp
   dibs mcp --http --port 8899 --token-file ~/.config/dibs/tokens
 
-exit status: 0 the client left, 78 the extra `mcp` is missing or the address cannot be used
+exit status: 0 the client disconnected, 78 the extra `mcp` is not installed or the address
+cannot be used
 """
 
 from __future__ import annotations
@@ -30,31 +32,31 @@ def _port(text: str) -> int:
 
 OPTIONS = (
     arg("--http", action="store_true", help="serve many agents over HTTP"),
-    arg("--host", metavar="NAME", help=f"where to listen ({_HOST})"),
-    arg("--port", metavar="N", type=_port, help=f"where to listen ({_PORT})"),
+    arg("--host", metavar="NAME", help=f"address to listen on (default {_HOST})"),
+    arg("--port", metavar="N", type=_port, help=f"port to listen on (default {_PORT})"),
     arg(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name by which clients reach it; repeatable",
+        help="another host name that clients may use; repeatable",
     ),
     arg(
         "--token-file",
         metavar="FILE",
-        help="tokens, a line each; behind one, the agent it is for",
+        help="file with one token per line, optionally followed by its agent",
     ),
 )
 
 
 def run(args: Namespace) -> int:
-    """Serve until the client leaves or a signal comes."""
+    """Serve until the client disconnects or a signal arrives."""
     given = (args.host, args.port, args.allow_host, args.token_file)
     if not args.http and any(value not in (None, []) for value in given):
-        raise BadUsage("mcp: --host, --port, --allow-host and --token-file go with --http")
+        raise BadUsage("mcp: --host, --port, --allow-host, and --token-file need --http")
     for option, value in (("--host", args.host), ("--token-file", args.token_file)):
-        if value == "":  # a variable of a script that is not set must not open the server to all
-            raise BadUsage(f"mcp: {option} is empty", hint="name one, or leave it out")
+        if value == "":  # an unset variable in a script must not open the server to everyone
+            raise BadUsage(f"mcp: {option} is empty", hint="give a value, or omit the option")
     _need_extra()
     import os
 
@@ -98,19 +100,19 @@ def _shown(args: Namespace) -> Callable[[str], None]:
 
 
 def has_extra() -> bool:
-    """Tell whether the packages are there that the server needs."""
+    """Return whether the packages that the server needs are installed."""
     from importlib.util import find_spec
 
     return all(find_spec(name) is not None for name in ("mcp", "mcp_types"))
 
 
 def _need_extra() -> None:
-    """Say in one line what is missing, before anything else is said to a client."""
+    """Fail with one line if the packages are missing, before anything is sent to a client."""
     if not has_extra():
         from dibs.local.installation import install_command
 
         raise Misconfigured(
-            "the MCP server needs the package mcp 2.3 or newer, which is not installed",
+            "the MCP server needs the mcp package (2.3 or newer), which is not installed",
             code="EXTRA_MISSING",
             hint=f"run: {install_command('mcp')}",
         )

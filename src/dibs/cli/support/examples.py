@@ -10,7 +10,6 @@ _STATUS = "exit status:"
 
 #: Command lines without the leading ``dibs``, which must parse.
 _EXAMPLES = {
-    "completion": ("bash", "zsh", "fish"),
     "release": ("src/auth.py", "'src/auth/**'", "--all"),
     "renew": ("", "src/auth.py --ttl 30m"),
     "ask": ("src/auth.py", 'src/auth.py --within 10m --note "need it for the release"'),
@@ -21,7 +20,6 @@ _EXAMPLES = {
     "who": ("src/auth.py", "src/auth.py docs/api.md"),
     "check": ("src/auth.py", "'src/**' --shared"),
     "log": ("", "-n 50 --agent alice", "--since 1h --kind lock_denied", "--follow"),
-    "explain": ("'src/**' 'src/*.py'",),
     "agent ls": ("", "--all"),
     "agent show": ("alice",),
     "agent join": ("--agent alice --role tester", "--agent alice-sub1 --parent alice"),
@@ -91,7 +89,6 @@ _EXAMPLES = {
     "git status": ("",),
     "git check": ("",),
     "git trust": ("", "filter.lfs.clean", "--forget filter.lfs.clean"),
-    "config": ("", "claims.ttl"),
     "engine check": ("", "redis://host:6379/0"),
     "engine repair": ("git:origin",),
     "engine migrate": ("sqlite redis://host:6379/0", "sqlite git:origin"),

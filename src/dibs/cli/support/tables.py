@@ -1,4 +1,4 @@
-"""Tables for people: columns that fit the terminal; a cell that is too long goes on below, uncut."""
+"""Tables that fit the terminal: a long cell continues on the next line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: How wide a page is where no terminal says otherwise.
+#: The width to use if there is no terminal.
 PAGE = 80
 _GAP = 2
 _NARROWEST = 8
 
 
 def page_width() -> int:
-    """Return how many columns there are to fill."""
+    """Return the width of the terminal in columns."""
     try:
         named = int(os.environ.get("COLUMNS", ""))
     except ValueError:
@@ -35,7 +35,7 @@ def page_width() -> int:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None
 ) -> list[str]:
-    """Lay out ``rows`` under ``headings``, as lines; every cell must be printable."""
+    """Return the lines of a table; every cell must be printable."""
     page = page_width() if width is None else width
     widths = [max(map(_columns, column)) for column in zip(headings, *rows, strict=True)]
     _shrink(widths, page - _GAP * (len(widths) - 1))
@@ -47,7 +47,7 @@ def table(
 
 
 def _shrink(widths: list[int], page: int) -> None:
-    """Take columns from the widest, until the page holds them all or none can give."""
+    """Narrow the widest columns until all of them fit, or none can be narrowed."""
     while sum(widths) > page and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
 
@@ -60,7 +60,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """Break ``text`` into pieces that fit, behind a space or a slash where there is one."""
+    """Break ``text`` into pieces that fit: after a space or a slash, else after other punctuation."""
     pieces = []
     while _columns(text) > room:
         end, used = 0, 0
@@ -71,6 +71,8 @@ def _wrapped(text: str, room: int) -> list[str]:
             end += 1
         end = max(end, 1)
         mark = max(text.rfind(" ", 0, end + 1), text.rfind("/", 0, end))
+        if mark <= room // 3:
+            mark = max(text.rfind(sign, 0, end) for sign in "._-")
         if mark > room // 3:
             end = mark + 1
         pieces.append(text[:end].rstrip())
@@ -80,7 +82,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def _columns(text: str) -> int:
-    """Return how many columns of a terminal ``text`` takes."""
+    """Return how many terminal columns ``text`` takes."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
