@@ -9,7 +9,7 @@ def test_nobody_is_listed_in_a_new_project(dibs):
     answer = dibs("agent", "ls")
 
     assert answer.status == 0
-    assert "nobody works here" in answer.out
+    assert "no agents; " in answer.out
 
 
 def test_agents_are_listed_with_what_they_do(dibs):
@@ -19,7 +19,7 @@ def test_agents_are_listed_with_what_they_do(dibs):
     head, row = dibs("agent", "ls").out.splitlines()
 
     assert head.split() == ["AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"]
-    assert row.split()[:3] == ["alice", "tester", "running"]
+    assert row.split()[:3] == ["alice", "tester", "working"]
     assert row.split()[-2:] == ["2", "42"]
 
 

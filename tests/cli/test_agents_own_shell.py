@@ -115,7 +115,7 @@ def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
     process.kill()
     process.wait()
 
-    assert "nobody holds it" in dibs(repo, "who", "z.py").stdout
+    assert "unclaimed" in dibs(repo, "who", "z.py").stdout
     assert "z.py" not in dibs(repo, "status").stdout
 
 

@@ -327,7 +327,7 @@ def test_several_conflicts_are_listed_below_their_count(dibs):
     assert lines[:4] == [
         "denied: 2 conflicts",
         "  alice holds a (expires in 5m unless renewed)",
-        "  reason: refactor",
+        "    reason: refactor",
         "  carol holds b (expires in 5m unless renewed)",
     ]
 

@@ -1,4 +1,4 @@
-"""log: what happened, narrowed, counted and followed."""
+"""log: entries filtered, counted, and followed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pytest
 
 from dibs import Dibs
 from dibs.cli import main
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Entry
 from dibs.engines.sqlite.engine import SqliteEngine
 
-#: The command, which says on standard error when it has chosen from where to follow.
+#: The command, which prints "follows" on standard error once it knows where to start.
 TELLING = (
     sys.executable,
     "-c",
@@ -75,21 +77,21 @@ class Rival:
 
 @pytest.fixture
 def busy(dibs):
-    """A project in which something happened."""
+    """A project with a few entries."""
     dibs("claim", "a", agent="alice")
     dibs("claim", "a", agent="bob")
     dibs("release", "a", agent="alice")
     return dibs
 
 
-def test_the_newest_is_last_with_time_agent_kind_and_summary(busy):
+def test_the_newest_entry_is_last_with_time_agent_kind_and_summary(busy):
     lines = busy("log").out.splitlines()
 
-    assert re.fullmatch(r"\d\d:\d\d:\d\d alice +lock_released +alice released a", lines[-1])
+    assert re.fullmatch(r"\d\d:\d\d:\d\d alice +claim_released +alice released a", lines[-1])
     assert len(lines) == 5
 
 
-def test_the_date_stands_where_it_is_not_today(dibs):
+def test_a_clock_shows_the_date_of_another_day(dibs):
     from dibs.cli.support.text import clock
 
     now = time.time()
@@ -111,33 +113,33 @@ def test_entries_are_a_json_array(busy):
     assert [entry["seq"] for entry in entries] == sorted(entry["seq"] for entry in entries)
 
 
-def test_agents_narrow_the_log_and_do_not_act(busy):
+def test_the_log_is_filtered_by_agent(busy):
     entries = busy("log", "--agent", "bob", "--agent", "carol", "--json").json
 
     assert {entry["agent"] for entry in entries} == {"bob"}
     assert [a["id"] for a in busy("agent", "ls", "--json").json["agents"]] == ["alice", "bob"]
 
 
-def test_kinds_narrow_the_log(busy):
-    entries = busy("log", "--kind", "lock_denied", "--kind", "lock_released", "--json").json
+def test_the_log_is_filtered_by_kind_in_either_spelling(busy):
+    entries = busy("log", "--kind", "claim_denied", "--kind", "lock_released", "--json").json
 
     assert [entry["kind"] for entry in entries] == ["lock_denied", "lock_released"]
 
 
-def test_an_unknown_kind_gets_the_one_that_was_meant(busy):
+def test_an_unknown_kind_suggests_a_known_one(busy):
     answer = busy("log", "--kind", "lock_denyed")
 
     assert answer.status == 65
     assert "did you mean lock_denied?" in answer.err
 
 
-def test_a_number_of_lines_is_kept_to(busy):
+def test_the_log_prints_as_many_lines_as_asked(busy):
     assert len(busy("log", "-n", "2").out.splitlines()) == 2
     assert busy("log", "-n", "0").out == ""
     assert busy("log", "-n", "x").status == 65
 
 
-def test_a_beginning_is_a_number_a_span_or_a_time(busy):
+def test_since_is_a_number_a_duration_or_a_time(busy):
     entries = busy("log", "--json").json
     third = entries[2]["seq"]
     today = time.strftime("%Y-%m-%dT00:00")
@@ -207,3 +209,28 @@ def test_following_misses_no_entry_wherever_a_rival_writes(busy, repo, monkeypat
     shown = [json.loads(line)["seq"] for line in capsys.readouterr().out.splitlines()]
     assert shown == list(range(shown[0], rival.written[-1] + 1))
     assert lines != "0" or shown[0] == rival.written[rival.early]
+
+
+def test_entries_of_another_day_stand_under_their_date(busy, monkeypatch, capsys):
+    from dibs.cli.commands import log
+
+    entries = [Entry(**entry) for entry in busy("log", "--json").json]
+    now = entries[-1].at
+    old = entries[0]._replace(at=now - 3 * 86_400)
+    day = time.strftime("%Y-%m-%d", time.localtime(old.at))
+    today = time.strftime("%Y-%m-%d", time.localtime(now))
+
+    log._print([old, entries[-1]], now, Caller("you", "human"))
+    lines = capsys.readouterr().out.splitlines()
+
+    assert (lines[0], lines[2]) == (day, today)
+    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in (lines[1], lines[3]))
+
+
+def test_the_columns_fit_the_names_that_agents_get(dibs):
+    for agent in ("claude-7f3a21c4", "you-host-12345", "bob"):
+        dibs("claim", agent, agent=agent)
+
+    lines = dibs("log", "--kind", "claim_acquired").out.splitlines()
+
+    assert len({line.index("claim_acquired") for line in lines}) == 1

@@ -1,4 +1,4 @@
-"""status, and the tables that it is made of."""
+"""status, and its tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import signal
 
 import pytest
 
-from dibs.cli.support.tables import table
+from dibs.cli.support.tables import table, wrapped
 
 
-def test_an_empty_project_has_a_friendly_line(dibs):
+def test_an_empty_project_has_a_short_status(dibs):
     answer = dibs("status")
 
     assert answer.status == 0
-    assert answer.out.startswith("nobody works here\n")
+    assert answer.out.startswith("no agents working\n")
     assert "nothing is claimed" in answer.out
 
 
@@ -27,12 +27,12 @@ def test_claims_queue_and_agents_are_shown(dibs):
 
     lines = dibs("status").out.splitlines()
 
-    assert lines[0] == "3 agents work here"
+    assert lines[0] == "3 agents working"
     (claim,) = [line for line in lines if line.startswith("src/**")]
     assert claim.split()[:4] == ["src/**", "exclusive", "alice", "5m"]
     told = " ".join(" ".join(lines).split())
     assert "big move; task 7;" in told
-    assert "carol asks for it, in 5m" in told
+    assert "carol requested it within 5m" in told
     queue = lines[lines.index(next(line for line in lines if line.startswith("QUEUE"))) + 1 :]
     assert [line.split()[:3] for line in queue] == [
         ["1", "bob", "src/a.py"],
@@ -40,7 +40,7 @@ def test_claims_queue_and_agents_are_shown(dibs):
     ]
 
 
-def test_decisions_that_wait_are_counted_with_the_age_of_the_oldest(dibs):
+def test_pending_decisions_are_counted_with_the_age_of_the_oldest(dibs):
     dibs("decide", "new", "tabs", agent="alice")
     assert "decision" not in dibs("status").out
     dibs("decide", "new", "use httpx", "--confirm", agent="alice")
@@ -49,26 +49,28 @@ def test_decisions_that_wait_are_counted_with_the_age_of_the_oldest(dibs):
 
     answer = dibs("status")
 
-    assert re.fullmatch(r"1 decision waits for \d+s: dibs decide ls --pending", one)
+    assert re.fullmatch(r"1 decision is pending, for \d+s: dibs decide ls --pending", one)
     two = answer.out.splitlines()[1]
-    assert re.fullmatch(r"2 decisions wait, the oldest for \d+s: dibs decide ls --pending", two)
+    assert re.fullmatch(
+        r"2 decisions are pending, the oldest for \d+s: dibs decide ls --pending", two
+    )
     shape = dibs("status", "--json").json["decisions"]
     assert shape["pending"] == 2
     assert shape["oldest_for"] >= 0
 
 
-def test_agents_that_ended_are_only_counted(dibs):
+def test_ended_agents_are_only_counted(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "b", agent="bob")
     dibs("agent", "leave", agent="bob")
 
     answer = dibs("status")
 
-    assert answer.out.startswith("1 agent works here; 1 ended\n")
+    assert answer.out.startswith("1 agent working, 1 ended\n")
     assert "bob" not in answer.out
 
 
-def test_the_status_is_json_with_the_engine_s_time(dibs):
+def test_the_status_as_json_has_the_engines_time(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "a", "--queue", agent="bob")
 
@@ -81,7 +83,7 @@ def test_the_status_is_json_with_the_engine_s_time(dibs):
     assert answer["now"] < answer["claims"][0]["expires_at"]
 
 
-def test_what_is_mine_is_only_mine(dibs):
+def test_mine_shows_only_the_callers_claims(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "b", agent="bob")
 
@@ -91,13 +93,13 @@ def test_what_is_mine_is_only_mine(dibs):
     assert [agent["id"] for agent in answer["agents"]] == ["bob"]
 
 
-def test_looking_is_no_sign_of_life_and_joins_nobody(dibs):
+def test_looking_at_the_status_is_not_a_heartbeat(dibs):
     dibs("status", agent="alice")
 
     assert dibs("agent", "ls", "--json").json["agents"] == []
 
 
-def test_the_text_fits_on_eighty_columns(dibs):
+def test_the_status_fits_on_eighty_columns(dibs):
     dibs(
         "claim", f"src/{'deep/' * 20}file.py", "--reason", "because " * 40, "--task", "t" * 60,
         agent="an-agent-with-a-rather-long-name-that-goes-on-and-on",
@@ -135,7 +137,7 @@ def test_hostile_text_never_reaches_the_terminal(dibs):
     assert any("\\x1b[2J" in answer.out for answer in shown)
 
 
-def test_a_table_gives_nothing_away_to_fit():
+def test_a_table_wraps_without_losing_text():
     rows = [("src/" + "deep/" * 12 + "file.py", "why " * 30)]
 
     lines = table(("CLAIM", "WHY"), rows, width=60)
@@ -146,20 +148,26 @@ def test_a_table_gives_nothing_away_to_fit():
     assert " ".join(right for _, right in cells).split() == rows[0][1].split()
 
 
-def test_a_table_counts_columns_not_characters():
+def test_a_table_measures_columns_not_characters():
     lines = table(("A", "B"), [("日本", "x"), ("ab", "y"), ("e\u0301", "z")], width=80)
 
     assert lines[1:] == ["日本  x", "ab    y", "e\u0301     z"]
 
 
-def test_a_table_too_wide_for_any_page_still_ends():
+def test_a_table_that_is_too_wide_becomes_blocks():
     rows = [("a" * 50, "b" * 50, "c" * 50)]
 
-    assert len(table(("A", "B", "C"), rows, width=5)) == 8
+    lines = table(("A", "B", "C"), rows, width=5)
+
+    assert max(map(len, lines)) == 5
+    assert (
+        "".join(line.strip() for line in lines)
+        == "a:" + "a" * 50 + "b:" + "b" * 50 + "c:" + "c" * 50
+    )
 
 
 @pytest.mark.parametrize("interval", ["0", "x", "2h"])
-def test_an_interval_has_its_limits(dibs, interval):
+def test_the_interval_has_limits(dibs, interval):
     assert dibs("status", "--watch", "--interval", interval).status == 65
 
 
@@ -177,18 +185,18 @@ def test_a_watch_prints_an_object_for_each_change_until_ctrl_c(dibs, start):
 
 def test_a_watch_into_a_pipe_prints_a_new_view_for_each_change(dibs, start):
     watch = start("status", "--watch")
-    assert watch.stdout.readline() == "nobody works here\n"
+    assert watch.stdout.readline() == "no agents working\n"
 
     dibs("claim", "a", agent="alice")
 
     lines = [watch.stdout.readline() for _ in range(4)]
-    assert lines[-1] == "1 agent works here\n"
+    assert lines[-1] == "1 agent working\n"
     watch.send_signal(signal.SIGINT)
     assert watch.wait(10) == 0
     assert watch.stderr.read() == ""
 
 
-def test_a_watch_redraws_on_a_terminal_and_gives_the_screen_back(dibs, repo):
+def test_a_watch_redraws_on_a_terminal_and_restores_the_screen(dibs, repo):
     import pexpect
 
     from .conftest import PROGRAM
@@ -207,3 +215,48 @@ def test_a_watch_redraws_on_a_terminal_and_gives_the_screen_back(dibs, repo):
     watch.expect(pexpect.EOF)
     watch.close()
     assert watch.exitstatus == 0
+
+
+def test_people_are_listed_apart_from_agents(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "b")
+
+    lines = dibs("status").out.splitlines()
+
+    assert lines[0] == "1 agent working"
+    heads = [line.split()[0] for line in lines if line.isupper()]
+    assert heads == ["AGENT", "PERSON", "CLAIM"]
+    (person,) = [
+        line
+        for line in lines[lines.index("") :]
+        if line.endswith(" ago  1") and "alice" not in line
+    ]
+    assert "human" not in person
+
+
+def test_idle_and_stopped_agents_do_not_count_as_working(dibs):
+    for agent in ("carol", "bob", "alice"):
+        dibs("agent", "join", agent=agent)
+    dibs("agent", "report", "--status", "idle", agent="bob")
+    dibs("agent", "stop", "carol", agent="alice")
+
+    lines = dibs("status").out.splitlines()
+
+    assert lines[0] == "1 agent working, 1 idle, 1 stopped"
+    assert [line.split()[0:3:2] for line in lines[3:6]] == [
+        ["alice", "working"],
+        ["bob", "idle"],
+        ["carol", "stopped"],
+    ]
+
+
+def test_only_verbose_people_see_the_tokens_of_claims(dibs):
+    token = dibs("claim", "a", "--json", agent="alice").json["token"]
+
+    assert "TOKEN" not in dibs("status").out
+    assert re.search(rf"a +exclusive +alice +\S+ +{token}\b", dibs("status", "-v").out)
+
+
+def test_a_wrapped_cell_has_no_part_of_a_color_code():
+    assert wrapped("\x1b[1mabcdef ghi\x1b[0m", 7) == ["abcdef", "ghi"]
+    assert wrapped("\x1b[1mabcdef\x1b[0m", 7) == ["\x1b[1mabcdef\x1b[0m"]

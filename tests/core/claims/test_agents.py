@@ -7,6 +7,7 @@ from dibs.core.claims.agents import (
     AgentStatus,
     Beat,
     Caller,
+    activity,
     alive,
     ancestors,
     check_parent,
@@ -76,3 +77,23 @@ def test_a_beat_lapses_with_the_first_claim_that_could_run_out(beat, now, expect
 def test_only_the_human_role_is_human():
     assert Caller("x", "human").human
     assert not Caller("x").human
+
+
+@pytest.mark.parametrize(
+    ("status", "silent_for", "dead", "guarded", "expected"),
+    [
+        (AgentStatus.RUNNING, 299, False, False, "working"),
+        (AgentStatus.RUNNING, 300, False, False, "idle"),
+        (AgentStatus.RUNNING, 3_599, False, False, "idle"),
+        (AgentStatus.RUNNING, 3_600, False, False, "gone"),
+        (AgentStatus.RUNNING, 3_600, False, True, "idle"),
+        (AgentStatus.IDLE, 0, False, False, "idle"),
+        (AgentStatus.EXITED, 0, True, True, "gone"),
+        (AgentStatus.TERMINATED, 0, False, False, "stopped"),
+        (AgentStatus.COMPLETED, 0, False, False, "completed"),
+    ],
+)
+def test_an_agent_without_heartbeats_is_idle_and_later_gone(
+    status, silent_for, dead, guarded, expected
+):
+    assert activity(status, silent_for, 300, dead=dead, guarded=guarded) == expected

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim, Lost
     from dibs.services.claims.agents import AgentView
 
@@ -79,18 +78,19 @@ def _list(session: Session, args: Namespace) -> None:
     seen = session.project.agents.all(ended=args.all)
     session.show(
         lambda: {"agents": [claims.agent(s) for s in seen]},
-        lambda: _print_list(seen, session.caller),
+        lambda: _print_list(seen, session),
     )
 
 
-def _print_list(seen: list[AgentView], reader: Caller) -> None:
+def _print_list(seen: list[AgentView], session: Session) -> None:
     from dibs.cli.commands.status import agent_table
 
     if seen:
-        quoted = Quoting(reader, map(str, seen))
-        print("\n".join(quoted.page(agent_table(seen, quoted))))
+        quoted = Quoting(session.caller, map(str, seen))
+        table = agent_table(seen, quoted, session.project.config.ttl)
+        print("\n".join(quoted.page(table)))
     else:
-        print("nobody works here; an agent joins by its first call")
+        print("no agents; an agent joins with its first command")
 
 
 def _show(session: Session, args: Namespace) -> None:

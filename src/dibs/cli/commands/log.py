@@ -1,16 +1,22 @@
-"""Show what happened, the newest last.
+"""Show the ledger: what happened, the newest entry last.
 
---since takes a span (10m: the last ten minutes), a time (2026-01-31T14:00, yours unless it names a
-zone), or the number of an entry (what came after it). --agent narrows; it does not say who acts.
+--since takes a duration (10m: the last ten minutes), a time (2026-01-31T14:00, local unless it has
+a zone), or the number of an entry (the entries after it). --agent filters; it does not set who acts.
 
-exit status: 0, also when Ctrl-C ends --follow
+Examples:
+  dibs log --since 1h
+  dibs log --follow --agent alice
+  dibs log --kind claim_denied
+  dibs log --summary
+
+exit status: 0, also after Ctrl-C ends --follow
 """
 
 from __future__ import annotations
 
 from dibs.cli.support.parsing import number
-from dibs.cli.support.tables import table
-from dibs.cli.support.text import clock, dim, printable
+from dibs.cli.support.tables import page_width, table, wrapped
+from dibs.cli.support.text import bold, clock, dim, printable
 from dibs.core.claims.ledger import Kind
 from dibs.core.text.durations import parse_span
 from dibs.core.text.names import closest, quote
@@ -27,23 +33,43 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
     from dibs.services.state.ledger import Query, Summary
 
-#: How many entries are shown where neither a number nor a beginning is given.
+#: How many entries are shown without --lines and --since.
 SHOWN = 50
 _EVERYTHING = 1 << 62
+#: Wide enough for the names that Dibs gives to agents, such as claude-7f3a21c4.
+_AGENT_WIDTH, _MOST_AGENT_WIDTH = 15, 24
+_KIND_WIDTH = 17
+#: A terminal that is narrower shows each summary on lines of its own.
+_NARROW = 72
+#: The ledger calls claims locks; screens do not.
+_STORED, _SHOWN_AS = "lock_", "claim_"
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs log``."""
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument("-n", "--lines", type=_count, metavar="N", help="the newest N (50)")
     parser.add_argument(
-        "--agent", action="append", default=[], dest="agents", metavar="AGENT", help="only its own"
+        "-f", "--follow", action="store_true", help="print new entries until Ctrl-C"
+    )
+    parser.add_argument("-n", "--lines", type=_count, metavar="N", help="the newest N entries (50)")
+    parser.add_argument(
+        "--agent",
+        action="append",
+        default=[],
+        dest="agents",
+        metavar="AGENT",
+        help="only this agent's entries",
     )
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="KIND", help="only this, e.g. lock_denied"
+        "--kind",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="only this kind, e.g. claim_denied",
     )
-    parser.add_argument("--since", default="", metavar="WHEN", help="a span, a time, or a number")
-    parser.add_argument("--summary", action="store_true", help="only count, over everything")
+    parser.add_argument(
+        "--since", default="", metavar="WHEN", help="a duration, a time, or an entry's number"
+    )
+    parser.add_argument("--summary", action="store_true", help="only count all entries")
     parser.set_defaults(agent=None)
 
 
@@ -52,12 +78,12 @@ def _count(text: str) -> int:
 
 
 def run(args: Namespace) -> int:
-    """Print the entries that are asked for, and go on if asked to."""
+    """Print entries, and follow the ledger if asked to."""
     from dibs.cli.support.session import Session
 
     narrowed = args.agents or args.kind or args.since or args.lines is not None
     if args.summary and (args.follow or narrowed):
-        raise BadUsage("log: --summary counts everything", hint="give it alone")
+        raise BadUsage("log: --summary counts everything", hint="use --summary alone")
     kinds = _kinds(args.kind)
     with Session(args) as session:
         if args.summary:
@@ -70,26 +96,33 @@ def run(args: Namespace) -> int:
         if args.follow:
             return _follow(session, query, limit)
         entries = session.project.ledger.newest(query, limit)
-        session.show(
-            lambda: [claims.entry(entry) for entry in entries],
-            lambda: _print(entries, now, session.caller),
-        )
+
+        def text() -> None:
+            _print(entries, now, session.caller)
+
+        session.show(lambda: [claims.entry(entry) for entry in entries], text)
     return 0
 
 
 def _kinds(words: list[str]) -> frozenset[str]:
-    known = list(Kind)
+    stored = {**{kind: kind for kind in Kind}, **{_shown_kind(kind): kind for kind in Kind}}
     for word in words:
-        if word not in known:
-            meant = closest(word, known)
-            hint = f"did you mean {meant}?" if meant else f"kinds are {', '.join(known)}"
-            message = f"there is no kind of event {quote(word)}"
+        if word not in stored:
+            meant = closest(word, list(stored))
+            known = ", ".join(map(_shown_kind, Kind))
+            hint = f"did you mean {meant}?" if meant else f"kinds are {known}"
+            message = f"unknown kind of entry {quote(word)}"
             raise BadInput(message, code="KIND", field="kind", hint=hint)
-    return frozenset(words)
+    return frozenset(stored[word] for word in words)
+
+
+def _shown_kind(kind: str) -> str:
+    """Return a kind as screens show it."""
+    return _SHOWN_AS + kind.removeprefix(_STORED) if kind.startswith(_STORED) else kind
 
 
 def _since(text: str, now: float) -> Query:
-    """Return the query for what comes after a number, a span ago, or a time."""
+    """Return the query for the entries after a number, a duration ago, or a time."""
     from dibs.services.state.ledger import Query
 
     if not text:
@@ -105,19 +138,19 @@ def _since(text: str, now: float) -> Query:
             moment = datetime.fromisoformat(text).timestamp()
         except (ValueError, OverflowError, OSError):
             raise BadInput(
-                f"{quote(text)} is no span, time or number of an entry",
+                f"{quote(text)} is not a duration, a time, or the number of an entry",
                 code="SINCE",
                 field="since",
-                hint="write for example 10m, 2026-01-31T14:00 or 120",
+                hint="for example 10m, 2026-01-31T14:00, or 120",
             ) from None
         return Query(since=moment)
 
 
 def _follow(session: Session, query: Query, limit: int) -> int:
-    """Print what is there and then what comes, until Ctrl-C."""
+    """Print the newest entries and then every new one, until Ctrl-C."""
     from dibs.cli.support.session import print_json, warn_if_old
 
-    fresh = True
+    fresh, day = True, ""
     ledger = session.project.ledger
     last = session.project.engine.wait(0, 0)
     try:
@@ -129,31 +162,64 @@ def _follow(session: Session, query: Query, limit: int) -> int:
                 for entry in entries:
                     print_json(claims.entry(entry))
             elif entries:
-                _print(entries, ledger.now(), session.caller)
+                day = _print(entries, ledger.now(), session.caller, day)
             entries = next(news)
             as_of = session.project.engine.as_of
             if fresh:
-                warn_if_old(as_of)  # once, when the remote goes away
+                warn_if_old(as_of)  # once, when the remote becomes unreachable
             fresh = as_of is None
     except KeyboardInterrupt:
         return 0
 
 
-def _print(entries: list[Entry], now: float, reader: Caller) -> None:
+def _print(entries: list[Entry], now: float, reader: Caller, day: str = "") -> str:
+    """Print entries under their dates, and return the last date; ``day`` is already printed.
+
+    Entries from today need no heading if no other day comes before them.
+    """
     quoted = Quoting(reader, map(str, entries))
-    lines = []
+    lines, shown = [], day or _day(now)
+    width = max((len(entry.agent) for entry in entries), default=0)
     for entry in entries:
-        head = f"{clock(entry.at, now)} {quoted.word(entry.agent, 'dibs'):<12}"
-        # A summary has words of ours and of others; which are which, it does not say.
-        said = quoted.word(entry.summary, entry.agent)
-        lines.append(f"{dim(head)} {quoted.word(entry.kind, 'dibs'):<17} {said}")
+        if _day(entry.at) != shown:
+            shown = _day(entry.at)
+            lines.append(bold(shown))
+        lines += _entry_lines(entry, min(max(width, _AGENT_WIDTH), _MOST_AGENT_WIDTH), quoted)
     for line in quoted.page(lines):
         print(line, flush=True)
+    return shown
+
+
+def _day(moment: float) -> str:
+    import time
+
+    return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
+def _entry_lines(entry: Entry, width: int, quoted: Quoting) -> list[str]:
+    """Return one line for an entry; a terminal gets its summary wrapped under itself."""
+    import sys
+
+    head = f"{clock(entry.at, entry.at)} {quoted.word(entry.agent, 'dibs'):<{width}}"
+    kind = quoted.word(_shown_kind(entry.kind), "dibs")
+    # A summary mixes our words with other agents' and does not say which are which.
+    summary = quoted.word(entry.summary, entry.agent)
+    page = page_width()
+    if quoted.legend or not sys.stdout.isatty():
+        return [f"{dim(head)} {kind:<{_KIND_WIDTH}} {summary}"]
+    if page < _NARROW:
+        pieces = wrapped(summary, max(page - 2, 1))
+        return [*wrapped(f"{dim(head.rstrip())} {kind}", page), *(f"  {piece}" for piece in pieces)]
+    indent = len(head) + max(len(kind), _KIND_WIDTH) + 2
+    first, *rest = wrapped(summary, max(page - indent, 1))
+    more = [" " * indent + piece for piece in rest]
+    return [f"{dim(head)} {kind:<{_KIND_WIDTH}} {first}", *more]
 
 
 def _print_summary(summary: Summary) -> None:
-    print(f"{summary.entries} entries, numbers {summary.first_seq} to {summary.last_seq}")
-    for heading, counts in (("KIND", summary.by_kind), ("AGENT", summary.by_agent)):
+    print(f"{summary.entries} entries, numbered {summary.first_seq} to {summary.last_seq}")
+    kinds = {_shown_kind(kind): count for kind, count in summary.by_kind.items()}
+    for heading, counts in (("KIND", kinds), ("AGENT", summary.by_agent)):
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if ranked:
             rows = [(printable(name), str(count)) for name, count in ranked]

@@ -1,7 +1,12 @@
-"""Show who works here, what is claimed, and who waits for what.
+"""Show agents, claims, and the queue.
 
-With --watch the view follows every change until Ctrl-C: on a terminal it is redrawn in place,
-elsewhere each change prints a new one (with --json, one object on each line).
+--watch updates the view until Ctrl-C: in place on a terminal; elsewhere each change prints a new
+view (with --json, one object on each line).
+
+Examples:
+  dibs status
+  dibs status --mine
+  dibs status --watch
 
 exit status: 0
 """
@@ -10,10 +15,11 @@ from __future__ import annotations
 
 import sys
 
-from dibs.cli.support.parsing import arg
+from dibs.cli.support.parsing import VERBOSE, arg
 from dibs.cli.support.session import Session, dated, how_old, print_json, warn_if_old
 from dibs.cli.support.tables import table
-from dibs.cli.support.text import span, yellow
+from dibs.cli.support.text import dim, green, span, yellow
+from dibs.core.claims.agents import DEAD, HUMAN, IDLE, STOPPED, WORKING
 from dibs.core.text.durations import check_span
 from dibs.shapes.claims import overview
 from dibs.shapes.quoting import Quoting
@@ -23,94 +29,122 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
-    from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.views import Overview
 
 
+#: How many stopped or dead agents are listed; the others are counted as ended.
+_STOPPED_SHOWN = 5
+
 OPTIONS = (
-    arg("--mine", action="store_true", help="only what is yours"),
-    arg("--watch", action="store_true", help="follow every change until Ctrl-C"),
-    arg("--interval", default="1s", metavar="SPAN", help="redraw so often (1s)"),
+    arg("--mine", action="store_true", help="show only your claims and your place in the queue"),
+    arg("--watch", action="store_true", help="update the view until Ctrl-C"),
+    arg("--interval", default="1s", metavar="SPAN", help="refresh interval (1s)"),
+    VERBOSE,
 )
 
 
 def run(args: Namespace) -> int:
-    """Take a snapshot and print it, once or for ever."""
+    """Print a snapshot, once or until Ctrl-C."""
     interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
     with Session(args) as session:
         mine = session.caller.id if args.mine else ""
         if args.watch:
             return _watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-        session.show(
-            lambda: overview(taken), lambda: print("\n".join(lines(taken, session.caller)))
-        )
+        session.show(lambda: overview(taken), lambda: print("\n".join(lines(taken, session))))
     return 0
 
 
-def lines(taken: Overview, reader: Caller) -> list[str]:
+def lines(taken: Overview, session: Session) -> list[str]:
     """Return a snapshot as text."""
-    quoted = Quoting(reader, map(str, (taken.agents, taken.claims, taken.queue)))
-    parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]
-    if taken.agents:
-        parts.append(agent_table(taken.agents, quoted))
+    quoted = Quoting(session.caller, map(str, (taken.agents, taken.claims, taken.queue)))
+    everyone = [*taken.agents, *taken.stopped[-_STOPPED_SHOWN:]]
+    agents = [seen for seen in everyone if seen.agent.role != HUMAN]
+    people = [seen for seen in everyone if seen.agent.role == HUMAN]
+    parts: list[Sequence[str]] = [[_headline(taken, agents), *_decisions_line(taken)]]
+    if agents:
+        parts.append(agent_table(agents, quoted, taken.ttl))
+    if people:
+        facts = [(a.agent.id, f"{span(a.silent_for)} ago", str(a.claims)) for a in people]
+        parts.append(table(("PERSON", "SEEN", "CLAIMS"), facts, quoted.width))
     if taken.claims:
-        rows = [_claim_row(held, taken.now, quoted) for held in taken.claims]
-        parts.append(_table(quoted, ("CLAIM", "MODE", "AGENT", "LEFT", "WHY"), rows))
+        parts.append(_claim_table(taken, quoted, tokens=session.verbose))
     else:
-        parts.append(["nothing is claimed: `dibs claim PATH` takes what you need"])
+        parts.append(["nothing is claimed"])
     if taken.queue:
         rows = [_queue_row(waiter, quoted) for waiter in taken.queue]
-        parts.append(_table(quoted, ("QUEUE", "AGENT", "WAITS FOR", "MODE", "LEFT", "WHY"), rows))
+        heads = ("QUEUE", "AGENT", "WAITING FOR", "MODE", "GIVES UP IN", "REASON")
+        parts.append(table(heads, rows, quoted.width))
     return quoted.page([line for part in parts for line in (*part, "")][:-1])
 
 
-def _table(quoted: Quoting, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lay out rows of which some have text of others."""
-    return table(headings, rows, quoted.width)
-
-
-def _agents_line(taken: Overview) -> str:
-    count = len(taken.agents)
-    work = {0: "nobody works here", 1: "1 agent works here"}.get(count, f"{count} agents work here")
-    return work + (f"; {taken.ended} ended" if taken.ended else "")
+def _headline(taken: Overview, agents: Sequence[AgentView]) -> str:
+    """Return how many agents work, and how many do not."""
+    counts: dict[str, int] = {WORKING: 0}
+    for seen in agents:
+        word = seen.activity(taken.ttl)
+        counts[word] = counts.get(word, 0) + 1
+    working = counts.pop(WORKING)
+    line = f"{working or 'no'} {'agent' if working == 1 else 'agents'} working"
+    line += "".join(f", {counts[word]} {word}" for word in (IDLE, DEAD, STOPPED) if word in counts)
+    ended = taken.ended - len(taken.stopped[-_STOPPED_SHOWN:])
+    return f"{line}, {ended} ended" if ended else line
 
 
 def _decisions_line(taken: Overview) -> list[str]:
     if not taken.undecided:
         return []
     count, age = len(taken.undecided), span(taken.now - taken.undecided[0])
-    wait = "1 decision waits" if count == 1 else f"{count} decisions wait, the oldest"
-    return [f"{yellow(f'{wait} for {age}')}: dibs decide ls --pending"]
+    pending = "1 decision is" if count == 1 else f"{count} decisions are"
+    oldest = f"for {age}" if count == 1 else f"the oldest for {age}"
+    return [f"{yellow(f'{pending} pending, {oldest}')}: dibs decide ls --pending"]
 
 
-def agent_table(agents: Sequence[AgentView], quoted: Quoting) -> list[str]:
-    """Return agents as a table."""
+def agent_table(agents: Sequence[AgentView], quoted: Quoting, ttl: float) -> list[str]:
+    """Return agents as a table, those that work first."""
+    order = {WORKING: 0, IDLE: 1, DEAD: 2, STOPPED: 3}
+    shown = sorted(agents, key=lambda seen: order.get(seen.activity(ttl), 4))
     rows: list[tuple[str, ...]] = [
         (
             a.id,
             quoted.word(a.role, a.id),
-            quoted.word(a.status, a.id),
+            _painted(seen.activity(ttl)),
             f"{span(seen.silent_for)} ago",
             str(seen.claims),
             quoted.word(a.task, a.id) if a.task else "",
         )
-        for seen in agents
+        for seen in shown
         for a in (seen.agent,)
     ]
     heads: tuple[str, ...] = ("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK")
-    if any(seen.guarded for seen in agents):
-        rows = [(*row, seen.guarded or "-") for row, seen in zip(rows, agents, strict=True)]
+    if any(seen.guarded for seen in shown):
+        rows = [(*row, seen.guarded or "-") for row, seen in zip(rows, shown, strict=True)]
         heads = (*heads, "GUARDED")
-    return _table(quoted, heads, rows)
+    return table(heads, rows, quoted.width)
+
+
+def _painted(activity: str) -> str:
+    if activity == WORKING:
+        return green(activity)
+    return yellow(activity) if activity in {DEAD, STOPPED} else dim(activity)
+
+
+def _claim_table(taken: Overview, quoted: Quoting, *, tokens: bool) -> list[str]:
+    heads: tuple[str, ...] = ("CLAIM", "MODE", "AGENT", "EXPIRES IN", "REASON")
+    rows = [_claim_row(held, taken.now, quoted) for held in taken.claims]
+    if tokens:
+        heads = (*heads[:4], "TOKEN", *heads[4:])
+        numbers = [str(held.claim.token) for held in taken.claims]
+        rows = [(*row[:4], number, *row[4:]) for row, number in zip(rows, numbers, strict=True)]
+    return table(heads, rows, quoted.width)
 
 
 def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
     claim = held.claim
     why = _why(claim.reason, claim.task, claim.agent, quoted)
-    why += [f"{ask.asker} asks for it, in {span(ask.until - now)}" for ask in held.asks]
+    why += [f"{ask.asker} requested it within {span(ask.until - now)}" for ask in held.asks]
     left = span(held.expires_in)
     pattern = quoted.path(claim.pattern, claim.agent)
     return pattern, claim.mode, claim.agent, left, "; ".join(why)
@@ -130,7 +164,7 @@ def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
 
 
 def _watch(session: Session, take: Callable[[], Overview], interval: float) -> int:
-    """Show a snapshot on every change, and as often as ``interval`` says for what time changes."""
+    """Show a snapshot after every change, and every ``interval`` seconds because times change too."""
     try:
         if sys.stdout.isatty() and not session.json:
             _redraw(session, take, interval)
@@ -150,11 +184,11 @@ def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> 
     def view(taken: Overview) -> Text:
         as_of = session.project.engine.as_of
         old = "" if as_of is None else f"{how_old(as_of)}\n"
-        foot = f"\n\n{old}Ctrl-C ends the view"
-        return Text.from_ansi("\n".join(lines(taken, session.caller)) + foot)
+        foot = f"\n\n{old}Press Ctrl-C to quit"
+        return Text.from_ansi("\n".join(lines(taken, session)) + foot)
 
     with (
-        leaving_on_end(),  # else a plain kill would leave the terminal on its other screen
+        leaving_on_end(),  # or a kill would leave the terminal on its alternate screen
         Live(auto_refresh=False, screen=True, vertical_overflow="ellipsis") as live,
     ):
         for taken, _ in _snapshots(session, take, interval):
@@ -164,7 +198,7 @@ def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> 
 def _print_changes(session: Session, take: Callable[[], Overview], interval: float) -> None:
     shown: object = None
     for taken, newest in _snapshots(session, take, interval):
-        # A claim that runs out changes the view without any word in the ledger.
+        # An expired claim changes the view without a ledger entry.
         as_of = session.project.engine.as_of
         claims, tickets = [held.claim.id for held in taken.claims], [w.ticket for w in taken.queue]
         seen = (newest, claims, tickets, as_of is None)
@@ -175,7 +209,7 @@ def _print_changes(session: Session, take: Callable[[], Overview], interval: flo
         else:
             warn_if_old(as_of)
             head = [] if shown is None else [""]
-            print("\n".join([*head, *lines(taken, session.caller)]), flush=True)
+            print("\n".join([*head, *lines(taken, session)]), flush=True)
         shown = seen
 
 

@@ -102,7 +102,9 @@ def _conflict_lines(value: Queued | Denied, quoted: Quoting) -> list[str]:
     """Return the reasons, and the conflicts themselves where there are several."""
     lines = []
     for conflict in value.conflicts:
+        details = conflict_details(conflict, quoted)
         if len(value.conflicts) > 1:
             lines.append(f"  {conflict_line(conflict, quoted)}")
-        lines += [f"  {detail}" for detail in conflict_details(conflict, quoted)]
+            details = [f"  {detail}" for detail in details]
+        lines += [f"  {detail}" for detail in details]
     return lines

@@ -1,10 +1,10 @@
-"""Tables that fit the terminal: a long cell continues on the next line."""
+"""Tables that fit the terminal: long cells wrap, and where columns do not fit, rows become blocks."""
 
 from __future__ import annotations
 
 import os
 import sys
-from itertools import zip_longest
+from itertools import compress, zip_longest
 
 from dibs.cli.support.text import bold
 
@@ -12,14 +12,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The width to use if there is no terminal.
+#: The width where no terminal says otherwise.
 PAGE = 80
 _GAP = 2
-_NARROWEST = 8
+#: No column is made narrower than this.
+_NARROWEST = 10
+_INDENT = "  "
 
 
 def page_width() -> int:
-    """Return the width of the terminal in columns."""
+    """Return the width of the terminal, or of ``COLUMNS``, in columns."""
     try:
         named = int(os.environ.get("COLUMNS", ""))
     except ValueError:
@@ -35,21 +37,50 @@ def page_width() -> int:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None
 ) -> list[str]:
-    """Return the lines of a table; every cell must be printable."""
+    """Lay out ``rows`` under ``headings``, as lines. A cell is printable text, or one painted word."""
     page = page_width() if width is None else width
+    headings, rows = _without_empty_columns(headings, rows)
     widths = [max(map(_columns, column)) for column in zip(headings, *rows, strict=True)]
-    _shrink(widths, page - _GAP * (len(widths) - 1))
+    if not _shrink(widths, page - _GAP * (len(widths) - 1)):
+        return [line for row in rows for line in _block(headings, row, page)]
     lines = [bold(_line(headings, widths))]
     for row in rows:
-        cells = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=True)]
+        cells = [wrapped(cell, room) for cell, room in zip(row, widths, strict=True)]
         lines += [_line(pieces, widths) for pieces in zip_longest(*cells, fillvalue="")]
     return lines
 
 
-def _shrink(widths: list[int], page: int) -> None:
-    """Narrow the widest columns until all of them fit, or none can be narrowed."""
-    while sum(widths) > page and max(widths) > _NARROWEST:
+def _without_empty_columns(
+    headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    used = [any(column) for column in zip(*rows, strict=True)] or [True] * len(headings)
+    kept = [list(compress(row, used)) for row in rows]
+    return list(compress(headings, used)), kept
+
+
+def _shrink(widths: list[int], page: int) -> bool:
+    """Narrow the widest columns until they fit on the page; tell whether they do."""
+    while sum(widths) > page:
+        if max(widths) <= _NARROWEST:
+            return False
         widths[widths.index(max(widths))] -= 1
+    return True
+
+
+def _block(headings: Sequence[str], row: Sequence[str], page: int) -> list[str]:
+    """Return a row as a line for its first cell and, indented, the other cells with their headings."""
+    lines = [bold(piece) for piece in wrapped(f"{headings[0].lower()}: {row[0]}", page)]
+    room = max(page - len(_INDENT), 1)
+    line = ""
+    for heading, cell in zip(headings[1:], row[1:], strict=True):
+        if not cell:
+            continue
+        fact = f"{heading.lower()}: {cell}"
+        if line and _columns(line) + _GAP + _columns(fact) > room:
+            lines += [_INDENT + piece for piece in wrapped(line, room)]
+            line = ""
+        line = f"{line}{' ' * _GAP}{fact}" if line else fact
+    return [*lines, *(_INDENT + piece for piece in wrapped(line, room) if line)]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -59,9 +90,15 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return (" " * _GAP).join(padded).rstrip()
 
 
-def _wrapped(text: str, room: int) -> list[str]:
-    """Break ``text`` into pieces that fit: after a space or a slash, else after other punctuation."""
+def wrapped(text: str, room: int) -> list[str]:
+    """Break ``text`` into pieces that fit, after a space or a slash if possible.
+
+    Colors are dropped from a text that has to be broken: a code must not be cut, nor color the next cell.
+    """
+    if _columns(text) <= room:
+        return [text]
     pieces = []
+    text = _plain(text)
     while _columns(text) > room:
         end, used = 0, 0
         for character in text:
@@ -71,8 +108,6 @@ def _wrapped(text: str, room: int) -> list[str]:
             end += 1
         end = max(end, 1)
         mark = max(text.rfind(" ", 0, end + 1), text.rfind("/", 0, end))
-        if mark <= room // 3:
-            mark = max(text.rfind(sign, 0, end) for sign in "._-")
         if mark > room // 3:
             end = mark + 1
         pieces.append(text[:end].rstrip())
@@ -81,8 +116,18 @@ def _wrapped(text: str, room: int) -> list[str]:
     return pieces
 
 
+def _plain(text: str) -> str:
+    """Return a text without the colors that ``cli.support.text`` gives it."""
+    if "\x1b" not in text:
+        return text
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def _columns(text: str) -> int:
-    """Return how many terminal columns ``text`` takes."""
+    """Return how many columns of a terminal ``text`` takes."""
+    text = _plain(text)
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

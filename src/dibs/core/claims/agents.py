@@ -34,8 +34,13 @@ TERMINAL = frozenset(
 )
 
 
-#: The role of people: their word counts for more, so no agent may give it to itself.
+#: The role of people. They may do more than agents, so no agent may take this role.
 HUMAN = "human"
+
+#: What an agent does at the moment, as listings show it.
+WORKING, IDLE, DEAD, STOPPED = "working", "idle", "gone", "stopped"
+#: An agent that sent no heartbeat for this many times its ttl is gone.
+_GONE_AFTER = 12
 
 
 class Caller(Record):
@@ -92,6 +97,22 @@ class Beat(Record):
 def is_terminal(status: str) -> bool:
     """Tell whether an agent with this status has ended."""
     return status in TERMINAL
+
+
+def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded: bool) -> str:
+    """Return what an agent does at the moment: working, idle, gone, stopped, or how it ended.
+
+    A guarded agent's process is visible, so without a heartbeat it is idle, however long that lasts.
+    """
+    if dead:
+        return DEAD
+    if status == AgentStatus.TERMINATED:
+        return STOPPED
+    if status != AgentStatus.RUNNING:
+        return status
+    if silent_for < ttl:
+        return WORKING
+    return DEAD if silent_for >= _GONE_AFTER * ttl and not guarded else IDLE
 
 
 def family(agent: str, parents: Mapping[str, str]) -> list[str]:

@@ -209,8 +209,8 @@ def _tell_denied(rows: Rows, request: Request, beat: Beat, conflict: Conflict) -
         request.agent,
         beat.role,
         Kind.LOCK_DENIED,
-        f"{request.agent} was refused {conflict.pattern}: {conflict.holder}"
-        f" {'waits for' if conflict.ticket else 'holds'} {conflict.held}",
+        f"{request.agent} was denied {conflict.pattern}: {conflict.holder}"
+        f" {'is waiting for' if conflict.ticket else 'holds'} {conflict.held}",
         pattern=conflict.pattern,
         held=conflict.held,
         holder=conflict.holder,

@@ -7,6 +7,7 @@ from dibs.core.claims.agents import (
     AgentStatus,
     Beat,
     Caller,
+    activity,
     check_own_id,
     check_parent,
     check_role,
@@ -44,8 +45,15 @@ class AgentView(Record):
     last_seen: float
     silent_for: float
     claims: int
-    #: The dialect in which its tool calls come by our hooks; empty for an agent that is not guarded.
+    #: The dialect of the hooks that guard it; empty for an agent that is not guarded.
     guarded: str = ""
+    #: Whether its process on this machine has ended.
+    dead: bool = False
+
+    def activity(self, ttl: float) -> str:
+        """Return what the agent does at the moment, given the project's ttl."""
+        status, guarded = self.agent.status, bool(self.guarded)
+        return activity(status, self.silent_for, ttl, dead=self.dead, guarded=guarded)
 
 
 class Agents:
@@ -213,10 +221,11 @@ def _live_claims(rows: Rows) -> dict[str, int]:
 
 def _seen(rows: Rows, agent: Agent, claims: int) -> AgentView:
     last_seen = rows.heard(agent.id) or agent.started
-    if not is_terminal(agent.status) and rows.is_gone(agent.id):
-        agent = agent._replace(status=AgentStatus.EXITED, ended="its process is gone")
+    dead = not is_terminal(agent.status) and rows.is_gone(agent.id)
+    if dead:
+        agent = agent._replace(status=AgentStatus.EXITED, ended="its process ended")
     _, dialect = guarded_since(rows, agent.id)
-    return AgentView(agent, last_seen, rows.now - last_seen, claims, dialect)
+    return AgentView(agent, last_seen, rows.now - last_seen, claims, dialect, dead)
 
 
 def _known(rows: Rows, agent: str) -> Agent:

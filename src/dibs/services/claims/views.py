@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import is_terminal
+from dibs.core.claims.agents import DEAD, STOPPED, is_terminal
 from dibs.core.claims.rules import Held, Waiter, deadline, live, ticket_deadline
 from dibs.startup.records import Record
 
@@ -45,17 +45,24 @@ class Overview(Record):
     now: float
     claims: list[Held]
     queue: list[Waiter]
-    #: Those that work; the others are only counted.
+    #: Agents and people that have not ended.
     agents: list[AgentView]
+    #: How many have ended.
     ended: int
-    #: Since when each decision waits that waits for somebody, the oldest first.
+    #: When each pending decision was asked for, the oldest first.
     undecided: list[float]
+    #: Ended agents that someone stopped or whose process died.
+    stopped: list[AgentView]
+    #: The project's ttl, in seconds.
+    ttl: float
 
 
 def overview(store: Store, agent: str = "") -> Overview:
     """Look at the project, or at what concerns one agent."""
     from dibs.services.claims.agents import agents_in
     from dibs.services.state.decisions import waiting_since
+
+    ttl = store.config.ttl
 
     def step(rows: Rows) -> Overview:
         agents = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
@@ -67,6 +74,8 @@ def overview(store: Store, agent: str = "") -> Overview:
             working,
             len(agents) - len(working),
             waiting_since(rows),
+            [s for s in agents if s not in working and s.activity(ttl) in {DEAD, STOPPED}],
+            ttl,
         )
 
     return store.look(step)
