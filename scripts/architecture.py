@@ -1,7 +1,7 @@
-"""Draw docs/explanation/architecture.md from the source: the layers, and three paths as they really run.
+"""Draw the diagrams of docs/explanation/architecture.md: the layers, and three recorded call paths.
 
-The layers come from the import contracts in pyproject.toml. A path is recorded by running it in a new
-repository under a profiler; each package is drawn below the package that called it first.
+Layers come from the import contracts in pyproject.toml. A path is recorded by running it in a new
+repository under a profiler; each package is drawn after the package that called it first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import dibs
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(dibs.__file__).parent
-#: Packages whose own packages are drawn one by one.
+#: Packages whose subpackages are drawn separately.
 DIVIDED = ("cli", "core", "engines", "guard", "install", "services")
 
-#: Runs a script like the interpreter and writes which package called which, in order.
+#: Runs a script and writes which module called which, in order.
 _PROBE = """
 import json, posix, sys
 out, package, script = sys.argv[1:4]
@@ -58,7 +58,7 @@ end(0)
 
 @cache
 def layers() -> dict[str, list[list[str]]]:
-    """Return the packages of each container in pyproject.toml, from the highest layer to the lowest."""
+    """Return the packages of each container in pyproject.toml, highest layer first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     found = {}
     for contract in project["tool"]["importlinter"]["contracts"]:
@@ -69,7 +69,7 @@ def layers() -> dict[str, list[list[str]]]:
 
 
 def layer_diagram() -> str:
-    """Return the layers as text, one line each, with the packages of a divided one beside it."""
+    """Return the layers as text, one per line, each followed by its subpackages."""
     all_layers = layers()
     lines = []
     for row in all_layers["dibs"]:
@@ -83,7 +83,7 @@ def layer_diagram() -> str:
 
 
 def package_of(file: str) -> str:
-    """Return the package of a source file, as the diagrams name it."""
+    """Return a source file's package, as the diagrams name it."""
     folders = file.split("/")[:-1]
     return ".".join(folders[: 2 if folders and folders[0] in DIVIDED else 1]) or "dibs"
 
@@ -91,7 +91,7 @@ def package_of(file: str) -> str:
 def record(
     script: Path, words: list[str], folder: Path, agent: str, given: str = ""
 ) -> list[list[str]]:
-    """Run a script of ours with ``words`` and return the calls between its files, in order."""
+    """Run a script with ``words`` and return the calls between source files, in order."""
     with tempfile.TemporaryDirectory(prefix="dibs") as scratch:
         out, probe = Path(scratch) / "calls.json", Path(scratch) / "probe.py"
         probe.write_text(_PROBE, "utf-8")
@@ -105,7 +105,7 @@ def record(
 
 
 def environment(agent: str) -> dict[str, str]:
-    """Return variables in which nothing of the caller's own settings counts."""
+    """Return the environment without the caller's own settings."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
     return {
         **plain, "DIBS_AGENT": agent, "PYTHONPATH": str(PACKAGE.parent), "GIT_CONFIG_NOSYSTEM": "1",
@@ -114,7 +114,7 @@ def environment(agent: str) -> dict[str, str]:
 
 
 def record_paths() -> dict[str, list[list[str]]]:
-    """Run the edit hook, ``dibs task take`` and ``dibs commit``, and return the calls of each."""
+    """Run the edit hook, ``dibs task take``, and ``dibs commit``; return the calls of each."""
     with tempfile.TemporaryDirectory(prefix="dibs") as scratch:
         folder = Path(scratch)
         for words in (["git", "init", "-q"], ["git", "config", "user.name", "a"],
@@ -129,7 +129,7 @@ def record_paths() -> dict[str, list[list[str]]]:
         )
         for words in (["init", "--agents", "claude", "--yes"], ["task", "new", "Write docs"]):
             record(main, words, folder, "")
-        long_ago = time.time() - 3600  # settings that were written just now are not cached
+        long_ago = time.time() - 3600  # new settings are not cached
         os.utime(folder / "dibs.toml", (long_ago, long_ago))
         record(main, ["claim", "a.txt"], folder, "alice")
         call = {
@@ -137,7 +137,7 @@ def record_paths() -> dict[str, list[list[str]]]:
             "tool_name": "Write", "tool_input": {"file_path": str(folder / "b.txt"), "content": "x"},
         }  # fmt: skip
         given = json.dumps(call)
-        record(hook, ["claude"], folder, "bob", given)  # the first call of a session joins
+        record(hook, ["claude"], folder, "bob", given)  # the first call registers the session
         (folder / "a.txt").write_text("2\n")
         os.utime(folder / "a.txt", (long_ago, long_ago))
         return {
@@ -148,7 +148,7 @@ def record_paths() -> dict[str, list[list[str]]]:
 
 
 def path_diagram(calls: list[list[str]]) -> str:
-    """Return a flow chart in which each package is below the one that called it first."""
+    """Return a flow chart in which each package follows the one that called it first."""
     lines, known = [], {package_of(calls[0][0])}
     for caller, called in ((package_of(a), package_of(b)) for a, b in calls):
         if caller in known and called not in known:
@@ -158,7 +158,7 @@ def path_diagram(calls: list[list[str]]) -> str:
 
 
 def rank_of(package: str) -> tuple[int, int]:
-    """Return how low a package is: its layer, and its layer among the packages beside it."""
+    """Return a package's rank: its layer, and its layer within the parent package."""
     all_layers = layers()
     outer, _, inner = package.partition(".")
     at = next((n for n, row in enumerate(all_layers["dibs"]) if outer in row), -1)

@@ -1,9 +1,8 @@
-"""Run the real agents against a model of ours, and write what came out to docs/reference/e2e.md.
+"""Run real agents against a local model, and write the results to docs/reference/e2e.md.
 
-The agents come from npm, pinned in tests/e2e/package.json, into the folder .e2e (or DIBS_E2E_BIN, where
-somebody has put them already). They run in a network namespace that has only loopback: nothing leaves the
-machine, and no key is needed. Arguments go to pytest; a run that is not whole prints its table and writes
-nothing.
+npm installs the agents, pinned in tests/e2e/package.json, into .e2e (or DIBS_E2E_BIN, if they are already
+there). They run in a network namespace with only loopback, so nothing leaves the machine and no API key is
+needed. Arguments go to pytest. An incomplete run prints its table and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "e2e"
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
 MARK = "<!-- made by make e2e -->"
-#: A way to run a command with no network but loopback; the first that the machine allows is taken.
+#: Ways to run a command with only the loopback network; the first that works is used.
 ALONE = (["unshare", "--net"], ["unshare", "--net", "--map-root-user"])
 WORDS = {"passed": "pass", "failed": "**fail**"}
 
@@ -30,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 
 def main(options: list[str]) -> int:
-    """Install, run, and tell; return the status of the tests."""
+    """Install the agents, run the tests, and report; return the status of the tests."""
     folder = Path(os.environ.get("DIBS_E2E_BIN") or ROOT / ".e2e")
     if not install(folder):
         return 1
@@ -51,12 +50,12 @@ def main(options: list[str]) -> int:
 
 
 def install(folder: Path) -> bool:
-    """Have npm put the agents into ``folder``, unless they are there."""
+    """Install the agents into ``folder`` with npm, unless they are there."""
     if (folder / "node_modules" / ".bin").is_dir():
         return True
     npm = shutil.which("npm")
     if npm is None:
-        print("e2e: npm is missing; install Node.js 20 or later, then try again", file=sys.stderr)
+        print("e2e: npm is missing (install Node.js 20 or later, then try again)", file=sys.stderr)
         return False
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS / "package.json", folder)
@@ -65,7 +64,7 @@ def install(folder: Path) -> bool:
 
 
 def alone() -> list[str]:
-    """Return the words before a command that keep it from the network."""
+    """Return the command prefix that cuts off the network."""
     for words in ALONE:
         try:
             done = subprocess.run(
@@ -76,7 +75,7 @@ def alone() -> list[str]:
         if done.returncode == 0:
             return [*words, "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     print(
-        "e2e: no network namespace here; a proxy that is not there keeps the agents in",
+        "e2e: no network namespace available; using an unreachable proxy instead",
         file=sys.stderr,
     )
     os.environ["DIBS_E2E_PROXY"] = "http://127.0.0.1:9"
@@ -84,7 +83,7 @@ def alone() -> list[str]:
 
 
 def render(cells: list[dict[str, str]]) -> str:
-    """Return the table: a row for each test, a column for each agent."""
+    """Return the table, with a row for each test and a column for each agent."""
     from tests.e2e.agents import KINDS
 
     kinds = list(KINDS.values())
@@ -108,14 +107,14 @@ def render(cells: list[dict[str, str]]) -> str:
 
 
 def columns() -> int:
-    """Return how many agents there are."""
+    """Return the number of agents."""
     from tests.e2e.agents import KINDS
 
     return len(KINDS)
 
 
 def word_of(cell: dict[str, str] | None) -> str:
-    """Return what a cell of the table says."""
+    """Return the text of a table cell."""
     if cell is None:
         return "not run"
     if cell["outcome"] == "skipped":
@@ -124,7 +123,7 @@ def word_of(cell: dict[str, str] | None) -> str:
 
 
 def titles() -> dict[str, str]:
-    """Return the name of each test and of its row, in their order."""
+    """Return each test's name and row title, in order."""
     tree = ast.parse((TESTS / "test_agents.py").read_text("utf-8"))
     tests = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     named = [node for node in tests if node.name.startswith("test_")]

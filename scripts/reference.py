@@ -1,7 +1,7 @@
-"""Write the parts of the reference that the code knows best: commands, settings, rows, codes, diagrams.
+"""Generate the parts of the reference that come from code: commands, settings, rows, codes, diagrams.
 
-Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
-writes nothing, and fails if something would change.
+Replaces the text between <!-- NAME: begin --> and <!-- NAME: end -->. With --check it writes nothing
+and fails if anything is out of date.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMON = "common options"
 
 
 def main() -> int:
-    """Bring the pages up to date, or tell which are not."""
+    """Update the pages, or report which are out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
@@ -149,7 +149,7 @@ def _values() -> Iterator[str]:
 
 
 def _lines(schema: dict[str, Any]) -> str:
-    """Return the schema with each value and each answer on a line of its own."""
+    """Return the schema with one value or reply per line."""
     parts = []
     for key, value in schema.items():
         rows = value.items() if isinstance(value, dict) else ()
@@ -190,7 +190,7 @@ def _code(text: str) -> str:
 
 
 def state_diagram() -> str:
-    """Return a state diagram of Mermaid; an arrow bears the verbs that lead along it."""
+    """Return a Mermaid state diagram; arrows are labeled with verbs."""
     verbs: dict[tuple[str, str], list[str]] = {}
     for step in TRANSITIONS:
         verbs.setdefault((step.source, step.target), []).append(step.verb)
@@ -202,7 +202,7 @@ def state_diagram() -> str:
 
 
 def state_table() -> str:
-    """Return the states as a table: where the file lies, and which verb leads where."""
+    """Return the states as a table: the file's folder, and where each verb leads."""
     rows = ["| status | folder | from there |", "|---|---|---|"]
     for status in Status:
         folder = folder_of(status, "AGENT", "YYYY-MM")

@@ -1,7 +1,7 @@
-"""Make .venv ready: the package, and the dependency groups that are named as arguments.
+"""Prepare .venv: install the package and the dependency groups named as arguments.
 
-Runs on any Python from 3.11 on, with any pip. What is ready already is left alone: stamps in .venv
-hold a digest of all that decides what is installed.
+Works with Python 3.11 or newer and any pip. Stamps in .venv contain a digest of everything that decides
+what to install, so nothing is installed twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "dibs-setup"
 
 _REDIS = {"apt-get": "redis-server", "dnf": "redis", "apk": "redis", "brew": "redis"}
-#: Programs that a group needs and pip does not have, and who has them under which name.
+#: Programs that a group needs and pip cannot install, with their package names.
 PROGRAMS = {
     "": {"git": {"apt-get": "git", "dnf": "git", "apk": "git", "brew": "git"}},
     "redis": {"redis-server": _REDIS},
@@ -37,10 +37,10 @@ PROGRAMS = {
         "openssl": {"apt-get": "openssl", "dnf": "openssl", "apk": "openssl", "brew": "openssl"},
     },
 }
-#: Extras of the package that a group needs beside its own requirements. A group cannot name them itself:
-#: pip would look for a package of our name in its index. The group redis is nothing but such an extra.
+#: Extras that a group needs in addition to its requirements. A group cannot name them itself, because pip
+#: would look for dibs in its index. The group redis consists only of an extra.
 EXTRAS = {"test": "all", "redis": "redis"}
-#: Services that a package brings along. Tests start servers of their own, so they are not wanted.
+#: Services that packages enable. Tests start their own servers, so they are disabled again.
 SERVICES = {"redis-server": "redis-server.service"}
 INSTALL = {
     "apt-get": ["apt-get", "install", "-y", "-qq"],
@@ -51,11 +51,11 @@ INSTALL = {
 
 
 class SetupError(Exception):
-    """Something that the user has to do; the message is one line."""
+    """The user has to do something; the message is one line."""
 
 
 def main(groups: list[str]) -> int:
-    """Make ready what ``groups`` need; return the exit status."""
+    """Prepare everything that ``groups`` need; return the exit status."""
     try:
         for group in ["", *groups]:
             _need_programs(PROGRAMS.get(group, {}))
@@ -76,16 +76,16 @@ def _need_programs(programs: dict[str, dict[str, str]]) -> None:
     lack = f"{' and '.join(missing)} {'are' if missing[1:] else 'is'} missing"
     manager = next((name for name in INSTALL if shutil.which(name)), "")
     if not manager:
-        raise SetupError(f"{lack}; install what is missing, then try again")
+        raise SetupError(f"{lack} (install, then try again)")
     packages = dict.fromkeys(programs[name][manager] for name in missing)
     command = [*INSTALL[manager], *packages]
     if manager != "brew" and os.geteuid() != 0:
-        raise SetupError(f"{lack}, and installing needs rights; run: sudo {' '.join(command)}")
+        raise SetupError(f"{lack} (run: sudo {' '.join(command)})")
     _install(command)
     if manager == "apt-get":
         _leave_off([SERVICES[name] for name in missing if name in SERVICES])
     if still := [name for name in missing if not _found(name)]:
-        raise SetupError(f"{' and '.join(still)} cannot be found after: {' '.join(command)}")
+        raise SetupError(f"{' and '.join(still)} still missing after: {' '.join(command)}")
 
 
 def _install(command: list[str]) -> None:
@@ -97,19 +97,19 @@ def _install(command: list[str]) -> None:
 
 
 def _leave_off(services: list[str]) -> None:
-    """Undo that Debian lets each service that it installs start with the machine."""
+    """Disable services that Debian starts at boot."""
     if services and shutil.which("systemctl"):
         disable = ["systemctl", "--quiet", "disable", *services]
         subprocess.run(disable, check=False, env=_quietly())
 
 
 def _quietly() -> dict[str, str]:
-    """Return variables that keep a package from asking questions and from starting its service."""
+    """Return variables that stop packages from asking questions and starting services."""
     return {**os.environ, "SYSTEMD_OFFLINE": "1", "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def _found(program: str) -> bool:
-    """Tell whether ``program`` is on the PATH or, as some of git's own are, where git keeps them."""
+    """Return whether ``program`` is on the PATH or in git's own folder."""
     if shutil.which(program):
         return True
     if not program.startswith("git-") or not shutil.which("git"):
@@ -124,11 +124,11 @@ def _need_venv() -> None:
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise SetupError(
-            f"this Python {version} has no venv module; install it"
-            f" (Debian, Ubuntu: sudo apt-get install python{version}-venv)"
+            f"Python {version} has no venv module"
+            f" (on Debian and Ubuntu, run: sudo apt-get install python{version}-venv)"
         )
-    print(f"setup: making .venv with Python {sys.version.split()[0]}", flush=True)
-    _run([sys.executable, "-m", "venv", "--clear", str(VENV)], "cannot make .venv")
+    print(f"setup: creating .venv with Python {sys.version.split()[0]}", flush=True)
+    _run([sys.executable, "-m", "venv", "--clear", str(VENV)], "cannot create .venv")
     _stamp("venv", _digest())
 
 
@@ -137,7 +137,7 @@ def _need_group(group: str) -> None:
     name = group or "package"
     if _stamped(name, digest):
         return
-    print(f"setup: installing {'dibs' if not group else f'what {group} needs'}", flush=True)
+    print(f"setup: installing {f'requirements of {group}' if group else 'dibs'}", flush=True)
     what = [] if not group else _requirements(group)
     if not group or group in EXTRAS:
         what += ["--editable", f"{ROOT}[{EXTRAS[group]}]" if group else str(ROOT)]
@@ -147,13 +147,13 @@ def _need_group(group: str) -> None:
 
 
 def _compile() -> None:
-    """Write bytecode even where PYTHONDONTWRITEBYTECODE is set: without it each command is slow."""
+    """Write bytecode even if PYTHONDONTWRITEBYTECODE is set; commands are slow without it."""
     command = [str(PYTHON), "-m", "compileall", "-q", str(ROOT / "src")]
-    _run(command, "the sources cannot be compiled")
+    _run(command, "cannot compile the sources")
 
 
 def _requirements(group: str) -> list[str]:
-    """Return a dependency group's requirements; pip itself knows such groups from 25.1 on only."""
+    """Return a dependency group's requirements; pip before 25.1 cannot read groups."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
     if group not in groups and group in EXTRAS:
         return []
@@ -176,7 +176,7 @@ def _run(command: list[str], failure: str) -> None:
 
 
 def _digest(*more: bytes) -> str:
-    """Digest what makes a .venv unfit: another interpreter, another place, another recipe."""
+    """Return a digest of what a .venv depends on: interpreter, location, and this file."""
     parts = [sys.version, str(ROOT), Path(__file__).read_text("utf-8")]
     return hashlib.sha256("\0".join(parts).encode() + b"\0".join(more)).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Real servers for all tests; see ``tests.servers``. A server that cannot start fails its tests."""
+"""Fixtures with real servers (``tests.servers``). If a server cannot start, its tests fail."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.signals import keep_ignored_signals_from_children
 
-# Before any test, and in each xdist worker: tests send signals to the processes that they start.
+# Run this before any test, in each xdist worker: tests send signals to child processes.
 keep_ignored_signals_from_children()
 
-# Whether an example is right does not depend on how busy the machine is.
+# Examples must pass on busy machines, too.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -20,7 +20,7 @@ settings.load_profile("any machine")
 
 @pytest.fixture(scope="session", autouse=True)
 def state_of_this_run(tmp_path_factory):
-    """Keep what this machine knows of remotes out of the home of whoever runs the tests."""
+    """Keep state out of the home of the user who runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
@@ -28,7 +28,7 @@ def state_of_this_run(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory):
-    """A redis-server for the whole run; a test that harms it starts one of its own."""
+    """A redis-server for the whole run; tests that break servers start their own."""
     from tests.servers import RedisServer
 
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
@@ -38,7 +38,7 @@ def redis_server(tmp_path_factory):
 
 @pytest.fixture
 def redis_url(redis_server):
-    """The address of an empty database of the common redis-server."""
+    """The URL of an empty database on the shared redis-server."""
     url = redis_server.url_of(next(redis_server.fresh))
     yield url
     with redis_server.client(url) as client:
@@ -47,7 +47,7 @@ def redis_url(redis_server):
 
 @pytest.fixture
 def git_remote(tmp_path):
-    """A bare repository; its servers start when their address is asked for."""
+    """A bare repository; its servers start when their URL is first used."""
     from tests.servers import GitRemote
 
     with GitRemote(tmp_path / "remote") as remote:

@@ -1,4 +1,4 @@
-"""Signals that this run was told to ignore, and its children were not."""
+"""Keep signals that the test run ignores from being ignored by its child processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-#: What nohup, a shell's ``&`` or a CI runner may have a run ignore, and what tests send to children.
+#: Signals that nohup, ``&``, or a CI runner may ignore, and that tests send to children.
 SENT = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -20,9 +20,9 @@ SENT = (
 
 
 def keep_ignored_signals_from_children() -> None:
-    """Go on ignoring what this process was told to ignore, but start children that do not.
+    """Replace ignored signals by handlers that do nothing.
 
-    A program inherits an ignored signal through exec, but not a handler: it gets the default.
+    A child process inherits ignored signals, but not handlers, so it gets the default action.
     """
     for number in SENT:
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -30,4 +30,4 @@ def keep_ignored_signals_from_children() -> None:
 
 
 def _do_nothing(number: int, frame: FrameType | None) -> None:
-    """Handle a signal as if it were ignored."""
+    """Ignore a signal."""

@@ -1,4 +1,4 @@
-"""The structure of the source: what import contracts cannot say, and that calls go down."""
+"""The source has the structure that import contracts cannot check, and calls point down."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import dibs
 PACKAGE = Path(dibs.__file__).parent
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-#: Calls up the layers: each is of a function that the caller was given, and this is what for.
+#: Calls up the layers. Each calls a function that was passed down, described here.
 UPWARD = {
     ("engines.sqlite", "services.state"): "the step of a transaction",
     ("services.state", "services.*"): "the same, with rows",
     ("workdir", "services.board"): "the text of a file that is about to be written",
-    ("git", "services.commits"): "a reader of what a git process answers",
-    ("core.claims", "services.commits"): "whether a path is changed",
-    ("cli.support", "cli.commands"): "the options of a command, and how its answer looks",
-    ("services.board", "cli.*"): "an observer that prints remarks about the board's files",
+    ("git", "services.commits"): "a reader of git output",
+    ("core.claims", "services.commits"): "a check whether a path has changed",
+    ("cli.support", "cli.commands"): "a command's options and output",
+    ("services.board", "cli.*"): "an observer that prints notes about board files",
 }
-#: The most modules in a package, but for the one that has a module for each command.
+#: The most modules in a package, except for the one with a module per command.
 MOST_MODULES = 22
-#: The fewest lines of a module that need no reason; the help of a command comes first in its module.
+#: A module with fewer lines needs a reason in its first line.
 SHORTEST = 40
 
 
@@ -49,7 +49,7 @@ def upward(calls):
     return found
 
 
-def test_on_the_three_paths_only_given_functions_are_called_upwards():
+def test_only_functions_that_were_passed_down_are_called_upwards():
     import architecture
 
     for name, calls in architecture.record_paths().items():
@@ -58,7 +58,7 @@ def test_on_the_three_paths_only_given_functions_are_called_upwards():
             assert (above, below) in UPWARD or general in UPWARD, f"{name}: {above} calls {below}"
 
 
-def test_a_class_name_means_one_thing():
+def test_class_names_are_unique():
     homes = Counter(
         node.name
         for path in modules()
@@ -80,7 +80,7 @@ def test_a_short_module_says_why_it_is_short():
     assert short == []
 
 
-def test_a_package_is_small_enough_to_know():
+def test_no_package_has_too_many_modules():
     sizes = Counter(path.parent for path in modules() if path.name != "__init__.py")
 
     crowded = {named(folder): number for folder, number in sizes.items() if number > MOST_MODULES}

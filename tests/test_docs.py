@@ -1,4 +1,4 @@
-"""The documentation says what the code does: commands, options, settings, codes, kinds, links."""
+"""The documentation agrees with the code: commands, options, settings, codes, ledger kinds, links."""
 
 import ast
 import json
@@ -61,7 +61,7 @@ def test_generated_parts_of_the_reference_are_up_to_date():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_is_in_the_reference_with_all_its_long_options(name):
+def test_the_reference_lists_each_command_with_all_its_long_options(name):
     text = (REFERENCE / "cli.md").read_text("utf-8")
     section = text.partition(f"\n## dibs {name}\n")[2].partition("\n## ")[0]
     usage = build(name, import_module(f"dibs.cli.commands.{name}")).format_help()
@@ -72,7 +72,7 @@ def test_each_command_is_in_the_reference_with_all_its_long_options(name):
     assert {option for option in options if option not in text} == set()
 
 
-def test_each_setting_is_in_the_reference():
+def test_the_reference_lists_each_setting():
     text = (REFERENCE / "config.md").read_text("utf-8")
 
     missing = [f.name for f in FIELDS if f"`{f.key}`" not in text or f.variable not in text]
@@ -80,7 +80,7 @@ def test_each_setting_is_in_the_reference():
     assert missing == []
 
 
-def test_the_reference_lists_exactly_the_kinds_of_the_ledger():
+def test_the_reference_lists_exactly_the_ledger_kinds():
     table = (REFERENCE / "ledger.md").read_text("utf-8").partition("## Kinds")[2]
 
     documented = set(re.findall(r"^\| `([a-z_]+)`", table, re.MULTILINE))
@@ -89,19 +89,19 @@ def test_the_reference_lists_exactly_the_kinds_of_the_ledger():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_relative_links_lead_somewhere(page):
+def test_relative_links_have_a_target(page):
     links = re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", page.read_text("utf-8"))
 
     broken = [
         target
         for target, anchor in links
-        if "://" not in target and not leads_somewhere(page, target, anchor)
+        if "://" not in target and not has_target(page, target, anchor)
     ]
 
     assert broken == []
 
 
-def leads_somewhere(page, target, anchor):
+def has_target(page, target, anchor):
     there = (page.parent / target) if target else page
     if not there.exists():
         return False
@@ -112,7 +112,7 @@ def leads_somewhere(page, target, anchor):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_each_command_line_that_is_shown_is_understood(page):
+def test_each_command_line_that_a_page_shows_is_valid(page):
     for words in dibs_lines(page):
         if words[0] not in {"help", "--help", "--version"}:
             assert words[0] in COMMANDS, words
@@ -131,12 +131,12 @@ def test_json_examples_parse(page):
 
 
 def named_tests():
-    """Return each ``file::name`` that the page on guarantees names."""
+    """Return each ``file::name`` on the guarantees page."""
     text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8")
     return sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", text)))
 
 
-def test_the_guarantees_name_tests_that_are_there():
+def test_the_guarantees_name_tests_that_exist():
     there = {}
     for path, _ in named_tests():
         tree = ast.parse((ROOT / path).read_text("utf-8"))
@@ -146,7 +146,7 @@ def test_the_guarantees_name_tests_that_are_there():
     assert [f"{path}::{name}" for path, name in named_tests() if name not in there[path]] == []
 
 
-def test_every_row_of_the_guarantees_names_a_test_or_says_that_there_is_none():
+def test_every_row_of_the_guarantees_names_a_test_or_says_that_it_is_not_tested():
     text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8").partition("\n## ")[2]
     rows = [line for line in text.splitlines() if re.match(r"\| (?!engine |guarantee |-)", line)]
 
@@ -156,7 +156,7 @@ def test_every_row_of_the_guarantees_names_a_test_or_says_that_there_is_none():
     assert bare == []
 
 
-def test_every_promise_of_the_table_has_its_section():
+def test_every_guarantee_in_the_table_has_a_section():
     text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8")
     table, *sections = text.split("\n## ")
 
@@ -168,7 +168,7 @@ def test_every_promise_of_the_table_has_its_section():
     ]
 
 
-def test_each_page_is_reached_from_the_readme():
+def test_links_lead_from_the_readme_to_each_page():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
         page = waiting.pop().resolve()

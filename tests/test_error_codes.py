@@ -17,12 +17,12 @@ TREES = [
 ]
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type)]
 CODE = re.compile(r"[A-Z][A-Z_]{3,}")
-#: Codes of these families are also passed on by position, and not by name.
+#: Codes of these families are also passed as positional arguments.
 FAMILIES = re.compile(r"(PATH|GLOB|STORE|STORAGE|AGENT|REQUEST|TTL|WAIT|TASK|YAML)_[A-Z_]+")
 
 
 def raise_sites():
-    """Yield the place, class and code of each call of an error class that names its code."""
+    """Yield the location, class, and code of each raised error that names its code."""
     for path, tree in TREES:
         for node in ast.walk(tree):
             kind = getattr(errors, ast.unparse(node.func), None) if is_call(node) else None
@@ -36,7 +36,7 @@ def is_call(node):
 
 
 def codes_in_source():
-    """Return every code that an error or a refusal can carry."""
+    """Return every code that an error or a refusal can have."""
     found = set()
     for _, tree in TREES:
         for node in ast.walk(tree):

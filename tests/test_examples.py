@@ -1,4 +1,4 @@
-"""The examples run."""
+"""The examples work."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 WORKER = EXAMPLES / "worker.py"
 
 
-def test_two_workers_do_every_folder_one_after_the_other(tmp_path):
+def test_two_workers_process_every_folder_in_turn(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
 
@@ -23,15 +23,15 @@ def test_two_workers_do_every_folder_one_after_the_other(tmp_path):
         )
         for name in ("one", "two")
     ]
-    told = [worker.communicate(timeout=60)[0] for worker in workers]
+    outputs = [worker.communicate(timeout=60)[0] for worker in workers]
 
     assert [worker.returncode for worker in workers] == [0, 0]
-    for text in told:
+    for text in outputs:
         assert "works in docs" in text
         assert "works in src" in text
 
 
-def test_an_agent_of_the_sdk_is_refused_what_others_hold(tmp_path):
+def test_an_sdk_agent_is_blocked_from_another_agents_file(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
 

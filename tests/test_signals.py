@@ -1,4 +1,4 @@
-"""Signals: a run that ignores them, under nohup or in the background, starts children that do not."""
+"""A test run that ignores signals, under nohup or in the background, starts children that do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.signals import SENT
 
 HERE = Path(__file__)
-#: Be the program that the arguments name, with all these signals ignored.
+#: Run the program in the arguments with all these signals ignored.
 IGNORING = f"""
 import os, signal, sys
 for number in {[int(number) for number in SENT]}:
@@ -30,7 +30,7 @@ def ignoring(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_a_child_ends_by_a_signal(number):
+def test_a_signal_ends_a_child_process(number):
     with subprocess.Popen(["sleep", "60"]) as child:
         child.send_signal(number)
         try:
@@ -40,8 +40,8 @@ def test_a_child_ends_by_a_signal(number):
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_a_child_of_a_run_that_ignores_signals_ends_by_a_signal(workers):
-    rule = f"{HERE}::{test_a_child_ends_by_a_signal.__name__}"
+def test_a_signal_ends_a_child_process_of_a_run_that_ignores_signals(workers):
+    rule = f"{HERE}::{test_a_signal_ends_a_child_process.__name__}"
 
     run = ignoring("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", workers, rule)
 
@@ -49,14 +49,14 @@ def test_a_child_of_a_run_that_ignores_signals_ends_by_a_signal(workers):
     assert f"{len(ENDING)} passed" in run.stdout
 
 
-def test_a_run_that_ignores_signals_goes_on_ignoring_them():
+def test_a_run_that_ignores_signals_keeps_ignoring_them():
     run = ignoring(
         "-c",
         "import os, sys; sys.path.insert(0, '.')\n"
         "from tests.signals import SENT, keep_ignored_signals_from_children as keep\n"
         "keep()\n"
         "for number in SENT: os.kill(os.getpid(), number)\n"
-        "print('goes on')",
+        "print('still running')",
     )
 
-    assert (run.returncode, run.stdout) == (0, "goes on\n"), run.stderr
+    assert (run.returncode, run.stdout) == (0, "still running\n"), run.stderr

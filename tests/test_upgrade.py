@@ -1,7 +1,7 @@
-"""A repository that an earlier version set up keeps working: its files name parts of this package.
+"""A repository that an earlier version initialized keeps working.
 
-``data/set-up-by-0.1.0.json`` is what ``dibs init --agents claude`` of 0.1.0 wrote, with a store in use.
-Placeholders stand for the installation; times are moved so that the store was in use just now.
+``data/set-up-by-0.1.0.json`` contains the files that ``dibs init --agents claude`` of 0.1.0 wrote, and a
+store in use. Placeholders replace paths of the installation; times are shifted so that the store is recent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 import dibs
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "set-up-by-0.1.0.json").read_text("utf-8"))
-#: A moment in the recorded store shortly before it was recorded.
+#: A time shortly before the store was recorded.
 RECORDED_AT = 1794814970.0
 TASK = "2026-11-16T0742-any-write-docs"
 
@@ -47,7 +47,7 @@ def repo(tmp_path, monkeypatch):
 
 
 def restore_files(root: Path) -> None:
-    """Write the recorded files for this installation, with digests that fit their text."""
+    """Write the recorded files for this installation, with matching digests."""
     source = str(Path(dibs.__file__).parents[1])
     sites = [path for path in sys.path if path.endswith("site-packages")]
     known = {
@@ -101,7 +101,7 @@ def dibs_json(root, *words, agent="bob"):
 
 
 def call_hook(root, path, session):
-    """Run the command that the recorded settings of Claude Code name for an edit."""
+    """Run the command that the recorded Claude Code settings contain for an edit."""
     settings = json.loads((root / ".claude" / "settings.local.json").read_text())
     command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
     call = {
@@ -121,18 +121,18 @@ def test_claims_tasks_messages_and_decisions_are_still_there(repo):
     assert "snake_case" in json.dumps(dibs_json(repo, "decide", "ls"))
 
 
-def test_a_task_that_was_taken_before_the_upgrade_can_be_finished(repo):
+def test_a_task_taken_before_the_upgrade_can_be_finished(repo):
     run(repo, sys.executable, "-m", "dibs", "task", "done", TASK, agent="alice")
 
     assert dibs_json(repo, "task", "show", TASK)["task"]["state"] == "done"
 
 
-def test_the_recorded_agent_hook_blocks_an_edit_of_a_held_file(repo):
+def test_the_recorded_agent_hook_blocks_an_edit_of_a_claimed_file(repo):
     assert '"deny"' in call_hook(repo, "src/a.py", "session-of-bob")
     assert '"deny"' not in call_hook(repo, "src/b.py", "session-of-bob")
 
 
-def test_the_recorded_git_hooks_block_a_commit_of_a_held_file(repo):
+def test_the_recorded_git_hooks_refuse_a_commit_of_a_claimed_file(repo):
     write(repo / "src" / "a.py", "2\n")
     write(repo / "src" / "b.py", "2\n")
 
@@ -142,14 +142,14 @@ def test_the_recorded_git_hooks_block_a_commit_of_a_held_file(repo):
     assert run(repo, "git", "log", "--format=%s").split() == ["free", "one"]
 
 
-def test_a_second_init_knows_the_recorded_files_as_its_own(repo):
+def test_a_second_init_recognizes_the_recorded_files(repo):
     run(repo, sys.executable, "-m", "dibs", "init", "--agents", "claude", "--yes", agent="")
 
     settings = (repo / ".claude" / "settings.local.json").read_text()
     assert settings.count("guard/run.py claude || exit 2") == 1
 
 
-def test_uninstalling_takes_the_recorded_files_away(repo):
+def test_uninstall_removes_the_recorded_files(repo):
     run(repo, sys.executable, "-m", "dibs", "init", "--uninstall", "--yes", agent="")
 
     assert not (repo / ".claude").exists()

@@ -1,4 +1,4 @@
-"""The diagram of the states is the table of moves, drawn."""
+"""The task state diagram shows the transition table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scripts.reference import state_diagram, state_table
 from dibs.core.tasks.rules import TRANSITIONS, Status
 
 
-def test_the_diagram_holds_exactly_the_moves_of_the_table():
+def test_the_diagram_shows_exactly_the_transitions_of_the_table():
     arrows = re.findall(r"^    (\w+) --> (\w+): (.*)$", state_diagram(), re.MULTILINE)
 
     drawn = {(v, source, target) for source, target, verbs in arrows for v in verbs.split(", ")}
