@@ -141,4 +141,4 @@ def day() -> Section:
         " refreshes, because an agent joined or left, or a claim changed; events within 2 seconds count once."
         " Tokens are estimated in the same way for all rows."
     )
-    return Section("Briefings: tokens in a crew's day", note, rows)
+    return Section("Briefings: tokens per day", note, rows)

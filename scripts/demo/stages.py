@@ -80,7 +80,7 @@ def _two_machines(folder: Path, engine: dict[str, str]) -> Stage:
     # Do not leave a process running in the background.
     git(origin, "config", "receive.autogc", "false")
     machines = []
-    for name in ("desktop", "laptop"):
+    for name in ("office", "laptop"):
         home = folder / name
         home.mkdir()
         git(folder, "clone", "-q", str(origin), str(home / "shop"))

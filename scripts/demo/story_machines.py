@@ -23,7 +23,7 @@ class TwoMachines(Story):
         self._view.scene("Two machines, each with its own clone, home, and agents")
         for machine in (store, laptop):
             crew = ", ".join(name for name, at in self._stage.places.items() if at == machine)
-            self._view.say(f"on {machine.name}: {crew}")
+            self._view.say(f"{machine.name}: {crew}")
         self._view.say(f"they share only {self._stage.shared}")
 
     def _other_worktree(self) -> None:
@@ -62,7 +62,7 @@ class TwoMachinesOnGit(TwoMachines):
         self._view.doing("bob", "idle")
         woken = self._collect(self._dave, "src/auth/login.py")
         after = max(0.0, woken.at - released.at)
-        self._view.say(f"bob releases on desktop; dave gets it on laptop {after:.1f}s later")
+        self._view.say(f"bob releases in the office; dave gets it on laptop {after:.1f}s later")
 
     def _paused_owner(self) -> None:
         self._view.scene("An agent that lost its claim while paused cannot act on it")
