@@ -177,7 +177,7 @@ def test_row_77_a_move_that_the_table_does_not_have_names_those_that_it_has(boar
 
     assert answer.status == 65
     assert answer.json["error"]["code"] == "TASK_TRANSITION"
-    assert "take" in answer.json["error"]["hint"]
+    assert f"dibs task start {board.good}" in answer.json["error"]["hint"]
 
 
 def test_row_77_done_by_hand_back_to_assigned_is_refused(board, dibs):

@@ -79,3 +79,38 @@ def test_a_file_in_the_wrong_folder_is_told_with_the_line_of_its_status(dibs, re
         "work/done/early.yaml:3: status: a task that is new belongs in inbox/"
         in dibs("task", "validate").out
     )
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_lists_and_graphs_fit_the_terminal(dibs, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    first = dibs("task", "new", "Audit every page of the documentation for broken links",
+                 "--slug", "audit", "--json").json["created"][0]["id"]  # fmt: skip
+    dibs("task", "new", "Publish the documentation", "--slug", "publish", "--needs", first)
+    dibs("task", "take", agent="bob")
+
+    for words in (["ls"], ["graph"], ["take"]):
+        lines = dibs("task", *words).out.splitlines()
+        assert max(len(line) for line in lines if "dibs task" not in line) <= columns
+
+
+def test_a_narrow_list_has_a_block_for_each_task(dibs, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    id_ = dibs("task", "new", "Audit", "--priority", "high", "--json").json["created"][0]["id"]
+    dibs("task", "take", agent="bob")
+
+    assert dibs("task", "ls").out.splitlines() == [
+        id_,
+        "  in_progress, high, bob",
+        "  Audit",
+        "  claim expires in 5m",
+        "1 task to do",
+    ]
+
+
+def test_only_agents_see_the_token_of_a_task(dibs):
+    dibs("task", "new", "Audit")
+    dibs("task", "new", "Write")
+
+    assert "(token " in dibs("task", "take", agent="bob").out
+    assert "(expires in 5m)" in dibs("task", "take").out.splitlines()[0]

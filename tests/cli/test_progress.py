@@ -62,6 +62,30 @@ def test_a_quiet_operation_shows_no_bar(monkeypatch):
     assert terminal.getvalue() == ""
 
 
+def test_a_total_that_is_not_known_is_not_shown(monkeypatch):
+    terminal = use_terminal(monkeypatch)
+    with Progress(delay=0) as shown:
+        shown("assigning tasks", 500, 0)
+
+    assert "\r\x1b[Kassigning tasks: 500\r" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_a_board_command_on_many_files_shows_a_bar_on_a_terminal(monkeypatch, dibs, repo, files):
+    inbox = repo / "work" / "inbox"
+    inbox.mkdir(parents=True)
+    for number in range(files):
+        (inbox / f"task-{number}.yaml").write_text("title: Audit\n")
+    monkeypatch.setattr("dibs.workdir.disk.MANY_FILES", 2)
+    monkeypatch.setitem(Progress.__init__.__kwdefaults__, "delay", 0.0)
+    terminal = use_terminal(monkeypatch)
+
+    dibs("orchestrate")
+
+    assert ("reading task files [" in terminal.getvalue()) == (files > 1)
+    assert terminal.getvalue().endswith("\r\x1b[K") == (files > 1)
+
+
 @pytest.mark.parametrize("dumb", [True, False])
 def test_without_a_capable_terminal_progress_is_a_line_now_and_then(monkeypatch, dumb):
     terminal = use_terminal(monkeypatch)

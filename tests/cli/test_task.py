@@ -107,7 +107,10 @@ def test_ls_shows_the_queue_and_with_all_what_is_done(dibs, put):
     whole = dibs("task", "ls", "--all", "--json").json
 
     assert plain.splitlines()[-1] == "2 tasks to do; 1 done"
-    assert [line.split()[:2] for line in plain.splitlines()[1:3]] == [["b", "held"], ["c", "ready"]]
+    assert [line.split()[:2] for line in plain.splitlines()[1:] if line[0] in "bc"] == [
+        ["b", "held"],
+        ["c", "ready"],
+    ]
     assert [(t["id"], t["state"]) for t in whole["tasks"]] == [
         ("b", "held"), ("c", "free"), ("a", "done"),
     ]  # fmt: skip

@@ -124,6 +124,8 @@ class Project:
         self._board: Board | None = None
         #: Receives what each board command did to files in addition.
         self.tell_board: Callable[[BoardReport], None] | None = None
+        #: Called during long board commands with what is done, how many of it, and of how many.
+        self.board_progress: Callable[[str, int, int], None] | None = None
         self._shared: Engine | None = None
 
     @property
@@ -156,7 +158,13 @@ class Project:
             repository = self.place.repository
             own = repository.state != shared_state(repository)
             tree = repository.root if own else main_tree(repository)
-            self._board = Board(self.store, tree, repository.state, tell=self.tell_board)
+            self._board = Board(
+                self.store,
+                tree,
+                repository.state,
+                tell=self.tell_board,
+                progress=self.board_progress,
+            )
         return self._board
 
     @property

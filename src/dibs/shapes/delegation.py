@@ -19,7 +19,7 @@ def answer(value: Delegated | Repeated) -> Shape:
     """Shape the answer to whoever sends work: ``delegated``, or ``similar`` where nothing was sent."""
     similar = [alike(one) for one in value.alike]
     if isinstance(value, Repeated):
-        steps = ["leave it to whoever has it", "send it all the same: --anyway"]
+        steps = ["leave it to its owner", "send it anyway: repeat the command with --anyway"]
         return {"outcome": "similar", "task": None, "told": [], "similar": similar, "next": steps}
     return {**_sent("delegated", value), "similar": similar, "next": []}
 

@@ -17,10 +17,12 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: How our temporary files begin and end; every reader of the board ignores them.
 TEMP_PREFIX, TEMP_ENDING = ".dibs-", ".tmp"
+#: Fewer files than this are written too fast to report progress.
+MANY_FILES = 200
 #: How many folders are kept open at once.
 MANY = 64
 
@@ -135,18 +137,29 @@ class OpenFolder:
             os.close(self.handle)
 
 
+def _no_progress(what: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
 class Folders:
     """The folders under a trusted one. Symbolic links are never followed."""
 
-    __slots__ = ("_held", "_kept", "base", "disk", "folder")
+    __slots__ = ("_held", "_kept", "base", "disk", "folder", "progress")
 
     def __init__(self, base: str, folder: str, disk: Disk) -> None:
         #: A real path that the caller trusts, and the board's folder under it.
         self.base = base
         self.folder = folder
         self.disk = disk
+        #: Shows progress: what is done, how many of it, and of how many.
+        self.progress: Callable[[str, int, int], None] = _no_progress
         self._held = -1
         self._kept: dict[str, int] | None = None
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Report progress, unless there is little to do; a ``total`` of 0 is unknown."""
+        if not 0 < total < MANY_FILES:
+            self.progress(what, done, total)
 
     def hold(self) -> None:
         """Keep the board's folder open, for a command that opens many folders under it."""

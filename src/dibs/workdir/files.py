@@ -154,6 +154,7 @@ class Files:
     def write(self, jobs: Sequence[FileJob]) -> None:
         """Write and move files; each job records whether it worked, and leaves the file alone if not."""
         for start in range(0, len(jobs), SIZE):
+            self.folders.report("writing task files", start, len(jobs))
             FileBatch(self.folders, jobs[start : start + SIZE]).run()
         for job in jobs:
             if job.ok:

@@ -147,7 +147,7 @@ def test_who_never_had_a_task_cannot_finish_it(begun):
     refused(begun, Fenced, lambda: begun.done("carol", "a"))
     begun.make("b")
     error = refused(begun, BadInput, lambda: begun.done("carol", "b"))
-    assert (error.code, "take" in error.hint) == ("TASK_TRANSITION", True)
+    assert (error.code, "dibs task start b" in error.hint) == ("TASK_TRANSITION", True)
     assert refused(begun, NotFound, lambda: begun.done("carol", "c")).code == "NO_TASK"
 
 
@@ -351,7 +351,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(b
         error = refused(begun, BadInput, act)
         assert (error.code, error.hint) == (
             "TASK_TRANSITION",
-            "possible now: reopen, archive",
+            "dibs task reopen a",
         )
 
 

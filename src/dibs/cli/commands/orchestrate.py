@@ -95,8 +95,8 @@ def _print(cycle: Cycle) -> None:
     print(cycle.line())
     for found in cycle.aside:
         print(f"  {yellow('set aside')} {printable(str(found))}")
-    for task, message in cycle.troubles:
-        print(f"  {yellow('trouble')} {printable(task)}: {printable(message)}")
+    for _, message in cycle.troubles:
+        print(f"  {yellow('problem')} {printable(message)}")
     for task, action in cycle.timeouts:
         print(f"  {yellow('stuck')} {printable(task)}: {action}")
     for first, second, path in cycle.conflicts:

@@ -46,7 +46,7 @@ class Progress:
             print(_ERASE, end="", file=sys.stderr, flush=True)
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` steps of ``what`` are finished, if it is time to."""
+        """Show that ``done`` of ``total`` steps are finished, if it is time to; 0 means unknown."""
         now = time.monotonic()
         if self._quiet or now < self._next:
             return
@@ -58,7 +58,8 @@ class Progress:
             )
         else:
             self._next = now + _LINE
-            print(f"dibs: {what}: {done} of {total}", file=sys.stderr, flush=True)
+            of = f" of {total}" if total else ""
+            print(f"dibs: {what}: {done}{of}", file=sys.stderr, flush=True)
 
     def step(self, what: str) -> None:
         """Show what is running now, on a terminal only."""
@@ -70,6 +71,8 @@ class Progress:
 
 def bar(what: str, done: int, total: int, columns: int) -> str:
     """Return a progress bar that fits into ``columns``."""
+    if not total:
+        return f"{what}: {done}"[: columns - 1]
     count = f" {done}/{total}"
     room = min(_WIDTH, columns - len(what) - len(count) - 4)
     if room < 1:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TextIO
 
+    from dibs.cli.support.progress import Progress
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
     from dibs.services.board.report import BoardReport
@@ -30,6 +31,8 @@ class Session:
         self.caller = caller(args)  # what is wrong is said before anything is opened
         self.project: Project = open_project(args.repo, flags=flags)
         self.project.tell_board = self._tell_board
+        self.project.board_progress = self._show_progress
+        self._progress: Progress | None = None
         #: Whether the command itself shows the files that are set aside.
         self.lists_aside = False
         self._told: set[str] = set()
@@ -45,14 +48,31 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end_progress()
         self.project.close()
 
     def patterns(self, texts: Sequence[str], *, literal: bool = False) -> list[Pattern]:
         """Resolve what was typed, relative to the folder in which it was typed."""
         return [self.project.tree.resolve(text, literal=literal) for text in texts]
 
+    def _show_progress(self, what: str, done: int, total: int) -> None:
+        """Show on a terminal how far a long board command is."""
+        if not sys.stderr.isatty():
+            return
+        if self._progress is None:
+            from dibs.cli.support.progress import Progress
+
+            self._progress = Progress(quiet=self.json)
+        self._progress(what, done, total)
+
+    def _end_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)
+            self._progress = None
+
     def _tell_board(self, report: BoardReport) -> None:
         """Say on standard error what a command did to the board's files besides, each thing once."""
+        self._end_progress()
         for line in report.remarks(aside=not self.lists_aside):
             if line not in self._told:
                 self._told.add(line)

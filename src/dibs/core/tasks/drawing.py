@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _TITLE = 60
 #: The maximum width of the id and state columns in the text.
 _IDS, _STATES = 40, 20
+#: How many tasks of the longest chain the text names.
+_CHAIN = 8
 #: Statuses that need attention.
 _TROUBLE = frozenset({UNKNOWN, Status.ERROR, Status.BLOCKED})
 #: Characters besides letters and digits that need no escape in a Mermaid label.
@@ -46,7 +48,11 @@ def as_text(graph: Graph, width: int = 80) -> str:
         for task_id in wave:
             title = printable(graph.nodes[task_id].title)
             line = f"  {printable(task_id):{ids}}  {states[task_id]:{column}}"
-            lines.append(cut(f"{line}  {title}", max(width, len(line))).rstrip())
+            if len(line) > width:
+                lines += [f"  {printable(task_id)}", *_wrapped(states[task_id], width)]
+                lines += _wrapped(title, width)
+            else:
+                lines.append(cut(f"{line}  {title}", width).rstrip())
             for why in _reasons(graph, graph.nodes[task_id]):
                 lines += _wrapped(why, width)
     return "\n".join(lines)
@@ -67,8 +73,8 @@ def _summary(
     if levels:
         yield f"in parallel: {'' if wide.exact else 'at least '}{wide.tasks}"
         chain = graph.critical_path()
-        names = " -> ".join(map(printable, chain))
-        yield cut(f"longest chain ({len(chain)}): {names}", width)
+        names = [*map(printable, chain[:_CHAIN]), *(["…"] if len(chain) > _CHAIN else [])]
+        yield from _wrapped(f"longest chain ({len(chain)}): {' -> '.join(names)}", width, indent="")
     for cycle in graph.cycles():
         yield from _wrapped(printable(f"cycle: {cycle_text(cycle)}"), width, indent="")
 

@@ -130,12 +130,21 @@ def check_step(task: Task, verb: str, target: str) -> None:
     if Transition(verb, task.status, target) in _ALLOWED:
         return
     message = f"task {quote(task.id)} is {task.status}; `{verb}` is not possible"
-    raise BadInput(message, code="TASK_TRANSITION", field="status", hint=_ways_on(task.status))
+    raise BadInput(message, code="TASK_TRANSITION", field="status", hint=_ways_on(task))
 
 
-def _ways_on(status: str) -> str:
-    verbs = dict.fromkeys(step.verb for step in TRANSITIONS if step.source == status)
-    return f"possible now: {', '.join(verbs)}" if verbs else f"{status} tasks do not change"
+#: Transitions that are not a command of their own.
+_NOT_COMMANDS = frozenset({"assign", "review", "lose", "archive"})
+
+
+def _ways_on(task: Task) -> str:
+    """Return the commands that apply to a task now."""
+    verbs = dict.fromkeys(step.verb for step in TRANSITIONS if step.source == task.status)
+    names = ["start" if v == "take" else v for v in verbs if v not in _NOT_COMMANDS]
+    if not names:
+        return "it is archived"
+    more = f" (also possible: {', '.join(names[1:])})" if len(names) > 1 else ""
+    return f"dibs task {names[0]} {task.id}{more}"
 
 
 def next_statuses(status: str) -> list[str]:

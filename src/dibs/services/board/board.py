@@ -53,13 +53,15 @@ class Board(BoardFiles):
         disk: Disk | None = None,
         clock: Callable[[], float] = time.time,
         tell: Callable[[BoardReport], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         """Open the board in the configured folder under ``base``, a real path.
 
-        ``tell`` is called after each command with what else it did to the files.
+        ``tell`` is called after each command with what else it did to the files, ``progress`` during it.
         """
         self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
+        self.folders.progress = progress or self.folders.progress
         config = store.config
         #: On a branch shared with shell agents the queue folder is theirs: it shows rows of the engine.
         self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH

@@ -153,7 +153,9 @@ class Orchestrator:
             back = store.apply(lambda rows: sweep(store, rows))
             found = found._replace(returned=_ids(back))
         if "assign" in due:
-            given = self._to_the_end(lambda rows: assign(store, rows, caller, spread=spread))
+            given = self._to_the_end(
+                "assigning tasks", lambda rows: assign(store, rows, caller, spread=spread)
+            )
             found = found._replace(assigned=given)
         if "hand_off" in due:
             made, troubles = store.apply(lambda rows: hand_off(rows, caller, report.agents))
@@ -163,15 +165,16 @@ class Orchestrator:
             late = store.apply(lambda rows: stuck(store, rows, caller))
             found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in late))
         if "archive" in due:
-            over = self._to_the_end(lambda rows: archive(store, rows, caller))
+            over = self._to_the_end("archiving tasks", lambda rows: archive(store, rows, caller))
             found = found._replace(archived=over)
         return found
 
-    def _to_the_end(self, act: Callable[[Rows], list[Stored]]) -> tuple[str, ...]:
+    def _to_the_end(self, what: str, act: Callable[[Rows], list[Stored]]) -> tuple[str, ...]:
         """Repeat a step that handles a limited number of tasks, so that no transaction gets long."""
         done: list[Stored] = []
         while some := self._store.apply(act):
             done += some
+            self._board.folders.report(what, len(done), 0)
         return _ids(done)
 
     def _clashes(self, caller: Caller) -> tuple[tuple[str, str, str], ...]:

@@ -94,7 +94,8 @@ class Reconcile:
             rows = self._rows(ids, moved)
             held = any(row.aside for row in rows.values())
             with self._files.folders.kept_open():
-                for key in sorted(ids):
+                for number, key in enumerate(sorted(ids)):
+                    self._files.folders.report("reading task files", number, len(ids))
                     happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
                     self._compare(ids[key], rows.get(key), happened)
             self._changes.conclude()

@@ -84,8 +84,8 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
         )
     if not people.knows(handoff.agent):
         message = (
-            f"{source.id} hands off to {handoff.agent}, which has not joined; the follow-up waits for an"
-            f" agent or role of that name, or for: dibs task reassign {source.id} --to AGENT"
+            f"the follow-up of {source.id} waits for {handoff.agent}, which is not a known agent or"
+            f" role; to choose another: dibs task reassign {source.id} --to AGENT"
         )
         return Trouble(source.id, "NO_AGENT", message)
     id_ = handoff_id(source.id, source.task.completed, handoff.agent, handoff.title)

@@ -58,7 +58,7 @@ def _list(session: Session, args: Namespace) -> int:
     }
     none = 'no tasks yet: dibs task new "TITLE"'
     if everything or rows:
-        none = "no matching tasks: dibs task ls --all shows all" if _is_narrow(args) else ""
+        none = "no matching tasks (to see all: dibs task ls --all)" if _is_narrow(args) else ""
     session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done, none))
     return 0
 
@@ -141,8 +141,13 @@ def _indented(text: str, page: int) -> list[str]:
     from textwrap import wrap
 
     return wrap(
-        text, page, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-    )  # fmt: skip
+        text,
+        page,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
@@ -151,20 +156,21 @@ def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
     state = "ready" if task.ready else task.state
     title = said.title if len(said.title) <= _TITLE else f"{said.title[:_TITLE]}…"
     why = task.why or ((said.error,) if said.error else ())
-    who = _who(task.holder, task.expires_in) or said.agent or "any"
-    return (said.id, state, said.priority, who), [text for text in (title, *why) if text]
+    who = task.holder or said.agent or "any"
+    below = (title, _expiry(task.holder, task.expires_in), *why)
+    return (said.id, state, said.priority, who), [text for text in below if text]
 
 
 def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
-    who = _who(task.holder, task.expires_in)
     from dibs.services.tasks.plain_queue import FREE
 
     state = "ready" if task.state == FREE else task.state
-    return (task.name, state, "", who), [task.reason] if task.reason else []
+    below = (_expiry(task.holder, task.expires_in), task.reason)
+    return (task.name, state, "", task.holder), [text for text in below if text]
 
 
-def _who(holder: str, expires_in: float) -> str:
-    return f"{holder} (expires in {span(expires_in)})" if holder else ""
+def _expiry(holder: str, expires_in: float) -> str:
+    return f"claim expires in {span(expires_in)}" if holder else ""
 
 
 VERBS = {"ls": (_ls_options, _list)}

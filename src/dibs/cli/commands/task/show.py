@@ -67,7 +67,7 @@ def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str,
     from dibs.cli.commands.task.board import claim_facts, file_of
 
     stored, said = shown.stored, shown.stored.task
-    state = f"{shown.state}, can be taken" if shown.ready else shown.state
+    state = f"{shown.state} (available)" if shown.ready else shown.state
     yield "state", "archive" if shown.past else state
     if shown.holder:
         yield "owner", f"{shown.holder} ({claim_facts(session, stored.token, shown.expires_in)})"

@@ -126,7 +126,7 @@ def _next(nothing: NothingFree, roles: Sequence[str]) -> list[str]:
     soon = f"the earliest claim expires in {span(min(held))} unless renewed; " if held else ""
     options = "".join(f" --role {printable(role)}" for role in roles)
     waits = [f"{soon}to wait: dibs task take{options} --wait 5m"]
-    return [*waits, "to see why: dibs task ls"] if nothing.tasks else waits
+    return [*waits, "to see all tasks: dibs task ls"] if nothing.tasks else waits
 
 
 def _print_nothing(nothing: NothingFree, steps: Sequence[str]) -> None:

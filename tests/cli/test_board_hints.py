@@ -1,0 +1,159 @@
+"""Every command that a board message suggests works when it is pasted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+
+@pytest.fixture
+def paste(dibs):
+    """Return a function that runs the first command that a message suggests and matches a pattern."""
+
+    def run(text, pattern, agent=None, **values):
+        found = re.search(rf"dibs ({pattern}[^;`()\n]*)", text)
+        assert found, text
+        words = [values.get(word, word) for word in shlex.split(found[1])]
+        return dibs(*words, **({"agent": agent} if agent else {}))
+
+    return run
+
+
+@pytest.fixture
+def make(dibs):
+    def new(*words):
+        return dibs("task", "new", *words, "--json", agent="lead").json["created"][0]["id"]
+
+    return new
+
+
+@pytest.mark.parametrize("command", ["task ls", "task graph", "task take", "orchestrate"])
+def test_an_empty_board_shows_how_to_create_a_task(dibs, paste, command):
+    answer = dibs(*command.split())
+
+    created = paste(answer.out + answer.err, "task new", TITLE="Audit the docs")
+
+    assert created.out.startswith("created ")
+
+
+def test_a_filter_that_matches_nothing_shows_how_to_see_all(dibs, paste, make):
+    id_ = make("Audit")
+
+    answer = dibs("task", "ls", "--status", "error")
+
+    assert id_ in paste(answer.out, "task ls --all").out
+
+
+def test_a_caller_that_gets_no_task_can_paste_how_to_wait(dibs, paste, make):
+    id_ = make("Audit", "--for", "curator")
+    dibs("task", "take", "--role", "curator", agent="bob")
+
+    answer = dibs("task", "take", "--role", "curator", agent="carol")
+    dibs("task", "release", id_, agent="bob")
+
+    assert answer.out.startswith("no task available\n")
+    assert paste(answer.out, "task take", agent="carol").out.startswith(f"took {id_} ")
+    assert paste(answer.out, "task ls").status == 0
+
+
+def test_a_task_for_another_role_shows_both_ways_to_take_it(dibs, paste, make):
+    first, second = make("Audit", "--for", "curator"), make("Write", "--for", "curator")
+
+    start = dibs("task", "start", first, agent="bob").err
+    assign = dibs("task", "start", second, agent="bob").err
+
+    assert paste(start, "task start", agent="bob").status == 0
+    assert paste(assign, "task reassign", agent="bob").status == 0
+    assert dibs("task", "start", second, agent="bob").status == 0
+
+
+def test_a_task_that_waits_suggests_taking_another(dibs, paste, make):
+    first = make("Audit")
+    second = make("Publish", "--needs", first)
+
+    answer = dibs("task", "start", second, agent="bob")
+
+    assert paste(answer.err, "task take", agent="bob").out.startswith(f"took {first} ")
+
+
+@pytest.mark.parametrize(("verb", "then"), [("retry", "start"), ("reopen", "start")])
+def test_a_transition_that_is_not_possible_suggests_one_that_is(dibs, paste, make, verb, then):
+    id_ = make("Audit")
+
+    answer = dibs("task", verb, id_, agent="bob")
+
+    assert answer.status == 65
+    assert paste(answer.err, f"task {then}", agent="bob").status == 0
+
+
+def test_a_held_task_can_be_requested_as_the_refusal_suggests(dibs, paste, make):
+    id_ = make("Audit")
+    dibs("task", "start", id_, agent="bob")
+
+    answer = dibs("task", "cancel", id_, "--reason", "x", agent="carol")
+
+    assert paste(answer.err, "ask", agent="carol").status == 0
+
+
+def test_a_finished_task_that_was_edited_by_hand_suggests_reopening_it(dibs, repo, paste, make):
+    id_ = make("Audit")
+    dibs("task", "start", id_, agent="bob")
+    dibs("task", "done", id_, "--summary", "fixed", agent="bob")
+    file = repo / "work" / "done" / f"{id_}.yaml"
+    file.write_text(file.read_text().replace("status: done", "status: new"))
+    file.rename(repo / "work" / "inbox" / file.name)
+
+    answer = dibs("task", "ls")
+
+    assert "set aside" in answer.out
+    assert paste(answer.out, "task reopen").status == 0
+
+
+def test_a_restored_file_shows_how_to_cancel_the_task(dibs, repo, paste, make):
+    id_ = make("Audit")
+    (repo / "work" / "inbox" / f"{id_}.yaml").unlink()
+
+    answer = dibs("task", "ls")
+
+    assert paste(answer.err, "task cancel", TEXT="not needed").out.startswith(f"cancelled {id_}")
+
+
+def test_a_file_that_is_set_aside_shows_how_to_see_why(dibs, repo, paste, make):
+    make("Audit")
+    (repo / "work" / "inbox" / "bad.yaml").write_text("title: x\npriority: soon\n")
+
+    answer = dibs("task", "new", "Other")
+
+    assert "1 task file is set aside" in answer.err
+    assert "bad.yaml:2: priority: " in paste(answer.err, "task validate").out
+
+
+def test_a_handoff_to_an_unknown_agent_can_be_reassigned_as_suggested(dibs, paste, make):
+    id_ = make("Audit")
+    dibs("task", "start", id_, agent="bob")
+    dibs("task", "done", id_, "--next", "tester", agent="bob")
+
+    answer = dibs("orchestrate")
+
+    assert "waits for tester, which is not a known agent or role" in answer.out
+    assert paste(answer.out, "task reassign", AGENT="bob").status == 0
+    assert "1 follow-ups" in dibs("orchestrate").out
+
+
+def test_delegated_work_that_is_in_progress_can_be_requested_as_suggested(dibs, paste):
+    dibs("agent", "join", agent="bob")
+    id_ = dibs("delegate", "bob", "Audit", "--json", agent="lead").json["task"]["id"]
+    dibs("task", "start", id_, agent="bob")
+
+    answer = dibs("delegate", "--cancel", id_, agent="lead")
+
+    assert paste(answer.err, "ask", agent="lead").status == 0
+
+
+def test_a_message_about_delegated_work_says_how_to_start_it(dibs, paste):
+    dibs("agent", "join", agent="bob")
+    dibs("delegate", "bob", "Audit", agent="lead")
+
+    assert paste(dibs("inbox", agent="bob").out, "task start", agent="bob").status == 0
