@@ -40,6 +40,8 @@ VARIES = (
     (re.compile(r"\d{4}-\d\d-\d\d(T\d{4}\b)?"), "DATE"),
     (re.compile(r"you-[\w-]+ *"), "YOU "),
     (re.compile(r"\b(\d+m)?\d+s\b|\b\d+m\b"), "SPAN"),
+    # The command depends on how Dibs was installed.
+    (re.compile(r"run: .* && dibs init"), "run: INSTALL && dibs init"),
     (re.compile(r"  +"), " "),
 )
 
