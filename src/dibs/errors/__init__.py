@@ -1,28 +1,28 @@
-"""The errors that Dibs raises, as one tree.
+"""The errors that Dibs raises.
 
 ::
 
     DibsError
-    ├── BadUsage        the call itself is wrong: unknown option, missing argument
-    ├── BadInput        a value is wrong: path, pattern, ttl, agent id, request id
+    ├── BadUsage        the call is wrong: unknown option, missing argument
+    ├── BadInput        a value is invalid: path, pattern, ttl, agent id, request id
     ├── NotAllowed      the caller may not do this: too broad, ended, not a human
-    ├── NotFound        the thing named is not there: agent, claim, project
-    ├── Fenced          the caller no longer holds what it acts on
-    ├── Unknown         the change may or may not have happened; ask again
-    ├── Unavailable     the engine cannot answer: disk full, read-only, gone, busy
-    └── Misconfigured   the configuration or the place of the state is wrong
+    ├── NotFound        something does not exist: agent, claim, project
+    ├── Fenced          the caller no longer holds the claim
+    ├── Unknown         the change may or may not have happened
+    ├── Unavailable     the engine cannot answer: disk full, read-only, unreachable, busy
+    └── Misconfigured   the settings or the store are invalid
 
-A claim that another agent holds is not an error but an answer, a value of ``core.claims``.
+A denied claim is not an error but an answer, a value of ``core.claims``.
 
-The ``code`` is stable. A class has one of its own; where callers need to tell cases of one class apart, an
-instance carries a narrower one. ``errors.codes`` is the table of them all.
+Codes are stable. Each class has one; an instance has a narrower one where callers need to tell cases apart.
+``errors.codes`` lists them all.
 """
 
 from __future__ import annotations
 
 
 class DibsError(Exception):
-    """Base of everything that Dibs raises on purpose."""
+    """The base class of all errors that Dibs raises on purpose."""
 
     code = "ERROR"
     #: The exit status of a command that fails with it.
@@ -35,23 +35,23 @@ class DibsError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        #: What the reader can do next, as one sentence; may be empty.
+        #: What to do next; may be empty.
         self.hint = hint
-        #: Which argument is meant, where there is one.
+        #: The argument that is wrong, if any.
         self.field = field
         if code is not None:
             self.code = code
 
 
 class BadUsage(DibsError):
-    """The call itself is wrong."""
+    """The call is wrong."""
 
     code = "USAGE"
     exit_status = 64
 
 
 class BadInput(DibsError):
-    """A value is outside of what is allowed; nothing was changed."""
+    """A value is not allowed; nothing was changed."""
 
     code = "BAD_INPUT"
     exit_status = 65
@@ -65,7 +65,7 @@ class NotAllowed(DibsError):
 
 
 class NotFound(DibsError):
-    """The thing named is not there."""
+    """Something does not exist."""
 
     code = "NOT_FOUND"
     exit_status = 6
@@ -95,7 +95,7 @@ class Unavailable(DibsError):
 
 
 class Misconfigured(DibsError):
-    """The configuration, or the place where state lives, is wrong."""
+    """The settings or the store are invalid."""
 
     code = "CONFIG"
     exit_status = 78
