@@ -308,7 +308,7 @@ def test_a_hook_that_says_no_refuses_the_commit_and_verify_leaves_it_out(pair, r
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    with pytest.raises(CommitRefused, match="the pre-commit hook said no") as told:
+    with pytest.raises(CommitRefused, match="the pre-commit hook failed") as told:
         alice.commit("hers")
 
     assert (told.value.code, told.value.blocked) == ("HOOK_REFUSED", ())

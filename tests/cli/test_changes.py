@@ -65,12 +65,12 @@ def test_each_changed_file_is_shown_with_its_holder_and_the_rest_as_nobodys(tree
 def test_people_read_what_was_never_committed_and_how_long_a_claim_lasts(tree, dibs):
     lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
 
-    assert "alice has changed 3 files" in lines
-    assert "modified src/a.py no src/, 5m left" in lines
-    assert "modified both.md in part both.md, 5m left" in lines
-    assert "nobody holds 2 files" in lines
-    assert "new notes.txt no never committed" in lines
-    assert lines[-1] == "carol holds 2 claims, nothing changed"
+    assert "alice: 3 changed files" in lines
+    assert "modified src/a.py no src/ (expires in 5m)" in lines
+    assert "modified both.md partly both.md (expires in 5m)" in lines
+    assert "unclaimed: 2 changed files" in lines
+    assert "untracked notes.txt no -" in lines
+    assert lines[-1] == "carol: no changes, 2 claims"
 
 
 def test_one_agent_or_the_caller_alone_can_be_asked_for(tree, dibs, monkeypatch):
@@ -118,11 +118,11 @@ def test_all_worktrees_of_a_clone_are_looked_at_and_one_that_is_gone_is_named(tr
         [("src/new.py", "new", False, True)],
     )
     assert found[str(tmp_path / "side")]["branch"] == "side"
-    assert "gone" in found[str(tmp_path / "gone")]["wrong"]
+    assert "missing" in found[str(tmp_path / "gone")]["wrong"]
 
 
 def test_a_tree_without_changes_has_a_friendly_line(repo, dibs):
-    assert dibs("changes").out == "nothing is changed\n"
+    assert dibs("changes").out == "no uncommitted changes\n"
 
 
 def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
     answer = dibs("changes")
 
     assert (answer.status, answer.err.count("\n")) == (69, 1)
-    assert "no git repository" in answer.err
+    assert "not a git repository" in answer.err
 
 
 def test_the_difference_of_an_agent_holds_its_files_alone_and_new_ones_whole(tree, dibs):
@@ -166,7 +166,7 @@ def test_who_has_changed_nothing_is_told_so_and_nothing_is_on_standard_output(tr
     answer = dibs("diff", "carol")
 
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err == "dibs: carol has changed nothing here that it holds\n"
+    assert answer.err == "dibs: carol has no uncommitted changes to files it has claimed\n"
 
 
 def test_a_word_that_is_an_agent_and_a_file_is_not_guessed_at(tree, dibs):

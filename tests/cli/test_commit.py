@@ -24,8 +24,8 @@ def test_a_commit_says_what_it_holds_and_what_it_left(tree, dibs):
     assert "committed" in answer.out
     assert "1 file to ma" in answer.out
     assert "new      a.py" in answer.out
-    assert "unchanged: never.py" in answer.out
-    assert "never committed new.py" in answer.out
+    assert "claimed, but unchanged: never.py" in answer.out
+    assert "untracked new.py" in answer.out
     assert "b.py: bob holds b.py" in answer.out
 
 
@@ -34,7 +34,7 @@ def test_a_refusal_names_path_holder_and_next_step(tree, dibs):
     (tree / "b.py").write_text("1\n")
     answer = dibs("commit", "-m", "fix", "b.py", agent="alice")
     assert answer.status == 3
-    assert "b.py is held (bob has b.py" in answer.out
+    assert "b.py: bob holds b.py (expires in " in answer.out
     shape = dibs("commit", "-m", "fix", "b.py", "--json", agent="alice").json
     assert (shape["outcome"], shape["code"]) == ("refused", "SCOPE")
     assert [(b["path"], b["why"], b["holder"]) for b in shape["blocked"]] == [

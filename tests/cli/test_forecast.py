@@ -45,7 +45,7 @@ def edit(tree, line=3):
 def test_clear_weather_is_one_line_and_status_0(dibs, trees):
     answer = dibs("forecast")
 
-    assert answer == (0, "clear: nothing would conflict (2 with work, and main)\n", "")
+    assert answer == (0, "no conflicts (compared 2 branches with work, and main)\n", "")
 
 
 def test_a_conflict_is_a_matrix_and_its_lines_and_status_3(dibs, trees):
@@ -56,11 +56,13 @@ def test_a_conflict_is_a_matrix_and_its_lines_and_status_3(dibs, trees):
 
     assert answer.status == 3
     assert answer.out.splitlines() == [
+        "conflicting files for each pair:",
+        "",
         "         1  2",
         "1 alice  -  1",
         "2 bob    1  -",
         "",
-        "conflict alice and bob: 1 file",
+        "conflict between alice and bob: 1 file",
         "  a.txt (content) lines 3 / 3",
     ]
     assert "alice and bob would conflict in a.txt" in dibs("log").out
@@ -118,7 +120,7 @@ def test_outside_of_git_there_is_nothing_to_merge(dibs, repo, tmp_path):
     answer = dibs("forecast", "--repo", str(tmp_path / "plain"))
 
     assert answer.status == 6
-    assert "no git repository" in answer.err
+    assert "not a git repository" in answer.err
 
 
 def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
@@ -138,7 +140,7 @@ def test_more_than_a_page_holds_are_counted(monkeypatch):
         Pair("a", f"b{number}", (ForecastConflict("x", "content", "", ()),)) for number in range(40)
     ]
 
-    assert matrix(pairs, ()) == ["40 pairs of 41 would conflict"]
+    assert matrix(pairs, ()) == ["40 pairs among 41 agents would conflict"]
 
 
 def test_a_matrix_says_nothing_of_pairs_that_were_not_compared():

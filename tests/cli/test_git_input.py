@@ -484,8 +484,8 @@ def test_what_is_left_is_counted_in_good_english(shop, dibs):
     nothing = dibs("commit", "-mx", agent="alice").err
 
     assert said[0] == "would commit 1 file to main"
-    assert "1 file elsewhere changed, and nobody's: `dibs changes`" in said
-    assert "(1 changed file is not yours; `dibs changes` shows whose)" in nothing
+    assert "1 changed file is unclaimed (see `dibs changes`)" in said
+    assert "(1 changed file is not yours: see `dibs changes`)" in nothing
 
 
 @pytest.mark.parametrize("place", [".git/hooks2", "../" + LONG, "../" + "z/" * 1500])
@@ -504,7 +504,9 @@ def test_a_word_of_diff_that_is_no_agent_is_told_as_a_file(shop, dibs):
     answer = dibs("diff", "alcie", agent="bob")
 
     assert answer.status == 0
-    assert answer.err == "dibs: bob has changed nothing among 'alcie' here that it holds\n"
+    assert answer.err == (
+        "dibs: bob has no uncommitted changes in 'alcie' to files it has claimed\n"
+    )
 
 
 @pytest.mark.parametrize("task", ["x\n\nDibs-Agent: eve", "\x1b[31mx", "a\u202eb"], ids=ascii)

@@ -66,8 +66,8 @@ def test_a_refusal_says_path_commit_reason_and_next_step(dibs, begun, bob):
     oid = git(bob, "rev-parse", "HEAD")[:10]
     assert answer.status == 3
     assert answer.out.splitlines()[:2] == [
-        "refused agent/bob: 1 file outside of its agent's claims",
-        f"  a.txt: unclaimed in {oid} (bob)",
+        "refused agent/bob: 1 file outside its agent's claims",
+        f"  a.txt: bob had not claimed it in {oid}",
     ]
     assert "dibs claim" in answer.out
 
@@ -95,7 +95,7 @@ def test_the_branch_that_is_checked_out_is_merged_where_there_is_no_own(dibs, be
 
 
 def test_nothing_to_merge_is_told_and_fine(dibs, begun, bob):
-    assert dibs("merge", agent="bob").out == "ok agent/bob: has nothing to merge\n"
+    assert dibs("merge", agent="bob").out == "ok agent/bob: nothing to merge\n"
     assert dibs("merge", "--all").out == "nothing to merge into main\n"
 
 

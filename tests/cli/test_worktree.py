@@ -189,13 +189,13 @@ def test_what_people_read(tree, alice, dibs):
     listed = dibs("worktree", "ls")
     kept = dibs("worktree", "rm", "alice")
 
-    assert made.out == f"made {alice} on agent/alice\n"
-    assert again.out == f"there already: {alice} on agent/alice\n"
-    assert "untracked 1" in listed.out
+    assert made.out == f"created {alice} on agent/alice\n"
+    assert again.out == f"already exists: {alice} on agent/alice\n"
+    assert "1 untracked" in listed.out
     assert kept.status == 3
     assert kept.out.splitlines()[:2] == [
         f"kept alice {alice}",
-        "  1 new and never committed: new\\x1b[31m",
+        "  1 untracked file: new\\x1b[31m",
     ]
     gone = dibs("worktree", "rm", str(alice), "--force", "--reason", "done")
     assert gone.status == 0

@@ -1,4 +1,1 @@
-"""Git as a technology: how it is started, what its answers look like, what of a repository could run code.
-
-Nothing here knows a rule of Dibs. ``run`` is the one module that starts git processes.
-"""
+"""Run git safely and read its output. Contains no rules of Dibs; only ``run`` starts git processes."""

@@ -1,4 +1,4 @@
-"""Attributes of paths, and whether git takes a file as it is or converts it on its way in."""
+"""Read git attributes of paths, and tell whether git converts a file when it is added."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 ATTRIBUTES = ".gitattributes"
-#: Settings under which a file may be converted, or attributes lie where this module does not look.
+#: Settings that can cause a conversion, or that put attributes where this module does not look.
 _SETTINGS = r"^(core\.(autocrlf|attributesfile|sparsecheckout)|extensions\.worktreeconfig)$"
-#: Where builds of git look for attributes of the whole machine.
+#: Where builds of git look for machine-wide attributes.
 _MACHINE = tuple(
     os.path.join(place, "etc", "gitattributes") for place in ("/", "/usr/local", "/opt/homebrew")
 )
@@ -25,10 +25,10 @@ _NOTHING = frozenset(("unspecified", "unset", "set"))
 def attributes(
     git: GitCalls, name: str, paths: Iterable[str] | None, *, tree: str = ""
 ) -> dict[str, str]:
-    """Return the value of one attribute for those of ``paths`` that have one.
+    """Return the value of one attribute for each of ``paths`` that has one.
 
-    The files of the working tree decide; with ``tree``, the id of a tree or a commit, those in it do, and
-    None for ``paths`` means all that it holds.
+    The attributes come from the working tree or, with ``tree``, from that tree or commit; None for ``paths``
+    then means all its files.
     """
     if not tree:
         return _asked(git, (name,), rows_of(paths or ()), {})
@@ -42,7 +42,7 @@ def attributes(
 
 
 def attribute_files(git: GitCalls) -> list[str]:
-    """Return the paths of all files of attributes that git tracks in a working tree."""
+    """Return the paths of all tracked attribute files in a working tree."""
     any_folder = {"GIT_LITERAL_PATHSPECS": "0"}
     said = git.must("ls-files", "-z", "--", ":(top,glob)**/.gitattributes", variables=any_folder)
     return [os.fsdecode(path) for path in said.split(b"\0") if path]
@@ -61,9 +61,9 @@ def _asked(
 
 
 class Conversions:
-    """Which files of a clone git converts: line ends, filters, encodings. Good while its settings stay.
+    """Tells which files of a clone git converts (line endings, filters, encodings), for its current settings.
 
-    Where nothing can ask for a conversion, a file's object can be made without starting git.
+    The object of a file that is not converted can be written without starting git.
     """
 
     __slots__ = ("_never",)
@@ -74,13 +74,13 @@ class Conversions:
         home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
         own = os.path.join(home, "git", "attributes"), os.path.join(common, "info", "attributes")
         files = any(os.path.lexists(path) for path in (*_MACHINE, *own))
-        #: Whether only attributes inside of a working tree can ask for a conversion.
+        #: Whether only attributes inside a working tree can cause a conversion.
         self._never = not files and all(value in {b"false", b"no", b"0"} for value in values)
 
     def leaves(self, tree: str, path: str, gone: Container[str]) -> bool:
-        """Return whether a file is surely taken as it is; ``gone`` has the paths that are tracked and gone.
+        """Return whether git certainly does not convert a file; ``gone`` has the deleted tracked paths.
 
-        Of attributes that are gone from the disk git still reads what is staged.
+        Git still reads the staged version of a deleted attribute file.
         """
         if not self._never:
             return False

@@ -1,4 +1,4 @@
-"""A git process that answers many questions: starting git costs more than most of its answers do."""
+"""A git process that answers many requests, because starting git is expensive."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _CHUNK = 1 << 16
 
 
 class Servant:
-    """One git process that reads questions and writes answers, one after the other.
+    """A git process that reads requests and writes answers, one after the other.
 
-    A question is written only when the answer to the one before has been read, so neither side can wait for
-    the other for ever. It starts at the first question.
+    A request is written only after the previous answer has been read, so the two sides cannot block each
+    other. The process starts with the first request.
     """
 
     __slots__ = ("_arguments", "_buffer", "_deadline", "_git", "_process", "_variables")
@@ -39,7 +39,7 @@ class Servant:
         self._deadline = 0.0
 
     def ask(self, question: bytes) -> None:
-        """Put a question; its answer has to be read to its end before the next."""
+        """Send a request; the caller must read the whole answer before the next one."""
         if self._process is None:
             self._process = self._git.start(*self._arguments, variables=self._variables)
         assert self._process.stdin is not None
@@ -51,7 +51,7 @@ class Servant:
             raise self._failed() from None
 
     def until(self, mark: bytes) -> bytes:
-        """Return what comes next, up to ``mark``, and without it."""
+        """Return the output up to ``mark``, without it."""
         while (at := self._buffer.find(mark)) < 0:
             self._read()
         found, self._buffer = self._buffer[:at], self._buffer[at + len(mark) :]
@@ -70,7 +70,7 @@ class Servant:
         handle = self._process.stdout.fileno()
         if not select.select([handle], [], [], max(0.0, self._deadline - time.monotonic()))[0]:
             self.close()
-            raise Unavailable(f"git {self._name} did not answer within {self._git.timeout:.0f} s")
+            raise Unavailable(f"git {self._name} timed out after {self._git.timeout:.0f}s")
         chunk = os.read(handle, _CHUNK)
         if not chunk:
             raise self._failed()
@@ -83,7 +83,7 @@ class Servant:
         )
 
     def _failed(self) -> Unavailable:
-        """Return why the process ended; the next question starts another."""
+        """Return why the process ended; the next request starts another one."""
         process = self._process
         assert process is not None
         assert process.stderr is not None

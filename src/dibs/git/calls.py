@@ -1,7 +1,8 @@
-"""Calling the user's git on the user's working tree: argument lists, literal paths, no hooks, no prompts.
+"""Call git on the user's working tree with literal paths and without hooks or prompts.
 
-Nothing that the repository's own configuration names may run. What holds for every repository is switched off
-here; what hangs on names (filters, drivers) is switched off by ``settings``, which ``git.config`` finds out.
+Programs that the repository's own configuration names must not run. Those that are the same in every
+repository are disabled here; those that depend on names (filters, drivers) are disabled by ``settings``,
+which ``git.config`` provides.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import NoReturn
 
-#: Whom git names as author; the caller's own surroundings decide.
+#: The variables that name the author and committer; the caller's values are kept.
 _IDENTITY = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 )
@@ -39,18 +40,18 @@ _SETTINGS = (
     "-c", "core.ignoreStat=false", "-c", "submodule.recurse=false",
     "-c", "log.showSignature=false", "-c", "core.filesRefLockTimeout=1000",
 )  # fmt: skip
-#: Programs that git would start to ask somebody, or to show something.
+#: Disables the programs that git would start to ask or show something.
 _NOBODY_THERE = {
     "GIT_ASKPASS": "", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_PAGER": "cat",
     "GIT_PROXY_COMMAND": "",
 }  # fmt: skip
-#: No protocol has this name: nothing is fetched.
+#: No protocol has this name, so nothing is fetched.
 _NO_PROTOCOL = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 _PLAIN = ("--no-ext-diff", "--no-textconv")
-#: Git looks into a submodule by a process there, under that repository's own configuration.
+#: Keeps git from running in a submodule, with that repository's configuration.
 _SHALLOW = "--ignore-submodules=dirty"
-#: Options that each call of a command gets, because no setting can switch off what they do.
+#: Options that each call of a command gets, because no setting has the same effect.
 _CARE = {
     "diff": (*_PLAIN, _SHALLOW),
     "diff-files": (*_PLAIN, _SHALLOW),
@@ -62,12 +63,12 @@ _CARE = {
 }
 
 _USAGE = 129
-#: What git 2.38 brought: ``merge-tree --write-tree``.
+#: The first git with ``merge-tree --write-tree``.
 OLDEST = (2, 38)
 
 
 class GitProcess:
-    """A git process that was started."""
+    """A running git process."""
 
     __slots__ = ("_calls", "_process", "_what")
 
@@ -77,18 +78,18 @@ class GitProcess:
         self._calls = calls
 
     def end(self, given: bytes = b"") -> GitResult:
-        """Hand over ``given``, wait for the end and return what git said."""
+        """Write ``given`` to its input, wait for it to exit, and return the result."""
         timeout = self._calls.timeout
         try:
             said = finish(self._process, given, time.monotonic() + timeout)
         except TimedOut:
             raise Unavailable(
-                f"git {self._what} did not end within {timeout:.0f} s", code="GIT_FAILED"
+                f"git {self._what} timed out after {timeout:.0f}s", code="GIT_FAILED"
             ) from None
         return said._replace(err=said.err.strip())
 
     def must(self, given: bytes = b"") -> bytes:
-        """Do so, and return its output; a failure is an error, with git's own last line."""
+        """Do the same and return the output; raise if git failed."""
         said = self.end(given)
         if said.code:
             self._calls.fail(self._what, said)
@@ -96,18 +97,18 @@ class GitProcess:
 
 
 def rows_of(paths: Iterable[str]) -> bytes:
-    """Return paths as git reads them with ``-z``."""
+    """Return paths in the format that git reads with ``-z``."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def last_words(said: str) -> str:
-    """Return the last line that git printed, fit for a message; an empty text if there is none."""
+    """Return the last line that git printed, for a message, or an empty text."""
     lines = [line for line in said.splitlines() if line.strip()]
     return printable(lines[-1].removeprefix("fatal: ").removeprefix("error: ")) if lines else ""
 
 
 def checked(said: GitResult, what: str) -> bytes:
-    """Return the output of a call that succeeded; else raise ``Unavailable`` with git's own last line."""
+    """Return the output of a successful call; otherwise raise ``Unavailable`` with git's last line."""
     if said.code:
         last = last_words(said.err) or f"exit status {said.code}"
         raise Unavailable(f"git {what} failed: {last}", code="GIT_FAILED")
@@ -115,10 +116,10 @@ def checked(said: GitResult, what: str) -> bytes:
 
 
 class GitCalls:
-    """Runs git in one working tree; every call ends within ``timeout`` seconds.
+    """Runs git in one working tree; every call has a timeout of ``timeout`` seconds.
 
-    ``settings`` come on top of the repository's own, ``variables`` are set for every call, such as those by
-    which git tells a hook where it is. Without ``network`` nothing is ever fetched.
+    ``settings`` override the repository's own, and ``variables`` are set for every call. Without ``network``,
+    nothing is ever fetched.
     """
 
     __slots__ = ("_environ", "timeout", "tree")
@@ -142,7 +143,7 @@ class GitCalls:
         self._environ |= variables or {}
 
     def patient(self, timeout: float) -> GitCalls:
-        """Return the same calls, each with more time."""
+        """Return the same calls with another timeout."""
         calls = GitCalls(self.tree, timeout=timeout)
         calls._environ = self._environ
         return calls
@@ -150,24 +151,24 @@ class GitCalls:
     def run(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> GitResult:
-        """Run git to its end and return what it said, whether it succeeded or not."""
+        """Run git and return the result, whether it succeeded or not."""
         return self.begin(*arguments, variables=variables).end(given)
 
     def must(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> bytes:
-        """Run git and return its output; a failure is an error, with git's own last line."""
+        """Run git and return its output; raise if it failed."""
         return self.begin(*arguments, variables=variables).must(given)
 
     def begin(self, *arguments: str, variables: Mapping[str, str] | None = None) -> GitProcess:
-        """Start git and go on; ``end`` of what is returned must be called."""
+        """Start git in the background; the caller must call ``end`` on the result."""
         process = self.start(*arguments, variables=variables)
         return GitProcess(process, arguments[_command(arguments)], self)
 
     def start(
         self, *arguments: str, variables: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start git without waiting for its end; ``dibs.git.run.end`` has to follow."""
+        """Start git in the background; the caller must pass the process to ``dibs.git.run.end``."""
         behind = _command(arguments) + 1
         care = _CARE.get(arguments[behind - 1], ())
         return spawn(
@@ -178,7 +179,7 @@ class GitCalls:
         )
 
     def fail(self, command: str, said: GitResult) -> NoReturn:
-        """Raise what a failure means: no trust in the owner, a git too old, or just git's own words."""
+        """Raise the error for a failure: an untrusted owner, a git that is too old, or git's message."""
         if "dubious ownership" in said.err:
             raise _not_trusted(said.err)
         if said.code == _USAGE or "is not a git command" in said.err:
@@ -188,7 +189,7 @@ class GitCalls:
 
 
 def _command(arguments: Sequence[str]) -> int:
-    """Return the place of git's command; before it only settings stand, each behind ``-c``."""
+    """Return the index of git's command, after any ``-c`` settings."""
     place = 0
     while arguments[place] == "-c":
         place += 2
@@ -196,9 +197,9 @@ def _command(arguments: Sequence[str]) -> int:
 
 
 class UserCalls:
-    """Runs what the user has set up, such as hooks: with the user's settings and surroundings, and shown.
+    """Runs the user's own programs, such as hooks, with the user's settings and environment.
 
-    Only variables by which git would leave this working tree are taken away; ``settings`` come on top.
+    Only variables that would point git to another repository are removed; ``settings`` override the user's.
     """
 
     __slots__ = ("_environ", "tree")
@@ -213,9 +214,9 @@ class UserCalls:
         self._environ |= configured(settings)
 
     def run(self, *arguments: str, variables: Mapping[str, str]) -> int:
-        """Run git to its end, its output on our standard error; return its exit status.
+        """Run git with its output on our standard error, and return its exit status.
 
-        An empty variable is taken away.
+        Empty variables are removed.
         """
         environ = {name: value for name, value in {**self._environ, **variables}.items() if value}
         process = spawn(arguments, environ=environ, folder=self.tree, shown=True)
@@ -230,7 +231,7 @@ def _is_users(name: str) -> bool:
 
 
 def require_version(git: GitCalls, oldest: tuple[int, int] = OLDEST) -> None:
-    """Refuse a git that lacks what Dibs needs."""
+    """Raise if git is older than Dibs needs."""
     words = git.run("version").out.decode("utf-8", "replace").split()
     numbers = [part for word in words[2:3] for part in word.split(".")[:2]]
     if len(numbers) == len(oldest) and all(part.isdecimal() for part in numbers):
@@ -238,19 +239,19 @@ def require_version(git: GitCalls, oldest: tuple[int, int] = OLDEST) -> None:
             return
         needed = ".".join(map(str, oldest))
         raise Misconfigured(
-            f"git {words[2]} is too old: this needs git {needed} or newer",
+            f"git {words[2]} is too old: this command requires git {needed} or newer",
             code="GIT_VERSION",
             hint="update git",
         )
 
 
 def _not_trusted(err: str) -> Misconfigured:
-    """Return git's refusal of a repository that somebody else owns, with git's own way out."""
+    """Return the error for a repository that another user owns, with git's own advice."""
     lines = [line.strip() for line in err.splitlines()]
     fix = next((line for line in lines if line.startswith("git config ")), "")
     first = lines[0].removeprefix("fatal: ") if lines else ""
     return Misconfigured(
         f"git does not trust this repository: {printable(first)}",
         code="REPO_OWNER",
-        hint=f"if you do: {printable(fix)}" if fix else "",
+        hint=f"if you trust it, run: {printable(fix)}" if fix else "",
     )

@@ -1,7 +1,7 @@
-"""Settings of a repository that name a program, and what switches each of them off.
+"""Find settings in a repository's configuration that name a program, and disable them.
 
-Whoever can write into a git directory (an archive that was unpacked, an agent) can write such settings there.
-The user's own files, global and system, are the user's word. An included file counts as what includes it.
+Anyone who can write to a git directory (an unpacked archive, an agent) can write such settings there. The
+user's global and system files are trusted. An included file counts like the file that includes it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
 
-#: Nobody but the owner of the repository's files wrote these.
+#: The scopes of the repository's own configuration.
 _ITS_OWN = frozenset(("local", "worktree"))
 _OF_ONE = frozenset(("core.worktree", "extensions.worktreeconfig"))
 _BOOLEANS = frozenset(("", "true", "false", "yes", "no", "on", "off", "0", "1"))
 
-#: Git takes the first value of these, so that none on top counts: whoever meets one must not use the network.
+#: Git uses the first value of these, so they cannot be overridden: with one of them, the network is off.
 _FIRST_COUNTS = ""
-#: Each setting that names a program, and a value with which none runs. Where nothing means "none", the value
-#: is a program that fails: a call that needs it fails loudly, it does not go on with another result.
+#: Each setting that names a program, and a value that disables it. If no value means "none", the value is a
+#: program that fails, so that a call that needs it fails instead of giving another result.
 _SWITCHES = {
     "alias.*": "",
     "alias.*.command": "",
@@ -86,12 +86,12 @@ _SWITCHES = {
     "uploadpack.packobjectshook": "",
     "web.browser": "false",
 }
-#: Sections in which any name is a program of that name.
+#: Sections in which any name can be a program.
 _FREE = frozenset(("alias", "pager"))
 
 
 class Executing(Record):
-    """A setting that names a program: as git spells it, and the file that it stands in."""
+    """A setting that names a program, and the file that contains it."""
 
     key: str
     value: str
@@ -100,34 +100,34 @@ class Executing(Record):
 
 
 class ConfigReading(Record):
-    """What matters of a repository's configuration."""
+    """The relevant parts of a repository's configuration."""
 
     executing: tuple[Executing, ...] = ()
-    #: Hooks that are settings (git 2.54 and newer), of the user's own files too.
+    #: Hooks defined by settings (git 2.54 and newer), including the user's own.
     hooks: tuple[str, ...] = ()
-    #: Objects may be missing here until git fetches them.
+    #: Whether objects may be missing until git fetches them.
     partial: bool = False
-    #: Where the repository says that its files are; empty for the usual place.
+    #: The value of core.worktree.
     worktree: str = ""
-    #: The driver for files that name none.
+    #: The default merge driver.
     merge_default: str = ""
-    #: All worktrees have this configuration: nothing in it is of one of them.
+    #: Whether all worktrees share this configuration.
     common: bool = True
-    #: In another git directory, or on another branch, more files may be included.
+    #: Whether it has conditional includes, which may differ by git directory or branch.
     conditional: bool = False
-    #: The folder of hooks that is set, whoever did so; empty for the usual one.
+    #: The value of core.hooksPath in any file.
     hooks_path: str = ""
-    #: Whether commits are to be signed, as it is written.
+    #: The value of commit.gpgSign in any file.
     signs: str = ""
 
 
 def executing(git: GitCalls) -> tuple[Executing, ...]:
-    """Return the settings of the repository's own configuration that name a program; one process."""
+    """Return the settings in the repository's own configuration that name a program."""
     return read(git).executing
 
 
 def read(git: GitCalls) -> ConfigReading:
-    """Read the configuration as git sees it, with files that are included; one process."""
+    """Read the configuration as git sees it, including included files."""
     said = git.run("config", "--list", "-z", "--show-scope", "--show-origin")
     if said.code:
         git.fail("config", said)
@@ -139,7 +139,7 @@ def read(git: GitCalls) -> ConfigReading:
         section, name, variable = parts(key)
         if section == "hook" and name and setting.scope != "command":
             hooks.append(name)
-        if setting.scope != "command":  # what we tell git ourselves
+        if setting.scope != "command":  # our own -c settings
             every[key] = value if given else "true"
         if setting.scope not in _ITS_OWN:
             continue
@@ -161,21 +161,21 @@ def read(git: GitCalls) -> ConfigReading:
 
 
 def parts(key: str) -> tuple[str, str, str]:
-    """Split a key into its section, the name between (any text, may be empty) and its variable."""
+    """Split a key into its section, its subsection (any text, may be empty), and its variable."""
     section, _, rest = key.partition(".")
     name, _, variable = rest.rpartition(".")
     return section, name, variable
 
 
 def neutral(found: Iterable[Executing]) -> tuple[tuple[str, str], ...]:
-    """Return settings under which none of the programs runs."""
+    """Return settings that disable the programs."""
     settings: list[tuple[str, str]] = []
     for setting in found:
         section, name, variable = parts(setting.key)
         value = _switch(section, name, variable, setting.value)
         if value is not None and section != "remote":
             settings.append((setting.key, value))
-        if section == "filter":  # without its program a filter that is required is an error
+        if section == "filter":  # a required filter without a program is an error
             settings.append((f"filter.{name}.required", "false"))
         if section == "hook":
             settings.append((f"hook.{name}.enabled", "false"))
@@ -183,18 +183,18 @@ def neutral(found: Iterable[Executing]) -> tuple[tuple[str, str], ...]:
 
 
 def without_hooks(reading: ConfigReading) -> tuple[tuple[str, str], ...]:
-    """Return settings under which no hook runs that is a setting, whoever wrote it."""
+    """Return settings that disable all hooks defined by settings."""
     return tuple((f"hook.{name}.enabled", "false") for name in reading.hooks)
 
 
 def _switch(section: str, name: str, variable: str, value: str) -> str | None:
-    """Return the value that keeps a setting from running something; None where it runs nothing."""
+    """Return the value that disables a setting, or None if it does not run a program."""
     if section in _FREE and not name:
         variable = "*"
     if variable in {"*", "fsmonitor"} and value.lower() in _BOOLEANS:
-        return None  # pager.log=false, core.fsmonitor=true: git's own
+        return None  # pager.log=false, core.fsmonitor=true: built into git
     if section in {"alias", "submodule"} and not value.startswith("!"):
-        return None  # another command of git
+        return None  # another git command
     if section == "lfs" and not name.startswith(("extension.", "customtransfer.")):
         return None
     if not value:

@@ -1,7 +1,7 @@
-"""Git hooks that Dibs wrote: how it recognizes them, and which hook of the user each of them runs first.
+"""Recognize git hooks that Dibs wrote, and the user's hook that each of them runs first.
 
-``dibs.guard.git`` writes the scripts. Their second line has a digest of the rest, so a script that somebody
-changed counts as the user's own.
+``dibs.guard.git`` writes the scripts. Their second line has a digest of the rest, so an edited script counts
+as the user's own.
 """
 
 from __future__ import annotations
@@ -15,36 +15,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: The second line of each script; the digest follows in parentheses.
-MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
-#: The suffix under which a hook that was there before is kept.
+#: The second line of each script, today and in versions up to 0.1.0; the digest follows in parentheses.
+MARK = "# dibs-hook: written by `dibs git install`; to remove it, run `dibs git uninstall`"
+_OLD_MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
+#: The suffix of a saved user's hook.
 BEFORE = ".dibs-before"
-#: What names the hook to run first: one beside the script, or in another folder.
+#: The line that names the hook to run first, in the script's own folder or in another one.
 _EARLIER = re.compile(
     r'^before=(?P<beside>"\$here"/)?(?P<name>.*?)\ncase ', re.DOTALL | re.MULTILINE
 )
 
 
 def marked(text: str) -> str:
-    """Return a shell script with the lines by which Dibs recognizes it."""
+    """Return a shell script with the mark by which Dibs recognizes it."""
     return f"#!/bin/sh\n{MARK} ({_digest(text)})\n{text}"
 
 
 def is_ours(path: str) -> bool:
-    """Return whether Dibs wrote the hook at ``path`` and nobody changed it since; a link is the user's."""
+    """Return whether Dibs wrote the hook at ``path`` and nobody edited it; a link is the user's."""
     return bool(_own_text(path))
 
 
 def is_users(path: str, tree: str) -> bool:
-    """Return whether the hook at ``path`` runs anything of the user's in the working tree ``tree``.
+    """Return whether the hook at ``path`` runs user code in the working tree ``tree``.
 
-    One of ours does so only if it has a hook to run first.
+    Our own hook does so only if there is a hook to run first.
     """
     if not os.access(path, os.X_OK):
         return False
     text = _own_text(path)
     found = _EARLIER.search(text)
-    if found is None:  # not ours, or of a version that this one does not know
+    if found is None:  # not ours, or from an unknown version
         return True
     folder = os.path.dirname(path) if found["beside"] else tree
     (earlier,) = shlex.split(found["name"])
@@ -52,7 +53,7 @@ def is_users(path: str, tree: str) -> bool:
 
 
 def _own_text(path: str) -> str:
-    """Return what follows the mark in a script of ours, empty if it is not ours."""
+    """Return what follows the mark in our script, or an empty text if it is not ours."""
     if os.path.islink(path):
         return ""
     try:
@@ -60,7 +61,9 @@ def _own_text(path: str) -> str:
             _, mark, text = file.read().split("\n", 2)
     except (OSError, ValueError):
         return ""
-    return text if mark.startswith(MARK) and mark == f"{MARK} ({_digest(text)})" else ""
+    if not mark.startswith((MARK, _OLD_MARK)):
+        return ""
+    return text if mark.endswith(f"` ({_digest(text)})") else ""
 
 
 def _digest(text: str) -> str:
@@ -68,10 +71,10 @@ def _digest(text: str) -> str:
 
 
 def _sha256() -> Callable[[bytes], Any]:
-    """Return the hash without OpenSSL, whose library takes longer to load than all else in a commit."""
+    """Return SHA-256 without OpenSSL, whose library takes longer to load than the rest of a commit."""
     from importlib import import_module
 
-    for name in ("_sha2", "_sha256", "hashlib"):  # of Python 3.12 and newer, of 3.11, of others
+    for name in ("_sha2", "_sha256", "hashlib"):  # Python 3.12 and newer, 3.11, others
         try:
             found: Callable[[bytes], Any] = import_module(name).sha256
         except ImportError:

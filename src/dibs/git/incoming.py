@@ -1,6 +1,6 @@
-"""What an update of a branch brings: the commits that no other ref has, and what each of them changes.
+"""Find the commits that a branch update adds and no other ref has, and what each of them changes.
 
-Git hooks ask this at every commit, so this module loads little.
+Git hooks use this at every commit, so this module imports little.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
 
-#: How many new commits of one update are looked at.
+#: The most new commits in one update.
 MOST = 5_000
-#: Git can merge two sides again; a merge of more has none that conflict.
+#: Git can repeat a merge of two sides; a merge of more sides never has conflicts.
 _PAIR = 2
-#: Refs whose commits are not new. Tags count: a branch that starts at one brings nothing.
+#: Refs whose commits are not new. Tags count: a branch that starts at a tag adds nothing.
 KNOWN = ("--branches", "--remotes", "--tags", "--glob=refs/salvage/*")
 
 
 class PathChange(Record):
-    """One path of a commit: what it was and has become, each as mode and object; empty for no file.
+    """One path of a commit: before and after, each as mode and object; empty for no file.
 
-    In a merge it was something else on each side.
+    In a merge, ``before`` has all sides.
     """
 
     path: str
@@ -35,40 +35,40 @@ class PathChange(Record):
 
 
 class NewCommit(Record):
-    """A commit with what it changes; of a merge, what differs from all that it merges, or was decided."""
+    """A commit and its changes; for a merge, what differs from all sides or from git's own merge."""
 
     oid: str
     changes: tuple[PathChange, ...]
 
 
 def is_nothing(oid: str) -> bool:
-    """Return whether a name is the one that git gives to no object at all."""
+    """Return whether a name is git's null object name."""
     return not oid.strip("0")
 
 
 def new_commits(
     git: GitCalls, tip: str, beyond: Sequence[str] = (), *, known: Sequence[str] = KNOWN
 ) -> list[NewCommit]:
-    """Return what ``tip`` has and neither the refs ``known`` nor the commits ``beyond`` have."""
+    """Return the commits in ``tip`` that neither the refs ``known`` nor the commits ``beyond`` have."""
     wanted = [tip, *(f"^{oid}" for oid in beyond if oid and not is_nothing(oid))]
     given = "".join(f"{line}\n" for line in wanted).encode()
     limit = f"--max-count={MOST + 1}"
     argv = ("rev-list", limit, "--ignore-missing", "--stdin")
     out = git.must(*argv, *(("--not", *known) if known else ()), given=given)
     oids = out.decode().split()
-    if not oids:  # a tip that is not there would look as if it brought nothing
+    if not oids:  # a missing tip would look as if it added nothing
         git.must("cat-file", "-e", tip)
     if len(oids) > MOST:
         raise Unavailable(
-            f"{tip[:12]} brings more than {MOST} commits at once, too many to look at",
+            f"{tip[:12]} adds more than {MOST} commits at once, too many to check",
             code="TOO_MANY_COMMITS",
-            hint="fetch or push them in parts",
+            hint="fetch or push them in smaller parts",
         )
     return list(_new(git, oids)) if oids else []
 
 
 def _new(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
-    """Read what each commit changes: one process for all, one more where some of them are merges."""
+    """Yield the changes of each commit, with one git process, and one more if there are merges."""
     given = "".join(f"{oid}\n" for oid in oids).encode()
     out = git.must(
         "diff-tree", "--stdin", "--root", "-r", "-c", "-z", "--raw", "--no-renames", "--always",
@@ -82,7 +82,7 @@ def _new(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
 
 
 def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]]:
-    """Return what is not as git itself would merge it: also where one side was taken, and the other lost."""
+    """Return where merges differ from git's own merge, for example because one side was dropped."""
     given = "".join(f"{oid}\n" for oid in merges).encode()
     out = git.must(
         "log", "--no-walk=unsorted", "--stdin", "--remerge-diff", "-z", "--raw", "--no-renames",
@@ -92,7 +92,7 @@ def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]
 
 
 def _path_change(row: tuple[str, str]) -> PathChange:
-    """Read one row, which has a mode and an object for each side of a merge, and for the result."""
+    """Parse one row, which has a mode and an object for each side and for the result."""
     about, path = row
     parts = about.lstrip(":").split(" ")
     count = len(parts) // 2

@@ -1,13 +1,12 @@
-"""Git's index, changed under git's own lock; a lock that a killed process of ours left is taken away.
+"""Change git's index under git's own lock, and remove locks that killed Dibs processes left.
 
-The lock is a second name of a mark that lies beside it, and a process of ours keeps its mark flocked for as
-long as it lives. So a mark that nobody keeps is of a process that was killed. A lock of anybody else is never
-touched.
+Our lock file is a hard link to a mark next to it, and a Dibs process keeps its mark flocked while it lives.
+So a mark without a flock belongs to a dead process. Other programs' locks are never touched.
 
-A process of ours may also be stopped while it has the lock. One that has agreed to that (``yields``) writes
-its new index in a folder of its own. Whoever waits too long moves that folder away (``freeze``): from then on
-the stopped one can put nothing in place, whatever it does when it wakes. Then the lock may change hands
-(``set_free``); it stands all the time, so that plain git never gets in between.
+A Dibs process may also be stopped while it has the lock. If it allows that (``yields``), it writes its new
+index in its own folder. A process that has waited too long moves that folder away (``freeze``), so that the
+stopped process cannot install its index when it wakes up. Then the lock can be handed over (``set_free``).
+The lock file exists all the time, so plain git never gets in between.
 """
 
 from __future__ import annotations
@@ -24,45 +23,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: How long one try waits for the index, in seconds.
+#: How long one attempt waits for the index, in seconds.
 PATIENCE = 0.5
 PAUSE = 0.02
-#: After how many seconds a process of ours that has the lock counts as stopped.
+#: After this many seconds, a Dibs process that has the lock counts as stopped.
 STOPPED = 10.0
 
 _MARK, _COPY, _EARLY = "dibs-lock-", "dibs-index-", ".new"
-#: A copy whose owner was stopped, and a mark whose lock may change hands.
+#: Suffixes of a stopped process's copy, and of a mark whose lock can be taken over.
 _FROZEN, _FREE = ".frozen", ".free"
-#: After how many seconds a mark that is not seen yet is no longer just being made.
+#: After this many seconds, an unfinished mark is no longer being created.
 _EARLY_AGE = 60.0
-#: How long a process waits for another that is just changing whose the lock is.
+#: How long to wait for a process that is handing over the lock, in seconds.
 _HAND_PATIENCE = 2.0
 
 
 class IndexBusy(Exception):
-    """Another process has the index, or was faster; another try may succeed."""
+    """Another process has the index; a later attempt may succeed."""
 
     def refusal(self, outcome: str) -> Unavailable:
-        """Return the error for the caller, with what that means for it."""
+        """Return the error for the user, ending in ``outcome``."""
         return Unavailable(
             f"{self}{outcome}",
             code="GIT_LOCKED",
-            hint="let the other git command end; if none runs, a killed one left that file",
+            hint="wait for the other git command; if none is running, run `dibs doctor --fix`",
         )
 
 
 class TakenOver(Exception):
-    """This process was stopped for long, and another has git's lock on the index now."""
+    """This process was stopped, and another one has taken over git's lock on the index."""
 
 
 @contextlib.contextmanager
 def index_locked(
     place: str, patience: float | None = None, *, yields: bool = False
 ) -> Iterator[str]:
-    """Hold git's lock in the git directory ``place``; the path given out becomes the index in the end.
+    """Hold git's lock in the git directory ``place``; the yielded path becomes the index at the end.
 
-    Whoever needs the new index earlier puts it in place with ``settle``, while the lock is still held. With
-    ``yields`` others may take the lock over when this process is stopped; ``settle`` tells.
+    ``settle`` installs the new index earlier, while the lock is still held. With ``yields``, other processes
+    may take over the lock if this one is stopped; ``settle`` then returns False.
     """
     index, lock = os.path.join(place, "index"), os.path.join(place, "index.lock")
     name = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -76,7 +75,7 @@ def index_locked(
         held = True
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(index, own)
-            shutil.copystat(index, own)  # by its moment git knows which files it must look into
+            shutil.copystat(index, own)  # git needs its timestamp to know which files to read
         yield own
         settle(place, own)
     finally:
@@ -89,7 +88,7 @@ def index_locked(
 
 
 def settle(place: str, own: str) -> bool:
-    """Make the index of ``own``, the path that ``index_locked`` gave out; a second time changes nothing.
+    """Install ``own``, the path that ``index_locked`` yielded, as the index; repeating changes nothing.
 
     Return whether this process still had the lock.
     """
@@ -101,12 +100,12 @@ def settle(place: str, own: str) -> bool:
 
 
 def still_has(own: str) -> bool:
-    """Return whether nobody has taken over the lock that ``own`` was given out for."""
+    """Return whether this process still has the lock that belongs to ``own``."""
     return os.path.isdir(os.path.dirname(own))
 
 
 def _remove(copy: str) -> None:
-    """Remove a copy of the index, be it a file or in a folder, and what git left beside it."""
+    """Remove a copy of the index, a file or a folder, and git's lock file next to it."""
     if os.path.isdir(copy):
         shutil.rmtree(copy, ignore_errors=True)
     for path in (copy, f"{copy}.lock"):
@@ -115,16 +114,16 @@ def _remove(copy: str) -> None:
 
 
 def _unlock(place: str, mark: str, lock: str) -> None:
-    """Take the lock away, unless it has changed hands, which only one that is linked to its mark can."""
+    """Remove the lock, unless another process has taken it over, which only a linked lock allows."""
     with contextlib.suppress(OSError), _hand(place):
         if not mark or os.path.samefile(mark, lock):
             os.unlink(lock)
 
 
 def _keep(mark: str) -> int:
-    """Make a mark that shows for as long as this process lives that it does.
+    """Create a mark that stays flocked while this process lives.
 
-    It is seen only once it has its flock; where a file can be without a name, a kill leaves nothing.
+    It becomes visible only with its flock. With unnamed files, a kill leaves nothing behind.
     """
     try:
         file = os.open(os.path.dirname(mark), os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666)
@@ -132,7 +131,7 @@ def _keep(mark: str) -> int:
         return _keep_early(mark)
     _flocked(file)
     try:
-        # With a folder's handle Python follows the link of /proc, without one it does not; it is not used.
+        # Python follows the /proc link only if it gets a folder handle, which is not used.
         os.link(f"/proc/self/fd/{file}", mark, src_dir_fd=file, follow_symlinks=True)
     except OSError:
         os.close(file)
@@ -149,7 +148,7 @@ def _keep_early(mark: str) -> int:
 
 
 def _flocked(file: int) -> bool | None:
-    """Take the flock of a file; None where there is no such thing."""
+    """Take the flock of a file; return None if flocks are not supported."""
     try:
         return locks.try_lock(file) if locks.SUPPORTED else None
     except OSError:
@@ -157,7 +156,7 @@ def _flocked(file: int) -> bool | None:
 
 
 def _runs(mark: str) -> bool:
-    """Tell by its number whether the process that made a mark may still be alive."""
+    """Return whether the process in a mark's name may still be alive."""
     number = os.path.basename(mark).removeprefix(_MARK).partition("-")[0]
     try:
         os.kill(int(number), 0)
@@ -169,9 +168,9 @@ def _runs(mark: str) -> bool:
 
 
 def _take(mark: str, lock: str, patience: float) -> bool:
-    """Make the lock as a second name of the mark, so that there is no moment at which one tells nothing.
+    """Create the lock as a hard link to the mark, so that it always shows its owner.
 
-    Return whether it is one; there are file systems on which a file has one name only.
+    Return False on a file system without hard links.
     """
     until = time.monotonic() + patience
     while True:
@@ -190,7 +189,7 @@ def _who_has(lock: str) -> str:
         age = max(0.0, time.time() - os.stat(lock, follow_symlinks=False).st_mtime)
     except OSError:
         age = 0.0
-    return f"git's index is locked by another process ({lock}, {age:.0f} s old)"
+    return f"another process has locked git's index ({lock}, {age:.0f}s old)"
 
 
 def _link(mark: str, lock: str) -> bool:
@@ -198,17 +197,17 @@ def _link(mark: str, lock: str) -> bool:
         os.link(mark, lock)
     except FileExistsError:
         raise
-    except OSError:  # a file system on which a file has one name
+    except OSError:  # a file system without hard links
         os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         return False
     return True
 
 
 def freeze(place: str, after: float | None = None) -> bool:
-    """Wait for a process of ours that has the lock; if it seems to be stopped, take its new index from it.
+    """Wait for a Dibs process that has the lock; if it seems stopped, take its new index away.
 
-    Return whether that was done. What the process is about to do besides, the caller must prevent, and then
-    ``set_free`` the lock.
+    Return whether that was done. The caller must then prevent the process's other effects, and call
+    ``set_free``.
     """
     limit = STOPPED if after is None else after
     while True:
@@ -225,7 +224,7 @@ def freeze(place: str, after: float | None = None) -> bool:
 
 
 def set_free(place: str) -> None:
-    """Let the lock of a process that ``freeze`` has stopped change hands; until then it stands."""
+    """Allow other processes to take over the lock of a process that ``freeze`` found stopped."""
     mark = _yielding(place)
     if mark and os.path.isdir(_copy_of(mark) + _FROZEN):
         with contextlib.suppress(OSError):
@@ -233,7 +232,7 @@ def set_free(place: str) -> None:
 
 
 def _yielding(place: str) -> str:
-    """Return the mark of the process of ours that has the lock and has agreed to give it up."""
+    """Return the mark of the Dibs process that has the lock and allows a takeover."""
     if not locks.SUPPORTED:
         return ""
     for name in _marks(place):
@@ -248,7 +247,7 @@ def _yielding(place: str) -> str:
 
 
 def _adopt(mark: str, lock: str) -> bool:
-    """Make a lock that was set free our own, in one step."""
+    """Take over a lock that was set free, atomically."""
     place = os.path.dirname(lock)
     for name in _marks(place):
         free = os.path.join(place, name)
@@ -265,7 +264,7 @@ def _adopt(mark: str, lock: str) -> bool:
 
 @contextlib.contextmanager
 def _hand(place: str) -> Iterator[None]:
-    """Be the only one who changes whose the lock is; one that is stopped just then holds nobody up."""
+    """Be the only process that hands over the lock; do not wait long for one that is stopped."""
     if not locks.SUPPORTED:
         yield
         return
@@ -285,19 +284,19 @@ def _marks(place: str) -> list[str]:
 
 
 def _copy_of(mark: str) -> str:
-    """Return where the owner of a mark has its copy of the index."""
+    """Return the path of the index copy that belongs to a mark."""
     place, name = os.path.split(mark.removesuffix(_FREE))
     return os.path.join(place, _COPY + name.removeprefix(_MARK))
 
 
 def clear_up(place: str) -> bool:
-    """Take away what killed processes of ours left; return whether there was one that had the lock."""
+    """Remove what killed Dibs processes left; return whether there was anything."""
     _clear_early(place)
     return sum(_cleared(place, name) for name in _marks(place)) > 0
 
 
 def _clear_early(place: str) -> None:
-    """Take away marks whose makers were killed before they were seen; a moment ago is too soon to tell."""
+    """Remove unfinished marks of dead processes, once they are old enough to be sure."""
     for name in os.listdir(place):
         if name.startswith(_MARK) and name.endswith(_EARLY):
             path = os.path.join(place, name)
@@ -307,7 +306,7 @@ def _clear_early(place: str) -> None:
 
 
 def _cleared(place: str, name: str) -> bool:
-    """Take away what one killed process left; its mark stays flocked, so that nobody else does the same."""
+    """Remove what one killed process left; hold its mark's flock, so that no one else does the same."""
     mark, lock = os.path.join(place, name), os.path.join(place, "index.lock")
     try:
         file = os.open(mark, os.O_RDWR | os.O_CLOEXEC)

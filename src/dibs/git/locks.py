@@ -1,8 +1,8 @@
-"""Locks that git left: finding those that nobody can hold any more, and putting them aside.
+"""Find stale locks of killed git processes, and move them away.
 
-Git makes ``NAME.lock`` beside a file and takes it away at the end; a killed git leaves it for ever. Who made
-a lock is written nowhere, so a lock counts as left only when it is old, nobody on this machine has it open,
-and no git is at work in the repository. It is put aside, not deleted. On systems other than Linux none is.
+Git creates ``NAME.lock`` next to a file and removes it at the end; a killed git leaves it forever. A lock
+does not name its owner, so it counts as stale only if it is old, no process on this machine has it open, and
+no git is running in the repository. It is moved away, not deleted. Outside Linux, no lock counts as stale.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: How old a lock must be to count as left, in seconds.
+#: How old a lock must be to count as stale, in seconds.
 AGE = 60.0
 _ENDING = ".lock"
-#: Where they go, in the git directory.
+#: The folder in the git directory to which they are moved.
 _ASIDE = "dibs-stale-locks"
 _PROCESSES = "/proc"
-#: Folders of a git directory in which no lock stands for the state of the repository.
+#: Folders of a git directory without locks on the repository's state.
 _WITHOUT_LOCKS = frozenset(("objects", "hooks", "dibs", "lfs", "logs", "modules", _ASIDE))
 
 
 class StaleLock(Record):
-    """A lock that a process left behind."""
+    """A lock that a dead process left."""
 
     path: str
-    #: How many seconds ago it was made.
+    #: Its age in seconds.
     age: float
 
 
 def find_stale(common: str, *, now: float | None = None) -> list[StaleLock]:
-    """Return the locks in a git directory, and in those of its worktrees, that nobody can hold any more."""
+    """Return the stale locks in a git directory and in those of its worktrees."""
     moment = time.time() if now is None else now
     old = [lock for lock in _locks(common, moment) if lock.age >= AGE and _is_ours(lock.path)]
     if not old or _is_at_work(common, {lock.path for lock in old}):
@@ -45,9 +45,9 @@ def find_stale(common: str, *, now: float | None = None) -> list[StaleLock]:
 
 
 def put_aside(lock: StaleLock, common: str) -> str:
-    """Move a stale lock away, if it is still the same; return where it is then, empty if it stays.
+    """Move a stale lock away if it is still the same; return its new path, or an empty text if not moved.
 
-    It leaves its folder: git would take it for a branch among the refs.
+    It must leave its folder: among the refs, git would take it for a branch.
     """
     folder = os.path.join(common, _ASIDE)
     try:
@@ -77,7 +77,7 @@ def _locks(common: str, now: float) -> Iterator[StaleLock]:
 
 
 def _is_ours(path: str) -> bool:
-    """Return whether we can see the processes that may hold a lock: those of our own user."""
+    """Return whether a lock belongs to our user, so that we can see the processes that may hold it."""
     me = os.geteuid() if hasattr(os, "geteuid") else -1
     try:
         return me in {0, os.lstat(path).st_uid}
@@ -86,7 +86,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_at_work(common: str, locks: set[str]) -> bool:
-    """Return whether a process may still hold one of the locks; where that cannot be seen, it may."""
+    """Return whether a process may still hold one of the locks, or whether that is unknown."""
     try:
         numbers = [name for name in os.listdir(_PROCESSES) if name.isdecimal()]
     except OSError:

@@ -1,4 +1,4 @@
-"""Commits that one side has and another lacks, and what each of them changes."""
+"""List commits that one side has and another lacks, and what each of them changes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
 
-#: One record for each commit; a message holds no NUL.
+#: One record for each commit; a message cannot contain NUL.
 _FORMAT = "%H%n%P%n%ct%n%an%n%B%x00"
 #: The mode of a folder in a row of changes.
 _FOLDER = "040000 "
 
 
 class Logged(Record):
-    """A commit as the history has it."""
+    """A commit in the history."""
 
     oid: str
     parents: tuple[str, ...]
-    #: When it was committed, by the committer's clock; seconds of Unix time.
+    #: The commit time by the committer's clock, in seconds of Unix time.
     at: int
     author: str
     message: str
-    #: What it changed; of a merge what is not as git itself would have merged it.
+    #: The changed paths; for a merge, those that differ from git's own merge.
     paths: tuple[str, ...] = ()
 
 
 def commits(git: GitCalls, old: str, new: str) -> list[Logged]:
-    """Return the commits that are in ``new`` and not in ``old``, parents first, with their paths."""
+    """Return the commits in ``new`` that are not in ``old``, parents first, with their paths."""
     logged = _listed(git, "--end-of-options", new, f"^{old}")
     changes = _changes(git, [commit.oid.encode() for commit in logged])
     found = []
@@ -53,19 +53,19 @@ def commits(git: GitCalls, old: str, new: str) -> list[Logged]:
 
 
 def _by_hand(git: GitCalls, merge: Logged) -> list[str]:
-    """Return what somebody wrote into a merge: where it differs from what git makes of its parents.
+    """Return the paths where a merge differs from git's own merge of its parents.
 
-    A merge that keeps one side and drops the other is found out by this; one that only joins is empty.
+    This finds merges that drop one side; a plain merge has none.
     """
     try:
         made = merged(git, *merge.parents)
-    except Unavailable:  # histories without a common start: all that it has is its own
+    except Unavailable:  # unrelated histories: everything differs
         return [change.path for change in differences(git, merge.parents[0], merge.oid)]
     return [change.path for change in differences(git, made.tree, merge.oid)]
 
 
 def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
-    """Return the same of a merge of more than two, where a file that two of them changed counts, too."""
+    """Return the same for a merge of more than two parents, plus files that two of them changed."""
     said = git.run("merge-base", "--octopus", "--end-of-options", *merge.parents)
     base = "" if said.code else said.out.decode().split()[0]
     sides: dict[str, set[tuple[str, str]]] = {}
@@ -82,13 +82,13 @@ def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
 
 
 def last_change(git: GitCalls, old: str, new: str, path: str) -> Logged | None:
-    """Return the newest commit of ``old..new`` that changed ``path``, but for merges."""
+    """Return the newest commit of ``old..new`` that changed ``path``, ignoring merges."""
     found = _listed(git, "--no-merges", "--end-of-options", new, f"^{old}", "--", path)
     return found[-1] if found else None
 
 
 def renamed(git: GitCalls, old: str, new: str) -> dict[str, str]:
-    """Return the paths that were renamed between two commits: what each was before."""
+    """Return the paths that were renamed between two commits, with their old names."""
     out = git.must("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--end-of-options", old, new)
     fields = os.fsdecode(out).split("\0")
     return dict(zip(fields[2::3], fields[1::3], strict=False))
@@ -109,7 +109,7 @@ def _logged(record: str) -> Logged:
 
 
 def changes_of(git: GitCalls, oids: Iterable[str]) -> dict[str, dict[str, TreeChange]]:
-    """Return what commits changed, by path, of those that are here; merges are left out."""
+    """Return the changes of the commits that exist here, by path, ignoring merges."""
     given = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
     there = git.must("cat-file", "--batch-check=%(objectname) %(objecttype)", given=given)
     here = [line.split()[0] for line in there.splitlines() if line.endswith(b" commit")]
@@ -117,7 +117,7 @@ def changes_of(git: GitCalls, oids: Iterable[str]) -> dict[str, dict[str, TreeCh
 
 
 def _changes(git: GitCalls, oids: Sequence[bytes]) -> dict[str, dict[str, TreeChange]]:
-    """Return what each commit changed, by path, but for merges; a root commit changed all that it has."""
+    """Return the changes of each commit by path, ignoring merges; a root commit adds all its files."""
     if not oids:
         return {}
     out = git.must(
@@ -138,7 +138,7 @@ def is_same(git: GitCalls, one: TreeChange, other: TreeChange) -> bool:
 
 
 def _lines(git: GitCalls, change: TreeChange) -> list[bytes]:
-    """Return which lines go and come, without their numbers."""
+    """Return the removed and added lines, without line numbers."""
     ends = (change.old_oid, change.new_oid)
     out = git.must("diff", "--unified=0", "--text", "--no-color", "--end-of-options", *ends)
     lines = out.split(b"\n")
@@ -146,11 +146,11 @@ def _lines(git: GitCalls, change: TreeChange) -> list[bytes]:
     return [b"@@" if line.startswith(b"@@") else line for line in lines[start:]]
 
 
-# -- histories beside each other
+# -- comparing histories
 
 
 def ancestry(git: GitCalls, heads: Sequence[str]) -> Ancestry:
-    """Read how some commits go together; what all have in common is not read."""
+    """Read the ancestry of some commits, down to what all have in common."""
     distinct = list(dict.fromkeys(heads))
     given = "".join(f"{head}\n" for head in distinct)
     said = git.run("merge-base", "--octopus", "--all", "--end-of-options", *distinct)
@@ -167,7 +167,7 @@ def ancestry(git: GitCalls, heads: Sequence[str]) -> Ancestry:
 def changes_between(
     git: GitCalls, pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], ChangedPaths]:
-    """Return what changed from the first to the second of each two commits."""
+    """Return what changed between the two commits of each pair."""
     wanted = list(pairs)
     if not wanted:
         return {}

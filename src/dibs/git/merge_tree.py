@@ -1,7 +1,4 @@
-"""Merging commits without a working tree: ``git merge-tree``, one merge or many in one process.
-
-Nothing is checked out and no branch moves.
-"""
+"""Merge commits with ``git merge-tree``, without checking anything out or moving a branch."""
 
 from __future__ import annotations
 
@@ -24,38 +21,38 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.temp_objects import TempObjects
 
-#: Files with more bytes are not searched for the lines that conflict.
+#: The largest file that is searched for conflicting lines, in bytes.
 LONGEST = 1 << 20
-#: The first git that merges pairs which it reads from its input.
+#: The first git that reads pairs to merge from its input.
 OLDEST = (2, 39)
-#: How many merges one process is given, so that it ends in time.
+#: The most merges for one process, so that it does not time out.
 BATCH = 100
 
 _REASON = re.compile(r"CONFLICT \(([^)]*)\)")
 _BINARY = "CONFLICT (binary)"
-#: What git answers when something conflicts.
+#: Git's exit status for conflicts.
 _CONFLICTS = 1
 
 
 class MergeConflict(Record):
-    """A path that two branches changed in ways that git cannot put together."""
+    """A path that two branches changed in ways that git cannot merge."""
 
     path: str
-    #: What kind of conflict it is, in git's words: ``contents``, ``modify/delete``, and so on.
+    #: Git's term: ``contents``, ``modify/delete``, and so on.
     kind: str
-    #: How many places of the text conflict, 0 where there is no text to look at.
+    #: The number of conflicting hunks, or 0 if it is not text.
     hunks: int = 0
 
 
 class MergeOutcome(Record):
-    """What came of a merge; without conflicts ``tree`` is the result."""
+    """The result of a merge; without conflicts, ``tree`` is the merged tree."""
 
     tree: str
     clashes: tuple[MergeConflict, ...] = ()
 
 
 class MergeMessage(Record):
-    """What git has to say about some paths."""
+    """A message from git about some paths."""
 
     paths: tuple[str, ...]
     kind: str
@@ -63,19 +60,19 @@ class MergeMessage(Record):
 
 
 class Merged(Record):
-    """The outcome of one merge."""
+    """The result of one merge in a batch."""
 
     clean: bool
-    #: The merged files, with marks where they conflict.
+    #: The merged files, with conflict markers.
     tree: str
-    #: The sides of each path that conflicts: 1 is the common base, 2 the first commit, 3 the second.
+    #: The sides of each conflicting path: 1 is the common ancestor, 2 the first commit, 3 the second.
     stages: dict[str, dict[int, TreeEntry]]
     messages: tuple[MergeMessage, ...]
 
 
 def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
-    """Merge two commits; nothing but objects is written."""
-    # Files must not wander into folders by a guess: scope is checked by path.
+    """Merge two commits; only write objects."""
+    # Git must not move files by guessing folder renames, because scope is checked by path.
     said = git.run(
         "-c", "merge.directoryRenames=conflict", "merge-tree", "--write-tree", "-z", "--messages",
         "--end-of-options", ours, theirs,
@@ -99,22 +96,22 @@ def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
 
 
 def _marks(git: GitCalls, tree: str, path: str) -> int:
-    """Count the places that conflict, by the marks in the merged text."""
+    """Count the conflicting hunks by the markers in the merged text."""
     said = git.run("cat-file", "blob", f"{tree}:{path}")
     return 0 if said.code else sum(line.startswith(b"<<<<<<< ") for line in said.out.split(b"\n"))
 
 
 class Merger:
-    """Merges pairs of commits whose objects ``scratch`` has, or that the repository has."""
+    """Merges pairs of commits in ``scratch`` or in the repository."""
 
     def __init__(self, git: GitCalls, scratch: TempObjects) -> None:
         self._git = git
         self._scratch = scratch
 
     def merge(self, pairs: Sequence[tuple[str, str]]) -> list[Merged | Unavailable]:
-        """Merge pairs of commits, given by their names as objects; those of a pair have a common ancestor.
+        """Merge pairs of related commits, given by object name.
 
-        A pair over which git fails does not stop the others.
+        A pair on which git fails does not stop the others.
         """
         found: list[Merged | Unavailable] = []
         for start in range(0, len(pairs), BATCH):
@@ -138,7 +135,7 @@ class Merger:
     def clashes(
         self, pairs: Sequence[tuple[str, str]]
     ) -> list[tuple[ForecastConflict, ...] | Unavailable]:
-        """Return for each pair the paths at which it conflicts, with the kind and the lines of both sides."""
+        """Return the conflicts of each pair, with the kind and the lines of both sides."""
         return [
             merged if isinstance(merged, Unavailable) else self._clashes(*pair, merged)
             for pair, merged in zip(pairs, self.merge(pairs), strict=True)
@@ -157,7 +154,7 @@ class Merger:
                 hunks = self._hunks(merged.tree, path, sides, one, other)
             if shown not in found or hunks:
                 found[shown] = ForecastConflict(shown, kind, _named(note, one, other), hunks)
-        if not found:  # git tells of a conflict that leaves no path in two states
+        if not found:  # git reports a conflict without a conflicting path
             for message in merged.messages:
                 if message.kind.startswith("CONFLICT"):
                     path = plain.sub("", message.paths[0]) if message.paths else ""
@@ -168,7 +165,7 @@ class Merger:
     def _hunks(
         self, tree: str, path: str, sides: dict[int, TreeEntry], one: str, other: str
     ) -> tuple[Hunk, ...]:
-        """Return the lines that conflict, where both sides are files with lines."""
+        """Return the conflicting lines, if both sides are text files."""
         ours, theirs = sides.get(2), sides.get(3)
         if ours is None or theirs is None or not {ours.mode, theirs.mode} <= set(FILES):
             return ()
@@ -186,7 +183,7 @@ class Merger:
 
 
 def _merged(first: bytes, words: Iterator[bytes]) -> Merged:
-    """Read one outcome of many; ``first`` is its first word."""
+    """Parse one result of a batch; ``first`` is its first word."""
     tree = next(words).decode()
     return Merged(first == b"1", tree, *_conflicts(words))
 
@@ -194,7 +191,7 @@ def _merged(first: bytes, words: Iterator[bytes]) -> Merged:
 def _conflicts(
     words: Iterator[bytes],
 ) -> tuple[dict[str, dict[int, TreeEntry]], tuple[MergeMessage, ...]]:
-    """Read what follows the name of a merged tree: the sides of each path, then git's messages."""
+    """Parse what follows the merged tree: the sides of each path, then git's messages."""
     stages: dict[str, dict[int, TreeEntry]] = {}
     while line := next(words):
         about, _, path = line.partition(b"\t")
@@ -202,7 +199,7 @@ def _conflicts(
         sides = stages.setdefault(os.fsdecode(path), {})
         sides[int(number)] = TreeEntry(mode, oid)
     messages = []
-    # What ends the messages is nothing, or advice about submodules.
+    # The messages end with nothing, or with advice about submodules.
     while (count := next(words, b"")).isdigit():
         paths = tuple(os.fsdecode(next(words)) for _ in range(int(count)))
         kind, text = (next(words).decode("utf-8", "replace") for _ in range(2))
@@ -213,7 +210,7 @@ def _conflicts(
 def _reason(
     path: str, sides: dict[int, TreeEntry], messages: Iterable[MergeMessage]
 ) -> tuple[str, str]:
-    """Return the kind of a conflict at a path, and git's words for it."""
+    """Return the kind of a conflict at a path, and git's message about it."""
     about = [m for m in messages if path in m.paths and m.kind.startswith("CONFLICT")]
     about.sort(key=lambda message: message.paths[0] != path)
     for message in about:
@@ -225,12 +222,12 @@ def _reason(
 
 
 def _kind(message: MergeMessage) -> str:
-    """Return the narrowest word that git has for a conflict."""
+    """Return git's most specific term for a conflict."""
     found = _REASON.search(message.text) or _REASON.search(message.kind)
     word = found.group(1) if found else "conflict"
     return "submodule" if word.startswith("submodule") else word
 
 
 def _named(text: str, one: str, other: str) -> str:
-    """Return git's words with the sides called by what they are to the reader."""
+    """Return git's message with readable names for the two commits."""
     return text.replace(one, "the first").replace(other, "the second")

@@ -1,4 +1,4 @@
-"""Git objects without a git process: how they are named, stored and read, and what trees and commits hold."""
+"""Read and write git objects without a git process, and parse trees and commits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FILE = "100644"
 FILES = (FILE, "100755")
 LINK = "120000"
 SUBMODULE = "160000"
-#: The mode of what is not there.
+#: The mode of a missing path.
 ABSENT = "000000"
 _SHA1 = 40
 
 
 class TreeEntry(Record):
-    """What a tree has at a path. No ``mode``: nothing. No ``oid``: the file on disk has to be read."""
+    """What a tree has at a path. No ``mode``: nothing. No ``oid``: the file on disk must be read."""
 
     mode: str = ""
     oid: str = ""
@@ -36,7 +36,7 @@ def framed(kind: str, content: bytes) -> bytes:
 
 
 def write_loose(folder: str, kind: str, content: bytes, like: str) -> str:
-    """Write an object into the object store ``folder`` and return its name, as long as ``like``."""
+    """Write an object to the object store ``folder`` and return its name, with the length of ``like``."""
     import hashlib
     import zlib
 
@@ -68,17 +68,17 @@ def headers(commit: bytes, name: str) -> list[str]:
 
 
 def names_of(path: str) -> list[str]:
-    """Return the names on the way to a path on disk, spelled as ``members_of`` spells them."""
+    """Split a path on disk into names, spelled as ``members_of`` spells them."""
     return os.fsencode(path).decode("utf-8", "surrogateescape").split("/")
 
 
 def members_of(content: bytes, size: int) -> dict[str, TreeEntry]:
-    """Return what a tree holds, by name; ``size`` is the number of bytes in an object's name."""
+    """Parse a tree; ``size`` is the number of bytes in an object's name."""
     members, at = {}, 0
     while at < len(content):
         space = content.index(b" ", at)
         end = content.index(b"\0", space)
-        # Never as the locale has it: all machines have to read and write the same names.
+        # Independent of the locale: all machines must read and write the same names.
         name = content[space + 1 : end].decode("utf-8", "surrogateescape")
         mode = content[at:space].decode()
         at = end + 1 + size

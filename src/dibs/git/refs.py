@@ -1,4 +1,4 @@
-"""What names stand for, and which commits only a few of them reach."""
+"""Resolve names to commits, and find commits that few refs reach."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
 
 HEADS = "refs/heads/"
 _STASH = "refs/stash"
-#: Refs of one working tree alone, which are removed with it.
+#: Refs of a single working tree, which are removed with it.
 _OWN = ("refs/worktree/", "refs/bisect/", "refs/rewritten/")
-#: All refs that stay when a working tree goes.
+#: All refs that stay when a working tree is removed.
 _LASTING = (*(f"--exclude={prefix}*" for prefix in _OWN), "--glob=refs/*")
 
 
 def value_of(git: GitCalls, name: str) -> str:
-    """Return the object that ``name`` stands for, an empty text if it stands for none."""
+    """Return the object that ``name`` refers to, or an empty text."""
     said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-    # An older git repeats the mark that ends options in a line of its own.
+    # An older git also prints the end-of-options marker, on a line before.
     return said.out.decode().strip().splitlines()[-1] if not said.code and said.out else ""
 
 
 def commit_of(git: GitCalls, name: str) -> str:
-    """Return the commit that ``name`` stands for, an empty text if it stands for none."""
+    """Return the commit that ``name`` refers to, or an empty text."""
     return value_of(git, f"{name}^{{commit}}")
 
 
 def tip_of(git: GitCalls, branch: str) -> str:
-    """Return the commit of a branch, an empty text where there is no such branch."""
+    """Return the commit of a branch, or an empty text if it does not exist."""
     return commit_of(git, HEADS + branch)
 
 
 def branches(git: GitCalls, *names: str) -> dict[str, str]:
-    """Return the commits of branches: of those named, and of those below a name that ends in a slash."""
+    """Return the commits of the named branches, and of all branches below a name that ends in a slash."""
     refs = [f"{HEADS}{name}" for name in names]
     said = git.must("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs)
     rows = (os.fsdecode(line).partition(" ") for line in said.splitlines())
@@ -52,20 +52,20 @@ def branches(git: GitCalls, *names: str) -> dict[str, str]:
 
 
 def unmerged(git: GitCalls, commit: str, branch: str) -> int:
-    """Count the commits of ``commit`` that no branch but ``branch`` has, here or as fetched."""
+    """Count the commits in ``commit`` that no local or remote branch except ``branch`` has."""
     own = (f"--exclude={branch}",) if branch else ()
     return _count(git, commit, "--not", *own, "--branches", "--remotes")
 
 
 def unpushed(git: GitCalls, commit: str) -> int:
-    """Count the commits of ``commit`` that no remote is known to have; 0 where there is no remote."""
+    """Count the commits in ``commit`` that no remote branch has; 0 without a remote."""
     if not git.must("for-each-ref", "--count=1", "--format=%(refname)", "refs/remotes"):
         return 0
     return _count(git, commit, "--not", "--remotes")
 
 
 def unnamed(git: GitCalls, commit: str) -> int:
-    """Count the commits of ``commit`` that no ref reaches which stays without this working tree."""
+    """Count the commits in ``commit`` that only refs of this working tree reach."""
     return _count(git, commit, "--not", *_LASTING)
 
 
@@ -74,7 +74,7 @@ def _count(git: GitCalls, *which: str) -> int:
 
 
 def merge_base(git: GitCalls, one: str, other: str) -> str:
-    """Return a newest commit that both have in their histories, empty if there is none."""
+    """Return the best common ancestor of two commits, or an empty text."""
     said = git.run("merge-base", "--end-of-options", one, other)
     return "" if said.code else said.out.decode().split()[0]
 
@@ -85,7 +85,7 @@ def is_in(git: GitCalls, commit: str, other: str) -> bool:
 
 
 def stashes(git: GitCalls, branch: str) -> list[str]:
-    """Return the stashed commits that were made on ``branch``, the newest first."""
+    """Return the stashes made on ``branch``, newest first."""
     begins = (f"WIP on {branch}: ", f"On {branch}: ")
     logged = _log(git, _STASH, "%H %gs")
     return [
@@ -94,9 +94,9 @@ def stashes(git: GitCalls, branch: str) -> list[str]:
 
 
 def left_behind(git: GitCalls, ref: str) -> list[str]:
-    """Return commits that only this working tree still names.
+    """Return commits that only this working tree refers to.
 
-    They were made without a branch and stand in the log of HEAD, or a ref like ``refs/worktree/x`` has them.
+    They were made on a detached HEAD and are in its reflog, or in a ref such as ``refs/worktree/x``.
     """
     with_branch = set(_log(git, ref, "%H")) if ref else set()
     seen = [oid for oid in _log(git, "HEAD", "%H") if oid not in with_branch]
@@ -116,8 +116,8 @@ def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
 
 
 def _log(git: GitCalls, ref: str, shape: str) -> list[str]:
-    """Return a line for each entry in the log of a ref; none where there is no log."""
-    # Plain rev-list knows the commits of a log, but not what the log says.
+    """Return a line for each entry in the reflog of a ref, if it has one."""
+    # rev-list shows the commits of a reflog, but not its messages.
     said = git.run(
         "log", "--walk-reflogs", "--no-show-signature", "--no-notes", "--no-color", "--no-patch",
         f"--format={shape}", "--end-of-options", ref, "--",

@@ -1,8 +1,7 @@
-"""Starting git: with nothing of the caller's surroundings that could change what it does.
+"""Start git in a controlled environment. All git processes of Dibs are started here.
 
-Arguments are lists, never a shell's. Every call has a deadline, at which the whole group of processes is
-killed. Nothing is asked at a terminal, and only known protocols are spoken. All git processes of Dibs are
-started here.
+Arguments are lists, never shell text. Every call has a deadline, after which its process group is killed. Git
+never prompts, and only uses known protocols.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 PROTOCOLS = "file:git:http:https:ssh"
 
-# Of the variables that git reads, these only say how to reach a remote.
+# Git variables that are kept, because they only affect how to reach a remote.
 KEPT = frozenset(
     (
         "GIT_SSH",
@@ -49,7 +48,7 @@ KEPT = frozenset(
 
 
 class GitResult(Record):
-    """What a git process answered."""
+    """The result of a git process."""
 
     code: int
     out: bytes
@@ -57,7 +56,7 @@ class GitResult(Record):
 
 
 class TimedOut(Exception):
-    """The process did not end in time and was killed; what it did meanwhile is not known."""
+    """The process timed out and was killed; what it did is unknown."""
 
 
 def spawn(
@@ -69,14 +68,14 @@ def spawn(
     pass_fds: Sequence[int] = (),
     shown: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start git with ``argv`` behind its name, in a group of processes of its own.
+    """Start git with the arguments ``argv``, in its own process group.
 
-    What it says comes back through pipes; with ``shown`` it goes to our standard error instead.
+    Its output goes to pipes, or with ``shown`` to our standard error.
     """
     out = 2 if shown else subprocess.PIPE
     try:
         return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-            ["git", *argv],  # noqa: S607 - which git it is, is the user's choice
+            ["git", *argv],  # noqa: S607 - the user chooses which git
             stdin=stdin,
             stdout=out,
             stderr=out,
@@ -89,12 +88,12 @@ def spawn(
         if not os.path.isdir(folder):
             raise
         raise Misconfigured(
-            "git is not installed, or not on the PATH", code="GIT_MISSING", hint="install git"
+            "git is not installed or not on the PATH", code="GIT_MISSING", hint="install git"
         ) from error
 
 
 def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: float) -> GitResult:
-    """Hand ``given`` to a process and wait for its end; ``TimedOut`` at ``deadline`` (monotonic)."""
+    """Write ``given`` to a process and wait for it; raise ``TimedOut`` at ``deadline`` (monotonic)."""
     try:
         out, err = process.communicate(given, timeout=max(0.05, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -105,7 +104,7 @@ def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: floa
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing of a process behind: neither its children nor its pipes."""
+    """Kill a process and its children, and close its pipes."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -120,7 +119,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def environment(
     environ: Mapping[str, str], settings: Iterable[tuple[str, str]], wait: float
 ) -> dict[str, str]:
-    """Return the variables that a git process of ours gets."""
+    """Return the environment for a git process."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -133,7 +132,7 @@ def environment(
         GIT_ALLOW_PROTOCOL=PROTOCOLS,
         GIT_OPTIONAL_LOCKS="0",
         GIT_NO_REPLACE_OBJECTS="1",
-        GIT_GRAFT_FILE=os.devnull,  # history as it is, not as a file in the clone tells it
+        GIT_GRAFT_FILE=os.devnull,  # the real history, not what a file in the clone says
         GCM_INTERACTIVE="never",
     )
     if "GIT_SSH" not in kept:
@@ -143,7 +142,7 @@ def environment(
 
 
 def configured(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the variables that hand settings to git; a name among them may hold any character."""
+    """Return the variables that pass settings to git; names may contain any character."""
     pairs = list(settings)
     variables = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for place, (name, value) in enumerate(pairs):

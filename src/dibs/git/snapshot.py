@@ -1,8 +1,7 @@
-"""Files of a working tree as git objects: all of them, some as a patch, or byte by byte.
+"""Store the files of a working tree as git objects, as a patch, or byte by byte.
 
-The user's index is read and never written, and any path works, because none is an argument.
-
-Ignored files are left out. A repository inside of the tree is named, not taken in: its commits are its own.
+The user's index is read and never written. Any path works, because none is a command-line argument. Ignored
+files are not included. A nested repository is reported, but not included.
 """
 
 from __future__ import annotations
@@ -25,22 +24,21 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
 
-#: Line ends that do not survive a commit are git's business later on, not a reason to save nothing; and a
-#: private index keeps no part of itself in the git directory.
+#: Do not fail because of line endings, and keep the private index in one file.
 _CALM = ("-c", "core.safecrlf=false", "-c", "core.splitIndex=false")
 
-#: Nothing of the user's settings may run a program, or colour what programs read.
+#: The user's settings must not run a program or color the output.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
-#: How many files one call of git gives back at most: they are all in memory for a moment.
+#: The most files that one git call returns, because all are in memory at once.
 _MANY = 200
 
 
 class Snapshot(Record):
-    """What a working tree held at one moment."""
+    """The contents of a working tree at one moment."""
 
     #: The commit that was checked out; empty before the first one.
     head: str
-    #: What was staged; empty while the index holds a conflict.
+    #: What was staged; empty while the index has a conflict.
     index_tree: str
     #: The files as they were on disk.
     tree: str
@@ -48,17 +46,17 @@ class Snapshot(Record):
     dirty: bool
     #: The tree of the commit that was checked out; the empty tree before the first one.
     head_tree: str = ""
-    #: Repositories inside of the tree that it does not know; what they hold is not in ``tree``.
+    #: Nested repositories that the tree does not know; their contents are not in ``tree``.
     nested: tuple[str, ...] = ()
 
 
 def snapshot(
     git: GitCalls, *, objects: str = "", thorough: bool = False, extra: Sequence[str] = ()
 ) -> Snapshot:
-    """Write the working tree of ``git`` as it is now; nobody sees a change.
+    """Store the working tree of ``git`` as it is now, without visible changes.
 
-    New objects go to the folder ``objects`` if it is given, else to the repository. With ``thorough`` git
-    also looks at files of which it was told that they do not change. ``extra`` are ignored files to take in.
+    New objects go to the folder ``objects``, or else to the repository. With ``thorough``, git also checks
+    files that are marked as unchanged. ``extra`` are ignored files to include.
     """
     place, head, head_tree = _heads(git)
     variables = quarantined(place, objects) if objects else {}
@@ -75,11 +73,11 @@ def snapshot(
 
 
 def still_holds(git: GitCalls, tree: str) -> bool:
-    """Return whether ``tree`` is what is on disk, by reading every file again."""
+    """Return whether ``tree`` matches the disk, by reading every file again."""
     place, _, _ = _heads(git)
     with _private_index(place) as index:
         variables = {"GIT_INDEX_FILE": index}
-        # An index from a tree knows no moments of files, so git has to look into each.
+        # An index made from a tree has no timestamps, so git reads every file.
         git.must(*_CALM, "read-tree", "--end-of-options", tree, variables=variables)
         git.must(*_CALM, "add", "--update", "--sparse", "--", ".", variables=variables)
         _add_untracked(git, variables)
@@ -87,7 +85,7 @@ def still_holds(git: GitCalls, tree: str) -> bool:
 
 
 def quarantined(place: str, objects: str) -> dict[str, str]:
-    """Return variables by which git reads the objects of a git directory and writes new ones elsewhere."""
+    """Return variables that make git read a git directory's objects and write new ones elsewhere."""
     shared = os.path.join(common_of(place), "objects")
     quoted = shared.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}
@@ -97,7 +95,7 @@ def _heads(git: GitCalls) -> tuple[str, str, str]:
     """Return the git directory, the commit that is checked out, and its tree."""
     said = git.run("rev-parse", "--absolute-git-dir", "HEAD^{commit}", "HEAD^{tree}")
     if not said.code:
-        # A folder may have line ends in its name, so the lines are counted from the end.
+        # A folder's name may contain newlines, so count lines from the end.
         place, head, tree = said.out.rstrip(b"\n").rsplit(b"\n", 2)
         return os.fsdecode(place), head.decode(), tree.decode()
     place = git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n")
@@ -111,7 +109,7 @@ def _private_index(place: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="dibs-snapshot-") as folder:
         index = os.path.join(folder, "index")
         with contextlib.suppress(FileNotFoundError):
-            # With its moment: by that git knows which files it must look into.
+            # Git needs its timestamp to know which files to read.
             shutil.copy2(os.path.join(place, "index"), index)
         yield index
 
@@ -126,7 +124,7 @@ def _written(git: GitCalls, variables: dict[str, str], *, may_conflict: bool = F
 
 
 def _reveal(git: GitCalls, variables: dict[str, str]) -> None:
-    """Let git look again at the files that somebody told it to take for unchanged."""
+    """Make git check files again that are marked as unchanged."""
     listed = git.must("ls-files", "-v", "-z", variables=variables).split(b"\0")
     tagged = [(line[:1], line[2:]) for line in listed if line]
     unwatched = [path for tag, path in tagged if tag.islower()]
@@ -149,7 +147,7 @@ def _is_there(tree: str, path: bytes) -> bool:
 def _add_untracked(
     git: GitCalls, variables: dict[str, str], extra: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Put the untracked files into the index; return the repositories that lie among them."""
+    """Add the untracked files to the index; return the nested repositories among them."""
     listed = git.must(
         "ls-files", "--others", "--exclude-standard", "-z", variables=variables
     ).split(b"\0")
@@ -167,9 +165,9 @@ def _add_untracked(
 def patch(
     git: GitCalls, place: str, base: str, paths: Iterable[str], *, stat: bool = False
 ) -> bytes:
-    """Return how ``paths`` in the working tree differ from the commit ``base``, empty for none yet.
+    """Return the diff of ``paths`` in the working tree against the commit ``base``, if there is one.
 
-    ``place`` is the git directory of the tree. With ``stat`` the lines are only counted.
+    ``place`` is the git directory of the tree. With ``stat``, return only line counts.
     """
     given = rows_of(paths)
     if not given:
@@ -194,20 +192,17 @@ def patch(
 
 
 def _empty_tree(git: GitCalls) -> str:
-    """Return the name of the empty tree, which git knows without having it."""
+    """Return the name of the empty tree, which git knows without storing it."""
     return git.must("hash-object", "-t", "tree", "--stdin").decode().strip()
 
 
-# -- byte by byte, where git would convert a file
+# -- exact bytes of files that git would convert
 
 
 def exact_tree(
     git: GitCalls, changes: Sequence[TreeChange], variables: Mapping[str, str] | None = None
 ) -> str:
-    """Store the files that lie on the disk otherwise than ``changes`` have them; return their tree.
-
-    The text is empty where all of them are just so.
-    """
+    """Store files whose bytes on disk differ from ``changes``; return their tree, or an empty text."""
     files = [change for change in changes if change.is_file]
     found = _stored(git, [change.path for change in files], variables)
     other = [
@@ -225,9 +220,9 @@ def exact_tree(
 
 
 def _stored(git: GitCalls, paths: Sequence[str], variables: Mapping[str, str] | None) -> list[str]:
-    """Store files as they are; return the names of what was stored."""
+    """Store files without conversion, and return the object names."""
     store = ("hash-object", "-w", "--no-filters")
-    # Git reads paths line by line here, so one with a line end in it is given by itself.
+    # Git reads one path per line here, so a path with a newline needs its own call.
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
     given = b"".join(os.fsencode(path) + b"\n" for path in plain)
     said = git.must(*store, "--stdin-paths", given=given, variables=variables) if plain else b""
@@ -240,7 +235,7 @@ def _stored(git: GitCalls, paths: Sequence[str], variables: Mapping[str, str] | 
 
 
 def write_exact(git: GitCalls, folder: str, files: Mapping[str, str]) -> None:
-    """Fill files that are in ``folder`` with just the bytes of the objects that are named for them."""
+    """Overwrite files in ``folder`` with the exact bytes of the given objects."""
     paths = list(files)
     for begin in range(0, len(paths), _MANY):
         some = paths[begin : begin + _MANY]

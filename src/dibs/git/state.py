@@ -1,4 +1,4 @@
-"""Where a working tree stands: its git directory, its branch and commit, and what git is in the middle of."""
+"""Read the state of a working tree: its git directory, branch, commit, and operation in progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
-#: What git leaves in its directory while it is in the middle of something, and what that is.
+#: The files that git keeps in its directory during an operation, and the operation.
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -20,13 +20,13 @@ _UNDER_WAY = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisection",
-    # Several commits are picked, and the user has just made one of them by hand.
+    # In the middle of picking several commits, after the user committed one manually.
     "sequencer": "a cherry-pick or a revert",
 }
 _BRANCH = b"ref: "
-#: What HEAD's file holds where refs are kept in tables: the branch is known to git alone.
+#: The content of HEAD with the reftable format, where only git knows the branch.
 _ELSEWHERE = "refs/heads/.invalid"
-#: Where git notes the branch that a rebase will move at its end.
+#: The files with the branch that a rebase will move at its end.
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 
 
@@ -40,12 +40,12 @@ class TreeState(Record):
     ref: str
     #: The commit that is checked out; empty on a branch that has none yet.
     head: str
-    #: "a merge", "a rebase" and so on; empty when git is in the middle of nothing.
+    #: The operation in progress ("a merge", "a rebase"), or an empty text.
     under_way: str
 
     @property
     def detached(self) -> bool:
-        """Whether a commit is checked out and no branch."""
+        """Whether a commit is checked out without a branch."""
         return not self.ref
 
     @property
@@ -55,20 +55,20 @@ class TreeState(Record):
 
     @property
     def branch(self) -> str:
-        """The branch's short name, ``HEAD`` when there is none."""
+        """The branch's short name, or ``HEAD`` when it is detached."""
         return self.ref.removeprefix("refs/heads/") or "HEAD"
 
 
 def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
-    """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it.
+    """Return the state of a working tree; raise ``Unavailable`` (``REPO_STATE``) if git does not work in it.
 
-    Where the shared git directory ``common`` and the commit ``head`` are known, that takes no process.
+    If the shared git directory ``common`` and the commit ``head`` are given, this needs no git process.
     """
     git_dir = _git_dir(git.tree) if common and head else ""
     if git_dir:
         return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
     said = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
-    # The path is first, and only it may have a line end in it.
+    # The path comes first, and only it may contain newlines.
     git_dir, head = os.fsdecode(said.out).removesuffix("\n"), ""
     if not said.code:
         git_dir, _, head = git_dir.rpartition("\n")
@@ -79,7 +79,7 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
 
 
 def pointer(file: str, before: bytes = b"") -> str:
-    """Return the path that a file of git's holds behind ``before``, empty if it holds none."""
+    """Return the path that a git file contains after ``before``, or an empty text."""
     try:
         with open(file, "rb") as stream:
             said = stream.read().rstrip(b"\r\n")
@@ -92,20 +92,20 @@ def pointer(file: str, before: bytes = b"") -> str:
 
 
 def common_of(git_dir: str) -> str:
-    """Return the git directory that all working trees share, which that of a linked one names."""
+    """Return the git directory that all working trees share."""
     named = pointer(os.path.join(git_dir, "commondir"))
     return os.path.realpath(named) if named else git_dir
 
 
 def _git_dir(tree: str) -> str:
-    """Return the git directory of a working tree by its entry ``.git``, empty where that is in doubt."""
+    """Return the git directory of a working tree from its ``.git`` entry, or an empty text if in doubt."""
     entry = os.path.join(tree, ".git")
     git_dir = os.path.realpath(pointer(entry, b"gitdir: ") or entry)
     return git_dir if os.path.isfile(os.path.join(git_dir, "HEAD")) else ""
 
 
 def under_way(git_dir: str) -> str:
-    """Return what git is in the middle of, with its article; empty for nothing."""
+    """Return the operation in progress with its article, or an empty text."""
     for name, what in _UNDER_WAY.items():
         if os.path.lexists(os.path.join(git_dir, name)):
             return what
@@ -113,7 +113,7 @@ def under_way(git_dir: str) -> str:
 
 
 def branch_of(git: GitCalls, git_dir: str) -> str:
-    """Return the full name of the branch that is checked out, empty when HEAD is detached."""
+    """Return the full name of the checked-out branch, or an empty text when HEAD is detached."""
     with open(os.path.join(git_dir, "HEAD"), "rb") as file:
         text = file.read(4096)
     ref = os.fsdecode(text[len(_BRANCH) :].strip()) if text.startswith(_BRANCH) else ""
@@ -123,20 +123,22 @@ def branch_of(git: GitCalls, git_dir: str) -> str:
 
 
 def refusal(said: str) -> Unavailable:
-    """Return why git does not work here: no repository, or one that it does not trust."""
+    """Return why git does not work here: not a repository, or one that git does not trust."""
     if "not a git repository" in said:
-        return Unavailable("this is no git repository", code="REPO_STATE", hint="run git init")
+        return Unavailable(
+            "this is not a git repository", code="REPO_STATE", hint="create one: git init"
+        )
     first, _, rest = said.partition("\n")
     fix = next((line.strip() for line in rest.splitlines() if "safe.directory" in line), "")
     return Unavailable(
-        f"git refuses: {printable(first.removeprefix('fatal: '))}",
+        f"git failed: {printable(first.removeprefix('fatal: '))}",
         code="REPO_STATE",
-        hint=f"git's own advice: {printable(fix)}" if fix else "run git status to see more",
+        hint=f"git suggests: {printable(fix)}" if fix else "run `git status` for details",
     )
 
 
 def rebased_in(common: str, ref: str) -> str:
-    """Return the git directory in which ``ref`` is being rebased, empty if it is in none."""
+    """Return the git directory in which ``ref`` is being rebased, or an empty text."""
     linked = os.path.join(common, "worktrees")
     names = sorted(os.listdir(linked)) if os.path.isdir(linked) else []
     for place in [common, *(os.path.join(linked, name) for name in names)]:

@@ -1,7 +1,4 @@
-"""What differs in a working tree: between the last commit, the index and the disk, path by path.
-
-The only reader of ``git status``.
-"""
+"""Read ``git status``: what differs between the last commit, the index, and the disk."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _FIELDS, _FIELDS_UNMERGED = 9, 11
 
 
 class PathStatus(Record):
-    """One path that differs somewhere; ``code`` is git's pair of letters, ``??`` for a new file."""
+    """One changed path; ``code`` is git's pair of letters, ``??`` for an untracked file."""
 
     path: str
     code: str
@@ -29,7 +26,7 @@ class PathStatus(Record):
     work_mode: str = ABSENT
     head_oid: str = ""
     index_oid: str = ""
-    #: Whether the index holds the sides of a conflict for it.
+    #: Whether the index has a conflict for it.
     unmerged: bool = False
 
     @property
@@ -44,7 +41,7 @@ class PathStatus(Record):
 
     @property
     def gone(self) -> bool:
-        """Whether it is not on the disk any more."""
+        """Whether it was deleted from disk."""
         return self.work_mode == ABSENT and not self.untracked
 
     @property
@@ -54,7 +51,7 @@ class PathStatus(Record):
 
     @property
     def nested(self) -> bool:
-        """Whether it is a folder with a repository of its own, that no commit knows."""
+        """Whether it is a folder with a separate repository, unknown to any commit."""
         return self.untracked and self.path.endswith("/")
 
 
@@ -63,24 +60,24 @@ class Look(Record):
 
     #: The commit that is checked out; empty before the first one.
     head: str
-    #: The branch, such as ``main``; empty where none is checked out.
+    #: The branch, such as ``main``; empty when HEAD is detached.
     branch: str
     #: Each path that differs from the commit, as it is now.
     entries: dict[str, TreeEntry]
-    #: Repositories inside of the tree that it does not know.
+    #: Nested repositories that the tree does not know.
     nested: tuple[str, ...] = ()
 
 
 def changed(git: GitCalls, *paths: str) -> list[PathStatus]:
-    """Return what differs in the tree, or below ``paths``: no renames, each new file, nothing ignored.
+    """Return the changed paths in the tree, or below ``paths``: no renames, each new file, nothing ignored.
 
-    Of a submodule only the commit that is checked out in it counts, not what is dirty inside.
+    A submodule counts as changed only if its commit differs, not if it is dirty inside.
     """
     return parsed(begin_changed(git, *paths).must())
 
 
 def begin_changed(git: GitCalls, *paths: str) -> GitProcess:
-    """Start to look; ``parsed`` reads the answer, ``compared_with`` says with which commit it compares."""
+    """Start ``git status``; read its output with ``parsed`` and ``compared_with``."""
     return git.begin(
         "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",
         "--ignore-submodules=dirty", "--no-ahead-behind", "--", *paths,
@@ -88,12 +85,12 @@ def begin_changed(git: GitCalls, *paths: str) -> GitProcess:
 
 
 def compared_with(out: bytes) -> str:
-    """Return the commit that the answer of a status compares with, empty where there is none yet."""
+    """Return the commit that a status output compares with, or an empty text before the first commit."""
     return _about(out, "oid", "(initial)")
 
 
 def _about(out: bytes, name: str, nothing: str) -> str:
-    """Return what the head of an answer says of the branch; an empty text for ``nothing``."""
+    """Return a branch header of a status output, or an empty text if it is ``nothing``."""
     mark = f"# branch.{name} "
     rows = (os.fsdecode(row) for row in out.split(b"\0", 2)[:2])
     found = next((row.removeprefix(mark) for row in rows if row.startswith(mark)), nothing)
@@ -101,7 +98,7 @@ def _about(out: bytes, name: str, nothing: str) -> str:
 
 
 def look(git: GitCalls, *paths: str) -> Look:
-    """Look at a working tree as it is now, or at some paths and all that is below them."""
+    """Return the state of a working tree, or of some paths and everything below them."""
     out = begin_changed(git, *paths).must()
     changes = parsed(out)
     nested = tuple(change.path[:-1] for change in changes if change.nested)
@@ -110,7 +107,7 @@ def look(git: GitCalls, *paths: str) -> Look:
 
 
 def _entry(git: GitCalls, change: PathStatus) -> TreeEntry:
-    """Return what is at a path now; where only the disk knows the content, the object's name is empty."""
+    """Return what is at a path now; the object name is empty if the content is only on disk."""
     if change.code.endswith("?"):
         return _untracked(os.path.join(git.tree, change.path))
     if change.gone:
@@ -123,7 +120,7 @@ def _entry(git: GitCalls, change: PathStatus) -> TreeEntry:
 
 
 def _submodule(git: GitCalls, path: str) -> TreeEntry:
-    """Return the commit that a submodule has checked out; one that cannot say counts as gone."""
+    """Return the commit that a submodule has checked out, or GONE if it is unknown."""
     try:
         said = git.run("-C", os.path.join(".", path), "rev-parse", "--verify", "HEAD^{commit}")
     except Unavailable:
@@ -142,7 +139,7 @@ def _untracked(path: str) -> TreeEntry:
 
 
 def parsed(out: bytes) -> list[PathStatus]:
-    """Read what ``git status --porcelain=v2 -z`` said."""
+    """Parse the output of ``git status --porcelain=v2 -z``."""
     found: list[PathStatus] = []
     for row in os.fsdecode(out).split("\0"):
         kind = row[:2]
@@ -153,19 +150,19 @@ def parsed(out: bytes) -> list[PathStatus]:
             found.append(PathStatus(row[2:], "??"))
         elif kind == "u ":
             words = row.split(" ", _FIELDS_UNMERGED - 1)
-            # The second side is the last commit's, where there is one.
+            # The second stage is the last commit's, if there is one.
             found.append(
                 PathStatus(
                     words[10], words[1], words[4], words[4], words[6], words[8], words[8], True
                 )
             )
         elif row and kind not in {"# ", "! "}:
-            raise Unavailable(f"git status said something unknown: {row[:40]!r}", code="GIT_FAILED")
+            raise Unavailable(f"unknown output of git status: {row[:40]!r}", code="GIT_FAILED")
     return _joined(found)
 
 
 def _joined(found: list[PathStatus]) -> list[PathStatus]:
-    """Join what git tells twice: taken out of the index, but still on the disk as a new file."""
+    """Join the two rows of a file that was removed from the index but is still on disk."""
     new = {change.path for change in found if change.untracked}
     tracked = {change.path for change in found if not change.untracked}
     if new.isdisjoint(tracked):

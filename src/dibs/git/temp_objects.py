@@ -1,4 +1,4 @@
-"""Objects in a folder of their own that nobody else sees; they are gone when the folder is."""
+"""Temporary git objects in a private folder; they disappear with the folder."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from dibs.git.attributes import Conversions
     from dibs.git.calls import GitCalls
 
-#: Objects of one run need not survive a power cut, and are soon read again.
+#: Temporary objects need not survive a power failure, and are read again soon.
 QUICK = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")
-#: From how many bytes on a changed file is left out: reading it would hold everybody up.
+#: Larger changed files are skipped, because reading them takes too long; in bytes.
 LARGEST = 16 << 20
 _WHO = "dibs <dibs@localhost> 0 +0000"
-#: How many trees are remembered.
+#: The most trees cached.
 _TREES = 4_096
 
 
 class TempObjects:
-    """The objects of a repository, and new ones beside them."""
+    """The objects of a repository, plus temporary ones."""
 
     def __init__(self, git: GitCalls, common: str, folder: str) -> None:
         self.variables = quarantined(common, folder)
@@ -52,16 +52,16 @@ class TempObjects:
         self._roots: dict[str, str] = {}
 
     def close(self) -> None:
-        """End the process that reads."""
+        """End the reader process."""
         self._reader.close()
 
     def read(self, oid: str) -> tuple[str, bytes] | None:
-        """Return the kind and the content of an object; None if there is none."""
+        """Return the kind and the content of an object, or None."""
         for folder in self._folders:
             try:
                 return read_loose(folder, oid)
             except (OSError, zlib.error):
-                continue  # it is in a pack, or git knows what is wrong with it
+                continue  # it is in a pack, or git will report the error
         self._reader.ask(oid.encode() + b"\0")
         words = self._reader.until(b"\n").split(b" ")
         if not words[-1].isdigit():
@@ -71,7 +71,7 @@ class TempObjects:
         return words[1].decode(), content
 
     def foresee(self, wanted: Iterable[tuple[str, Iterable[str]]]) -> None:
-        """Read the folders of commits in which these paths lie, all at once; one by one would take long."""
+        """Load the folders of these paths in one git call, instead of one by one."""
         names: dict[bytes, str] = {}
         for head, paths in wanted:
             if head not in self._roots:
@@ -97,11 +97,11 @@ class TempObjects:
                 self._roots[head] = oid
 
     def write(self, kind: str, content: bytes, like: str) -> str:
-        """Write an object, and return its name; names are as long as ``like``."""
+        """Write an object, and return its name, with the length of ``like``."""
         return write_loose(self._folder, kind, content, like)
 
     def commit(self, head: str, entries: Mapping[str, TreeEntry]) -> str:
-        """Return a commit on ``head`` in which ``entries`` differ; the same for the same question."""
+        """Return a commit on top of ``head`` with ``entries`` changed; the same for the same input."""
         plan: _Plan = {}
         for path, entry in entries.items():
             *folders, name = names_of(path)
@@ -114,7 +114,7 @@ class TempObjects:
         return self.write("commit", text.encode(), head)
 
     def at(self, head: str, path: str) -> TreeEntry:
-        """Return what a commit has at a path; the folders on the way are remembered."""
+        """Return what a commit has at a path; cache the folders on the way."""
         return self.within(self._root(head), path)
 
     def within(self, tree: str, path: str) -> TreeEntry:
@@ -135,7 +135,7 @@ class TempObjects:
         return known
 
     def _overlay(self, tree: str, plan: _Plan, like: str) -> str:
-        """Write the folder ``tree`` as changed by ``plan``; return nothing if nothing is left of it."""
+        """Write the folder ``tree`` as changed by ``plan``; return an empty text if it becomes empty."""
         members = dict(self._tree(tree)) if tree else {}
         for name, (entry, below) in plan.items():
             old = members.pop(name, None)
@@ -144,7 +144,7 @@ class TempObjects:
             if below:
                 inside = self._overlay(inside, below, like)
             if entry is not None and entry.mode:
-                # A file has taken the place of the folder, with all that was below it.
+                # A file has replaced the folder and everything below it.
                 members[name] = TreeEntry(TREE, inside) if below and inside else entry
             elif inside:
                 members[name] = TreeEntry(TREE, inside)
@@ -157,7 +157,7 @@ class TempObjects:
         if known is None:
             found = self.read(oid)
             if found is None or found[0] != "tree":
-                raise Unavailable(f"the repository lacks the folder {oid}", code="GIT_FAILED")
+                raise Unavailable(f"the tree {oid} is missing in the repository", code="GIT_FAILED")
             known = members_of(found[1], len(oid) // 2)
             if len(self._trees) >= _TREES:
                 self._trees.clear()
@@ -166,12 +166,12 @@ class TempObjects:
         return known
 
 
-#: What becomes of the names in a folder: of the name itself, if anything, and of what is below it.
+#: The changes to the names in a folder: to the name itself, if any, and to what is below it.
 _Plan = dict[str, tuple[TreeEntry | None, "_Plan"]]
 
 
 class Filler:
-    """Reads changed files of one working tree into objects, converted as the user's git would."""
+    """Stores changed files of one working tree as objects, converted as git would."""
 
     def __init__(self, git: GitCalls, scratch: TempObjects, conversions: Conversions) -> None:
         self._git = git
@@ -183,11 +183,11 @@ class Filler:
         )  # fmt: skip
 
     def close(self) -> None:
-        """End the process that reads files."""
+        """End the reader process."""
         self._hasher.close()
 
     def fill(self, entries: dict[str, TreeEntry], like: str) -> list[tuple[str, str]]:
-        """Complete ``entries``; those that cannot be are taken out, and returned with the reason."""
+        """Add object names to ``entries``; remove unreadable ones, and return them with the reason."""
         left = []
         gone = {path for path, entry in entries.items() if not entry.mode}
         for path, entry in list(entries.items()):
@@ -206,7 +206,7 @@ class Filler:
     def _filled(
         self, path: str, entry: TreeEntry, like: str, gone: Container[str]
     ) -> tuple[str, str]:
-        """Return why a file is left out, or its object; neither if it is gone."""
+        """Return why a file is skipped, or its object, or neither if it was deleted."""
         place = os.path.join(self._git.tree, path)
         try:
             if entry.mode == LINK:
@@ -223,22 +223,19 @@ class Filler:
         return self._taken(path, like, gone)
 
     def _taken(self, path: str, like: str, gone: Container[str]) -> tuple[str, str]:
-        """Return the object of a readable file, made by git only where git might convert it."""
+        """Return the object of a readable file; use git only if git might convert it."""
         try:
             if self._conversions.leaves(self._git.tree, path, gone):
                 with open(os.path.join(self._git.tree, path), "rb") as file:
                     return "", self._scratch.write("blob", file.read(), like)
             self._hasher.ask(_quoted(os.fsencode(path)) + b"\n")
             return "", self._hasher.until(b"\n").decode()
-        except (
-            Unavailable,
-            OSError,
-        ):  # it changed under git's eyes; the next file gets a new process
+        except (Unavailable, OSError):  # it changed meanwhile; the next file gets a new process
             return "cannot be read", ""
 
 
 def _quoted(path: bytes) -> bytes:
-    """Spell a path so that it is one line."""
+    """Quote a path so that it fits on one line."""
     if not path.startswith(b'"') and b"\n" not in path and b"\r" not in path:
         return path
     plain = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")

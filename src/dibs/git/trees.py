@@ -1,4 +1,4 @@
-"""What trees and indexes differ in, path by path, as git stores them: no renames are guessed."""
+"""Compare trees and indexes path by path, without rename detection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
 
-#: Git knows the empty tree without having it; by its name the kind of hash is told apart.
+#: The empty tree, which git knows without storing it, by the length of object names.
 EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
          64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}  # fmt: skip
 
 
 class TreeChange(Record):
-    """One path that two trees have differently; the mode is ``000000`` where it is not there."""
+    """One path that differs between two trees; the mode is ``000000`` if it is missing."""
 
     path: str
     old_mode: str
@@ -29,12 +29,12 @@ class TreeChange(Record):
 
     @property
     def before(self) -> tuple[str, str]:
-        """What the first tree has: mode and object."""
+        """The first tree's mode and object."""
         return self.old_mode, self.old_oid
 
     @property
     def after(self) -> tuple[str, str]:
-        """What the second tree has: mode and object."""
+        """The second tree's mode and object."""
         return self.new_mode, self.new_oid
 
     @property
@@ -44,14 +44,14 @@ class TreeChange(Record):
 
     @property
     def is_file(self) -> bool:
-        """Whether the second tree has a file there: no link, no submodule."""
+        """Whether the second tree has a file there, not a link or a submodule."""
         return self.new_mode in FILES
 
 
 def differences(
     git: GitCalls, old: str, new: str, variables: Mapping[str, str] | None = None
 ) -> list[TreeChange]:
-    """Return what ``new`` has other than ``old``: trees or commits, an empty text for the empty tree."""
+    """Return how ``new`` differs from ``old``: trees or commits, or an empty text for the empty tree."""
     one, other = old or EMPTY[len(new)], new or EMPTY[len(old)]
     out = git.must(
         "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff",
@@ -61,7 +61,7 @@ def differences(
 
 
 def parsed(out: bytes) -> list[TreeChange]:
-    """Read what git's plumbing for differences says with ``--raw -z``."""
+    """Parse the output of git's diff plumbing with ``--raw -z``."""
     return [change for _, rows in sections(out) for change in changes_in(rows)]
 
 
@@ -73,7 +73,7 @@ def changes_in(rows: Iterable[tuple[str, str]]) -> Iterator[TreeChange]:
 
 
 def sections(out: bytes) -> Iterator[tuple[list[str], list[tuple[str, str]]]]:
-    """Cut raw differences into the part of each commit: its names, and its rows with their paths."""
+    """Split raw differences by commit: its names, and its rows with their paths."""
     names: list[str] = []
     rows: list[tuple[str, str]] = []
     words = iter(os.fsdecode(out).split("\0"))
@@ -90,7 +90,7 @@ def sections(out: bytes) -> Iterator[tuple[list[str], list[tuple[str, str]]]]:
 
 
 def staged(git: GitCalls, commit: str, index: str) -> list[TreeChange]:
-    """Return what the index file ``index`` has other than ``commit``."""
+    """Return how the index file ``index`` differs from ``commit``."""
     out = git.must(
         "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev",
         "--end-of-options", commit, variables={"GIT_INDEX_FILE": index},
@@ -104,9 +104,9 @@ def write_entries(
     changes: Iterable[TreeChange],
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Bring the entries of these paths to their second side in the index file ``index``, and no others."""
+    """Set the entries of these paths to their new state in the index file ``index``, and no others."""
     rows = []
-    # What goes makes room first: a folder may become a file.
+    # Deletions first: a folder may become a file.
     for change in sorted(changes, key=lambda change: not change.gone):
         about = f"{'0' if change.gone else change.new_mode} {change.new_oid} 0"
         rows.append(about.encode() + b"\t" + os.fsencode(change.path) + b"\0")

@@ -1,7 +1,7 @@
-"""What a repository's own configuration may run: nothing, but for what the user has allowed.
+"""The programs in a repository's configuration that the user has allowed; all others must not run.
 
-The list of what is allowed lies outside of every repository, in the user's configuration folder, by the git
-directory and the whole setting: a setting that changes is no longer allowed.
+The list is in the user's configuration folder, outside any repository. It has the git directory and the whole
+setting, so a setting that changes is no longer allowed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Trust:
-    """What the user has allowed to run in one repository."""
+    """The settings that the user has allowed in one repository."""
 
     def __init__(self, repository: Repository, environ: Mapping[str, str] | None = None) -> None:
         self._place = repository.common or repository.root
         self._path = _place(os.environ if environ is None else environ)
 
     def untrusted(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
-        """Return those settings that may not run."""
+        """Return the settings that are not allowed."""
         settings = tuple(found)
         if not settings:
             return ()
@@ -50,7 +50,7 @@ class Trust:
     def allow(
         self, caller: Caller, found: Sequence[Executing], keys: Iterable[str]
     ) -> list[Executing]:
-        """Let the settings of these names run as they are now; for humans only."""
+        """Allow the settings with these names at their current values; for humans only."""
         _refuse_agents(caller)
         chosen = [setting for key in keys for setting in _named(found, key)]
         with self._changing() as lists:
@@ -59,7 +59,7 @@ class Trust:
         return chosen
 
     def forget(self, caller: Caller, keys: Iterable[str]) -> list[str]:
-        """Take back what was allowed under these names, whether the settings are there or not."""
+        """Disallow the settings with these names, whether or not they still exist."""
         _refuse_agents(caller)
         wanted = tuple(f"{_folded(key)}=" for key in keys)
         with self._changing() as lists:
@@ -69,7 +69,7 @@ class Trust:
         return gone
 
     def _is_inside(self, setting: Executing) -> bool:
-        """Return whether these are hooks inside the git directory, as those in its folder ``hooks`` are."""
+        """Return whether this is a hooks path inside the git directory, as safe as its ``hooks`` folder."""
         if setting.key != "core.hookspath" or not os.path.isabs(setting.value):
             return False
         return os.path.realpath(setting.value).startswith(os.path.join(self._place, ""))
@@ -84,23 +84,23 @@ class Trust:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise Misconfigured(f"{quote(self._path)} is no JSON: {error}") from None
+            raise Misconfigured(f"{quote(self._path)} is not valid JSON: {error}") from None
         lists = content.get("allowed") if isinstance(content, dict) else None
         if not isinstance(lists, dict) or content.get("version") != _VERSION:
-            raise Misconfigured(f"{quote(self._path)} is not a list of what may run")
+            raise Misconfigured(f"{quote(self._path)} is not a list of allowed settings")
         return {str(place): list(map(str, lines)) for place, lines in lists.items()}
 
     def _refuse_others(self, status: os.stat_result) -> None:
         mine = not hasattr(os, "geteuid") or status.st_uid in {os.geteuid(), 0}
         if not mine or status.st_mode & _OTHERS_MAY_WRITE:
             raise Misconfigured(
-                f"others can write to {quote(self._path)}, which says what may run",
-                hint="look into it, then chmod 600",
+                f"other users can write to {quote(self._path)}, which lists allowed programs",
+                hint=f"check its contents, then run: chmod 600 {quote(self._path)}",
             )
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, list[str]]]:
-        """Give out all lists, one caller at a time; what is in them at the end is kept."""
+        """Provide all lists to one caller at a time, and save them at the end."""
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         with FileLock(f"{self._path}.lock"):
             lists = self._read()
@@ -114,7 +114,7 @@ class Trust:
 
 def _place(environ: Mapping[str, str]) -> str:
     base = environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(base):  # the rule for these variables: what is relative is ignored
+    if not os.path.isabs(base):  # XDG variables with relative paths must be ignored
         base = os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(base, "dibs", "trusted.json")
 
@@ -127,7 +127,7 @@ def _named(found: Sequence[Executing], key: str) -> list[Executing]:
     chosen = [setting for setting in found if setting.key == _folded(key)]
     if not chosen:
         raise NotFound(
-            f"the configuration of this repository has no setting {quote(key)} that names a program",
+            f"this repository's git configuration has no setting {quote(key)} that names a program",
             code="NO_SETTING",
             hint="`dibs git trust` lists them",
         )
@@ -135,7 +135,7 @@ def _named(found: Sequence[Executing], key: str) -> list[Executing]:
 
 
 def _folded(key: str) -> str:
-    """Return a key as git spells it: only what stands between keeps its letters."""
+    """Return a key as git spells it: only the subsection keeps its case."""
     section, name, variable = parts(key)
     return ".".join(part for part in (section.lower(), name, variable.lower()) if part)
 
@@ -143,7 +143,7 @@ def _folded(key: str) -> str:
 def _refuse_agents(caller: Caller) -> None:
     if not caller.human:
         raise NotAllowed(
-            f"{caller.id} is no human: only a human says what a repository may run",
+            "only a human may allow programs in a repository's configuration",
             code="HUMANS_ONLY",
             hint="ask a human to run `dibs git trust`",
         )

@@ -1,7 +1,7 @@
-"""Git in a repository whose configuration is not trusted: programs that it names are off, or refused by name.
+"""Run git in a repository whose configuration is not trusted: disable or refuse the programs it names.
 
-Most of them can be left out without a trace. Where leaving one out would change the result (a filter, a merge
-driver, a signing program, a hook), the caller asks here first, and is refused.
+Most programs can be disabled without effect. If disabling one would change the result (a filter, a merge
+driver, a signing program, a hook), the operation is refused here first.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 
-#: For how many seconds a look at a configuration counts.
+#: How long a read configuration is valid, in seconds.
 _MOMENT = 1.0
 
 
 class SafeGit(GitCalls):
-    """Git calls under which nothing runs that the user has not allowed."""
+    """Git calls that run no program which the user has not allowed."""
 
     __slots__ = ("reading", "untrusted")
 
@@ -49,22 +49,22 @@ class SafeGit(GitCalls):
             timeout=timeout,
             settings=(*neutral(untrusted), *without_hooks(reading)),
             variables=variables,
-            # What a partial clone lacks can only be fetched. Of a program on the way git takes the first that
-            # is named, whatever comes on top: then nothing is fetched.
+            # A partial clone must fetch missing objects. Transport programs cannot be overridden, so with an
+            # untrusted one nothing is fetched.
             network=reading.partial and not any(s.key.startswith("remote.") for s in untrusted),
         )
         self.reading = reading
         self.untrusted = untrusted
 
     def users(self) -> UserCalls:
-        """Return calls that run the user's hooks, but none that only the repository itself names."""
+        """Return calls that run the user's hooks, but none from untrusted settings."""
         hooks = [
             s for s in self.untrusted if s.key == "core.hookspath" or s.key.startswith("hook.")
         ]
         return UserCalls(self.tree, neutral(hooks))
 
     def of(self, section: str) -> dict[str, list[Executing]]:
-        """Return the settings of a section that may not run, by the name that they belong to."""
+        """Return the untrusted settings of a section, by subsection."""
         found: dict[str, list[Executing]] = {}
         for setting in self.untrusted:
             if parts(setting.key)[0] == section:
@@ -73,7 +73,7 @@ class SafeGit(GitCalls):
 
 
 class SafeGitPool:
-    """Calls of git in many worktrees of one repository, with as few looks at its configuration as can be."""
+    """Git calls in many worktrees of one repository, reading its configuration as rarely as possible."""
 
     __slots__ = ("_known", "_read", "_repository")
 
@@ -83,7 +83,7 @@ class SafeGitPool:
         self._read = 0.0
 
     def calls(self, tree: str) -> SafeGit:
-        """Return calls of git in one worktree."""
+        """Return git calls for one worktree."""
         known, now = self._known, time.monotonic()
         if known is not None and known.reading.common and now - self._read < _MOMENT:
             return SafeGit(tree, known.reading, known.untrusted)
@@ -98,9 +98,9 @@ def guarded_calls(
     timeout: float = 30.0,
     variables: Mapping[str, str] | None = None,
 ) -> SafeGit:
-    """Return calls of git in a working tree, after one look at the repository's configuration.
+    """Return git calls for a working tree, after reading the repository's configuration.
 
-    What the user has allowed is known by the repository; without one it is looked for where it is needed.
+    Without ``repository``, it is found when needed.
     """
     plain = GitCalls(tree, variables=variables)
     reading = read(plain)
@@ -113,9 +113,9 @@ def guarded_calls(
 
 
 def refuse_filters(git: SafeGit, paths: Iterable[str] | None, *, tree: str = "") -> None:
-    """Refuse where one of ``paths`` would go through a filter that may not run.
+    """Raise if one of ``paths`` would go through an untrusted filter.
 
-    With ``tree`` the attributes in that tree decide, as when it is checked out; None means all its paths.
+    With ``tree``, use the attributes in that tree, as when it is checked out; None means all its paths.
     """
     filters = git.of("filter")
     if git.of("lfs"):  # the user's own filter would start these
@@ -127,7 +127,7 @@ def refuse_filters(git: SafeGit, paths: Iterable[str] | None, *, tree: str = "")
 
 
 def refuse_drivers(git: SafeGit, paths: Iterable[str]) -> None:
-    """Refuse where one of ``paths`` would be merged by a driver that may not run."""
+    """Raise if one of ``paths`` would be merged by an untrusted driver."""
     drivers = git.of("merge")
     if not drivers:
         return
@@ -140,7 +140,7 @@ def refuse_drivers(git: SafeGit, paths: Iterable[str]) -> None:
 
 
 def refuse_signing(git: SafeGit, *, wanted: bool | None = None) -> None:
-    """Refuse where a commit is to be signed by a program that may not run; None asks the settings."""
+    """Raise if a commit would be signed by an untrusted program; None reads commit.gpgSign."""
     programs = git.of("gpg")
     if not programs:
         return
@@ -152,7 +152,7 @@ def refuse_signing(git: SafeGit, *, wanted: bool | None = None) -> None:
 
 
 def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
-    """Refuse where one of these hooks would run from a place that the repository itself names."""
+    """Raise if one of these hooks would run from an untrusted setting."""
     wanted = tuple(names)
     for setting in git.untrusted:
         there: Iterable[str] = ()
@@ -162,11 +162,11 @@ def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
         elif parts(setting.key)[0] == "hook":
             there = _events(git, parts(setting.key)[1]).intersection(wanted)
         for name in there:
-            raise refusal([setting], f"as the hook {name}", "; --no-verify leaves hooks out")
+            raise refusal([setting], f"as the {name} hook", "; or skip hooks with --no-verify")
 
 
 def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") -> NotAllowed:
-    """Return the error that names a setting and its file, and how the user can allow what it does."""
+    """Return the error that names a setting, its file, and how to allow it."""
     first = settings[0]
     from shlex import quote as quoted
 
@@ -175,7 +175,7 @@ def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") ->
         f"{printable(first.key)} in {quote(first.origin)} would run {quote(first.value)} {purpose}",
         code="REPO_EXECUTES_CODE",
         field=first.key,
-        hint=f"if you want that, a human runs `dibs git trust {keys}`{way_round}",
+        hint=f"to allow it, a human can run `dibs git trust {keys}`{way_round}",
     )
 
 
@@ -185,12 +185,12 @@ def _events(git: GitCalls, name: str) -> set[str]:
 
 
 def _refuse_elsewhere(git: GitCalls, worktree: str) -> None:
-    """Refuse a configuration that makes git work on files of another folder."""
+    """Raise if the configuration makes git work on files in another folder."""
     top = os.path.realpath(os.fsdecode(git.must("rev-parse", "--show-toplevel").rstrip(b"\n")))
     here = os.path.realpath(git.tree)
     if here != top and not here.startswith(os.path.join(top, "")):
         raise Misconfigured(
-            f"core.worktree of this repository is {quote(worktree)}: git would work on the files there",
+            f"core.worktree points to {quote(worktree)}, so git would change files there",
             code="REPO_STATE",
-            hint="git config --unset core.worktree",
+            hint="remove the setting: git config --unset core.worktree",
         )

@@ -1,8 +1,8 @@
-"""Bringing a clean working tree from one commit to another, so that it can be cut off and done again.
+"""Update a clean working tree from one commit to another, so that a killed update can be repeated.
 
-``git checkout`` empties a file before it writes it: whoever is killed meanwhile leaves a file of which nobody
-can say whose it is. Here every file is made beside the tree and renamed into place, so at each moment a path
-holds its old content, its new content, or what somebody wrote there; only the first is ever replaced.
+``git checkout`` empties a file before it writes it, so a kill leaves a file that matches neither commit.
+Here, every file is written elsewhere and renamed into place. At any moment, a path has its old content, its
+new content, or someone's own content; only the first is ever replaced.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
 
-#: How long the index of somebody else's git is waited for, in seconds.
+#: How long to wait for the index, in seconds.
 PATIENCE = 10.0
 _SCRATCH = "dibs-forward-"
 
 
 def reach(step: str) -> None:
-    """Be at a boundary; tests cut off here."""
+    """Do nothing; tests replace this to simulate a crash at ``step``."""
 
 
 def in_the_way(tree: str, changes: Sequence[TreeChange]) -> list[str]:
-    """Return what lies untracked at paths that would be made anew; it is never overwritten."""
+    """Return untracked files at paths that would be created; they are never overwritten."""
     going = {change.path for change in changes if change.new_mode == ABSENT}
     found: dict[str, None] = {}
     for change in changes:
@@ -58,7 +58,7 @@ def _upwards(path: str) -> list[str]:
 
 
 def _kept_inside(tree: str, folder: str, going: set[str]) -> list[str]:
-    """Return the files of a folder that do not go away when it becomes a file."""
+    """Return the files that prevent a folder from becoming a file."""
     found = []
     for place, _, names in os.walk(os.path.join(tree, folder)):
         inner = [os.path.relpath(os.path.join(place, name), tree) for name in names]
@@ -67,27 +67,27 @@ def _kept_inside(tree: str, folder: str, going: set[str]) -> list[str]:
 
 
 def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
-    """Bring index and files from the commit ``old`` to ``new``; return what somebody has changed since.
+    """Update index and files from the commit ``old`` to ``new``; return the paths that someone changed.
 
-    A path that holds neither its old nor its new content stays as it is. Safe to repeat after a kill.
+    A path with neither its old nor its new content stays as it is. Safe to repeat after a kill.
     """
     clear_up(git_dir)
     try:
         with index_locked(git_dir, PATIENCE) as index:
             return move_forward(git, git_dir, (old, new), differences(git, old, new), index)
     except IndexBusy as busy:
-        raise busy.refusal("; the files are not up to date yet") from None
+        raise busy.refusal("; the files are not updated yet") from None
 
 
 def move_forward(
     git: GitCalls, git_dir: str, ends: tuple[str, str], changes: Sequence[TreeChange], index: str
 ) -> list[str]:
-    """Do so while git's lock is held; ``index`` is the copy that ``index_locked`` gave out.
+    """Do the same while git's lock is held; ``index`` is the copy that ``index_locked`` yielded.
 
-    ``changes`` is what the two commits ``ends`` differ in.
+    ``changes`` are the differences between the two commits ``ends``.
     """
     if git.run("config", "--type=bool", "core.sparseCheckout").out.strip() == b"true":
-        own = {"GIT_INDEX_FILE": index}  # git knows which files are wanted
+        own = {"GIT_INDEX_FILE": index}  # only git knows which files are checked out
         git.must("read-tree", "-m", "-u", "--end-of-options", *ends, variables=own)
         left = []
     else:
@@ -99,9 +99,9 @@ def move_forward(
 
 @contextlib.contextmanager
 def _scratch(git_dir: str) -> Iterator[str]:
-    """Make a folder for new files; whoever has the index's lock is the only one that has any."""
+    """Provide a temporary folder for new files; only the process with the index lock has one."""
     for name in os.listdir(git_dir):
-        if name.startswith(_SCRATCH):  # of a process that was killed
+        if name.startswith(_SCRATCH):  # left by a killed process
             shutil.rmtree(os.path.join(git_dir, name), ignore_errors=True)
     place = os.path.join(git_dir, f"{_SCRATCH}{os.getpid()}")
     os.mkdir(place, 0o700)
@@ -122,7 +122,7 @@ def _move(
     _make(git, new, [change for change in mine if change.new_mode != ABSENT], scratch, made)
     reach("forward-made")
     left = {change.path for change in files} - {change.path for change in mine}
-    # What goes makes room first: a folder may become a file, and a file a folder.
+    # Deletions first: a folder may become a file, and a file a folder.
     for change in sorted(mine, key=lambda change: (change.new_mode != ABSENT, change.path)):
         place = os.path.join(git.tree, change.path)
         if change.new_mode == ABSENT:
@@ -137,7 +137,7 @@ def _move(
 
 
 def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) -> set[str]:
-    """Return the paths at which somebody has staged something that is neither old nor new."""
+    """Return the paths where someone staged content that is neither old nor new."""
     wanted = {change.path: change.after for change in changes}
     return {
         now.path for now in staged(git, old, index) if wanted.get(now.path, now.after) != now.after
@@ -145,7 +145,7 @@ def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) 
 
 
 def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> list[TreeChange]:
-    """Return the changes whose paths hold their old content or none, or have the new one already."""
+    """Return the changes whose paths have their old content, no content, or already the new content."""
     before = [_turned(change) for change in changes if change.old_mode != ABSENT]
     not_old = _unequal(git, before, os.path.join(scratch, "old-index"))
     other = {
@@ -160,7 +160,7 @@ def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> li
 
 
 def _is_free(tree: str, change: TreeChange) -> bool:
-    """Return whether nothing is at a path, or a folder where there was nothing before."""
+    """Return whether a path is unused, or a folder at a path that did not exist before."""
     place = os.path.join(tree, change.path)
     return not os.path.lexists(place) or (change.old_mode == ABSENT and _is_folder(place))
 
@@ -171,12 +171,12 @@ def _turned(change: TreeChange) -> TreeChange:
 
 
 def _unequal(git: GitCalls, entries: Sequence[TreeChange], index: str) -> set[str]:
-    """Return the paths that do not hold on disk what an index of just these entries says."""
+    """Return the paths whose content on disk differs from these entries."""
     if not entries:
         return set()
     own = {"GIT_INDEX_FILE": index}
     write_entries(git, index, entries)
-    # The porcelain looks into files whose moment alone is another.
+    # Unlike the plumbing, `git diff` compares contents if only the timestamp differs.
     out = git.must(
         "-c", "diff.autoRefreshIndex=true", "diff", "--no-ext-diff", "--no-textconv",
         "--no-renames", "--name-only", "-z",
@@ -186,9 +186,9 @@ def _unequal(git: GitCalls, entries: Sequence[TreeChange], index: str) -> set[st
 
 
 def _make(git: GitCalls, new: str, wanted: Sequence[TreeChange], scratch: str, made: str) -> None:
-    """Write the new files into ``made``, as git writes them into a working tree of ``new``.
+    """Write the new files to ``made``, as git writes them to a working tree of ``new``.
 
-    There git finds the attributes of the new commit, which say how files are written, and no others.
+    There, git finds only the attributes of the new commit.
     """
     os.mkdir(made)
     own = {"GIT_INDEX_FILE": os.path.join(scratch, "index"), "GIT_WORK_TREE": made}
@@ -200,7 +200,7 @@ def _make(git: GitCalls, new: str, wanted: Sequence[TreeChange], scratch: str, m
 
 
 def _remove(tree: str, place: str) -> None:
-    """Take a file away, and the folders above it that are empty by that."""
+    """Delete a file, and its parent folders that become empty."""
     if not os.path.lexists(place) or _is_folder(place):
         return
     os.unlink(place)
@@ -212,7 +212,7 @@ def _remove(tree: str, place: str) -> None:
 
 
 def _put(tree: str, source: str, path: str) -> bool:
-    """Move a finished file to its place; return whether the place was free for it."""
+    """Move a finished file into place; return False if the path is not free."""
     for above in _upwards(path)[:-1]:
         folder = os.path.join(tree, above)
         if not os.path.lexists(folder):

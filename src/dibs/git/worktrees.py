@@ -1,4 +1,4 @@
-"""The working trees of a repository as git knows them: listed, added, dropped."""
+"""List, add, and remove git's working trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
-#: For how long a list that cannot be read is asked for again, in seconds.
+#: How long to retry when the list cannot be read, in seconds.
 _PATIENCE, _PAUSE = 5.0, 0.02
 
 
@@ -28,23 +28,23 @@ class WorktreeEntry(Record):
     #: ``refs/heads/x``; empty when HEAD is detached.
     ref: str = ""
     bare: bool = False
-    #: Whether somebody told git to keep it, and why.
+    #: Whether it is locked with `git worktree lock`, and why.
     locked: bool = False
     why_locked: str = ""
 
     @property
     def branch(self) -> str:
-        """The branch's short name, empty when there is none."""
+        """The branch's short name, or an empty text."""
         return self.ref.removeprefix(HEADS)
 
     @property
     def missing(self) -> bool:
-        """Whether its folder is gone."""
+        """Whether its folder is missing."""
         return not os.path.isdir(self.path)
 
 
 def listing(git: GitCalls) -> bytes:
-    """Return git's list of its working trees, which it cannot make while one of them is half added."""
+    """Return git's list of working trees; retry while one of them is being added."""
     until = time.monotonic() + _PATIENCE
     while True:
         said = git.run("worktree", "list", "--porcelain", "-z")
@@ -56,7 +56,7 @@ def listing(git: GitCalls) -> bytes:
 
 
 def entries(git: GitCalls) -> list[WorktreeEntry]:
-    """Return all working trees that git knows, whether their folders are there or not."""
+    """Return all working trees that git knows, including those with missing folders."""
     out = listing(git)
     found = []
     for block in out.split(b"\0\0"):
@@ -76,7 +76,7 @@ def entries(git: GitCalls) -> list[WorktreeEntry]:
 
 
 def present(git: GitCalls) -> list[WorktreeEntry]:
-    """Return the working trees whose folders are there, the main one first."""
+    """Return the working trees whose folders exist, the main one first."""
     return [entry for entry in entries(git) if not entry.missing]
 
 
@@ -86,7 +86,7 @@ def _field(line: bytes) -> tuple[str, str]:
 
 
 def git_dir_of(common: str, path: str) -> str:
-    """Return the git directory of the linked working tree ``path``, empty if git knows none there."""
+    """Return the git directory of the linked working tree ``path``, or an empty text."""
     linked = os.path.join(common, "worktrees")
     try:
         names = sorted(os.listdir(linked))
@@ -100,13 +100,13 @@ def git_dir_of(common: str, path: str) -> str:
 
 
 def owner_of(path: str) -> str:
-    """Return the git directory that the linked working tree ``path`` names as its own, empty if none."""
+    """Return the git directory that the linked working tree ``path`` names, or an empty text."""
     found = pointer(os.path.join(path, ".git"), b"gitdir: ")
     return os.path.realpath(found) if found else ""
 
 
 def is_linked(common: str, path: str) -> bool:
-    """Return whether a folder and the git directory that it names agree, and the latter is in ``common``."""
+    """Return whether a folder and its git directory point to each other, and the latter is in ``common``."""
     owner = owner_of(path)
     if os.path.dirname(owner) != os.path.join(os.path.realpath(common), "worktrees"):
         return False
@@ -116,41 +116,41 @@ def is_linked(common: str, path: str) -> bool:
 def add(git: GitCalls, path: str, branch: str, base: str) -> None:
     """Register a working tree at ``path`` without its files.
 
-    With ``base`` the branch is made there, tracking nothing; without, it is there already.
+    With ``base``, create the branch there, tracking nothing; otherwise it must exist.
     """
     new = ("--no-track", "-b", branch) if base else ()
     said = git.run("worktree", "add", "--no-checkout", *new, "--", path, base or branch)
     if said.code:
         last = last_words(said.err) or f"exit status {said.code}"
-        raise Unavailable(f"git cannot make the worktree: {last}", code="GIT_FAILED")
+        raise Unavailable(f"git cannot create the worktree: {last}", code="GIT_FAILED")
 
 
 def hold(git: GitCalls, path: str, why: str) -> None:
-    """Let nobody prune a working tree while its folder is elsewhere."""
+    """Lock a working tree, so that nobody prunes it while its folder is elsewhere."""
     git.must("worktree", "lock", "--reason", why, "--", path)
 
 
 def let_go(git: GitCalls, entry: WorktreeEntry, why: str) -> None:
-    """Take back what ``hold`` did for the same reason."""
+    """Unlock a working tree that ``hold`` locked for the same reason."""
     if entry.locked and entry.why_locked == why:
         git.must("worktree", "unlock", "--", entry.path)
 
 
 def forget(git: GitCalls, entry: WorktreeEntry, why: str) -> None:
-    """Let git forget a working tree whose folder is gone, even if it is held for the reason ``why``."""
+    """Make git forget a working tree whose folder is missing, even if it is locked for the reason ``why``."""
     if os.path.lexists(entry.path):
         raise is_back(entry.path)
     force = ("--force",) * (2 if entry.why_locked == why else 1)
     said = git.run("worktree", "remove", *force, "--", entry.path)
-    # A prune of somebody else's may have been faster.
+    # Someone else's prune may have been faster.
     if said.code and any(known.path == entry.path for known in entries(git)):
         raise Unavailable(f"git cannot forget {entry.path}: {said.err}", code="GIT_FAILED")
 
 
 def is_back(path: str) -> Unavailable:
-    """Return that a folder which was moved away or deleted has been made anew by somebody."""
+    """Return the error for a folder that someone created again during its removal."""
     return Unavailable(
-        f"the worktree {path} is being removed, and somebody made that folder anew",
+        f"the folder {path} was created again while its worktree was being removed",
         code="REPO_STATE",
-        hint="move what is in it elsewhere, and try again",
+        hint="move its contents elsewhere, then try again",
     )

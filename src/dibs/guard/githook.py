@@ -1,4 +1,4 @@
-"""Where installed git hooks look for their program; short because their text names this module."""
+"""The entry point that installed git hooks import by name; short because it must not move."""
 
 from dibs.guard.git.program import program
 

@@ -1,4 +1,4 @@
-"""The answers of a commit as JSON."""
+"""The result of a commit as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def commit_answer(value: Committed | CommitDenied) -> Shape:
-    """Shape the answer to a commit."""
+    """Shape the result of a commit."""
     if isinstance(value, CommitDenied):
         return {
             "outcome": "refused", "code": value.code,
@@ -41,7 +41,7 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
 
 
 def blocked(values: Iterable[Blocked]) -> list[Shape]:
-    """Shape the paths that a commit may not hold, each with its reason."""
+    """Shape the paths that a commit may not include, each with its reason."""
     return [
         {
             "path": shown(item.path), "why": item.why, "holder": item.holder or None,

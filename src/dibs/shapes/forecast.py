@@ -35,7 +35,7 @@ def shape(value: Forecast) -> Shape:
 
 
 def pair(value: Pair) -> Shape:
-    """Shape two that would conflict."""
+    """Shape a pair that would conflict."""
     return {"agents": list(value.names), "files": [_clash(clash) for clash in value.clashes]}
 
 

@@ -1,4 +1,4 @@
-"""Answers of the merge queue as JSON, and what to do about a refusal."""
+"""Merge results as JSON, and the next step after a refusal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Shape = dict[str, Any]
 
-#: The code of each refusal.
+#: The error code of each refusal.
 CODES = {
     End.SCOPE: "SCOPE",
     End.HELD: "HELD",
@@ -27,7 +27,7 @@ CODES = {
 
 
 def report(value: MergeReport) -> Shape:
-    """Shape the answer of a merge."""
+    """Shape the result of a merge."""
     return {
         "into": value.into, "old": value.old, "new": value.new, "tree": shown(value.tree),
         "branches": [verdict(one) for one in value.verdicts],
@@ -36,7 +36,7 @@ def report(value: MergeReport) -> Shape:
 
 
 def verdict(value: MergeVerdict) -> Shape:
-    """Shape what became of one branch."""
+    """Shape the result for one branch."""
     shape: Shape = {
         "branch": value.branch, "agent": value.agent, "outcome": value.end,
         "code": CODES.get(value.end, ""), "commit": value.commit,
@@ -59,27 +59,28 @@ def _outside(value: Outside) -> Shape:
 
 
 def next_step(value: MergeVerdict) -> str:
-    """Say what can be done about a refusal; empty where nothing is refused."""
+    """Return what to do about a refusal, or an empty text if the branch was not refused."""
     if value.end in FINE:
         return ""
     steps = {
         End.SCOPE: value.outside[0].hint if value.outside else "",
         End.HELD: value.outside[0].hint if value.outside else "",
-        End.CONFLICT: f"merge the integration branch into {value.branch}, resolve, and merge again",
-        End.TESTS: f"mend {value.branch}, and merge again"
+        End.CONFLICT: f"merge the integration branch into {value.branch}, resolve the conflicts, "
+        f"then run: dibs merge {value.branch}",
+        End.TESTS: f"fix {value.branch}, then run: dibs merge {value.branch}"
         if value.task
-        else "mend the tests first",
-        End.DIRTY: "commit or put aside what is there, or set [merge] into to another branch",
-        End.MOVED: "merge again when fewer others move the branch",
+        else "fix the tests on the integration branch first",
+        End.DIRTY: "commit or stash these changes, or set [merge] into to another branch",
+        End.MOVED: f"try again: dibs merge {value.branch}",
     }
     return steps[value.end]
 
 
 def headline(value: MergeVerdict) -> str:
-    """Return what became of a branch in a few words."""
+    """Return the result for a branch in a few words."""
     words = {
         End.MERGED: f"merged as {value.commit[:10]}",
         End.WOULD_MERGE: "would be merged",
-        End.CONTAINED: "has nothing to merge",
+        End.CONTAINED: "nothing to merge",
     }
     return words.get(value.end) or said_of(value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def row(value: WorktreeRow) -> Shape:
-    """Shape a worktree that Dibs made."""
+    """Shape a worktree that Dibs created."""
     return {
         "agent": value.agent, "path": value.path, "branch": value.branch, "base": value.base,
         "slot": value.slot, "made": value.made, "ready": value.stage == WorktreeStage.READY,
@@ -26,12 +26,12 @@ def row(value: WorktreeRow) -> Shape:
 
 
 def holding(value: Holding) -> Shape:
-    """Shape what a worktree holds."""
+    """Shape one kind of a worktree's contents."""
     return {"kind": value.kind, "count": value.number, "names": list(value.names)}
 
 
 def listed(value: Listed) -> Shape:
-    """Shape a line of the listing."""
+    """Shape a row of the listing."""
     tree = value.tree
     return {
         "agent": tree.agent, "path": tree.path, "branch": tree.branch, "head": tree.head,
@@ -44,7 +44,7 @@ def listed(value: Listed) -> Shape:
 
 
 def outcome(value: Removed | KeptWorktree | Skipped) -> Shape:
-    """Shape what became of a removal."""
+    """Shape the result of a removal."""
     if isinstance(value, Removed):
         return {
             "removed": True, "worktree": row(value.row), "salvage": value.salvage or None,
@@ -59,7 +59,7 @@ def outcome(value: Removed | KeptWorktree | Skipped) -> Shape:
 
 
 def salvaged(value: Salvaged) -> Shape:
-    """Shape one piece of salvaged work."""
+    """Shape an entry of salvaged work."""
     return {
         "id": value.id, "ref": value.ref, "commit": value.commit, "at": value.at,
         "subject": value.subject,

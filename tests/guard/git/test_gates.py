@@ -20,8 +20,8 @@ def test_no_plain_commit_holds_what_another_agent_holds(repo, words, agent):
 
     said = repo.refused(*words, agent=agent)
 
-    assert "a.txt: alice holds it (exclusive, " in said
-    assert ' left): "rework it"' in said
+    assert "a.txt: alice holds it (expires in " in said
+    assert ' unless renewed): "rework it"' in said
     assert "dibs ask a.txt" in said
     assert ("dibs revoke" in said) == (agent == "")
     assert "b.txt" not in said

@@ -110,7 +110,7 @@ def test_installing_twice_changes_nothing_and_uninstalling_twice_neither(held, d
     dibs("git", "install")
     assert both(held) == once
     dibs("git", "uninstall")
-    assert "nothing to take away" in dibs("git", "uninstall")
+    assert "no git hooks to remove" in dibs("git", "uninstall")
     assert both(held) == before
 
 
@@ -338,7 +338,7 @@ def test_a_tool_that_puts_its_hook_back_over_ours_is_kept_again(held, dibs):
     assert "not installed" in dibs("git", "status", status=6)
     dibs("git", "install")
     held.edit("a.txt")
-    assert "this commit is refused" in held.refused("commit", "-m", "x", agent="bob")
+    assert "commit refused" in held.refused("commit", "-m", "x", agent="bob")
 
     place.unlink()
     hook(place, "echo tool >>tool.log")
@@ -356,7 +356,7 @@ def test_uninstall_names_a_hook_whose_place_another_has_taken(held, dibs):
 
     said = dibs("git", "uninstall")
 
-    assert f"kept, for another hook has taken its place since: {place}.dibs-before" in said
+    assert f"because a newer one replaced it: {place}.dibs-before" in said
     assert "old" in place.with_name("pre-commit.dibs-before").read_text()
     assert "new" in place.read_text()
 
@@ -380,12 +380,46 @@ def test_a_hook_without_its_interpreter_says_so_and_refuses(repo):
         edit(repo.root / ".git/hooks" / name, "/gone/python")
     repo.edit("b.txt")
 
-    assert "/gone/python is gone: run dibs git install again" in repo.refused("commit", "-m", "x")
+    said = repo.refused("commit", "-m", "x")
+    assert "refused: cannot check claims: /gone/python is missing" in said
+    assert "if Dibs moved, run: dibs git install" in said
     done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
 
     assert done.returncode == 0
-    assert "let pass, though /gone/python is gone" in done.stderr
+    assert "warning: allowed without checking claims: /gone/python is missing" in done.stderr
     assert "refused" not in done.stderr
+
+
+def leftovers(said):
+    """Return the command in a hook's message that removes the hooks."""
+    (line,) = [line for line in said.splitlines() if "remove its hooks" in line]
+    return line.partition("remove its hooks: ")[2]
+
+
+def test_the_command_that_a_leftover_hook_prints_removes_all_hooks(repo):
+    hook(repo.root / ".git/hooks/commit-msg")
+    edit(repo.root / ".git/hooks/pre-commit", "/gone/python")
+    repo.edit("b.txt")
+
+    command = leftovers(repo.refused("commit", "-m", "x"))
+    subprocess.run(command, shell=True, cwd=repo.root, check=True)
+
+    hooks = os.listdir(repo.root / ".git/hooks")
+    assert [name for name in hooks if not name.endswith(".sample")] == ["commit-msg"]
+    repo.git("commit", "-m", "x", agent="bob")
+
+
+def test_the_command_that_a_leftover_hook_prints_restores_the_hooks_path(held, dibs):
+    held.git("config", "core.hooksPath", "it's $mine")
+    dibs("git", "install")
+    edit(held.root / ".git/dibs/hooks/pre-commit", "/gone/python")
+    held.edit("b.txt")
+
+    subprocess.run(
+        leftovers(held.refused("commit", "-m", "x")), shell=True, cwd=held.root, check=True
+    )
+
+    assert held.git("config", "core.hooksPath") == "it's $mine"
 
 
 def test_a_hook_without_dibs_says_so_and_refuses(repo):
@@ -396,11 +430,12 @@ def test_a_hook_without_dibs_says_so_and_refuses(repo):
 
     said = repo.refused("commit", "-m", "x")
 
-    assert "refused, because Dibs cannot be loaded (No module named" in said
+    assert "No module named" in said
+    assert "refused: cannot check claims: Dibs cannot be loaded" in said
     assert "DIBS_GATE_ON_ERROR=allow" in said
     done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
     assert done.returncode == 0
-    assert "let pass, though Dibs cannot be loaded" in done.stderr
+    assert "warning: allowed without checking claims: Dibs cannot be loaded" in done.stderr
 
 
 def test_a_hook_that_cannot_read_what_moves_refuses(held, dibs):
@@ -426,12 +461,12 @@ def test_a_store_that_does_not_answer_stops_commits_unless_told_otherwise(repo):
     repo.edit("b.txt")
 
     said = repo.refused("commit", "-m", "x", **down)
-    assert "refused, because nobody can say who holds what" in said
+    assert "refused: cannot check claims:" in said
     assert "DIBS_GATE_ON_ERROR=allow" in said
     repo.refused("commit", "-n", "-m", "x", **down)
     done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow", **down)
     assert done.returncode == 0
-    assert "let pass, though nobody can say who holds what" in done.stderr
+    assert "warning: allowed without checking claims:" in done.stderr
 
 
 def test_settings_that_cannot_be_read_stop_commits(repo):

@@ -47,7 +47,7 @@ def test_the_note_of_one_commit_serves_no_other(no_python):
 
     said = no_python.refused("commit", "--no-verify", "-m", "x", agent="bob")
 
-    assert "/nowhere/python is gone" in said
+    assert "/nowhere/python is missing" in said
 
 
 def test_a_claim_that_comes_after_pre_commit_is_still_seen(repo, tmp_path):
@@ -56,7 +56,7 @@ def test_a_claim_that_comes_after_pre_commit_is_still_seen(repo, tmp_path):
     said = repo.refused("commit", GIT_EDITOR=editor(tmp_path, claim("b.txt")), agent="bob")
 
     assert "b.txt: alice holds it" in said
-    assert "update of a branch" in said
+    assert "branch update refused" in said
 
 
 def test_a_note_that_was_there_while_somebody_else_claimed_something_is_not_used(
@@ -66,7 +66,7 @@ def test_a_note_that_was_there_while_somebody_else_claimed_something_is_not_used
 
     said = no_python.refused("commit", GIT_EDITOR=editor(tmp_path, claim("c.txt")), agent="bob")
 
-    assert "/nowhere/python is gone" in said
+    assert "/nowhere/python is missing" in said
 
 
 def test_a_note_is_of_the_paths_that_were_asked_about(no_python, tmp_path):
@@ -74,7 +74,7 @@ def test_a_note_is_of_the_paths_that_were_asked_about(no_python, tmp_path):
     note = no_python.root / ".git/dibs-pass"
 
     other = editor(tmp_path, f"sed -i s/b.txt/c.txt/ {note}")
-    assert "/nowhere/python is gone" in no_python.refused("commit", GIT_EDITOR=other)
+    assert "/nowhere/python is missing" in no_python.refused("commit", GIT_EDITOR=other)
     same = editor(tmp_path, f"sed -i s/c.txt/b.txt/ {note}")
     no_python.git("commit", GIT_EDITOR=same)
 

@@ -40,7 +40,7 @@ def push_refused(clone, *words, agent=""):
     clone.run("commit", "-qam", "x", agent=agent)
     done = clone.run("push", "--no-verify", *words, "origin", "main", agent=agent)
     assert done.returncode != 0, done.stderr
-    assert "remote: dibs: this push is refused:" in done.stderr
+    assert "remote: dibs: push refused:" in done.stderr
     return done.stderr
 
 
@@ -50,7 +50,7 @@ def test_a_plain_push_of_what_another_holds_is_refused(gated, hub):
 
     said = push_refused(gated, agent="bob")
 
-    assert "a.txt: alice holds it (exclusive, " in said
+    assert "a.txt: alice holds it (expires in " in said
     assert "dibs ask a.txt" in said
     assert hub.refs().splitlines()[-1] == before.splitlines()[-1]
 
@@ -148,7 +148,7 @@ def test_nobody_takes_the_state_from_a_server(plain, hub, dibs, monkeypatch, wor
 
     done = plain.run("push", *force, "origin", words[-1])
 
-    assert "refs/heads/dibs keeps who holds what, and is only added to" in done.stderr
+    assert "refs/heads/dibs stores the claims and accepts only fast-forwards" in done.stderr
     assert hub.refs() == before
 
 
@@ -161,8 +161,8 @@ def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
     plain.commit("b.txt")
 
     done = plain.run("push", "origin", "main")
-    assert "refused, because nobody can say who holds what" in done.stderr
-    assert "set on the server: git config dibs.onError allow" in done.stderr
+    assert "refused: cannot check claims:" in done.stderr
+    assert "run on the server: git config dibs.onError allow" in done.stderr
     hub.git("config", "dibs.onError", "allow")
     plain.git("push", "-q", "origin", "main")
 
@@ -182,8 +182,8 @@ def test_the_surroundings_of_a_push_open_no_server(plain, hub, dibs, gone):
     done = plain.run("push", "origin", "main", DIBS_GATE_ON_ERROR="allow")
 
     assert done.returncode != 0
-    assert "dibs: refused, because" in done.stderr
-    assert ("/gone/python is gone" if gone else "brings more than 5000 commits") in done.stderr
+    assert "dibs: refused: cannot check claims:" in done.stderr
+    assert ("/gone/python is missing" if gone else "adds more than 5000 commits") in done.stderr
     assert "DIBS_GATE_ON_ERROR" not in done.stderr
 
 
@@ -224,7 +224,7 @@ def test_a_server_is_as_before_after_uninstall(plain, hub, dibs):
     dibs("git", "install", "--server", str(hub.root), "--branch", "state")
     dibs("git", "install", "--server", str(hub.root))
     assert hub.git("config", "dibs.branch") == "state"
-    assert "in place" in dibs("git", "status", "--server", str(hub.root))
+    assert "active: git refuses pushes" in dibs("git", "status", "--server", str(hub.root))
 
     dibs("git", "uninstall", "--server", str(hub.root))
 
@@ -239,7 +239,7 @@ def test_the_hook_before_a_push_refuses_early(plain, hub, dibs):
     dibs("claim", "b.txt", agent="alice")
 
     said = plain.run("push", "origin", "main", agent="bob").stderr
-    assert "dibs: this push is refused:" in said
+    assert "dibs: push refused:" in said
     assert "b.txt: alice holds it" in said
     plain.git("push", "-q", "--dry-run", "origin", "main", agent="alice")
     plain.git("push", "-q", "origin", "main~1:refs/heads/old", agent="bob")

@@ -129,7 +129,7 @@ def test_recovery_says_what_it_did_and_does_it_once(world):
     die(world, ALICE, "moved")
     own = world.project.gate
     (line,) = own.recover()
-    assert "of alice had landed: finished" in line
+    assert "finished the interrupted commit" in line
     assert own.recover() == []
     agrees(world)
 
@@ -138,11 +138,11 @@ def test_the_doctor_tells_of_a_commit_without_an_end_and_settles_it_only_when_to
     die(world, ALICE, "moved")
     care = GitCare(world.project.place.repository, world.project.gate)
     (told,) = [finding for finding in care.inspect() if finding.what == "git commit"]
-    assert "a commit of alice to main was begun " in told.text
+    assert "a commit by alice to main started " in told.text
     assert len(world.rows("intent/")) == 1
 
     (line,) = care.repair()
-    assert "of alice had landed: finished" in line
+    assert "finished the interrupted commit" in line
     assert care.inspect() == []
     agrees(world)
 
@@ -154,7 +154,7 @@ def test_the_doctor_goes_on_where_what_was_begun_cannot_be_settled_now(world):
     os.replace(os.path.join(world.root, ".git", "strange"), lock)  # the lock of another git
     care = GitCare(world.project.place.repository, world.project.gate)
     (line,) = care.repair()
-    assert line.startswith("what was begun cannot be settled now: ")
+    assert line.startswith("cannot resolve an unfinished commit now: ")
     assert [finding.what for finding in care.inspect()] == ["git commit"]
 
     os.unlink(lock)

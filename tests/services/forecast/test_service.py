@@ -196,8 +196,8 @@ def test_what_cannot_be_read_is_left_out_and_named(clone, monkeypatch):
     left = {(item.party, item.path, item.why) for item in clone.look().left}
 
     assert ("alice", "huge", "is larger than 0 MiB") in left
-    assert ("alice", "inner", "is a repository of its own") in left
-    assert ("bob", "", "its folder is gone") in left
+    assert ("alice", "inner", "is a separate git repository") in left
+    assert ("bob", "", "its folder is missing") in left
     assert ("fresh", "", "it has no commit yet") in left
 
 

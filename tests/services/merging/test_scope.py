@@ -317,7 +317,7 @@ def test_what_came_from_a_remote_that_is_ahead_is_said_to(yard):
     verdict = only(yard.merge("bob"))
 
     assert verdict.end == "scope"
-    assert verdict.notes[-1].endswith("is in origin/main: bring main up to date with it first")
+    assert verdict.notes[-1].endswith("is in origin/main: update main from it first")
 
 
 def test_what_is_smuggled_into_a_merge_is_found_out(yard):
@@ -359,7 +359,7 @@ def test_with_scope_warn_changes_without_a_claim_are_told_and_land(yard):
     report = yard.merge("bob")
 
     assert report.fine
-    assert only(report).notes == ("a.txt was changed without a claim (unclaimed)",)
+    assert only(report).notes == ("warning: a.txt was changed without a claim",)
 
 
 def test_a_human_lets_in_what_nobody_claimed(yard):

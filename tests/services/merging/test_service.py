@@ -72,7 +72,7 @@ def test_whoever_holds_the_queue_is_waited_for_and_named(yard):
         yard.merge("bob", wait=0.2, told=told)
 
     assert taken.value.answer.conflicts[0].holder == "eve"
-    assert told == ["waiting behind eve for the merge queue of main"]
+    assert told == ["waiting for eve to finish merging into main"]
 
 
 def test_a_place_in_the_queue_that_was_taken_by_hand_is_kept(yard):
@@ -186,7 +186,7 @@ def test_the_branchs_own_dirty_tree_is_merged_as_committed_and_said_so(yard):
     report = yard.merge("bob")
 
     assert report.fine
-    assert report.verdicts[0].notes == ("not committed, so not merged: b.txt",)
+    assert report.verdicts[0].notes == ("not merged, because uncommitted: b.txt",)
     assert (yard.worktree("bob") / "b.txt").read_text() == "half done\n"
     assert yard.read("b.txt") == "b\n"
 
@@ -431,7 +431,7 @@ def test_a_branch_with_nothing_in_common_is_refused_and_makes_no_task(yard):
     report = yard.merge("", "agent/bob", "agent/eve")
 
     assert yard.ends(report) == {"agent/bob": "conflict", "agent/eve": "merged"}
-    assert "no commit in common" in report.verdicts[0].notes[0]
+    assert "no common history" in report.verdicts[0].notes[0]
     assert not report.verdicts[0].task
 
 
@@ -450,7 +450,7 @@ def test_what_fails_the_tests_does_not_land_and_its_output_is_kept(yard):
     assert verdict.run.how == "exit status 3"
     assert yard.tip() == before
     assert not verdict.task
-    assert "main itself" in verdict.notes[-1]
+    assert "also fail on main" in verdict.notes[-1]
 
 
 def test_the_tests_see_the_merged_files(yard):
@@ -485,7 +485,7 @@ def test_a_test_that_does_not_end_is_ended_with_all_that_it_started(yard):
     verdict = yard.merge("bob", test=test).verdicts[0]
 
     assert verdict.end == "tests"
-    assert verdict.run.how == "did not end within 1s"
+    assert verdict.run.how == "timed out after 1s"
     assert not mark.exists()
     trees = yard.main / ".git" / "dibs" / "merge-trees"
     assert os.listdir(trees) == []
@@ -527,7 +527,7 @@ def test_a_branch_that_moved_while_it_was_tested_is_merged_anew(yard):
     report = yard.merge("bob", test=test, told=told)
 
     assert report.fine
-    assert "main moved meanwhile: once more" in told
+    assert "main moved during the merge; trying again" in told
     assert (yard.read("a.txt"), yard.read("b.txt")) == ("of bob\n", "ann\n")
 
 
@@ -569,7 +569,7 @@ def test_a_test_tree_has_the_ignored_files_that_worktrees_get(yard):
 
     assert yard.read(".env") == "of ann\n"
     assert yard.read("packages/one") == "1\n"
-    assert "none is not in the main tree" in told
+    assert "skipped none: it is not in the main tree" in told
 
 
 def test_a_merge_starts_few_processes(yard, monkeypatch):
@@ -614,7 +614,7 @@ def test_the_task_of_a_conflict_is_off_the_board_once_the_branch_is_merged(yard)
 
     assert yard.project.tasks.all(None) == []
     assert (
-        yard.project.tasks.show(None, task).stored.task.reason == "the branch is merged into main"
+        yard.project.tasks.show(None, task).stored.task.reason == "the branch was merged into main"
     )
 
 

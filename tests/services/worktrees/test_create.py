@@ -72,7 +72,7 @@ def test_a_port_that_another_program_has_is_told(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         clone = Clone(tmp_path / "repo", worktree_port=port, worktree_ports=1)
-        assert clone.new("alice").notes == (f"another program listens on its ports: {port}",)
+        assert clone.new("alice").notes == (f"another program is using its port {port}",)
     clone.rm()
     assert clone.new("alice").notes == ()
 
@@ -81,7 +81,7 @@ def test_no_slot_is_given_without_ports(tmp_path):
     clone = Clone(tmp_path / "repo", worktree_port=65_000, worktree_ports=400)
     clone.new("a")
 
-    with pytest.raises(BadInput, match="no ports are left"):
+    with pytest.raises(BadInput, match="no ports left"):
         clone.new("b")
 
     assert "agent/b" not in clone.branches()
@@ -163,7 +163,7 @@ def test_a_repository_without_a_commit_says_so(tmp_path):
     root.mkdir()
     git(root, "init", "-q")
 
-    with pytest.raises(Unavailable, match="no commit yet") as refused:
+    with pytest.raises(Unavailable, match="no commits yet") as refused:
         Clone(root).new("alice")
 
     assert refused.value.code == "REPO_STATE"
@@ -277,7 +277,7 @@ def test_no_file_is_brought_through_a_link_that_a_commit_holds(tmp_path):
 
     made = clone.new("alice", base="main")
 
-    assert made.notes == ("cfg/.env would lie behind a symbolic link",)
+    assert made.notes == ("skipped cfg/.env: its folder is a symbolic link",)
     assert os.listdir(outside) == []
 
 

@@ -1,8 +1,12 @@
-"""Show what is changed and not committed, by whose it is.
+"""Show uncommitted changes by owner.
 
-A changed file belongs to the agent with an exclusive claim on it. What belongs to nobody comes last, new
-files first: they are in no commit, so nothing but this working tree has them. --agent narrows; it does
-not say who acts.
+A changed file belongs to the agent with an exclusive claim on it. Unclaimed files come last, untracked
+ones first, because they exist only in this working tree.
+
+Examples:
+  dibs changes
+  dibs changes --mine
+  dibs changes --agent alice --all-trees
 
 exit status: 0
 """
@@ -11,7 +15,7 @@ from __future__ import annotations
 
 from dibs.cli.support.parsing import agent_id
 from dibs.cli.support.tables import page_width, table
-from dibs.cli.support.text import bold, green, printable, red, span, yellow
+from dibs.cli.support.text import bold, green, printable, red, span
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -25,18 +29,20 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs changes``."""
-    parser.add_argument("--agent", dest="of", type=agent_id, metavar="AGENT", help="only its own")
-    parser.add_argument("--mine", action="store_true", help="only what is yours")
+    parser.add_argument(
+        "--agent", dest="of", type=agent_id, metavar="AGENT", help="only this agent's changes"
+    )
+    parser.add_argument("--mine", action="store_true", help="only your changes")
     parser.add_argument("--all-trees", action="store_true", help="in every worktree of this clone")
     parser.set_defaults(agent=None)
 
 
 def run(args: Namespace) -> int:
-    """Look at the working tree, or at all of them, and print what is changed."""
+    """Print the changes in this working tree, or in all of them."""
     from dibs.cli.support.session import Session
 
     if args.of and args.mine:
-        raise BadUsage("changes: --mine and --agent exclude each other", hint="give one of them")
+        raise BadUsage("changes: --mine cannot be combined with --agent")
     with Session(args) as session:
         changes = session.project.changes
         found = changes.everywhere() if args.all_trees else [changes.here()]
@@ -93,18 +99,19 @@ def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
     if tree.wrong:
         return "\n".join([*lines, red(printable(tree.wrong))])
     for part in tree.agents:
-        lines += [f"{bold(part.agent)} has changed {_count(part.files)}", *_rows(part.files), ""]
+        lines += [f"{bold(part.agent)}: {_count(part.files)}", *_rows(part.files), ""]
     if tree.nobody:
-        lines += [f"{bold('nobody')} holds {_count(tree.nobody)}", *_rows(tree.nobody), ""]
+        lines += [f"{bold('unclaimed')}: {_count(tree.nobody)}", *_rows(tree.nobody), ""]
     if not tree.agents and not tree.nobody:
-        lines.append(green(f"{agent} has changed nothing" if agent else "nothing is changed"))
+        whose = f"{agent} has no uncommitted changes" if agent else "no uncommitted changes"
+        lines.append(green(whose))
     for idle in tree.idle:
-        lines.append(f"{idle.agent} holds {_plural(idle.claims, 'claim')}, nothing changed")
+        lines.append(f"{idle.agent}: no changes, {_plural(idle.claims, 'claim')}")
     return "\n".join(lines).rstrip("\n")
 
 
 def _count(files: Sequence[Dirty]) -> str:
-    return _plural(len(files), "file")
+    return _plural(len(files), "changed file")
 
 
 def _plural(count: int, what: str) -> str:
@@ -112,20 +119,25 @@ def _plural(count: int, what: str) -> str:
 
 
 def _rows(files: Sequence[Dirty]) -> list[str]:
-    rows = [(file.what, printable(file.path), _staging(file), _about(file)) for file in files]
+    rows = [(_what(file), printable(file.path), _staging(file), _about(file)) for file in files]
     lines = table(("CHANGE", "FILE", "STAGED", "CLAIM"), rows, page_width() - 2)
     return [f"  {line}" for line in lines]
 
 
+def _what(file: Dirty) -> str:
+    return "untracked" if file.what == "new" and not file.staged else file.what
+
+
 def _staging(file: Dirty) -> str:
     if file.staged:
-        return "in part" if file.unstaged else "yes"
+        return "partly" if file.unstaged else "yes"
     return "no"
 
 
 def _about(file: Dirty) -> str:
     if file.held is not None:
-        return f"{printable(file.held.claim.pattern)}, {span(file.held.expires_in)} left"
+        pattern = printable(file.held.claim.pattern)
+        return f"{pattern} (expires in {span(file.held.expires_in)})"
     if file.shared_by:
         return f"shared by {', '.join(file.shared_by)}"
-    return yellow("never committed") if file.what == "new" else "none"
+    return "-"

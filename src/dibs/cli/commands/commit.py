@@ -1,15 +1,15 @@
-"""Commit exactly the files that you hold and have changed.
+"""Commit the files that you have claimed and changed, and nothing else.
 
-Other changes in the tree, staged or not, stay as they are. Your claims are checked in the moment in
-which the branch moves. PATH narrows it to some of your files, a folder or a glob.
+Other changes in the working tree, staged or not, stay as they are. Dibs checks your claims again at the
+moment the branch moves. PATH limits the commit to some of your files.
 
 Examples:
   dibs commit -m "fix login"
   dibs commit -m "fix login" -m "The token was too old." src/auth.py --release
-  dibs commit -F message.txt --dry-run
+  dibs commit --dry-run
 
-exit status: 0 committed, 3 refused (a path is not yours to commit, or a hook said no),
-4 you lost a claim, 6 nothing is changed
+exit status: 0 committed, 3 refused (another agent holds a path, or a hook failed), 4 you lost a claim,
+6 nothing to commit
 """
 
 from __future__ import annotations
@@ -31,35 +31,46 @@ if TYPE_CHECKING:
     from dibs.services.commits.values import CommitDenied, CommitRequest, Committed, File
 
 REFUSED = 3
+#: What is wrong with a path that no other agent holds.
+WHY = {
+    "unclaimed": "not claimed",
+    "shared": "your claim on it is shared",
+    "guarded": "reserved for humans",
+    "nested": "a separate git repository",
+}
+#: The hooks that --no-verify skips.
+SKIPPED = ("pre-commit", "commit-msg")
 _MAX = 1024 * 1024
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs commit``."""
-    parser.add_argument("pattern", nargs="*", metavar="PATH", help="only these; a folder or a glob")
+    parser.add_argument("pattern", nargs="*", metavar="PATH", help="file, folder, or glob")
     parser.add_argument(
         "-m",
         "--message",
         action="append",
         default=[],
         metavar="MSG",
-        help="what it does; again: a paragraph",
+        help="commit message; repeat for more paragraphs",
     )
     parser.add_argument(
-        "-F", "--file", default="", metavar="FILE", help="read the message; - is stdin"
+        "-F", "--file", default="", metavar="FILE", help="read the message from FILE (- for stdin)"
     )
-    parser.add_argument("--release", action="store_true", help="give back what is committed")
+    parser.add_argument("--release", action="store_true", help="release the committed files")
     parser.add_argument(
-        "--no-verify", action="store_true", help="leave out pre-commit and commit-msg hooks"
+        "--no-verify", action="store_true", help="skip the pre-commit and commit-msg hooks"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be committed")
-    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
-    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be committed")
+    parser.add_argument("--task", default="", metavar="TASK", help="task this commit belongs to")
+    parser.add_argument("--literal", action="store_true", help="treat PATH as a literal path")
+    parser.add_argument(
+        "--request-id", default="", metavar="ID", help="makes a retry with the same ID safe"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Commit, print the answer, and return its exit status."""
+    """Commit, print the result, and return the exit status."""
     from dibs.cli.support.session import Session
     from dibs.services.commits.values import Committed
 
@@ -74,7 +85,8 @@ def run(args: Namespace) -> int:
 def _message(args: Namespace) -> str:
     if bool(args.message) == bool(args.file):
         raise BadUsage(
-            "commit: give a message, with -m or with -F", hint="see `dibs commit --help`"
+            "commit: a message is required: use either -m or -F",
+            hint='example: dibs commit -m "fix login"',
         )
     if args.message:
         from dibs.core.changes.trailers import paragraphs
@@ -89,7 +101,7 @@ def _message(args: Namespace) -> str:
 
 
 def _wish(session: Session, args: Namespace, message: str) -> CommitRequest:
-    """Return what was typed."""
+    """Return the commit that the options describe."""
     from dibs.services.commits.scope import names_and_patterns
     from dibs.services.commits.values import CommitRequest
 
@@ -122,30 +134,31 @@ def _show(session: Session, answer: Committed | CommitDenied) -> None:
 
 def _print_committed(answer: Committed, reader: Caller) -> None:
     branch = "a detached HEAD" if answer.ref == "HEAD" else printable(answer.branch)
-    word = f"{green('committed')} {bold(answer.commit[:10])}," if answer.commit else "would commit"
-    again = " (as before)" if answer.repeated else ""
-    print(f"{word} {_files(len(answer.files))} to {branch}{again}")
+    done = f"{green('committed')} {bold(answer.commit[:10])}:" if answer.commit else "would commit"
+    again = " (already done by an earlier request)" if answer.repeated else ""
+    print(f"{done} {_files(len(answer.files))} to {branch}{again}")
     for file in answer.files:
         print(f"  {file.what or 'file':<8} {printable(shown(file.path))}")
     for claim in answer.released:
         print(f"released {printable(claim.pattern)}")
     if answer.unchanged:
-        print(f"{dim('unchanged')}: {', '.join(map(printable, answer.unchanged))}")
+        print(f"{dim('claimed, but unchanged')}: {', '.join(map(printable, answer.unchanged))}")
     _print_left(answer, reader)
     if answer.late:
-        print(yellow("a claim of yours ran out while the branch moved: look at the commit"))
+        print(yellow("one of your claims expired while the branch moved: review this commit"))
     if answer.commit and not answer.seq and not answer.repeated:
-        print("the ledger could not be told yet; the next command of Dibs does it", file=sys.stderr)
+        note = "the ledger entry is not written yet; the next Dibs command writes it"
+        print(f"dibs: {note}", file=sys.stderr)
 
 
 def _print_left(answer: Committed, reader: Caller) -> None:
-    """Say what else is changed: that is how a new file is missed before it is lost."""
+    """Show the other changes, so that nobody forgets a new file."""
     if answer.nobody:
-        print(yellow("changed nearby, and nobody's (claim them to commit them):"))
+        print(yellow("unclaimed changes in the same folders (claim a file to commit it):"))
         for file in answer.nobody:
-            print(f"  {_what(file):<15} {printable(shown(file.path))}")
+            print(f"  {_what(file):<9} {printable(shown(file.path))}")
     if answer.elsewhere:
-        print(dim(f"{_files(answer.elsewhere)} elsewhere changed, and nobody's: `dibs changes`"))
+        print(dim(_elsewhere(answer.elsewhere, more=bool(answer.nobody))))
     if answer.others:
         quoted = Quoting(reader, map(str, answer.others))
         lines = [
@@ -153,7 +166,12 @@ def _print_left(answer: Committed, reader: Caller) -> None:
             f" {quoted.path(item.pattern, item.holder)}"
             for item in answer.others
         ]
-        print("\n".join(quoted.page(lines, ["changed, and left to their holders:"])))
+        print("\n".join(quoted.page(lines, ["not included, because other agents hold them:"])))
+
+
+def _elsewhere(count: int, *, more: bool) -> str:
+    files = f"{count}{' more' if more else ''} changed file{'' if count == 1 else 's'}"
+    return f"{files} {'is' if count == 1 else 'are'} unclaimed (see `dibs changes`)"
 
 
 def _files(count: int) -> str:
@@ -161,27 +179,27 @@ def _files(count: int) -> str:
 
 
 def _what(file: File) -> str:
-    return "never committed" if file.what == "new" else file.what
+    return "untracked" if file.what == "new" else file.what
 
 
 def _print_refused(answer: CommitDenied, reader: Caller) -> None:
     if answer.hook:
-        print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")
-        print(f"  {dim('-')} its words are above; --no-verify leaves out pre-commit and commit-msg")
+        print(f"{red('refused')}: the {answer.hook} hook failed; nothing was committed")
+        if answer.hook in SKIPPED:
+            print(f"  {dim('-')} fix what it printed above, or skip it with --no-verify")
+        else:
+            print(f"  {dim('-')} fix what it printed above")
         return
 
     quoted = Quoting(reader, map(str, answer.blocked))
     lines = []
     for item in answer.blocked:
-        who = ""
-        if item.holder and item.pattern:
-            left = (
-                f", gone in {span(item.expires_in)} unless it shows up again"
-                if item.why == "held"
-                else ""
-            )
-            who = f" ({item.holder} has {quoted.path(item.pattern, item.holder)}{left})"
-        lines.append(f"  {printable(shown(item.path))} is {item.why}{who}")
+        why = WHY.get(item.why, item.why)
+        if item.why == "held":
+            held = quoted.path(item.pattern, item.holder)
+            left = f"expires in {span(item.expires_in)} unless renewed"
+            why = f"{item.holder} holds {held} ({left})"
+        lines.append(f"  {printable(shown(item.path))}: {why}")
         if item.hint:
             lines.append(f"    {dim('-')} {printable(item.hint)}")
     print("\n".join(quoted.page(lines, [f"{red('refused')}: nothing was committed"])))

@@ -1,7 +1,7 @@
-"""Show how the files that an agent holds and has changed differ from the last commit.
+"""Show an agent's uncommitted changes as a diff against the last commit.
 
-New files are shown whole. Without AGENT it is you. A first word that is both an agent and a file is not
-guessed at: write --agent for the agent, ./ before the file.
+Only files that the agent has claimed are included. New files are shown in full. Without AGENT, show your
+own changes.
 
 Examples:
   dibs diff
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs diff``."""
-    parser.add_argument("pattern", nargs="*", metavar="[AGENT] PATH", help="whose, and which files")
-    parser.add_argument("--stat", action="store_true", help="count lines instead of showing them")
+    parser.add_argument(
+        "pattern", nargs="*", metavar="[AGENT] PATH", help="whose changes, and which files"
+    )
+    parser.add_argument("--stat", action="store_true", help="show line counts only")
 
 
 def run(args: Namespace) -> int:
-    """Find whose changes are meant, and print them."""
+    """Print the changes of the given agent, or of the caller."""
     from dibs.cli.support.session import Session
 
     with Session(args) as session:
@@ -46,7 +48,7 @@ def run(args: Namespace) -> int:
 
 
 def _meant(session: Session, args: Namespace) -> tuple[str, list[str]]:
-    """Return whose changes are meant, and the words that name files."""
+    """Return the agent whose changes to show, and the words that name files."""
     import os
 
     words: list[str] = args.pattern
@@ -54,8 +56,8 @@ def _meant(session: Session, args: Namespace) -> tuple[str, list[str]]:
         return session.caller.id, words
     if os.path.lexists(os.path.join(args.repo, words[0])):
         raise BadUsage(
-            f"diff: {words[0]} is an agent, and a file here",
-            hint=f"write --agent {words[0]}, or ./{words[0]}",
+            f"diff: {words[0]} is both an agent and a file",
+            hint=f"use --agent {words[0]} for the agent, or ./{words[0]} for the file",
         )
     return words[0], words[1:]
 
@@ -74,15 +76,15 @@ def _shape(found: Difference) -> dict[str, object]:
 
 def _print(found: Difference, words: list[str]) -> None:
     if not found.files:
-        among = f" among {', '.join(map(quote, words[:3]))}" if words else ""
-        line = f"dibs: {found.agent} has changed nothing{among} here that it holds"
+        among = f" in {', '.join(map(quote, words[:3]))}" if words else ""
+        line = f"dibs: {found.agent} has no uncommitted changes{among} to files it has claimed"
         print(line, file=sys.stderr)
     elif sys.stdout.isatty():
         for line in found.text.decode("utf-8", "surrogateescape").rstrip("\n").split("\n"):
             shown = "\t".join(map(printable, line.split("\t")))
-            colour = {"+": green, "-": red}.get(line[:1], str)
-            print(colour(shown))
-    else:  # a program may want to apply it, byte by byte
+            color = {"+": green, "-": red}.get(line[:1], str)
+            print(color(shown))
+    else:  # exact bytes, so that `git apply` can read them
         sys.stdout.flush()
         sys.stdout.buffer.write(found.text)
         sys.stdout.buffer.flush()

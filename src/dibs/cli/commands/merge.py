@@ -1,21 +1,19 @@
-"""Merge branches into the integration branch: one merge at a time, scope and tests first.
+"""Merge agents' branches into the integration branch, one at a time.
+
+Without BRANCH, merge your own branch agent/ID, or else the branch that is checked out here. An agent must
+have claimed every path that its branch changes, and the tests must pass. A branch that conflicts or fails
+the tests stays as it is and becomes a task on the board; the other branches are merged.
 
 Examples:
   dibs merge
   dibs merge agent/alice agent/bob --test "make test"
   dibs merge --all --dry-run
 
-Without BRANCH your own branch agent/ID is merged, else the one that is checked out here. Each
-path that it changes must have been claimed by its agent. A branch that clashes, or breaks the
-tests, stays as it is and becomes a task on the board; the others land.
-
-exit status: 0 merged, or nothing to merge; 3 a branch was refused, or the queue was not free in
-time; 4 the queue was lost on the way
+exit status: 0 merged, or nothing to merge; 3 a branch was refused, or the wait for the merge queue timed
+out; 4 lost the merge queue during the merge
 """
 
 from __future__ import annotations
-
-import sys
 
 from dibs.cli.support.parsing import branch
 from dibs.cli.support.text import bold, dim, green, printable, red, span
@@ -31,37 +29,44 @@ if TYPE_CHECKING:
     from dibs.services.merging.values import MergeReport, MergeRequest, MergeVerdict
 
 HELD = 3
-#: How many paths of a refusal are shown.
+#: The most lines shown for one refusal.
 SHOWN = 20
+#: What is wrong with a path that no other agent holds.
+WHY = {
+    "unclaimed": "{agent} had not claimed it",
+    "forged": "Dibs has no record of this commit by {agent}",
+    "undone": "a merge by {agent} dropped other agents' changes",
+    "guarded": "reserved for humans",
+}
 WAIT = "10m"
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs merge``."""
     add = parser.add_argument
-    add("branch", nargs="*", metavar="BRANCH", help="what to merge (your own branch)")
-    add("--into", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)")
-    add("--all", action="store_true", help="all branches agent/* that have something to merge")
-    add("--test", metavar="COMMAND", help="what must succeed first ([merge] test)")
-    add("--no-test", action="store_true", help="run no test")
-    add("--wait", default=WAIT, metavar="SPAN", help=f"wait in the queue for so long ({WAIT})")
-    add("-m", "--message", default="", metavar="TEXT", help="the message of the merge commit")
-    add("--allow-unclaimed", action="store_true", help="merge what nobody had claimed (humans)")
-    add("-n", "--dry-run", action="store_true", help="only say what would happen")
+    add("branch", nargs="*", metavar="BRANCH", help="branch to merge (default: your own)")
+    add("--into", type=branch, metavar="BRANCH", help="integration branch (default: [merge] into)")
+    add("--all", action="store_true", help="merge every agent/* branch that has new commits")
+    add("--test", metavar="COMMAND", help="command that must pass (default: [merge] test)")
+    add("--no-test", action="store_true", help="skip the tests")
+    add("--wait", default=WAIT, metavar="SPAN", help=f"wait in the queue for at most SPAN ({WAIT})")
+    add("-m", "--message", default="", metavar="TEXT", help="message of the merge commit")
+    add("--allow-unclaimed", action="store_true", help="allow unclaimed changes (humans only)")
+    add("-n", "--dry-run", action="store_true", help="show what would happen")
 
 
 def run(args: Namespace) -> int:
-    """Merge, print what became of each branch, and return the exit status."""
+    """Merge, print the result for each branch, and return the exit status."""
     from dibs.cli.support.session import Session
+    from dibs.cli.support.status_line import StatusLine
     from dibs.local.signals import leaving_on_end
-    from dibs.services.commits.gate import nothing
     from dibs.services.merging.queue import QueueTimeout
 
     wish = _wish(args)
-    told = nothing if args.json else _print_progress
     with Session(args) as session, leaving_on_end():
         try:
-            report = session.project.merges.merge(session.caller, wish, told)
+            with StatusLine(quiet=args.json) as progress:
+                report = session.project.merges.merge(session.caller, wish, progress)
         except QueueTimeout as taken:
             from dibs.cli.commands.claim import show
 
@@ -75,21 +80,15 @@ def _wish(args: Namespace) -> MergeRequest:
     from dibs.services.merging.values import MergeRequest
 
     if args.all and args.branch:
-        raise BadUsage("merge: --all and BRANCH exclude each other", hint="give one")
+        raise BadUsage("merge: --all cannot be combined with BRANCH")
     if args.no_test and args.test is not None:
-        raise BadUsage("merge: --test and --no-test exclude each other", hint="give one")
+        raise BadUsage("merge: --test cannot be combined with --no-test")
     test = "" if args.no_test else args.test
     wait = 0 if args.wait in {"0", "0s"} else args.wait
     return MergeRequest(
         tuple(args.branch), args.into or "", args.all, test, wait, args.message,
         args.allow_unclaimed, args.dry_run,
     )  # fmt: skip
-
-
-def _print_progress(line: str) -> None:
-    from dibs.core.text.names import printable
-
-    print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def _show(session: Session, report: MergeReport) -> None:
@@ -105,7 +104,7 @@ def _print(report: MergeReport) -> None:
     if not report.verdicts:
         print(f"nothing to merge into {printable(report.into)}")
     if report.tree:
-        print(dim(f"brought forward: {printable(report.tree)}"))
+        print(dim(f"updated {printable(report.tree)}"))
     for note in report.notes:
         print(dim(printable(note)))
 
@@ -118,7 +117,7 @@ def _print_verdict(verdict: MergeVerdict) -> None:
     print(f"{mark} {bold(printable(verdict.branch))}: {printable(headline(verdict))}")
     lines = [*_outside_lines(verdict), *_clash_lines(verdict)]
     if verdict.run is not None:
-        lines += [*verdict.run.tail, f"the whole output: {verdict.run.log}"]
+        lines += [*verdict.run.tail, f"full output: {verdict.run.log}"]
     lines += verdict.notes
     for line in lines[:SHOWN]:
         print(f"  {printable(line)}")
@@ -134,10 +133,11 @@ def _outside_lines(verdict: MergeVerdict) -> list[str]:
     lines = []
     for one in verdict.outside:
         if one.holder:
-            why = f"{one.holder} holds {one.pattern} ({span(one.expires_in)} left)"
+            left = f"expires in {span(one.expires_in)} unless renewed"
+            why = f"{one.holder} holds {one.pattern} ({left})"
         else:
             where = f" in {one.commit[:10]}" if one.commit else ""
-            why = f"{one.why}{where} ({one.agent})"
+            why = WHY[one.why].format(agent=one.agent) + where
         lines.append(f"{one.path}: {why}")
     return lines
 
@@ -145,6 +145,6 @@ def _outside_lines(verdict: MergeVerdict) -> list[str]:
 def _clash_lines(verdict: MergeVerdict) -> list[str]:
     lines = []
     for clash in verdict.clashes:
-        places = f", {clash.hunks} place{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""
-        lines.append(f"{clash.path}: {clash.kind}{places}")
+        hunks = f", {clash.hunks} hunk{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""
+        lines.append(f"{clash.path}: {clash.kind}{hunks}")
     return lines

@@ -1,4 +1,6 @@
-"""List, show and restore work that was kept when a worktree was removed.
+"""List, show, and restore work that Dibs saved before it was removed or overwritten.
+
+Restoring creates a new branch or a new folder and overwrites nothing.
 
 Examples:
   dibs salvage ls
@@ -6,9 +8,7 @@ Examples:
   dibs salvage restore tester-1/20260102T030405Z --branch rescued
   dibs salvage restore tester-1/20260102T030405Z --to ../rescued
 
-Restoring overwrites nothing: it makes a new branch, or a new folder.
-
-exit status: 0 done, 6 nothing is salvaged under that name
+exit status: 0 done, 6 no salvaged work with that ID
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
+    from dibs.git.trees import TreeChange
     from dibs.services.worktrees.salvage import Salvaged, SalvageView
 
-#: How many paths a page shows.
+#: The most paths shown.
 _SHOWN = 50
 
-_ID_OPTIONS = (arg("id", metavar="ID", help="as ls names it; the agent alone if it has one"),)
+_ID_OPTIONS = (
+    arg("id", metavar="ID", help="ID from `dibs salvage ls`, or an agent with only one entry"),
+)
 
 _RESTORE_OPTIONS = (
     *_ID_OPTIONS,
-    arg("--to", default="", metavar="DIR", help="write the files into a new folder"),
-    arg("--branch", type=branch, metavar="NAME", help="the new branch (salvaged/ID)"),
+    arg("--to", default="", metavar="DIR", help="write the files to a new folder"),
+    arg("--branch", type=branch, metavar="NAME", help="new branch (default: salvaged/ID)"),
 )
 
 
 def _list(session: Session, _: Namespace) -> None:
-    """List what was salvaged, the newest first."""
+    """List salvaged work, newest first.
+
+    Examples:
+      dibs salvage ls
+      dibs salvage ls --json
+    """
     found = session.project.salvage.all()
     now = session.now()
     shape = {"salvaged": [worktrees.salvaged(s) for s in found]}
@@ -48,14 +56,23 @@ def _list(session: Session, _: Namespace) -> None:
 
 def _print_list(found: list[Salvaged], now: float) -> None:
     if not found:
-        print("nothing was salvaged here")
+        print("no salvaged work")
         return
-    rows = [(printable(s.id), clock(s.at, now), printable(s.subject)) for s in found]
-    print("\n".join(table(("ID", "AT", "WHAT"), rows)))
+    rows = [(printable(s.id), clock(s.at, now), printable(_about(s))) for s in found]
+    print("\n".join(table(("ID", "SAVED", "DESCRIPTION"), rows)))
+
+
+def _about(found: Salvaged) -> str:
+    return found.subject.removeprefix("salvage: ")
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show what a piece of salvaged work holds, against the commit that was checked out."""
+    """Show how salvaged work differs from the commit that was checked out.
+
+    Examples:
+      dibs salvage show tester-1
+      dibs salvage show tester-1/20260102T030405Z
+    """
     found = session.project.salvage.show(args.id)
     session.show(lambda: worktrees.shown(found), lambda: _print_shown(found))
 
@@ -64,17 +81,29 @@ def _print_shown(shown: SalvageView) -> None:
     print(bold(printable(shown.found.id)))
     for line in shown.message.splitlines():
         print(f"  {printable(line)}")
-    print(f"  on top of {shown.head[:10] or 'nothing'}; git show {shown.found.ref}")
+    print(f"  based on {shown.head[:10] or 'no commit'}; full diff: git show {shown.found.ref}")
     for change in shown.changes[:_SHOWN]:
-        print(f"  {'gone ' if change.gone else 'has  '}{printable(change.path)}")
+        print(f"  {_what(change):<8} {printable(change.path)}")
     if len(shown.changes) > _SHOWN:
         print(f"  {dim('-')} and {len(shown.changes) - _SHOWN} more")
 
 
+def _what(change: TreeChange) -> str:
+    if change.gone:
+        return "deleted"
+    return "new" if not change.old_mode.strip("0") else "changed"
+
+
 def _restore(session: Session, args: Namespace) -> None:
-    """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
+    """Restore salvaged work as a commit on a new branch, or as files in a new folder.
+
+    Examples:
+      dibs salvage restore tester-1
+      dibs salvage restore tester-1 --branch rescued
+      dibs salvage restore tester-1 --to ../rescued
+    """
     if args.to and args.branch:
-        raise BadUsage("salvage restore: --to and --branch exclude each other")
+        raise BadUsage("salvage restore: --to cannot be combined with --branch")
     salvage = session.project.salvage
     if args.to:
         found, place = salvage.to_folder(args.id, args.to)
@@ -83,13 +112,13 @@ def _restore(session: Session, args: Namespace) -> None:
     what = "folder" if args.to else "branch"
 
     def text() -> None:
-        print(f"restored {printable(found.id)} as {what} {printable(place)}")
+        print(f"restored {printable(found.id)} to {what} {printable(place)}")
 
     session.show(lambda: {**worktrees.salvaged(found), what: place}, text)
 
 
 VERBS = {
-    "ls": ("list what was salvaged", (), _list),
-    "show": ("show what a piece of it holds", _ID_OPTIONS, _show),
-    "restore": ("bring it back as a new branch or folder", _RESTORE_OPTIONS, _restore),
+    "ls": ("list salvaged work", (), _list),
+    "show": ("show salvaged changes", _ID_OPTIONS, _show),
+    "restore": ("restore to a new branch or folder", _RESTORE_OPTIONS, _restore),
 }

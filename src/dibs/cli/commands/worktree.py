@@ -1,4 +1,7 @@
-"""Make, list and remove worktrees of agents: a branch, a folder and ports of its own for each.
+"""Create, list, and remove agents' worktrees, each with its own branch, folder, and ports.
+
+Dibs does not remove a worktree that contains unsaved work or running processes. With --force, it saves
+all work first: see `dibs salvage`.
 
 Examples:
   dibs worktree new tester-1
@@ -6,16 +9,14 @@ Examples:
   dibs worktree ls
   dibs worktree rm tester-1
 
-A worktree is not removed while it holds anything that is nowhere else, or a process
-works in it. By force it is, after all of it is salvaged: see `dibs salvage`.
-
-exit status: 0 done, 3 it holds work, 6 no such worktree, 69 git or the set-up failed
+exit status: 0 done, 3 the worktree contains work, 6 no such worktree, 69 git or the setup command failed
 """
 
 from __future__ import annotations
 
 from dibs.cli.support import HELD
 from dibs.cli.support.parsing import agent_id, arg, branch, commit_name
+from dibs.cli.support.status_line import StatusLine
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, dim, green, printable, span, yellow
 from dibs.errors import BadUsage
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
+    from dibs.core.changes.worktrees import Holding
     from dibs.services.worktrees.service import (
         CreatedWorktree,
         KeptWorktree,
@@ -34,30 +36,46 @@ if TYPE_CHECKING:
         Skipped,
     )
 
+#: The state of a worktree that is not ready.
+STAGES = {
+    "making": "creation incomplete",
+    "setup": "setup incomplete",
+    "removing": "removal incomplete",
+    "deleting": "removal incomplete",
+}
 
 _NEW_OPTIONS = (
-    arg("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)"),
-    arg("--branch", type=branch, metavar="NAME", help="its branch (agent/AGENT)"),
-    arg("--base", type=commit_name, metavar="REF", help="where the branch begins"),
-    arg("--path", default="", metavar="DIR", help="its folder"),
-    arg("--setup", metavar="COMMAND", help="run this instead of the setting's"),
-    arg("--no-setup", action="store_true", help="run no set-up command"),
+    arg("name", nargs="?", type=agent_id, metavar="AGENT", help="its agent (default: you)"),
+    arg("--branch", type=branch, metavar="NAME", help="branch name (default: agent/AGENT)"),
+    arg("--base", type=commit_name, metavar="REF", help="where the branch starts"),
+    arg("--path", default="", metavar="DIR", help="folder to create"),
+    arg("--setup", metavar="COMMAND", help="setup command (default: [worktree] setup)"),
+    arg("--no-setup", action="store_true", help="skip the setup command"),
 )
 
 
 def _new(session: Session, args: Namespace) -> None:
-    """Make a worktree with a branch of its own. One that is there is shown as it is.
+    """Create a worktree with its own branch, or show the one that exists.
 
-    If it cannot be made, nothing is left behind, and no other folder is taken instead.
+    If that fails, nothing is left behind.
+
+    Examples:
+      dibs worktree new tester-1
+      dibs worktree new tester-1 --base v1.2 --path ../tester
+      dibs worktree new tester-1 --setup "npm ci"
     """
     from dibs.services.worktrees.service import WorktreeRequest
 
     if args.setup and args.no_setup:
-        raise BadUsage("worktree new: --setup and --no-setup exclude each other")
+        raise BadUsage("worktree new: --setup cannot be combined with --no-setup")
     agent = args.name or session.caller.id
     wanted = WorktreeRequest(agent, args.branch or "", args.base or "", args.path)
     setup = "" if args.no_setup else args.setup
-    made = session.project.worktrees.new(session.caller, wanted, setup=setup)
+    with StatusLine(quiet=session.json) as progress:
+        progress(f"creating a worktree for {agent}")
+        made = session.project.worktrees.new(
+            session.caller, wanted, setup=setup, before_setup=progress.finish
+        )
     shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
     session.show(lambda: shape, lambda: _print_made(made))
 
@@ -65,17 +83,22 @@ def _new(session: Session, args: Namespace) -> None:
 def _print_made(made: CreatedWorktree) -> None:
     from dibs.core.changes.worktrees import WorktreeStage
 
-    said = green("made") if made.new else "there already:"
+    done = green("created") if made.new else "already exists:"
     row = made.row
-    print(f"{said} {printable(row.path)} on {bold(printable(row.branch))}")
+    print(f"{done} {printable(row.path)} on {bold(printable(row.branch))}")
     for note in made.notes:
         print(f"  {dim('-')} {printable(note)}")
     if row.stage == WorktreeStage.SETUP:
-        print(f"  {dim('-')} its set-up has not succeeded: dibs worktree setup {row.agent}")
+        print(f"  {dim('-')} its setup is incomplete; to run it: dibs worktree setup {row.agent}")
 
 
 def _list(session: Session, _: Namespace) -> None:
-    """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
+    """List the worktrees of this clone, with their branches and unsaved work.
+
+    Examples:
+      dibs worktree ls
+      dibs worktree ls --json
+    """
     found = session.project.worktrees.listed()
     now = session.now()
     shape = {"worktrees": [worktrees.listed(tree) for tree in found]}
@@ -84,9 +107,9 @@ def _list(session: Session, _: Namespace) -> None:
 
 def _print_list(found: list[Listed], now: float) -> None:
     if not found:
-        print("there are no worktrees; `dibs worktree new AGENT` makes one")
+        print("no worktrees (create one: dibs worktree new AGENT)")
         return
-    headings = ("AGENT", "BRANCH", "STATE", "LAST COMMIT", "AGE", "PATH")
+    headings = ("AGENT", "BRANCH", "STATE", "LAST COMMIT", "AGE", "FOLDER")
     rows = [
         (
             printable(item.tree.agent or "-"),
@@ -105,16 +128,30 @@ def _state(item: Listed) -> str:
     from dibs.core.changes.worktrees import WorktreeStage
 
     if item.tree.missing:
-        return "folder is gone"
+        return "folder missing"
     if item.tree.wrong:
         return item.tree.wrong
-    said = [f"{holding.kind} {holding.number}" for holding in item.held]
+    state = [_counted(holding) for holding in item.held]
     if item.unpushed:
-        said.append(f"unpushed {item.unpushed}")
+        state.append(f"{item.unpushed} unpushed")
     row = item.tree.row
     if row is not None and row.stage != WorktreeStage.READY:
-        said.append(f"unfinished ({row.stage})")
-    return ", ".join(said) or "clean"
+        state.append(STAGES.get(row.stage, row.stage))
+    return ", ".join(state) or "clean"
+
+
+def _counted(holding: Holding) -> str:
+    """Return one kind of content in few words, such as ``2 untracked``."""
+    from dibs.core.changes.worktrees import WorktreeContent
+
+    if holding.kind == WorktreeContent.UNDER_WAY:
+        return f"{holding.names[0]} in progress"
+    if holding.kind == WorktreeContent.LOCKED:
+        return "locked"
+    if holding.kind == WorktreeContent.PROCESS:
+        return f"{holding.number} process{'' if holding.number == 1 else 'es'}"
+    kind = "modified" if holding.kind == WorktreeContent.CHANGED else holding.kind
+    return f"{holding.number} {kind}"
 
 
 def _age(item: Listed, now: float) -> str:
@@ -122,11 +159,18 @@ def _age(item: Listed, now: float) -> str:
     return span(now - since) if since else "-"
 
 
-_NAMED_OPTIONS = (arg("name", nargs="?", type=agent_id, metavar="AGENT", help="whose (yours)"),)
+_NAMED_OPTIONS = (
+    arg("name", nargs="?", type=agent_id, metavar="AGENT", help="its agent (default: you)"),
+)
 
 
 def _env(session: Session, args: Namespace) -> None:
-    """Print the variables of a worktree's agent, for a shell to take in with eval."""
+    """Print the environment variables of a worktree, for the shell's eval.
+
+    Examples:
+      eval "$(dibs worktree env tester-1)"
+      dibs worktree env tester-1 --json
+    """
     from dibs.core.changes.worktrees import exports
 
     values = session.project.worktrees.environment(args.name or session.caller.id)
@@ -135,32 +179,42 @@ def _env(session: Session, args: Namespace) -> None:
 
 _SETUP_OPTIONS = (
     *_NAMED_OPTIONS,
-    arg("--setup", default="", metavar="COMMAND", help="run this instead"),
+    arg("--setup", default="", metavar="COMMAND", help="setup command (default: [worktree] setup)"),
 )
 
 
 def _setup(session: Session, args: Namespace) -> None:
-    """Run the set-up command of a worktree again."""
+    """Run the setup command of a worktree again.
+
+    Examples:
+      dibs worktree setup tester-1
+      dibs worktree setup tester-1 --setup "npm ci"
+    """
     name = args.name or session.caller.id
     row = session.project.worktrees.setup(session.caller, name, args.setup)
 
     def text() -> None:
-        print(f"{printable(row.path)} is set up")
+        print(f"setup succeeded in {printable(row.path)}")
 
     session.show(lambda: {"worktree": worktrees.row(row)}, text)
 
 
 _RM_OPTIONS = (
-    arg("name", metavar="AGENT|PATH", help="which one"),
+    arg("name", metavar="AGENT|PATH", help="worktree to remove"),
     arg("--force", action="store_true", help="salvage its work, then remove it"),
-    arg("--reason", default="", metavar="TEXT", help="why; needed with --force"),
+    arg("--reason", default="", metavar="TEXT", help="reason (required with --force)"),
 )
 
 
 def _rm(session: Session, args: Namespace) -> int:
-    """Remove a worktree. One that holds work stays, unless by force, which salvages it first.
+    """Remove a worktree that contains no unsaved work.
 
-    The branch goes only if another branch has all of it.
+    With --force, salvage its work first. The branch is deleted only if another branch contains all its
+    commits.
+
+    Examples:
+      dibs worktree rm tester-1
+      dibs worktree rm tester-1 --force --reason "abandoned"
     """
     from dibs.services.worktrees.service import KeptWorktree
 
@@ -171,18 +225,26 @@ def _rm(session: Session, args: Namespace) -> int:
     return HELD if isinstance(answer, KeptWorktree) else 0
 
 
-_GC_OPTIONS = (arg("--dry-run", action="store_true", help="change nothing, only tell"),)
+_GC_OPTIONS = (arg("--dry-run", action="store_true", help="show what would be removed"),)
 
 
 def _gc(session: Session, args: Namespace) -> None:
-    """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
-    answers = session.project.worktrees.clean_up(session.caller, dry_run=args.dry_run)
+    """Remove the worktrees of stopped and dead agents, unless they contain work.
+
+    Examples:
+      dibs worktree gc --dry-run
+      dibs worktree gc
+    """
+    with StatusLine(quiet=session.json) as progress:
+        answers = session.project.worktrees.clean_up(
+            session.caller, dry_run=args.dry_run, progress=progress.count
+        )
 
     def text() -> None:
         for answer in answers:
             _print_outcome(answer, would=args.dry_run)
         if not answers:
-            print("Dibs made no worktrees here")
+            print("no worktrees created by Dibs")
 
     session.show(lambda: {"worktrees": [worktrees.outcome(a) for a in answers]}, text)
 
@@ -195,27 +257,28 @@ def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = Fa
     if isinstance(answer, Removed):
         print(f"{'would remove' if would else green('removed')} {where}")
         if answer.salvage:
-            print(f"  its work is kept: dibs salvage show {printable(answer.salvage)}")
+            print(f"  salvaged its work; to see it: dibs salvage show {printable(answer.salvage)}")
         if not answer.branch_gone and not would:
-            print(f"  its branch {printable(row.branch)} stays")
+            print(f"  kept its branch {printable(row.branch)}")
         for note in answer.notes:
             print(f"  {dim('-')} {printable(note)}")
     elif isinstance(answer, KeptWorktree):
-        print(f"{yellow('kept')} {where}")
+        print(f"{'would keep' if would else yellow('kept')} {where}")
         for holding in answer.held:
             advice = f" ({holding.advice})" if holding.advice else ""
             print(f"  {printable(str(holding))}{advice}")
         if not any(holding.advice for holding in answer.held):
-            print(f"  {dim('-')} commit and merge it, or salvage it: --force --reason TEXT")
+            force = f'dibs worktree rm {row.agent} --force --reason "abandoned"'
+            print(f"  {dim('-')} commit and merge it, or salvage and remove it: {force}")
     else:
-        print(f"left   {where}: {printable(answer.why)}")
+        print(f"skipped {where}: {printable(answer.why)}")
 
 
 VERBS = {
-    "new": ("make a worktree, or show the one that is there", _NEW_OPTIONS, _new),
-    "ls": ("list the worktrees and what they hold", (), _list),
-    "env": ("print the environment of a worktree's agent", _NAMED_OPTIONS, _env),
-    "setup": ("run the set-up command again", _SETUP_OPTIONS, _setup),
-    "rm": ("remove a worktree that holds no work", _RM_OPTIONS, _rm),
-    "gc": ("remove what agents that are gone left, but for work", _GC_OPTIONS, _gc),
+    "new": ("create a worktree, or show the existing one", _NEW_OPTIONS, _new),
+    "ls": ("list worktrees and their unsaved work", (), _list),
+    "env": ("print a worktree's environment variables", _NAMED_OPTIONS, _env),
+    "setup": ("run the setup command again", _SETUP_OPTIONS, _setup),
+    "rm": ("remove a worktree", _RM_OPTIONS, _rm),
+    "gc": ("remove the worktrees of dead agents", _GC_OPTIONS, _gc),
 }

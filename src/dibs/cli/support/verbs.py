@@ -33,7 +33,8 @@ def add_verbs(
 
 def _verb(prog: str, name: str, row: tuple[Any, ...]) -> Parser:
     options, action = load(row[0]).VERBS[name] if isinstance(row[1], str) else row[1:]
-    about = "\n".join(line.strip() for line in (action.__doc__ or "").strip().splitlines())
+    lines = (action.__doc__ or "").strip().splitlines()
+    about = "\n".join(line.removeprefix("    ").rstrip() for line in lines)
     verb = Parser(prog=f"{prog} {name}", description=about)
     verb._positionals.title = "arguments"  # noqa: SLF001
     if callable(options):

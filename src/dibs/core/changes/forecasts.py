@@ -1,4 +1,4 @@
-"""Which work would conflict: what has to be merged to know, and what is new to tell. Pure."""
+"""Forecasts: which pairs can conflict at all, their common ancestors, and what is new. Pure."""
 
 from __future__ import annotations
 
@@ -29,51 +29,51 @@ class ForecastConflict(Record):
     """A path at which two sides conflict."""
 
     path: str
-    #: In git's words: content, add/add, modify/delete, rename/rename, binary and so on.
+    #: Git's term: content, add/add, modify/delete, rename/rename, binary, and so on.
     kind: str
     note: str
     hunks: tuple[Hunk, ...]
 
 
 class Party(Record):
-    """One whose work is compared: an agent's working tree, a branch, the integration branch."""
+    """One side of a comparison: a working tree, an agent's branch, or the integration branch."""
 
     name: str
-    #: The working tree; empty for a branch that is checked out nowhere.
+    #: The working tree; empty for a branch that is not checked out.
     path: str
     branch: str
     head: str
-    #: What is compared: ``head``, or a commit on it that holds what is not committed yet.
+    #: What is compared: ``head``, or a temporary commit on it with the uncommitted changes.
     commit: str
     #: How many paths differ from ``head``.
     dirty: int = 0
-    #: Whether this is what all work is merged into.
+    #: Whether this is the integration branch.
     base: bool = False
 
 
 class Pair(Record):
-    """Two parties whose work does not go together."""
+    """Two parties whose work conflicts."""
 
     one: str
     other: str
     clashes: tuple[ForecastConflict, ...]
-    #: Why nothing can be said of the two; then there are no clashes.
+    #: Why the two cannot be compared; there are then no clashes.
     why: str = ""
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return both names."""
+        """Both names."""
         return self.one, self.other
 
     @property
     def digest(self) -> str:
-        """Return a short text that is the same for the same set of files."""
+        """A short text that identifies the set of files."""
         paths = "\0".join(sorted(clash.path for clash in self.clashes))
         return hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 class NotCovered(Record):
-    """What a forecast does not cover, and why."""
+    """Something that a forecast does not cover, and why."""
 
     party: str
     path: str
@@ -81,16 +81,16 @@ class NotCovered(Record):
 
 
 class Forecast(Record):
-    """What would conflict now."""
+    """The conflicts that a merge of all work would have now."""
 
     base: str
     parties: tuple[Party, ...]
     #: The pairs that conflict, or that cannot be merged at all.
     pairs: tuple[Pair, ...]
     left: tuple[NotCovered, ...]
-    #: All pairs that were compared, by their names.
+    #: The names of all pairs that were compared.
     compared: tuple[tuple[str, str], ...] = ()
-    #: How many of these could meet, and how many had to be merged now.
+    #: How many of these can conflict at all, and how many were merged now.
     met: int = 0
     merged: int = 0
 
@@ -99,18 +99,18 @@ class Forecast(Record):
 
 
 class ChangedPaths(Record):
-    """What one side changed since a common base."""
+    """The paths that one side changed since a common ancestor."""
 
     paths: frozenset[str]
     #: All folders above ``paths``.
     folders: frozenset[str]
-    #: The folders of which nothing is left, and those above a path that is new.
+    #: The folders that no longer exist, and the parent folders of new paths.
     vanished: frozenset[str]
     filled: frozenset[str]
 
 
 def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) -> ChangedPaths:
-    """Sort changes, each a path and one of ``A`` (new), ``D`` (gone) and ``M`` (other)."""
+    """Sort changes, each a path and one of ``A`` (added), ``D`` (deleted), and ``M`` (other)."""
     paths, filled = set(), set()
     folders: set[str] = set()
     for path, how in changes:
@@ -125,12 +125,12 @@ def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) ->
 
 
 def joined(one: ChangedPaths, other: ChangedPaths) -> ChangedPaths:
-    """Return what either of two lists of changes touched."""
+    """Return the union of two sets of changes."""
     return ChangedPaths(*(a | b for a, b in zip(one, other, strict=True)))
 
 
 def above(path: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, but for the top."""
+    """Yield the parent folders of a path, except the top."""
     at = path.rfind("/")
     while at > 0:
         yield path[:at]
@@ -138,11 +138,11 @@ def above(path: str) -> Iterator[str]:
 
 
 def can_meet(one: ChangedPaths, other: ChangedPaths) -> bool:
-    """Tell whether two sides could conflict; where this says no, their merge is clean.
+    """Return whether two sides could conflict; if not, their merge is certainly clean.
 
-    They can meet at a path that both touched, which covers renames (the old path is gone, the new one is
-    new), and where a path of one is a folder of the other. A folder that one side renamed draws along what
-    the other side put into it; git counts a folder as renamed only if nothing is left of it.
+    They can conflict at a path that both changed (a rename deletes the old path and adds the new one), or
+    where a path of one side is a folder of the other. If one side renamed a folder, git moves the files that
+    the other side added to it; git considers a folder renamed only if nothing is left of it.
     """
     return not (
         one.paths.isdisjoint(other.paths)
@@ -153,14 +153,14 @@ def can_meet(one: ChangedPaths, other: ChangedPaths) -> bool:
     )
 
 
-# -- where histories part
+# -- common ancestors
 
 
 class Ancestry:
-    """The best common ancestors of any two of some commits.
+    """The best common ancestors of any two of ``heads``.
 
-    ``parents`` lists commits, children before parents, with their parents. ``common`` are ancestors of all
-    of ``heads``; nothing above them needs to be listed.
+    ``parents`` lists commits with their parents, children first. ``common`` are ancestors of all ``heads``;
+    nothing above them needs to be listed.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Ancestry:
                     reached[parent] = reached.get(parent, 0) | mine
                     children.setdefault(parent, []).append(mine)
         self._reached = reached
-        #: Commits at which heads meet that no child of theirs brings together.
+        #: Commits reachable from several heads, where no single child is reachable from the same heads.
         self._meetings = [
             (commit, mask, children.get(commit, []))
             for commit, mask in reached.items()
@@ -190,7 +190,7 @@ class Ancestry:
         ]
 
     def bases(self, one: str, other: str) -> list[str]:
-        """Return the best common ancestors of two heads: one as a rule, none if they are unrelated."""
+        """Return the best common ancestors of two heads: usually one, none if they are unrelated."""
         both = self._bits[one] | self._bits[other]
         if one == other:
             return [one]
@@ -201,15 +201,15 @@ class Ancestry:
         )
 
     def holds(self, head: str, ancestor: str) -> bool:
-        """Tell whether ``ancestor``, a head as well, is in the history of ``head``."""
+        """Return whether ``ancestor``, which is also a head, is in the history of ``head``."""
         return bool(self._reached[ancestor] & self._bits[head])
 
 
-# -- what is new to tell
+# -- what is new
 
 
 def news(before: Iterable[Pair], now: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs that conflict otherwise than before, and those that do not any more."""
+    """Return the pairs whose conflicts are new or different, and those that no longer conflict."""
     known = {pair.names: pair for pair in before}
     current = {pair.names: pair for pair in now}
     fresh = [pair for names, pair in current.items() if known.get(names) != pair]

@@ -1,4 +1,4 @@
-"""Which lines of two files conflict, read off the marks in the merged one. Pure."""
+"""Find the conflicting lines of two files from the conflict markers in the merged one. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The first line and the number of lines, of the one and of the other side. Lines count from 1.
+#: The first line and the number of lines on each side. Lines count from 1.
 Hunk = tuple[int, int, int, int]
 
-#: Up to how many lines the exact way is taken; beyond it, lines that are frequent may mislead by a few.
+#: Files with more lines than this are matched approximately: frequent lines may shift the result.
 _EXACT = 2_000
 
 
 def conflicting(
     merged: bytes, ours: bytes, theirs: bytes, labels: tuple[bytes, bytes]
 ) -> tuple[Hunk, ...]:
-    """Return the hunks of ``merged`` that conflict, by the lines of both sides.
+    """Return the conflicting hunks of ``merged``, as line numbers of both sides.
 
-    The labels stand behind the marks, and must be texts that no file would hold by chance.
+    The labels follow the markers, and must be texts that no file contains by chance.
     """
     our_label, their_label = labels
     our_lines, their_lines = ours.splitlines(), theirs.splitlines()
@@ -57,7 +57,7 @@ def _is_mark(line: bytes, sign: bytes, label: bytes) -> bool:
 def _sides(
     body: list[bytes], first: bytes, ours: list[bytes], theirs: list[bytes]
 ) -> tuple[list[bytes], list[bytes]]:
-    """Split what stands between two marks at the right line of equals signs; the text may have its own."""
+    """Split a conflict at its separator; the text may contain similar lines."""
     width = len(first) - len(first.lstrip(b"<"))
     base = next((at for at, line in enumerate(body) if line.startswith(b"|" * width + b" ")), -1)
     places = [at for at, line in enumerate(body) if line == b"=" * width and at > base]
@@ -76,7 +76,7 @@ def _within(part: Sequence[bytes], whole: Sequence[bytes]) -> bool:
 
 
 class _Map:
-    """Where the lines of one text stand in another that differs a little."""
+    """Maps line numbers of one text to another that differs a little."""
 
     def __init__(self, here: list[bytes], there: list[bytes]) -> None:
         head = 0
@@ -88,7 +88,7 @@ class _Map:
         self._blocks = [block for block in matcher.get_matching_blocks() if block.size]
 
     def __getitem__(self, line: int) -> int:
-        """Return where a line stands, or where it would if it is in no other place."""
+        """Return the position of a line in the other text, or where it would be."""
         if line <= self._head:
             return line
         line -= self._head

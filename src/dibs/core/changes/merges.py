@@ -1,10 +1,9 @@
-"""What may be merged: the rules of scope, and how the branch is found that breaks a batch.
+"""The rules of what may be merged, and the search for the branch that breaks a batch. Pure.
 
-Pure. A path is in scope where its commit's agent had it claimed when it was changed. Three things can show
-that, the strongest first: the record that the gate wrote of just this commit; the record of another commit of
-that agent, if this one repeats its change (it was rebased, or its message amended); and, for what was made
-without Dibs, a claim that the branch's agent held at the moment of the commit, or holds now. Trailers alone
-show nothing: anybody can copy them.
+A path is in scope if its commit's agent had claimed it. Three things prove that, strongest first: the gate's
+record of this commit; the gate's record of another commit by that agent with the same change (a rebase or an
+amended message); and, for commits made without Dibs, a claim that the branch's agent held when the commit was
+made, or holds now. Trailers alone prove nothing, because anyone can copy them.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
     from dibs.core.patterns.pattern import Pattern
 
-#: How far the clock of whoever commits may be off, in seconds; git keeps whole seconds.
+#: How far the committer's clock may be off, in seconds; git stores whole seconds.
 SLACK = 5.0
-#: How many patterns an entry of the ledger names; one that names so many may stand for more.
+#: The most patterns in a ledger entry; an entry with this many may represent more.
 NAMED = 20
 
 
@@ -38,19 +37,19 @@ class MergeRefusal(metaclass=TextEnum):
 
 
 class MergeCommit(Record):
-    """One commit that is to be merged: who says to have made it, and what it changed."""
+    """A commit to merge: the agent that its trailers name, and the paths that it changed."""
 
     oid: str
     subject: str
     at: float
     paths: tuple[str, ...]
-    #: The trailers' agent and tokens; empty for a commit that has none.
+    #: The agent and tokens in its trailers, if any.
     agent: str = ""
     tokens: tuple[int, ...] = ()
 
 
 class PastClaim(Record):
-    """Patterns that an agent had for itself: by a token, by the gate's record, or for a time."""
+    """Patterns that an agent held exclusively, according to the gate's record or for a time."""
 
     agent: str
     patterns: tuple[Pattern, ...]
@@ -58,24 +57,24 @@ class PastClaim(Record):
     until: float = float("inf")
 
     def covers(self, path: str) -> bool:
-        """Tell whether ``path``, as the file system has it, is among them."""
+        """Return whether one of the patterns matches ``path``."""
         return any(matches(pattern, f"./{path}") for pattern in self.patterns)
 
 
 class ClaimHistory(Record):
-    """What is known of who held what."""
+    """What is known about past claims."""
 
-    #: By commit: what the gate recorded when it let the commit in.
+    #: By commit: what the gate recorded when the commit landed.
     recorded: Mapping[str, PastClaim]
-    #: By commit: the paths at which it repeats a recorded change of the agent and a token that it names. A
-    #: commit that names none of those is not among them.
+    #: By commit: the paths where it repeats a recorded change of the agent and token that it names. Commits
+    #: without such a record are missing.
     repeated: Mapping[str, frozenset[str]]
     #: What the branch's agent held, and when.
     spans: Sequence[PastClaim]
 
 
 class Outside(Record):
-    """A path that may not be merged, with the commit that changed it, the reason, and what to do."""
+    """A path that may not be merged: the commit that changed it, why, and what to do."""
 
     path: str
     why: str
@@ -88,9 +87,9 @@ class Outside(Record):
 
 
 def judge(change: MergeCommit, proof: ClaimHistory, owner: str) -> list[Outside]:
-    """Return the paths of a commit that its agent had not claimed, each with its reason.
+    """Return the paths of a commit that its agent had not claimed, each with the reason.
 
-    ``owner`` is the agent that answers for the branch, and so for the commits that name nobody.
+    ``owner`` is the agent responsible for the branch, and so for commits without trailers.
     """
     found = []
     for path in change.paths:
@@ -116,42 +115,44 @@ def _verdict(change: MergeCommit, path: str, proof: ClaimHistory, owner: str) ->
 
 
 def maker_of(change: MergeCommit, path: str, proof: ClaimHistory, owner: str) -> str:
-    """Return who changed a path: whom the commit names, if that is shown; else whose branch it is."""
+    """Return who changed a path: the agent that the commit names, if proven, or else the branch's."""
     shown = change.agent and not _verdict(change, path, proof, owner)
     return change.agent if shown else owner
 
 
 def held_at(span: PastClaim, moment: float) -> bool:
-    """Tell whether something was held at a moment of another clock."""
+    """Return whether a claim was held at a moment of another clock."""
     return span.since - SLACK <= moment <= span.until + SLACK
 
 
 def _hint(why: str, agent: str) -> str:
     if why == MergeRefusal.FORGED:
-        return f"Dibs let no such commit of {agent} in: make it again with `dibs commit`"
+        return "make the commit again with `dibs commit`"
     return (
-        f"let {agent} claim it (`dibs claim`) and merge again, or take it out of the branch; "
-        "a human may pass --allow-unclaimed"
+        f"let {agent} claim the file with `dibs claim`, then merge again; or remove the change from"
+        " the branch; or let a human merge with --allow-unclaimed"
     )
 
 
 def undone(path: str, agent: str) -> Outside:
-    """Return that a branch takes back, in a merge of its own, what others changed."""
-    hint = f"let {agent} claim it if that is meant; else redo the merge that lost it"
+    """Return the refusal of a branch that contains a merge which dropped other agents' changes."""
+    hint = (
+        f"redo that merge; if the change is intended, let {agent} claim the file with `dibs claim`"
+    )
     return Outside(path, MergeRefusal.UNDONE, agent=agent, hint=hint)
 
 
 def guarded(path: str, agent: str) -> Outside:
-    """Return that a path steers tools, which is for humans to let in."""
-    hint = "it steers tools: a human merges it, or sets [commit] guarded = anyone"
+    """Return the refusal of a path that configures tools, which only humans may merge."""
+    hint = 'let a human merge it, or let a human set [commit] guarded = "anyone" in dibs.toml'
     return Outside(path, MergeRefusal.GUARDED, agent=agent, hint=hint)
 
 
 def bisect(count: int) -> Generator[int, bool, int]:
-    """Find the first of ``count`` steps that breaks what was whole before; the last one is known to.
+    """Find the first of ``count`` steps that breaks the tests; the last one is known to fail.
 
-    Yields the step to be tried, is sent whether all up to it is whole, and returns the culprit. Both are
-    counted from 1.
+    Yield the step to test, receive whether it passes, and return the first step that fails. Steps count
+    from 1.
     """
     whole, broken = 0, count
     while broken - whole > 1:
@@ -166,9 +167,9 @@ def bisect(count: int) -> Generator[int, bool, int]:
 def spans(
     entries: Iterable[Entry], agents: Iterable[str], read: Callable[[str], Pattern]
 ) -> list[PastClaim]:
-    """Return what ``agents`` held for themselves and when, as the ledger tells it.
+    """Return what ``agents`` held exclusively and when, according to the ledger.
 
-    Where the ledger is not sure how long, the shorter time counts.
+    If the ledger leaves the end open to interpretation, the shorter time counts.
     """
     wanted = frozenset(agents)
     open_: dict[tuple[str, str], float] = {}
@@ -199,7 +200,7 @@ def spans(
     return [*done, *(PastClaim(a, (read(t),), since) for (a, t), since in open_.items())]
 
 
-#: What ends a claim, and which detail names its holder if that is not whose entry it is.
+#: The kinds that end a claim, and the detail that names its owner if that is not the entry's agent.
 _ENDS = {
     Kind.LOCK_RELEASED: "",
     Kind.LOCK_EXPIRED: "",

@@ -1,7 +1,6 @@
-"""Whose the uncommitted changes of a working tree are.
+"""Sort the uncommitted changes of a working tree by owner. Pure.
 
-Pure. A changed file is its holder's: that of the agent with the live, exclusive claim that matches it. What
-nobody holds exclusively is nobody's, and that is where work gets lost.
+A changed file belongs to the agent with a live, exclusive claim that matches it.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class What(metaclass=TextEnum):
-    """What has happened to a file since the last commit."""
+    """How a file changed since the last commit."""
 
     NEW = "new"
     MODIFIED = "modified"
     DELETED = "deleted"
     CONFLICT = "conflict"
-    #: A folder with a git repository of its own, which no commit knows.
+    #: A folder that is a separate git repository, unknown to any commit.
     REPOSITORY = "repository"
 
 
 class Dirty(Record):
-    """A file that differs from the last commit, and by which claim it is held."""
+    """A file that differs from the last commit, and the claim on it."""
 
     path: str
     what: str
@@ -36,7 +35,7 @@ class Dirty(Record):
     staged: bool
     unstaged: bool
     held: OwnedPattern | None = None
-    #: Who has it under a shared claim, where nobody holds it.
+    #: The agents with a shared claim on it, without an exclusive one.
     shared_by: tuple[str, ...] = ()
 
 
@@ -48,14 +47,14 @@ class OwnedChanges(Record):
 
 
 class Shares(Record):
-    """The changed files of a working tree, by whose they are."""
+    """The changed files of a working tree by owner."""
 
     agents: tuple[OwnedChanges, ...]
     nobody: tuple[Dirty, ...]
 
 
 def shares(files: Iterable[Dirty], cover: Cover) -> Shares:
-    """Give each changed file to its holder; new files of nobody come first."""
+    """Sort changed files by owner; among unclaimed files, new ones come first."""
     parts: dict[str, list[Dirty]] = {}
     nobody: list[Dirty] = []
     for file in files:

@@ -1,7 +1,7 @@
-"""Commit messages and their trailers: what Dibs writes there, and that nobody else writes it.
+"""Commit messages and the trailers that Dibs adds to them. Pure.
 
-Pure. A trailer is a line ``Name: value`` in the last paragraph of a message. Those that start with ``Dibs-``
-say by whose claims a commit was made; a message that brings its own is refused, whatever its case or spacing.
+A trailer is a line ``Name: value`` in the last paragraph of a message. Trailers that start with ``Dibs-``
+name the claims behind a commit. A message that contains its own is refused, in any case or spacing.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ AGENT, CLAIM, TOKEN, TASK = "Dibs-Agent", "Dibs-Claim", "Dibs-Token", "Dibs-Task
 
 MAX_MESSAGE = 1024 * 1024
 _PREFIX = "dibs-"
-#: Line ends of Python that are none of git's; one of them could hide a trailer, or show a false one.
+#: Characters that end a line for Python but not for git; one of them could hide or fake a trailer.
 _STRANGE_ENDS = frozenset("\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _ALLOWED_CONTROLS = frozenset("\n\t")
-#: A trailer's separator; git also takes what ``trailer.separators`` names.
+#: Possible separators of a trailer, including those that ``trailer.separators`` may configure.
 _SEPARATORS = ":=#"
 
 
 class Signed(Record):
-    """What the trailers of a commit say."""
+    """The contents of a commit's trailers."""
 
     agent: str
     claims: tuple[str, ...]
@@ -37,30 +37,30 @@ class Signed(Record):
 
 
 def check_message(text: str) -> str:
-    """Return a message as git keeps it; raise ``BadInput`` (``MESSAGE``) where it cannot be kept so.
+    """Return a message as git stores it; raise ``BadInput`` (``MESSAGE``) if it is not valid.
 
-    Spaces at the ends of lines, empty lines around it, and more than one between paragraphs go.
+    Trailing spaces, blank lines around the message, and repeated blank lines are removed.
     """
     if "\0" in text:
-        raise _bad("the message has a NUL byte")
+        raise _bad("the message contains a NUL byte")
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise _bad("the message is not UTF-8") from None
+        raise _bad("the message is not valid UTF-8") from None
     if size > MAX_MESSAGE:
         raise _bad(f"the message is longer than {MAX_MESSAGE} bytes")
     clean = cleaned(text)
     if not clean:
-        raise _bad("the message is empty", hint="say with -m what the commit does")
+        raise _bad("the message is empty", hint='describe the change: -m "fix login"')
     for character in clean:
         odd = character < " " or "\x7f" <= character <= "\x9f" or character in _STRANGE_ENDS
         if odd and character not in _ALLOWED_CONTROLS:
-            raise _bad(f"the message has a control character ({character!a})")
+            raise _bad(f"the message contains a control character ({character!a})")
     forged = next(filter(_is_ours, clean.split("\n")), None)
     if forged is not None:
         raise _bad(
-            f"the message has a line that only Dibs writes: {forged.strip()[:60]!a}",
-            hint="leave it out; Dibs adds its own trailers",
+            f"the message contains a trailer that only Dibs may write: {forged.strip()[:60]!a}",
+            hint="remove that line; Dibs adds its own trailers",
         )
     return clean
 
@@ -70,7 +70,7 @@ def _bad(message: str, hint: str = "") -> BadInput:
 
 
 def _is_ours(line: str) -> bool:
-    """Tell whether a line reads as a trailer of Dibs, however it is spelled."""
+    """Return whether a line looks like a Dibs trailer, in any spelling."""
     start = line.lstrip(" \t>|*-").lower()
     if not start.startswith(_PREFIX):
         return False
@@ -79,7 +79,7 @@ def _is_ours(line: str) -> bool:
 
 
 def cleaned(text: str) -> str:
-    """Return ``text`` as git cleans up a message that was given to it: without a newline at its end."""
+    """Return ``text`` as git cleans up a message, without a final newline."""
     lines: list[str] = []
     for line in text.replace("\r\n", "\n").split("\n"):
         bare = line.rstrip(" \t\r")
@@ -89,12 +89,12 @@ def cleaned(text: str) -> str:
 
 
 def paragraphs(parts: Iterable[str]) -> str:
-    """Join the texts of several ``-m``, each a paragraph."""
+    """Join the texts of several ``-m`` options as paragraphs."""
     return "\n\n".join(cleaned(part) for part in parts if part.strip())
 
 
 def signed(message: str, agent: str, claims: Iterable[Claim], task: str = "") -> str:
-    """Return a message that was checked, with the trailers that say by whose claims the commit is made."""
+    """Return a checked message with trailers that name the agent and claims behind the commit."""
     held = list(claims)
     tokens = sorted({claim.token for claim in held})
     tasks = (task, *(claim.task for claim in held))
@@ -111,7 +111,7 @@ def _one_line(text: str) -> str:
 
 
 def ends_in_trailers(message: str) -> bool:
-    """Tell whether the last paragraph of a message, which is not its first, is all trailers."""
+    """Return whether the last paragraph of a message consists of trailers and is not the only one."""
     head, gap, last = message.rpartition("\n\n")
     return bool(gap and head and last) and all(
         _is_trailer(line) or line[:1] in {" ", "\t"} for line in last.split("\n")
@@ -125,7 +125,7 @@ def _is_trailer(line: str) -> bool:
 
 
 def read_signed(message: str) -> Signed | None:
-    """Return what the trailers of a commit's message say; nothing where Dibs did not make it."""
+    """Return the contents of a commit's Dibs trailers, or None if it has none."""
     last = message.rstrip("\n").rpartition("\n\n")[2]
     found: dict[str, list[str]] = {}
     for line in last.split("\n"):

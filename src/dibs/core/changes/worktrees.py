@@ -1,7 +1,4 @@
-"""Worktrees of agents: their names and ports, what they can hold, and what that means for a removal.
-
-Pure.
-"""
+"""Agents' worktrees: their names and ports, their contents, and what prevents a removal. Pure."""
 
 from __future__ import annotations
 
@@ -17,26 +14,26 @@ if TYPE_CHECKING:
 
 PREFIX = "agent/"
 LAST_PORT = 65_535
-#: How long an agent may be silent before its worktree counts as left alone, in seconds.
+#: After this many seconds without a heartbeat, an agent's worktree counts as abandoned.
 SILENCE = 3_600.0
-#: How long a worktree waits for an agent that has not begun yet.
+#: How long a worktree waits for an agent that has not started yet, in seconds.
 WAITING = 86_400.0
 
 
 class WorktreeStage(metaclass=TextEnum):
-    """How far a worktree is; a command that dies leaves the one that it was in."""
+    """The stage of a worktree; after a crash, it shows how far the command got."""
 
     MAKING = "making"
     SETUP = "setup"
     READY = "ready"
     #: Its folder is moved aside; nothing is deleted yet.
     REMOVING = "removing"
-    #: All that it held is safe, and it is being deleted.
+    #: Its work is saved, and it is being deleted.
     DELETING = "deleting"
 
 
 class WorktreeContent(metaclass=TextEnum):
-    """What a worktree can hold that a removal would take away, or that is in its way."""
+    """Contents of a worktree that a removal would delete, or that prevent it."""
 
     STAGED = "staged"
     CHANGED = "changed"
@@ -53,52 +50,52 @@ class WorktreeContent(metaclass=TextEnum):
     LOCKED = "locked"
 
 
-#: What even a forced removal leaves alone, and what to do about it.
+#: What prevents even a forced removal, and what to do about it.
 _STAYS = {
-    WorktreeContent.PROCESS: "end it first",
-    WorktreeContent.NESTED: "move that repository elsewhere first",
-    WorktreeContent.SUBMODULE: "push or discard what is in it first",
-    WorktreeContent.LOCKED: "git worktree unlock lets it go",
+    WorktreeContent.PROCESS: "stop it first",
+    WorktreeContent.NESTED: "move the repository elsewhere first",
+    WorktreeContent.SUBMODULE: "push or discard its work first",
+    WorktreeContent.LOCKED: "unlock it first with git worktree unlock",
 }
+#: Singular and plural of each kind of contents.
 _SAYS = {
-    WorktreeContent.STAGED: "staged",
-    WorktreeContent.CHANGED: "changed and not committed",
-    WorktreeContent.UNTRACKED: "new and never committed",
-    WorktreeContent.CONFLICT: "in conflict",
-    WorktreeContent.UNDER_WAY: "under way",
-    WorktreeContent.UNMERGED: "commits that no other branch has",
-    WorktreeContent.DETACHED: "commits that no branch has",
-    WorktreeContent.STASHED: "stashed",
-    WorktreeContent.LARGE: "ignored, and too large to be kept without a word",
-    WorktreeContent.PROCESS: "at work in it",
-    WorktreeContent.NESTED: "a repository of its own",
-    WorktreeContent.SUBMODULE: "a submodule with work of its own",
-    WorktreeContent.LOCKED: "locked",
+    WorktreeContent.STAGED: ("staged file", "staged files"),
+    WorktreeContent.CHANGED: ("modified file", "modified files"),
+    WorktreeContent.UNTRACKED: ("untracked file", "untracked files"),
+    WorktreeContent.CONFLICT: ("unresolved conflict", "unresolved conflicts"),
+    WorktreeContent.UNDER_WAY: ("operation in progress", "operations in progress"),
+    WorktreeContent.UNMERGED: ("commit on no other branch", "commits on no other branch"),
+    WorktreeContent.DETACHED: ("commit on no branch", "commits on no branch"),
+    WorktreeContent.STASHED: ("stash", "stashes"),
+    WorktreeContent.LARGE: ("large ignored file", "large ignored files"),
+    WorktreeContent.PROCESS: ("running process", "running processes"),
+    WorktreeContent.NESTED: ("nested git repository", "nested git repositories"),
+    WorktreeContent.SUBMODULE: ("submodule with unsaved work", "submodules with unsaved work"),
+    WorktreeContent.LOCKED: ("git lock", "git locks"),
 }
 
 
 class Holding(Record):
-    """One kind of thing that a worktree holds, with some of them by name."""
+    """One kind of contents of a worktree: how many, and the names of some."""
 
     kind: str
     number: int
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it for people, without control of what the names may hold."""
+        """Return it as text, such as ``2 untracked files: a, b``; the names are not escaped."""
         shown = ", ".join(self.names[:3]) + (", …" if self.number > len(self.names[:3]) else "")
-        says = _SAYS[self.kind]
-        what = f"{self.number} {says.replace('commits', 'commit') if self.number == 1 else says}"
+        what = f"{self.number} {_SAYS[self.kind][self.number != 1]}"
         return f"{what}: {shown}" if self.names else what
 
     @property
     def advice(self) -> str:
-        """What must be done first even for a forced removal; empty where force is enough."""
+        """What to do before even a forced removal, or an empty text if force is enough."""
         return _STAYS.get(self.kind, "")
 
 
 def in_the_way(held: Iterable[Holding], *, force: bool) -> list[Holding]:
-    """Return what forbids a removal."""
+    """Return what prevents a removal."""
     return [holding for holding in held if not force or holding.advice]
 
 
@@ -107,23 +104,23 @@ def branch_for(agent: str) -> str:
     try:
         return check_branch(PREFIX + agent)
     except BadInput as error:
-        error.hint = "name one with --branch"
+        error.hint = "choose a branch name with --branch"
         raise
 
 
 def agent_of(branch: str) -> str:
-    """Return the agent that a branch is named for, empty if for none."""
+    """Return the agent that a branch is named after, or an empty text."""
     return branch.removeprefix(PREFIX) if branch.startswith(PREFIX) else ""
 
 
 def free_slot(taken: Collection[int], port: int, ports: int) -> int:
-    """Return the smallest slot that is free; refuse where no ports are left for it."""
+    """Return the smallest unused slot; raise if not enough ports are left."""
     slot = next(number for number in range(len(taken) + 1) if number not in taken)
     if port + (slot + 1) * ports - 1 > LAST_PORT:
         raise BadInput(
-            f"no ports are left: {len(taken)} worktrees have {ports} each from {port} on",
+            f"no ports left: {len(taken)} worktrees use {ports} ports each, starting at {port}",
             code="LIMIT",
-            hint="remove worktrees that nobody needs, or set a smaller [worktree] ports",
+            hint="remove unused worktrees, or set a smaller [worktree] ports in dibs.toml",
         )
     return slot
 
@@ -131,7 +128,7 @@ def free_slot(taken: Collection[int], port: int, ports: int) -> int:
 def variables(
     agent: str, path: str, *, project: str, slot: int, port: int, ports: int
 ) -> dict[str, str]:
-    """Return what the environment of a worktree's agent says."""
+    """Return the environment variables of a worktree."""
     return {
         "DIBS_AGENT": agent,
         "DIBS_WORKTREE": path,
@@ -142,15 +139,15 @@ def variables(
 
 
 def exports(values: Mapping[str, str]) -> str:
-    """Return lines that a shell takes in; a PORT from elsewhere would be the same for all agents."""
+    """Return shell code that sets the variables; it unsets PORT, which all agents would share."""
     lines = [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
     return "\n".join([*lines, "unset PORT"])
 
 
 def is_left_alone(*, now: float, seen: float, ended: bool, made: float, waiting: bool) -> bool:
-    """Tell whether nobody works in a worktree any more.
+    """Return whether a worktree is abandoned.
 
-    ``waiting`` is one that was made for an agent which had not begun, and has not since.
+    ``waiting`` says that its agent has never started.
     """
     if ended or not seen:
         return not waiting or now - made > WAITING

@@ -1,4 +1,4 @@
-"""A configuration file that is changed now, and gets its old bytes back later."""
+"""Change a git configuration file, and restore its original bytes later."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ def change(
     *,
     before: str | None = None,
 ) -> None:
-    """Run ``act``, which changes ``config``; write down at ``memory`` how it was, and what else is known.
+    """Run ``act``, which changes ``config``; save the original and ``known`` in the file ``memory``.
 
-    ``before`` is how it was before an earlier change of ours.
+    ``before`` is the original content if we have changed the file before.
     """
     was = _text(read(config)) if before is None else before
     record = {**known, "before": was, "after": ""}
-    write(
-        memory, json.dumps(record), mode=0o600
-    )  # first: a kill in between leaves what to go back to
+    write(memory, json.dumps(record), mode=0o600)  # first, so that a kill loses nothing
     act()
     write(memory, json.dumps({**record, "after": _text(read(config))}), mode=0o600)
 
 
 def recall(memory: str) -> dict[str, Any] | None:
-    """Return what was written down at ``memory``; None if nothing was."""
+    """Return what ``change`` saved in the file ``memory``, or None."""
     try:
         found: dict[str, Any] = json.loads(read(memory))
     except ValueError:
@@ -44,7 +42,7 @@ def recall(memory: str) -> dict[str, Any] | None:
 
 
 def restore(config: str, record: Mapping[str, Any]) -> bool:
-    """Give ``config`` its old bytes, unless somebody has changed it since; return whether that was done."""
+    """Restore the original bytes of ``config``; return False if it has changed since ``change``."""
     if read(config) != record["after"].encode("utf-8", "surrogateescape"):
         return False
     mode = os.stat(config).st_mode & 0o777
@@ -58,7 +56,7 @@ def restore(config: str, record: Mapping[str, Any]) -> bool:
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file, none if it is not there."""
+    """Return the bytes of a file, or nothing if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -67,7 +65,7 @@ def read(path: str) -> bytes:
 
 
 def write(path: str, text: str, mode: int = 0o755) -> None:
-    """Put a file in its place in one step; leave one that has the text already."""
+    """Write a file atomically, unless it already has this text and mode."""
     content = text.encode("utf-8", "surrogateescape")
     if read(path) == content and os.access(path, os.X_OK) == bool(mode & 0o100):
         return

@@ -1,6 +1,6 @@
-"""The program behind the hooks of git: ask who holds what, and say why something is stopped.
+"""The program that the git hooks run: check claims, and print why something is refused.
 
-Started by the scripts of ``dibs.guard.git.scripts`` alone, at every commit: it loads no more than it needs.
+It runs at every commit, so it loads no more than it needs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def program() -> NoReturn:
-    """Be the program of one hook, and leave at once."""
+    """Run one hook and exit."""
     import gc
 
     gc.set_threshold(100_000)
@@ -32,7 +32,7 @@ def program() -> NoReturn:
 
 
 def run(words: Sequence[str], given: bytes) -> int:
-    """Answer one hook: its name and arguments, and what git gave it to read."""
+    """Run the hook named by ``words``, with the input ``given``, and return its exit status."""
     name, *rest = words
     try:
         if name == "pre-commit":
@@ -58,7 +58,7 @@ def _updates(name: str, words: Sequence[str], given: bytes) -> list[tuple[str, s
 
 
 def _pre_commit(given: bytes, note: str, process: str) -> int:
-    """Look at what is staged; leave a note for the update of the branch."""
+    """Check the staged paths; leave a note so that the branch update need not check again."""
     if not given:
         return OK
     from dibs.core.claims.plain_commits import PlainCommit
@@ -69,18 +69,18 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
     stopped = project.gating.judge(caller, [PlainCommit(paths)])
     if stopped:
-        return refuse(stopped, "this commit", caller, project)
-    hangs_on_own = project.config.gate_unclaimed == "deny" and not caller.human
-    if header and not hangs_on_own:  # what is the caller's own may run out without a word
+        return refuse(stopped, "commit", caller, project)
+    needs_own = project.config.gate_unclaimed == "deny" and not caller.human
+    if header and not needs_own:  # the caller's own claims may expire without a write
         agent = os.environ.get("DIBS_AGENT", "")
         _leave(note, f"{process} {agent}\n".encode() + given, header)
     return OK
 
 
 def _store_header(project: Project) -> bytes:
-    """Return what changes with every write to the store, where it is SQLite's and lies here.
+    """Return the bytes that change with every write to a local SQLite store, or nothing for another engine.
 
-    Read before the store is looked at: a later write is seen as a difference, an earlier one by the look.
+    Must be read before the store: a later write then shows as a difference.
     """
     if project.config.engine:
         return b""
@@ -92,7 +92,7 @@ def _store_header(project: Project) -> bytes:
 
 
 def _leave(note: str, text: bytes, header: bytes) -> None:
-    """Write the note; without it the branch's update asks again, so that a failure does no harm."""
+    """Write the note; if that fails, the branch update checks again."""
     try:
         for path, content in ((f"{note}-shm", header), (note, text)):
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
@@ -104,7 +104,7 @@ def _leave(note: str, text: bytes, header: bytes) -> None:
 
 
 def opened() -> Project:
-    """Open the project of the working tree that a hook was started in."""
+    """Open the project of the working tree in which the hook runs."""
     from dibs.project.project import open_at
 
     return open_at(_place())
@@ -115,13 +115,13 @@ def _place() -> Location:
 
     here = os.getcwd()
     if os.path.basename(here) == ".git" and os.environ.get("GIT_DIR") == ".":
-        # A push into this repository: git stands in the git directory then, the settings lie above it.
+        # During a push into this repository, git runs in the git directory; the settings are above it.
         return locate(os.path.dirname(here), {**os.environ, "GIT_DIR": ""})
     return locate(here)
 
 
 def committer(project: Project) -> Caller:
-    """Return who runs git: the agent named or above this process, else the human at this terminal."""
+    """Return who runs git: the named agent, the agent that started this process, or the human."""
     from dibs.core.claims.agents import Caller
     from dibs.local.identity import acting_agent
 
@@ -130,7 +130,7 @@ def committer(project: Project) -> Caller:
 
 
 def _on_error() -> str:
-    """Return the setting; where even settings cannot be read, only the environment counts."""
+    """Return gate.on_error, from the environment alone if the settings cannot be read."""
     try:
         return _place().loaded.config.gate_on_error
     except (DibsError, ImportError):

@@ -1,7 +1,7 @@
-"""The texts of the hooks: small shell scripts that run what was there before, then ask Dibs.
+"""The hook scripts: small shell scripts that run the user's hook, then Dibs.
 
-They start no interpreter where there is nothing to ask. What they name is found from where they lie, but for
-the interpreter, so a repository can be moved.
+They start Python only if there is something to check. All paths except the interpreter's are relative to the
+script, so a repository can be moved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dibs.guard.git.messages import HEADER, WAY_OUT
 
 LOCAL = ("pre-commit", "pre-push", "reference-transaction")
 SERVER = ("pre-receive", "update")
-#: Hooks that a folder of hooks may get later, so that a folder in front of it passes them on.
+#: Hooks that the user's folder may get later; our folder passes them on.
 USUAL = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit"),
     *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout"),
@@ -27,7 +27,7 @@ case $0 in */*) here=${{0%/*}} ;; *) here=. ;; esac
 before={before}
 """
 
-# Somebody's link from another hook to this one means the hook that was here.
+# If the user linked another hook to this one, run the original.
 _OTHER_NAME = """\
 case ${{0##*/}} in
 {name} | {name}.legacy) ;;
@@ -35,36 +35,46 @@ case ${{0##*/}} in
 esac
 """
 
-# Nothing that a pusher sets opens a server.
+# A pusher's environment must not disable the check on a server.
 _ALONE = "unset DIBS_GATE_ON_ERROR\n"
 
 _ASK = """
 python={python}
 dibs() {{
-    if [ ! -x "$python" ]; then
-        if [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]; then
-            echo "dibs: let pass, though $python is gone: run dibs git install again" >&2
-            return 0
-        fi
-        echo "dibs: refused, because $python is gone: run dibs git install again" >&2
-        echo "{way_out}" >&2
-        return 1
+    why="$python is missing"
+    if [ -x "$python" ]; then
+        "$python" -I -S -c {code} "$@" && return
+        status=$?
+        [ $status = {unloadable} ] || return $status
+        why="Dibs cannot be loaded"
     fi
-    "$python" -I -S -c {code} "$@"
+    if [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]; then
+        echo "dibs: warning: allowed without checking claims: $why" >&2
+        return 0
+    fi
+    folder=$(cd "$here" && pwd)
+    cat >&2 <<the_end
+dibs: refused: cannot check claims: $why
+  if Dibs moved, run: dibs git install
+  if Dibs was uninstalled, remove its hooks: {remove}
+the_end
+    [ ! -e "$before" ] || echo "  your own hook is $before" >&2
+    echo "{way_out}" >&2
+    return 1
 }}
 """
 
+#: The exit status with which the interpreter says that it cannot load Dibs.
+_UNLOADABLE = 113
+
 _CODE = """\
-import os, sys
+import sys
 sys.path += {folders!r}
 try:
     from dibs.guard.githook import program
 except ImportError as error:
-    why = f"Dibs cannot be loaded ({{error}}): run dibs git install again"
-    if os.environ.get("DIBS_GATE_ON_ERROR") == "allow":
-        print(f"dibs: let pass, though {{why}}", file=sys.stderr)
-        sys.exit(0)
-    sys.exit(f"dibs: refused, because {{why}}\\n{way_out}")
+    print(f"dibs: {{error}}", file=sys.stderr)
+    sys.exit({unloadable})
 program()
 """
 
@@ -72,7 +82,7 @@ _HAND_ON = """
 [ ! -x "$before" ] || exec "$before" "$@"
 """
 
-# A merge brings what others did; which of it is new, only the finished commit can tell.
+# A merge contains other people's changes; only the finished commit shows which are new.
 _PRE_COMMIT = """
 [ ! -x "$before" ] || "$before" "$@" || exit
 [ -z "${{DIBS_COMMITTING-}}" ] || exit 0
@@ -83,8 +93,8 @@ git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-d
     dibs pre-commit "$git_dir/{note}" "$PPID"
 """
 
-# The note of pre-commit holds if it is of the same git process, if the branch now moves over exactly the
-# paths that were asked about, and if the store has not changed since: then nobody has to be asked again.
+# The pre-commit hook has already checked this update if its note is from the same git process, the branch
+# moves over exactly the checked paths, and the store has not changed since.
 _REFERENCE_TRANSACTION = """
 if [ -x "$before" ]; then
     given=$(cat) || exit
@@ -143,15 +153,15 @@ _BODIES = {
     "update": _ARGUMENTS,
 }
 
-#: What pre-commit leaves for the update of the branch, in the git directory of the working tree.
+#: The note from pre-commit to reference-transaction, in the working tree's git directory.
 NOTE = "dibs-pass"
 
 
 def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     """Return the text of a hook.
 
-    ``before`` is the folder whose hooks run first; without one, it is what was renamed. ``beside_state`` is
-    for a folder of hooks inside of the state's own.
+    ``before`` is the folder whose hooks run first; without it, the renamed hook next to the script does.
+    ``beside_state`` says that the script is in a folder inside the state folder.
     """
     earlier = f'"$here"/{name}{BEFORE}'
     if before:
@@ -163,14 +173,29 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     state = '"$here"/..' if beside_state else '"$here"/../dibs'
     way_out = WAY_OUT
     if name in SERVER:
-        head, way_out = head + _ALONE, "  whoever keeps the server has to do that"
-    code = shlex.quote(_CODE.format(folders=_folders(), way_out=way_out))
-    ask = _ASK.format(python=shlex.quote(sys.executable), code=code, way_out=way_out)
+        head, way_out = head + _ALONE, "  (on the server, by its administrator)"
+    code = _CODE.format(folders=_folders(), unloadable=_UNLOADABLE)
+    ask = _ASK.format(
+        python=shlex.quote(sys.executable),
+        code=shlex.quote(code),
+        unloadable=_UNLOADABLE,
+        remove=_removal(name, before),
+        way_out=way_out,
+    )
     return marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
 
 
+def _removal(name: str, before: str) -> str:
+    """Return the command that removes the hooks without Dibs, as text of a here-document."""
+    if before:
+        folder = "".join(f"\\{c}" if c in "\\$`" else c for c in shlex.quote(before))
+        return f"git config core.hooksPath {folder}"
+    hooks = SERVER if name in SERVER else LOCAL
+    return " ".join(["rm -f", *(f"'$folder/{hook}'" for hook in hooks)])
+
+
 def _folders() -> list[str]:
-    """Return where the interpreter finds Dibs and what it needs, without looking through packages."""
+    """Return the folders in which the interpreter finds Dibs and its dependencies."""
     from importlib.util import find_spec
 
     found: list[str] = []

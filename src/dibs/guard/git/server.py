@@ -1,7 +1,7 @@
-"""A bare repository that asks the store about every push: the gate that no client can leave out.
+"""Hooks in a bare repository: check every push, which no client can skip.
 
-Whoever pushes is not known here. A commit is an agent's if the store says so (``dibs commit`` wrote it down);
-else it counts as of the agent that the push names (``git push -o dibs-agent=NAME``), else as nobody's.
+The server does not know who pushes. A commit belongs to the agent for which ``dibs commit`` recorded it in
+the store, or else to the agent that the push names (``git push -o dibs-agent=NAME``), or else to nobody.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.plain_commits import PlainCommit
 
-#: Where a bare repository keeps what its gate needs, and which settings of Dibs these are.
+#: Keys in a bare repository's git configuration, and the Dibs settings that they hold.
 SETTINGS = {
     "dibs.engine": "engine",
     "dibs.branch": "git_branch",
     "dibs.project": "project",
     "dibs.onerror": "gate_on_error",
 }
-#: The engine of a bare repository that says nothing else: the branch of the git engine in itself.
+#: The default engine of a bare repository: the git engine's branch in the repository itself.
 ITSELF = "git:."
-#: Only the server's own word opens its gate, nothing of the pusher's surroundings.
-_WAY_OUT = "  if it must be, set on the server: git config dibs.onError allow"
+#: Only the server's configuration can disable the check, never the pusher's environment.
+_WAY_OUT = "  to skip this check, run on the server: git config dibs.onError allow"
 
 
 def received(updates: Sequence[tuple[str, str, str]]) -> int:
-    """Answer ``pre-receive`` or ``update`` in a bare repository."""
+    """Run ``pre-receive`` or ``update`` in a bare repository, and return its exit status."""
     folder = os.path.realpath(os.environ.get("GIT_DIR") or os.getcwd())
     settings = read_settings(folder)
     try:
@@ -68,8 +68,8 @@ def _received(
         if ref.startswith(HEADS) and not is_nothing(new) and ref != own
     ]
     if not wanted or not _has_branches(git, own):
-        return OK  # the first push brings the past, which nobody can hold any more
-    # Whoever pushes can put any commit under a tag, or onto the branch of the state, without being asked.
+        return OK  # the first push into an empty repository
+    # A pusher can put any commit under a tag, or on the state branch, without a check.
     known = (*((f"--exclude={state}",) if own else ()), "--branches")
     made: list[PlainCommit] = []
     for old, new in wanted:
@@ -80,21 +80,21 @@ def _received(
 
 
 def _goes_on(git: GitCalls, old: str, new: str) -> bool:
-    """Return whether a branch is begun, or keeps all that it had."""
+    """Return whether an update creates or fast-forwards a branch."""
     return is_nothing(old) or (not is_nothing(new) and is_in(git, old, new))
 
 
 def _keep_state(ref: str) -> int:
-    """Refuse to lose the state: without it nobody holds anything."""
+    """Refuse a push that would lose the state."""
     sys.stderr.write(
-        f"dibs: this push is refused: {printable(ref)} keeps who holds what, and is only added to\n"
-        "  if it must go, delete it on the server itself: git update-ref -d\n"
+        f"dibs: push refused: {printable(ref)} stores the claims and accepts only fast-forwards\n"
+        f"  to delete all state, run on the server: git update-ref -d {printable(ref)}\n"
     )
     return REFUSED
 
 
 def _has_branches(git: GitCalls, own: str) -> bool:
-    """Return whether there is a branch, but for the one that an engine keeps its state on."""
+    """Return whether there is a branch other than the git engine's own."""
     found = git.must("for-each-ref", "--count=2", "--format=%(refname)", HEADS)
     return bool(set(found.decode("utf-8", "replace").split()) - {own})
 
@@ -106,11 +106,11 @@ def _judge(folder: str, settings: dict[str, str], made: Sequence[PlainCommit]) -
         stopped = project.gating.judge(caller, made, making=False)
     finally:
         project.close()
-    return refuse(stopped, "this push", caller) if stopped else OK
+    return refuse(stopped, "push", caller) if stopped else OK
 
 
 def _pusher() -> Caller | None:
-    """Return the agent that the push names by ``-o dibs-agent=NAME``, if it names one."""
+    """Return the agent that the push names with ``-o dibs-agent=NAME``, if any."""
     from dibs.core.claims.agents import Caller
     from dibs.core.text.names import check_agent_id
 
@@ -123,7 +123,7 @@ def _pusher() -> Caller | None:
 
 
 def read_settings(folder: str) -> dict[str, str]:
-    """Return the settings of Dibs that a bare repository has in its own configuration."""
+    """Return the Dibs settings in a bare repository's git configuration."""
     argv = ("config", "--file", os.path.join(folder, "config"), "-z", "--get-regexp", r"^dibs\.")
     said = GitCalls(folder, timeout=10.0).run(*argv)
     found = {"engine": ITSELF}
@@ -135,7 +135,7 @@ def read_settings(folder: str) -> dict[str, str]:
 
 
 def open_bare(folder: str, settings: dict[str, str]) -> Project:
-    """Open the store that a bare repository names; nothing of the pusher's surroundings counts."""
+    """Open the store that a bare repository names, regardless of the pusher's environment."""
     state = os.path.join(folder, STATE_IN_GIT)
     repository = Repository(folder, folder, state, "")
     try:
@@ -146,7 +146,7 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
 
 
 def is_bare(folder: str) -> bool:
-    """Return whether a folder is a repository without a working tree, whose store would be another one."""
+    """Return whether a folder is a bare repository."""
     if not os.path.isdir(os.path.join(folder, "objects")):
         return False
     argv = ("config", "--file", os.path.join(folder, "config"), "--type=bool", "core.bare")
@@ -154,11 +154,14 @@ def is_bare(folder: str) -> bool:
 
 
 def set_up(folder: str, given: dict[str, str]) -> None:
-    """Write down which store a bare repository asks; check first that it answers. Safe to repeat."""
+    """Check that the store is reachable, then configure the bare repository to use it. Safe to repeat."""
     fields = {SETTINGS[f"dibs.{name}"]: value for name, value in given.items()}
     settings = {**read_settings(folder), **fields}
     if settings["engine"].partition(":")[0] == "memory":
-        raise BadInput("memory: ends with its process; a server cannot ask it", field="engine")
+        raise BadInput(
+            "a server cannot use the memory engine: its state ends with the process",
+            field="engine",
+        )
     project = open_bare(folder, settings)
     try:
         project.store.now()
@@ -180,7 +183,7 @@ def set_up(folder: str, given: dict[str, str]) -> None:
 
 
 def forget(folder: str) -> bool:
-    """Take away what ``set_up`` wrote down; return whether there was anything."""
+    """Undo ``set_up``; return whether there was anything to undo."""
     memory = recall(_memory(folder))
     if memory is None:
         return False

@@ -1,4 +1,4 @@
-"""Updates of branches in a clone: what they bring, and whether it may come."""
+"""Branch updates and pushes in a clone: which commits they add, and whether claims allow them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.project.project import Project
 
 _OBJECT_NAMES = (40, 64)
-#: What a hook is told of the repository, which a git process inside of it has to be told again.
+#: Variables that tell a hook about its repository, and that its own git calls need as well.
 _PLACE = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
@@ -28,13 +28,13 @@ _PLACE = (
 
 
 def git_here() -> GitCalls:
-    """Return git as the hook was told to find its repository."""
+    """Return git for the repository in which the hook runs."""
     told = {name: os.environ[name] for name in _PLACE if name in os.environ}
     return guarded_calls(os.getcwd(), variables=told)
 
 
 def moved(lines: Iterable[Sequence[str]]) -> int:
-    """Answer ``reference-transaction`` while the update is prepared: ``old new ref`` a line."""
+    """Check a prepared ``reference-transaction``, given lines of ``old new ref``; return its exit status."""
     wanted = [
         (old, new, ref)
         for old, new, ref in lines
@@ -50,7 +50,7 @@ def moved(lines: Iterable[Sequence[str]]) -> int:
         if ref != branch:
             before = old if is_object(old) and not is_nothing(old) else commit_of(git, ref)
             made += brought(git, before, new, fetched)
-    return judge(project, made, "this update of a branch")
+    return judge(project, made, "branch update")
 
 
 def brought(
@@ -61,18 +61,18 @@ def brought(
     *,
     known: Sequence[str] = KNOWN,
 ) -> list[PlainCommit]:
-    """Return what a branch that goes from ``old`` to ``new`` brings that no ref of ``known`` had before."""
+    """Return the commits that a branch gains from ``old`` to ``new`` and that no ref in ``known`` has."""
     commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid], known=known)
     if not commits:
         return []
-    # An amended or rebased branch gives up commits; what they said may be said again.
+    # An amended or rebased branch drops commits; repeating their changes is allowed.
     gone = new_commits(git, old, [new], known=()) if old else []
     replaced = [commit.changes for commit in gone]
     return [PlainCommit(only_new(commit.changes, replaced), commit.oid) for commit in commits]
 
 
 def pushed(lines: Iterable[Sequence[str]]) -> int:
-    """Answer ``pre-push``: ``local-ref local-oid remote-ref remote-oid`` a line."""
+    """Check a ``pre-push``, given lines of ``local-ref local-oid remote-ref remote-oid``."""
     wanted = [
         (new, old) for _, new, ref, old in lines if ref.startswith(HEADS) and not is_nothing(new)
     ]
@@ -80,17 +80,17 @@ def pushed(lines: Iterable[Sequence[str]]) -> int:
         return OK
     git = git_here()
     if not git.must("for-each-ref", "--count=1", "refs/remotes"):
-        # Nothing was ever shared, so that all of the past would be looked at; the server decides.
+        # Nothing was ever fetched, so this would check all history; the server decides.
         wanted = [(new, old) for new, old in wanted if not is_nothing(old)]
     made: list[PlainCommit] = []
     for new, old in wanted:
         commits = new_commits(git, new, [old], known=("--remotes",))
         made += [PlainCommit(only_new(commit.changes, ()), commit.oid) for commit in commits]
-    return judge(opened(), made, "this push", making=False) if made else OK
+    return judge(opened(), made, "push", making=False) if made else OK
 
 
 def staged_or_pushed(repository: Repository) -> list[PlainCommit]:
-    """Return what the pre-commit framework asks about: the paths that are staged, or the commits to push."""
+    """Return what the pre-commit framework asks about: the staged paths, or the commits to push."""
     git = git_here()
     old, new = os.environ.get("PRE_COMMIT_FROM_REF", ""), os.environ.get("PRE_COMMIT_TO_REF", "")
     if is_object(new) and not is_nothing(new):
@@ -99,7 +99,7 @@ def staged_or_pushed(repository: Repository) -> list[PlainCommit]:
         return [PlainCommit(only_new(commit.changes, ()), commit.oid) for commit in commits]
     git_dir = os.path.join(repository.root, ".git")
     if os.path.exists(os.path.join(os.environ.get("GIT_DIR") or git_dir, "MERGE_HEAD")):
-        return []  # a merge brings what others did; the update of the branch tells them apart
+        return []  # a merge contains other people's changes; the branch update tells them apart
     out = git.must(
         "diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
         "--no-relative", "--ignore-submodules=none",
@@ -109,7 +109,7 @@ def staged_or_pushed(repository: Repository) -> list[PlainCommit]:
 
 
 def judge(project: Project, made: Sequence[PlainCommit], what: str, *, making: bool = True) -> int:
-    """Ask who holds what these commits change; refuse what others hold."""
+    """Refuse commits that change what other agents hold; return the exit status."""
     if not any(one.paths for one in made):
         return OK
     caller = committer(project)
@@ -118,18 +118,18 @@ def judge(project: Project, made: Sequence[PlainCommit], what: str, *, making: b
 
 
 def own_branch(project: Project) -> str:
-    """Return the branch on which an engine keeps its state, if it is one of this repository's kind."""
+    """Return the ref of the git engine's branch, or an empty text for another engine."""
     config = project.config
     return f"{HEADS}{config.git_branch}" if config.engine.startswith("git:") else ""
 
 
 def is_object(word: str) -> bool:
-    """Tell the name of an object from what else git may write there, such as ``ref:NAME``."""
+    """Return whether a word is an object name, and not something like ``ref:NAME``."""
     return len(word) in _OBJECT_NAMES and set("0123456789abcdef").issuperset(word)
 
 
 def _fetched(git: GitCalls) -> list[str]:
-    """Return what the last fetch brought: it was made elsewhere, and is not this caller's commit."""
+    """Return the commits of the last fetch: they are not this caller's."""
     folder = os.environ.get("GIT_DIR") or os.path.join(git.tree, ".git")
     try:
         with open(os.path.join(folder, "FETCH_HEAD"), encoding="utf-8", errors="replace") as file:

@@ -39,13 +39,13 @@ _SOMEBODY = {
 _COMMIT = ("commit", "--quiet", "-m", "proof")
 #: Each hook: what is tested, how its refusal begins, and the arguments of git; None for a push.
 _GATES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
-    "pre-commit": ("git commit", "dibs: this commit is refused", _COMMIT),
+    "pre-commit": ("git commit", "dibs: commit refused", _COMMIT),
     "reference-transaction": (
         "git commit --no-verify",
-        "dibs: this update of a branch is refused",
+        "dibs: branch update refused",
         (*_COMMIT, "--no-verify"),
     ),
-    "pre-push": ("git push", "dibs: this push is refused", None),
+    "pre-push": ("git push", "dibs: push refused", None),
 }
 
 

@@ -1,9 +1,9 @@
-"""Building a commit beside the branch, so that nothing of others can be in it.
+"""Build a commit off the branch, so that it cannot contain anyone else's changes.
 
-The short way is one ``git commit --only`` in a private git directory: git hashes the files, writes trees and
-commit, and updates a copy of the shared index, all in one process. The long way takes these steps one by one
-in a private index, with the user's hooks in between; it also does what the short way cannot (a branch without
-a commit, a file that became a folder, entries in conflict, refs in tables). What comes out is checked alike.
+The short way is one ``git commit --only`` in a private git directory: git hashes the files, writes the trees
+and the commit, and updates a copy of the shared index, all in one process. The long way takes these steps one
+by one in a private index, with the user's hooks in between; it also handles what the short way cannot (a
+branch without commits, a file that became a folder, entries in conflict). Both results are checked the same.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO_IDENTITY = (
 
 
 class CommitJob(Record):
-    """One commit that is being made: what all its steps need."""
+    """A commit that is being built, with everything that its steps need."""
 
     git: SafeGit
     caller: Caller
@@ -60,13 +60,13 @@ class CommitJob(Record):
     #: The path of its private index.
     private: str
     hooks: UserHooks
-    #: How ``commit-tree`` is told to sign; empty for not at all.
+    #: The signing option for ``commit-tree``, if any.
     sign: tuple[str, ...]
-    #: Whether files that steer tools are kept from the caller.
+    #: Whether the caller may not commit files that configure tools.
     guards: bool
 
     def uncovered(self, changes: Iterable[TreeChange]) -> list[Blocked]:
-        """Return which paths of a finished tree no claim of the caller covers."""
+        """Return the changed paths that the caller may not commit."""
         paths = [change.path for change in changes]
         return uncovered(self.caller.id, paths, self.plan.standing.cover, guards=self.guards)
 
@@ -79,18 +79,18 @@ class CommitJob(Record):
 
 
 class ReadyCommit(Record):
-    """A checked commit that is on no branch yet."""
+    """A checked commit that is not on a branch yet."""
 
     parent: str
     commit: str
-    #: What it changes in its parent.
+    #: How it differs from its parent.
     changes: tuple[TreeChange, ...]
     message: str
-    #: What the files were like when they were read.
+    #: The files' stats when they were read.
     stats: dict[str, Stat | None]
-    #: Whether the files on disk are what was committed; a hook may have staged something else.
+    #: Whether the commit has the files' content on disk; a hook may have staged something else.
     as_on_disk: bool
-    #: An index that knows the commit already, and by what the shared index was known that it was made from.
+    #: An index that already contains the commit, and the stat of the shared index that it is based on.
     new_index: str = ""
     made_from: Stat | None = None
 
@@ -101,10 +101,10 @@ class ReadyCommit(Record):
 
 
 def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
-    """Build what was planned; return what stands against it instead, if a hook staged that.
+    """Build the planned commit, or return the paths that a hook staged and the caller may not commit.
 
     Raises:
-        HookRefused: a hook of the user said no.
+        HookRefused: a user's hook failed.
     """
     before = stats(job.git.tree, (change.path for change in job.plan.chosen))
     return (_short(job, before) if can_be_short(job) else None) or _long(job, before)
@@ -114,11 +114,11 @@ def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
 
 
 def can_be_short(job: CommitJob) -> bool:
-    """Return whether no hook has a say and git commits plain files as they are on disk."""
+    """Return whether no hook can interfere and git commits plain files as they are on disk."""
     plan, tree = job.plan, job.git.tree
     if job.hooks.have_a_say(verify=job.wish.verify):
         return False
-    if job.git.reading.conditional:  # more might be included in a git directory of its own
+    if job.git.reading.conditional:  # conditional includes may differ in a private git directory
         return False
     if plan.state.unborn or any(change.unmerged for change in plan.changes):
         return False
@@ -133,7 +133,7 @@ def can_be_short(job: CommitJob) -> bool:
 
 
 def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None:
-    """Commit in one go; return nothing where git does not manage, and nothing has happened."""
+    """Commit in one step; return None, with nothing changed, if git cannot do it."""
     check_identity(os.environ.items())
     state, place = job.plan.state, f"{job.private}.d"
     chosen = [change.path for change in job.plan.chosen]
@@ -147,7 +147,7 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
     if commit == state.head:
         return None
     changes = tuple(differences(job.git, state.head, commit))
-    # A file that is as it was committed is not in the commit, so its claim has no part in the message.
+    # A file without differences is not in the commit, so its claim does not belong in the message.
     if job.signed(job.wish.message, (c.path for c in changes)) != text or job.uncovered(changes):
         return None
     return ReadyCommit(
@@ -194,8 +194,8 @@ def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[
     if blocked:
         return staged_by("pre-commit", blocked, {change.path for change in plan.chosen})
     if not changes:
-        hint = "only times or line ends differ from the last commit"
-        raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
+        hint = "only timestamps or line endings differ from the last commit"
+        raise NotFound("nothing to commit", code="NOTHING_CHANGED", hint=hint)
     message = job.hooks.message(job.wish.message, verify=verify)
     text = job.signed(message, (change.path for change in changes))
     commit = write_commit(git, tree, [head] if head else [], text, job.sign)
@@ -203,7 +203,7 @@ def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[
 
 
 def _finish(job: CommitJob, parent: str) -> tuple[str, tuple[TreeChange, ...]]:
-    """Write the tree of the private index; return it with what it changes."""
+    """Write the tree of the private index; return it and its changes."""
     out = job.git.must("write-tree", variables={"GIT_INDEX_FILE": job.private})
     tree = out.decode().strip()
     return tree, tuple(differences(job.git, parent, tree))
@@ -212,7 +212,7 @@ def _finish(job: CommitJob, parent: str) -> tuple[str, tuple[TreeChange, ...]]:
 def rebuild(
     job: CommitJob, ready: ReadyCommit, wanted: Sequence[TreeChange], parent: str
 ) -> ReadyCommit | list[Blocked]:
-    """Build the changes ``wanted`` on another commit: all other paths are as they are there."""
+    """Build the changes ``wanted`` on top of another commit."""
     fill(job.git, job.private, parent)
     write_entries(job.git, job.private, wanted)
     tree, changes = _finish(job, parent)
@@ -229,7 +229,7 @@ def rebuild(
 def write_commit(
     git: GitCalls, tree: str, parents: Sequence[str], message: str, sign: Sequence[str]
 ) -> str:
-    """Write a commit and return its name; it is on no branch yet."""
+    """Write a commit that is not on a branch yet, and return its name."""
     check_identity(os.environ.items())
     calls = git.patient(PATIENCE) if sign else git
     above = [word for parent in parents for word in ("-p", parent)]
@@ -241,27 +241,27 @@ def write_commit(
         return said.out.decode().strip()
     if any(words in said.err for words in _NO_IDENTITY):
         raise Misconfigured(
-            "git does not know who you are, or the name has no letter in it",
+            "git has no valid name and email address for you",
             code="IDENTITY",
-            hint="git config user.name NAME; git config user.email ADDRESS",
+            hint='set them: git config user.name "NAME"; git config user.email ADDRESS',
         )
     last = printable(said.err.splitlines()[-1]) if said.err else f"exit status {said.code}"
-    raise Unavailable(f"the commit cannot be written: {last}", code="GIT_FAILED")
+    raise Unavailable(f"git cannot write the commit: {last}", code="GIT_FAILED")
 
 
 def _dates() -> dict[str, str]:
-    """Return the times that the caller's environment names for a commit."""
+    """Return the commit dates that the caller's environment sets."""
     names = ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
 def check_identity(variables: Iterable[tuple[str, str]]) -> None:
-    """Refuse a name or an address that would break the commit's own lines."""
+    """Refuse a name or an address that would break the commit's header lines."""
     for name, value in variables:
         ours = name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))
         if ours and not set("\n\r<>\0").isdisjoint(value):
             raise Misconfigured(
-                f"{name} has a line's end or one of < and > in it",
+                f"{name} contains a newline, <, or >",
                 code="IDENTITY",
-                hint=f"set {name} anew",
+                hint=f"correct the variable {name}",
             )

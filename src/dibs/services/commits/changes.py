@@ -1,4 +1,4 @@
-"""Uncommitted changes by owner, in one working tree or in all of a clone."""
+"""Uncommitted changes by owner, in one working tree or in all of them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class Idle(Record):
-    """An agent that may write files and has changed none of them."""
+    """An agent that has claims but no changes."""
 
     agent: str
     claims: int
 
 
 class TreeChanges(Record):
-    """The uncommitted changes of one working tree; ``wrong`` says why they are not known."""
+    """The uncommitted changes of one working tree; ``wrong`` says why they are unknown."""
 
     root: str
     branch: str = ""
@@ -45,7 +45,7 @@ class TreeChanges(Record):
 
 
 class Difference(Record):
-    """The changed files of one agent, and how they differ from the last commit, as bytes of text."""
+    """The changed files of one agent, and their diff against the last commit."""
 
     agent: str
     files: tuple[Dirty, ...]
@@ -53,18 +53,18 @@ class Difference(Record):
 
 
 class Changes:
-    """Reads uncommitted changes; nothing is written, not even an index."""
+    """Reads uncommitted changes without writing anything, not even an index."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
         self._repository = repository
 
     def here(self) -> TreeChanges:
-        """Return what is changed in the caller's working tree."""
+        """Return the changes in the caller's working tree."""
         return self._of(self._repository.root, self._claims())
 
     def everywhere(self) -> list[TreeChanges]:
-        """Return what is changed in each working tree of this clone; a claim holds in all of them."""
+        """Return the changes in each working tree of this clone; a claim is valid in all of them."""
         claims = self._claims()
         found: list[TreeChanges] = []
         for tree in entries(self._git(self._repository.root)):
@@ -72,7 +72,7 @@ class Changes:
                 continue
             if tree.missing:
                 found.append(
-                    TreeChanges(tree.path, tree.branch or "HEAD", wrong="its folder is gone")
+                    TreeChanges(tree.path, tree.branch or "HEAD", wrong="its folder is missing")
                 )
                 continue
             try:
@@ -84,9 +84,9 @@ class Changes:
     def difference(
         self, agent: str, within: Sequence[Pattern] = (), *, stat: bool = False
     ) -> Difference:
-        """Return how the files that ``agent`` holds and has changed differ from the last commit.
+        """Return the diff of the files that ``agent`` has claimed and changed.
 
-        ``within`` narrows to paths that one of these matches.
+        ``within`` limits it to paths that match one of these patterns.
         """
         root = self._repository.root
         seen = self._of(root, self._claims())
@@ -99,7 +99,7 @@ class Changes:
         return Difference(agent, own, patch(git, state.git_dir, state.head, paths, stat=stat))
 
     def knows(self, agent: str) -> bool:
-        """Return whether an agent of this name ever joined."""
+        """Return whether an agent with this name has ever joined."""
         return self._store.look(lambda rows: rows.agent(agent) is not None)
 
     def _git(self, root: str) -> GitCalls:

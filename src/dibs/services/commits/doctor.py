@@ -1,7 +1,7 @@
-"""What ``dibs doctor`` looks at in git: commits that were begun, locks that were left, programs that are new.
+"""The git checks of ``dibs doctor``: unfinished commits, stale locks, and new programs and hooks.
 
-Hooks in the git directory run as the user whenever the user commits. Who can write there can plant one, so
-they are compared with those of the last look; a change is told until somebody says that it is fine.
+Hooks in the git directory run as the user whenever the user commits, and anyone who can write there can plant
+one. So they are compared with the last run, and a change is reported until ``--fix`` accepts it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 
+from dibs.core.text.durations import show_span
 from dibs.core.text.findings import Finding, Level
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
@@ -27,7 +28,7 @@ _SAMPLE = ".sample"
 
 
 class GitCare:
-    """Inspects the git directory of one repository; the hooks named in ``ours`` are known to be ours."""
+    """Inspects the git directory of one repository; ``ours`` names the hooks that Dibs installed."""
 
     def __init__(
         self, repository: Repository, gate: Gate, ours: frozenset[str] = frozenset()
@@ -38,25 +39,25 @@ class GitCare:
         self._note = os.path.join(repository.state, _NOTE)
 
     def inspect(self) -> list[Finding]:
-        """Return the findings; nothing is changed, except that the first look notes the hooks."""
+        """Return the findings; change nothing, except that the first run records the hooks."""
         if not self._repository.common:
             return []
         return [*self._begun(), *self._locks(), *self._programs(), *self._hooks()]
 
     def repair(self) -> list[str]:
-        """Move stale locks away, settle unfinished commits, and note the hooks as they are."""
+        """Move stale locks away, finish or drop unfinished commits, and accept the hooks as they are."""
         if not self._repository.common:
             return []
         done = []
         for lock in find_stale(self._repository.common):
             aside = put_aside(lock, self._repository.common)
             if aside:
-                done.append(f"the lock {lock.path} of a killed git is kept as {aside}")
+                done.append(f"moved the stale lock {lock.path} to {aside}")
         done += self._settled()
         now = self._digests()
         if _changes(self._seen(), now):
             self._remember(now)
-            done.append("the hooks of this repository are noted as they are now")
+            done.append("accepted this repository's git hooks as they are now")
         return done
 
     def _begun(self) -> list[Finding]:
@@ -64,8 +65,8 @@ class GitCare:
             Finding(
                 Level.WARN,
                 "git commit",
-                f"a {intent.kind} of {intent.agent} to {intent.ref.removeprefix('refs/heads/')} was begun"
-                f" {age:.0f} s ago and has no end; the next one settles it, --fix does it now",
+                f"a {intent.kind} by {intent.agent} to {intent.ref.removeprefix('refs/heads/')} started"
+                f" {show_span(age)} ago and never finished; the next commit resolves it, or --fix now",
             )
             for intent, age in self._gate.begun()
         ]
@@ -73,15 +74,15 @@ class GitCare:
     def _settled(self) -> list[str]:
         try:
             return self._gate.recover()
-        except DibsError as error:  # it is told by the look that follows
-            return [f"what was begun cannot be settled now: {error.message}"]
+        except DibsError as error:  # the next inspection reports it
+            return [f"cannot resolve an unfinished commit now: {error.message}"]
 
     def _locks(self) -> list[Finding]:
         return [
             Finding(
                 Level.WARN,
                 "git lock",
-                f"{lock.path} was left {lock.age:.0f} s ago by a git that was killed",
+                f"{lock.path} is a stale lock, left {show_span(lock.age)} ago by a git that was killed",
             )
             for lock in find_stale(self._repository.common)
         ]
@@ -96,7 +97,7 @@ class GitCare:
             Finding(
                 Level.WARN,
                 "git settings",
-                f"{setting.key} in {setting.origin} names a program, which Dibs does not run; plain git may",
+                f"{setting.key} in {setting.origin} names a program: Dibs does not run it, but git may",
             )
             for setting in refused
         ]
@@ -107,7 +108,7 @@ class GitCare:
             self._remember(now)
             return []
         return [
-            Finding(Level.WARN, "git hooks", f"the hook {name} {what} since the last look")
+            Finding(Level.WARN, "git hooks", f"the {name} hook {what} since the last check")
             for name, what in _changes(seen, now)
             if name not in self._ours
         ]
@@ -139,15 +140,15 @@ class GitCare:
 
 
 def _changes(seen: dict[str, str] | None, now: dict[str, str]) -> list[tuple[str, str]]:
-    """Return what happened to each hook, in words."""
+    """Return how each hook changed, in words."""
     if seen is None:
         return []
     found = []
     for name in sorted({*seen, *now}):
         if name not in now:
-            found.append((name, "is gone"))
+            found.append((name, "was removed"))
         elif name not in seen:
-            found.append((name, "is new"))
+            found.append((name, "was added"))
         elif seen[name] != now[name]:
             found.append((name, "was changed"))
     return found

@@ -1,4 +1,4 @@
-"""The ref ``refs/dibs/gate`` of a clone: no commit lands that expects an older value of it."""
+"""The fence of a clone, ``refs/dibs/gate``: a commit that expects an older value of it cannot land."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIES, _PAUSE = 8, 0.02
 
 
 def raise_fence(git: GitCalls, clone: str, common: str) -> str:
-    """Give the fence a value that it never had, and return it; ``common`` is the shared git directory."""
+    """Set the fence to a new value, and return it; ``common`` is the shared git directory."""
     why = ""
     for turn in range(_TRIES):
         if turn == _TRIES - 1:
@@ -36,7 +36,7 @@ def raise_fence(git: GitCalls, clone: str, common: str) -> str:
 
 
 def _free(common: str) -> None:
-    """Put aside the lock of a git that was killed at the fence, if it surely is dead."""
+    """Move away a lock on the fence if the git that took it is certainly dead."""
     from dibs.git.locks import find_stale, put_aside
 
     for lock in find_stale(common):
@@ -56,14 +56,14 @@ def has_landed(git: GitCalls, ref: str, commit: str) -> bool:
 
 
 def unmoved(why: str) -> Unavailable:
-    """Return the error for a ref that git does not move although nobody else has moved it."""
+    """Return the error for a ref that git does not move, although no one else has moved it."""
     locked = next((line for line in why.splitlines() if ".lock" in line), "")
     if locked:
         return Unavailable(
             f"git cannot lock the branch: {last_words(locked)}",
             code="GIT_LOCKED",
-            hint="another git command is at work; that of a killed one goes by `dibs doctor --fix`",
+            hint="wait for the other git command; if it was killed, run `dibs doctor --fix`",
         )
     return Unavailable(
-        f"git does not move the branch: {last_words(why) or 'no reason given'}", code="GIT_FAILED"
+        f"git cannot move the branch: {last_words(why) or 'no reason given'}", code="GIT_FAILED"
     )

@@ -1,11 +1,11 @@
-"""The gate: a ref moves only while the claims behind it are in force, and the ledger has what landed.
+"""The gate: move a ref only while the claims behind it are valid, and record it in the ledger.
 
-The store (claims, ledger) and git (refs) have no transaction in common. So the transaction that checks
-the claims also writes an intent. Then one transaction of git moves the ref from where it was seen, if
-``refs/dibs/gate`` (the fence) has the value that the intent expects. Then the intent becomes a ledger entry.
-A process that dies in between leaves its intent to the next one, which moves the fence, so that the dead one
-can never land, and looks at the ref: if it has the new commit, the intent is finished, else dropped.
-Processes of one clone take turns by a lock, but safety does not depend on it.
+The store (claims, ledger) and git (refs) share no transaction. So the transaction that checks the claims also
+writes an intent. Then one git transaction moves the ref from its expected value, if ``refs/dibs/gate`` (the
+fence) has the value that the intent expects. Then the intent becomes a ledger entry. If a process dies in
+between, the next one finds its intent. It moves the fence, so that the dead process can never land, and looks
+at the ref: if it has the new commit, the intent is finished, otherwise dropped. Processes of one clone take
+turns with a lock, but safety does not depend on it.
 """
 
 from __future__ import annotations
@@ -37,57 +37,57 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How long a process waits for its turn before it goes on without.
+#: How long a process waits for its turn before it continues without, in seconds.
 TURN = 5.0
-#: How often a passage is tried when the fence moved under it.
+#: How often to retry a passage when the fence moves.
 TRIES = 8
 
 
 class Passage(Record):
-    """What is to pass the gate: a ref goes from one commit to another."""
+    """A ref's move from one commit to another, through the gate."""
 
     #: ``commit`` or ``merge``.
     kind: str
     #: ``refs/heads/x``, or ``HEAD`` when it is detached.
     ref: str
-    #: Where the ref was seen; empty for a branch without a commit.
+    #: The ref's expected value; empty for a branch without commits.
     old: str
     new: str
-    #: The top of the working tree whose index follows; empty for none.
+    #: The working tree whose index must follow, if any.
     tree: str
     paths: tuple[str, ...]
     summary: str
-    #: What the ledger's entry says besides.
+    #: More details for the ledger entry.
     details: dict[str, Any]
 
 
 class Landed(Record):
-    """The ref has moved; ``seq`` is the ledger's entry, 0 where the store could not be told yet."""
+    """The ref has moved; ``seq`` is the ledger entry, or 0 if it is not written yet."""
 
     seq: int
     claims: tuple[Claim, ...]
-    #: Whether a claim ran out in the moment in which the ref moved.
+    #: Whether a claim expired at the moment the ref moved.
     late: bool = False
 
 
 class RefMoved(Exception):
-    """Somebody else moved the ref meanwhile; nothing of the passage has happened."""
+    """Someone else moved the ref meanwhile; the passage changed nothing."""
 
 
 class _Begun(Record):
     intent: Intent
     fence: str
     claims: tuple[Claim, ...]
-    #: The last moment, on this machine's clock, at which the claims surely are in force.
+    #: The last moment, on this machine's clock, at which the claims are certainly valid.
     until: float
 
 
 def reach(step: str) -> None:
-    """Do nothing; a test's double stops here, as a crash would."""
+    """Do nothing; tests replace this to simulate a crash at ``step``."""
 
 
 def machine_clock() -> float:
-    """Return seconds that pass while this machine sleeps, too."""
+    """Return seconds on a clock that keeps running while this machine sleeps."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
@@ -97,7 +97,7 @@ def nothing(*_: object) -> None:
 
 
 class Gate:
-    """Lets refs of one clone move, one after the other."""
+    """Moves refs of one clone, one after the other."""
 
     def __init__(
         self,
@@ -105,14 +105,14 @@ class Gate:
         repository: Repository,
         follower: Callable[[str], Callable[[GitCalls, Intent], str]],
     ) -> None:
-        """``follower`` returns for each kind what lets a working tree follow in place of a dead process.
+        """``follower`` returns for each kind a function that updates a working tree for a dead process.
 
-        It gets the intent, and returns why it cannot be done now, an empty text when it is done.
+        That function takes the intent, and returns why it failed, or an empty text.
         """
         self._follower = follower
         self._store = store
         self._repository = repository
-        #: How all calls of a passage start git.
+        #: Starts git for all calls of a passage.
         self.guard = SafeGitPool(repository)
         self._turns = 0
         self._clone = ""
@@ -123,14 +123,14 @@ class Gate:
 
     @property
     def clone(self) -> str:
-        """The id of this clone: on a shared store, refs are still each clone's own."""
+        """The ID of this clone: clones may share a store, but each has its own refs."""
         if not self._clone:
             self._clone = clone_id(self._repository.state)
         return self._clone
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Be the one process of this clone at the gate, or go on without after a while; may be nested."""
+        """Be the only process of this clone at the gate, or continue without after a while; may be nested."""
         if self._turns:
             yield
             return
@@ -155,14 +155,13 @@ class Gate:
     ) -> Landed:
         """Move the ref, if ``check`` agrees in the transaction that writes the intent.
 
-        ``check`` returns the claims that the passage hangs on, or raises. ``follow`` runs when the ref has
-        moved; a recovery calls the kind's follower in its place. ``record`` adds to the last
-        transaction.
+        ``check`` returns the claims that the passage depends on, or raises. ``follow`` runs after the ref has
+        moved; a recovery calls the kind's follower instead. ``record`` adds to the last transaction.
 
         Raises:
-            Moved: the ref is not at ``passage.old`` any more.
-            Fenced: the claims may have run out on the way.
-            Unavailable: git or the store cannot now; nothing has happened.
+            RefMoved: the ref is no longer at ``passage.old``.
+            Fenced: the claims may have expired meanwhile.
+            Unavailable: git or the store failed; nothing has changed.
         """
         with self.turn():
             for _ in range(TRIES):
@@ -171,24 +170,26 @@ class Gate:
                 try:
                     moved = self._move(begun)
                 except RefMoved:
-                    self._store.look(check)  # who has lost its claims hears that first
+                    self._store.look(check)  # a lost claim is the more important error
                     raise
                 if moved:
                     reach("moved")
                     try:
                         follow()
-                    except Unavailable:  # the intent stands, and the next one at the gate does it
+                    except Unavailable:  # the next process at the gate finishes the intent
                         return Landed(0, begun.claims)
                     reach("followed")
                     return self._finish(begun, check, record)
-        raise Unavailable("the gate was moved again and again by others", code="GIT_FAILED")
+        raise Unavailable(
+            "other processes kept moving the gate", code="GIT_FAILED", hint="try again"
+        )
 
     # -- before the ref
 
     def _begin(
         self, caller: Caller, passage: Passage, check: Callable[[Rows], Sequence[Claim]]
     ) -> _Begun:
-        """Write the intent, once nothing that others left is in the way."""
+        """Write the intent, after resolving unfinished ones."""
         name, clone = os.urandom(8).hex(), self.clone
 
         def step(rows: Rows) -> _Begun | list[Intent]:
@@ -198,7 +199,7 @@ class Gate:
             if left:
                 return left
             beat, fence = arrive(rows, caller), intents.fence_row(rows, clone)
-            claims = tuple(check(rows))  # behind the fence: what it sees gone was gone before it
+            claims = tuple(check(rows))  # after reading the fence, so that a later change moves it
             intent = Intent(
                 **passage._asdict(),
                 id=name,
@@ -221,16 +222,20 @@ class Gate:
             if isinstance(answer, _Begun):
                 return answer
             self._settle(answer)
-        raise Unavailable("commits that others began could not be settled", code="GIT_FAILED")
+        raise Unavailable(
+            "cannot resolve commits that other processes left unfinished",
+            code="GIT_FAILED",
+            hint="run `dibs doctor --fix`",
+        )
 
     def _move(self, begun: _Begun) -> bool:
-        """Move the ref; return whether it moved, False to begin anew."""
+        """Move the ref; return False if the passage must start again."""
         intent = begun.intent
         if machine_clock() > begun.until:
             self._drop(intent)
             raise Fenced(
-                "this process was held up for so long that your claims may have run out",
-                hint="your changes are kept; claim again, look at the files, and commit again",
+                "this process was stopped for so long that your claims may have expired",
+                hint="your changes are safe; claim the files again, check them, and commit again",
             )
         reach("moving")
         zero = "0" * len(intent.new)
@@ -248,12 +253,12 @@ class Gate:
             if not said.code:
                 return True
             why = said.err
-        except Unavailable as late:  # it may have moved all the same
+        except Unavailable as late:  # it may have moved anyway
             why = late.message
         return self._unmoved(git, begun, why)
 
     def _unmoved(self, git: GitCalls, begun: _Begun, why: str) -> bool:
-        """Find out why the ref did not move: by itself, by the fence, or not at all."""
+        """Decide why the ref did not move: return True if it did after all, False if the fence moved."""
         intent = begun.intent
         if has_landed(git, intent.ref, intent.new):
             return True
@@ -281,7 +286,7 @@ class Gate:
 
         def step(rows: Rows) -> Landed:
             seq, late = 0, _is_late(rows, check)
-            if not intents.is_told(rows, intent):  # else somebody took us for dead, and has told it
+            if not intents.is_told(rows, intent):  # otherwise another process finished it for us
                 seq = intents.finish(rows, self.clone, intent, late=late)
             record(rows)
             return Landed(seq or rows.newest, claims, late)
@@ -289,12 +294,12 @@ class Gate:
         try:
             return self._store.apply(step)
         except (Unavailable, Unknown):
-            return Landed(0, claims)  # the intent stands; the next one at the gate tells the ledger
+            return Landed(0, claims)  # the next process at the gate writes the ledger entry
 
     # -- what others left
 
     def begun(self) -> list[tuple[Intent, float]]:
-        """Return what has been begun at this gate and is not settled, and for how many seconds."""
+        """Return the unfinished intents of this clone, and their age in seconds."""
 
         def step(rows: Rows) -> list[tuple[Intent, float]]:
             return [(intent, rows.now - intent.at) for intent in intents.intents(rows, self.clone)]
@@ -302,13 +307,13 @@ class Gate:
         return self._store.look(step)
 
     def recover(self) -> list[str]:
-        """Settle what processes that died have left at the gate; say what was done, a line each."""
+        """Resolve what dead processes left at the gate; return what was done, a line each."""
         with self.turn():
             left = self._store.look(lambda rows: intents.intents(rows, self.clone))
             return self._settle(left) if left else []
 
     def _settle(self, left: Sequence[Intent]) -> list[str]:
-        """Finish each intent whose ref has moved, drop each other one; none of them can land any more."""
+        """Finish each intent whose ref has moved, and drop the others; none of them can land later."""
         fence = self._raise_fence()
         reach("fenced")
         return [line for line in (self._decide(intent, fence) for intent in left) if line]
@@ -327,24 +332,24 @@ class Gate:
                 return ""
             if followed:
                 intents.put_intent(rows, self.clone, intent._replace(landed=True))
-                return f"{intent.kind} {intent.new[:10]} of {intent.agent} waits: {followed}"
+                return f"{intent.kind} {intent.new[:10]} by {intent.agent} is waiting: {followed}"
             if moved:
                 intents.finish(rows, self.clone, intent)
-                return f"{intent.kind} {intent.new[:10]} of {intent.agent} had landed: finished"
+                return f"finished the interrupted {intent.kind} {intent.new[:10]} by {intent.agent}"
             intents.drop_intent(rows, self.clone, intent.id)
-            return f"{intent.kind} {intent.new[:10]} of {intent.agent} had not landed: dropped"
+            return f"dropped the interrupted {intent.kind} {intent.new[:10]} by {intent.agent}"
 
         line = self._store.apply(step)
         if followed and intent.tree == self._repository.root:
             raise Unavailable(
                 followed,
                 code="GIT_LOCKED",
-                hint="let the other git command end, or see why it does not",
+                hint="wait for the other git command to finish, then try again",
             )
         return line
 
     def bar(self) -> None:
-        """Let nobody land who has begun before now."""
+        """Prevent every passage that has already begun from landing."""
         fence = self._raise_fence()
         self._store.apply(lambda rows: intents.put_fence_row(rows, self.clone, fence))
 

@@ -1,7 +1,7 @@
-"""Landing a checked commit on the branch, on top of what others committed meanwhile.
+"""Land a checked commit on the branch, on top of what others committed meanwhile.
 
 It passes the gate under git's lock on the shared index, so that a plain ``git commit`` never sees a branch
-that its index does not know. In the shared index only the entries of the committed paths change.
+and an index that disagree. In the shared index, only the entries of the committed paths change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dibs.services.commits.values import Committed
     from dibs.services.state.rows import Rows
 
-#: How often a commit is built again when plain git moves the branch.
+#: How often to rebuild a commit when plain git moves the branch.
 TRIES = 10
 #: How long a commit waits for git's index, in seconds.
 PATIENCE = 10.0
@@ -58,20 +58,20 @@ class Landing:
         self._caller = job.caller
 
     def land(self, ready: ReadyCommit) -> Committed:
-        """Pass the gate, and return the answer."""
+        """Pass the gate, and return the result."""
         with self._gate.turn():
             for _ in range(TRIES):
                 try:
                     return self._with_index(ready)
                 except TakenOver:
-                    continue  # this process was stopped and others went on: check everything again
+                    continue  # this process was stopped meanwhile: check everything again
                 except IndexBusy as busy:
                     raise busy.refusal(": nothing was committed") from None
         raise self._too_often()
 
     def _with_index(self, ready: ReadyCommit) -> Committed:
         git_dir = self._plan.state.git_dir
-        if freeze(git_dir):  # a process of ours is stopped, and has git's lock
+        if freeze(git_dir):  # a stopped Dibs process has git's lock
             self._gate.bar()
             set_free(git_dir)
         self._gate.recover()
@@ -83,11 +83,11 @@ class Landing:
             return self._pass(ready, own)
 
     def _bring_forward(self, ready: ReadyCommit, own: str) -> None:
-        """Make ``own`` a copy of the shared index that also knows the commit."""
+        """Make ``own`` a copy of the shared index that includes the commit."""
         if ready.new_index and index_stat(self._plan.state.git_dir) == ready.made_from:
             try:
                 os.replace(ready.new_index, own)
-            except FileNotFoundError:  # it was used by an earlier try, or others have taken over
+            except FileNotFoundError:  # used by an earlier try, or another process took over
                 if not still_has(own):
                     raise TakenOver from None
             else:
@@ -95,7 +95,7 @@ class Landing:
         bring_forward(self._git, own, ready.changes, ready.stats, fresh=ready.as_on_disk)
 
     def _pass(self, ready: ReadyCommit, own: str) -> Committed:
-        """Try until it lands; while we have git's index, only a bare ``update-ref`` moves the branch."""
+        """Try until it lands; while we hold git's index, only ``git update-ref`` can move the branch."""
         for _ in range(TRIES):
             try:
                 return self._try(ready, own)
@@ -105,9 +105,9 @@ class Landing:
 
     def _too_often(self) -> Unavailable:
         return Unavailable(
-            f"others moved {self._plan.ref} {TRIES} times while this was committed",
+            f"nothing was committed: {self._plan.ref} moved {TRIES} times during the commit",
             code="CONFLICT",
-            hint="nothing was committed and your changes are kept; try again",
+            hint="your changes are safe; try again",
         )
 
     def _try(self, ready: ReadyCommit, own: str) -> Committed:
@@ -169,13 +169,13 @@ class Landing:
         state = self._plan.state
         if branch_of(self._git, state.git_dir) != state.ref:
             raise Unavailable(
-                "another branch was checked out meanwhile: nothing was committed",
+                "nothing was committed: another branch was checked out during the commit",
                 code="REPO_STATE",
-                hint="look at git status, then commit again",
+                hint="check `git status`, then commit again",
             )
 
     def _again(self, ready: ReadyCommit) -> ReadyCommit:
-        """Build the same changes on the branch as it is now, unless others changed the same files."""
+        """Rebuild the commit on the branch's new tip, unless others changed the same files."""
         self._still_on_branch()
         head = read_state(self._git).head
         own = {change.path: change for change in ready.changes}
@@ -183,10 +183,10 @@ class Landing:
             mine = own.get(theirs.path)
             if mine is not None and mine.after != theirs.after:
                 raise self._conflict(theirs.path, head)
-            own.pop(theirs.path, None)  # somebody has committed just that
+            own.pop(theirs.path, None)  # someone committed the same content
         if not own:
             who = self._author(head)
-            message = f"somebody else has committed your changes meanwhile ({head[:10]} by {who})"
+            message = f"nothing to commit: {who} has already committed your changes in {head[:10]}"
             raise NotFound(message, code="NOTHING_CHANGED")
         again = rebuild(self._job, ready, tuple(own.values()), head)
         if not isinstance(again, ReadyCommit):
@@ -195,11 +195,11 @@ class Landing:
 
     def _conflict(self, path: str, head: str) -> Unavailable:
         return Unavailable(
-            f"{shown(path)} was committed by {self._author(head)} meanwhile ({head[:10]})",
+            f"nothing was committed: {self._author(head)} changed {shown(path)} in {head[:10]}",
             code="CONFLICT",
-            hint="nothing was committed and your changes are kept; look at git diff HEAD, then try again",
+            hint="your changes are safe; check `git diff HEAD`, then try again",
         )
 
     def _author(self, commit: str) -> str:
         out = self._git.run("log", "-1", "--format=%an", "--end-of-options", commit).out
-        return printable(out.decode("utf-8", "replace").strip()) or "somebody"
+        return printable(out.decode("utf-8", "replace").strip()) or "someone"

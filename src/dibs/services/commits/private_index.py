@@ -1,4 +1,4 @@
-"""The index, and for the short way the git directory, that one commit has to itself."""
+"""The private index of one commit, and its private git directory."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ if TYPE_CHECKING:
     from dibs.git.status import PathStatus
 
 _PRIVATE = "dibs-commit-"
-#: After how many seconds a private index surely belongs to a killed process: a hook may work for long.
+#: After this many seconds, a private index certainly belongs to a dead process; a hook may run for long.
 _OLD = 24 * 3600.0
-#: How long git may read files or sign: a file may be huge and pass a filter, and somebody may have to type a
-#: passphrase.
+#: The timeout for reading files and signing: files may be huge, and the user may have to type a passphrase.
 PATIENCE = 600.0
-#: What of a working tree's own git directory decides how its files are read.
+#: Files of a working tree's git directory that affect how its files are read.
 _OWN = ("config.worktree", "info/sparse-checkout")
 
-#: A file's mode, size, times and inode: one of them changes when its content does.
+#: A file's mode, size, times, and inode: one of them changes when its content does.
 Stat = tuple[int, int, int, int, int]
 
 
 @contextlib.contextmanager
 def private_index(git_dir: str) -> Iterator[str]:
-    """Give out the path of an index that nobody else uses; remove it and what lies beside it at the end."""
+    """Provide the path of a private index; remove it and its companion files at the end."""
     _sweep(git_dir)
     path = os.path.join(git_dir, f"{_PRIVATE}{os.getpid()}-{os.urandom(4).hex()}")
     try:
@@ -48,7 +47,7 @@ def private_index(git_dir: str) -> Iterator[str]:
 
 
 def _sweep(git_dir: str) -> None:
-    """Remove what killed processes left, long enough ago to be sure of it."""
+    """Remove old files of dead processes."""
     for name in os.listdir(git_dir):
         if name.startswith(_PRIVATE):
             path = os.path.join(git_dir, name)
@@ -62,7 +61,7 @@ def _sweep(git_dir: str) -> None:
 
 
 def stats(tree: str, paths: Iterable[str]) -> dict[str, Stat | None]:
-    """Return by what each file is known to be unchanged; None for one that is not there."""
+    """Return the stat of each file, or None for a missing one."""
     found: dict[str, Stat | None] = {}
     for path in paths:
         try:
@@ -75,18 +74,18 @@ def stats(tree: str, paths: Iterable[str]) -> dict[str, Stat | None]:
 
 
 def index_stat(git_dir: str) -> Stat | None:
-    """Return by what the shared index is known to be unchanged."""
+    """Return the stat of the shared index."""
     return stats(git_dir, ["index"])["index"]
 
 
 def fill(git: GitCalls, index: str, head: str) -> None:
-    """Fill a private index with a commit, or with nothing where there is none yet."""
+    """Fill a private index from a commit, or empty it if there is none yet."""
     what = ("--end-of-options", head) if head else ("--empty",)
     git.must("read-tree", *what, variables={"GIT_INDEX_FILE": index})
 
 
 def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
-    """Put the files as they are on disk into a private index."""
+    """Add the files on disk to a private index."""
     variables = {"GIT_INDEX_FILE": index}
     gone = {change.path for change in chosen if _is_gone(git.tree, change)}
     if gone:
@@ -105,7 +104,7 @@ def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
 
 
 def _is_gone(tree: str, change: PathStatus) -> bool:
-    """Return whether a commit drops a file: it is not on disk, or out of the index and ignored."""
+    """Return whether a commit deletes a file: it is not on disk, or removed from the index and ignored."""
     if change.code == "D.":
         return True
     try:
@@ -119,7 +118,7 @@ def _is_gone(tree: str, change: PathStatus) -> bool:
 
 
 def _behind_link(tree: str, path: str) -> bool:
-    """Return whether a symbolic link has taken the place of a folder on the way to the path."""
+    """Return whether a symbolic link has replaced one of the path's parent folders."""
     folder = os.path.dirname(path)
     while folder:
         if os.path.islink(os.path.join(tree, folder)):
@@ -132,16 +131,15 @@ def _unreadable(said: str) -> Unavailable:
     first = next((line for line in said.splitlines() if line.strip()), "")
     why = printable(first.removeprefix("error: ").removeprefix("fatal: "))
     return Unavailable(
-        f"a file cannot be added: {why or 'git does not say why'}",
+        f"nothing was committed: git cannot add a file: {why or 'no reason given'}",
         code="GIT_FAILED",
-        hint="nothing was committed",
     )
 
 
 def private_directory(state: TreeState, place: str) -> Stat | None:
-    """Make a git directory with a HEAD and a copy of the shared index, which shares all else.
+    """Create a git directory with its own HEAD and a copy of the shared index.
 
-    Return by what the shared index was known when it was copied.
+    Return the stat of the shared index when it was copied.
     """
     os.mkdir(place, 0o700)
     with open(os.path.join(place, "HEAD"), "w", encoding="ascii") as file:

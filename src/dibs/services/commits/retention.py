@@ -1,6 +1,6 @@
-"""Dropping old records of the claims behind a commit, so that the store does not grow forever.
+"""Drop old records of the claims behind commits, so that the store does not grow forever.
 
-Merges and git hooks read them until a commit is merged. The ledger and its monthly files keep them.
+Merges and git hooks need them until a commit is merged. The ledger and its monthly files keep them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
 _DAY = 24 * 3600.0
-#: For how long a commit is remembered that is not on its way to anywhere.
+#: How long to keep the record of a commit that is on no unmerged branch.
 KEPT = 30 * _DAY
-#: For how long one of another clone is, whose branches cannot be seen from here.
+#: The same for a commit of another clone, whose branches are not visible here.
 KEPT_ELSEWHERE = 365 * _DAY
-#: How many go at once, and after how many entries of the ledger a commit looks for them.
+#: The most records dropped at once, and the number of ledger entries between two cleanups.
 MOST, EVERY = 500, 64
 #: The commit that is checked out in the main working tree.
 _MAIN = "main-worktree/HEAD"
 
 
 def forget_old(store: Store, git: GitCalls, clone: str) -> int:
-    """Drop the records of old commits that are on no unmerged branch; return how many. Safe to repeat."""
+    """Drop the records of old commits that are on no unmerged branch, and return how many."""
     try:
         old = store.look(lambda rows: _old(rows, clone))
         if not old:
@@ -49,7 +49,7 @@ def _old(rows: Rows, clone: str) -> list[str]:
 
 
 def _unmerged(git: GitCalls, into: str) -> set[str]:
-    """Return the commits that the integration branch lacks and some ref has."""
+    """Return the commits on any ref that the integration branch does not have."""
     main = f"refs/heads/{into}" if into else _MAIN
     return set(
         git.must("rev-list", "--all", "--end-of-options", f"^{main}").decode("ascii").split()

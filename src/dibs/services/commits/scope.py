@@ -1,4 +1,4 @@
-"""Which files a commit takes: the claims of a moment, what was named, and what still holds at the gate."""
+"""Choose the files of a commit, and check at the gate that the claims on them are still valid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ClaimsNow(Record):
-    """The live claims of a moment, and what an agent has lost."""
+    """The live claims at one moment, and the claims that an agent has lost."""
 
     cover: Cover
     #: The agent's own live, exclusive claims on paths.
@@ -39,7 +39,7 @@ class ClaimsNow(Record):
 
 
 def standing(rows: Rows, agent: str) -> ClaimsNow:
-    """Look at all claims, and at what ``agent`` has lost; its claims that ran out count as lost."""
+    """Return all live claims, and the claims that ``agent`` has lost, including expired ones."""
     found: list[OwnedPattern] = []
     ran_out: list[Lost] = []
     for key, claim in rows.claims():
@@ -66,21 +66,21 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
 
 
 def fenced(path: str, lost: Lost | None) -> Fenced:
-    """Return the error for a file whose claim was lost on the way."""
-    why = str(lost) if lost is not None else f"you do not hold {shown(path)} any more"
+    """Return the error for a file whose claim was lost."""
+    why = str(lost) if lost is not None else f"you no longer hold {shown(path)}"
     return Fenced(
-        f"{shown(path)} is not committed: {why}",
-        hint="your changes are kept; look at the file, claim it again, then commit",
+        f"{shown(path)} was not committed: {why}",
+        hint="your changes are safe; claim the file again, check it, then commit",
     )
 
 
 def still_covered(
     rows: Rows, agent: str, held: Sequence[OwnedPattern], paths: Sequence[str]
 ) -> list[Claim]:
-    """Return the claims that cover ``paths``, in the gate; raise ``Fenced`` if one of them is gone.
+    """Return the claims that cover ``paths`` at the gate; raise ``Fenced`` if one of them was lost.
 
-    A claim must be the very one that was seen when the tree was built. One that was lost and claimed again
-    does not count, because somebody else may have worked on the file in between.
+    A claim must be the same one as when the tree was built. A claim that was lost and taken again does not
+    count, because someone else may have worked on the file in between.
     """
     now_filed = {(claim.id, claim.token): claim for _, claim in claims_of(rows, agent)}
     standing = []
@@ -103,9 +103,9 @@ def still_covered(
 
 
 def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return which of ``texts`` name files exactly as they are on disk, and which have to be patterns.
+    """Split ``texts`` into names of existing files and patterns.
 
-    A file that is there is meant just so, whatever characters its name has.
+    A text that names an existing file is that file, even if it contains special characters.
     """
     names, patterns = [], []
     for text in texts:
@@ -120,7 +120,7 @@ def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[li
 
 
 def _refuse_elsewhere(text: str, root: str) -> None:
-    """Refuse a path in another working tree: a claim on it is valid here too, but its content differs."""
+    """Refuse a path in another working tree: the claim covers it too, but its content differs."""
     if not os.path.isabs(text):
         return
     folder = os.path.realpath(text)
@@ -129,13 +129,15 @@ def _refuse_elsewhere(text: str, root: str) -> None:
     try:
         there = find(folder, {}).root
     except DibsError:
-        return  # whoever reads it as a pattern says that it is outside
+        return  # parsing it as a pattern reports that it is outside
     if there != root:
+        from shlex import quote as shell_word
+
         raise BadInput(
             f"{quote(text)} is in another working tree",
             code="PATH_ABSOLUTE",
             field="path",
-            hint="commit it there: dibs commit --repo DIR",
+            hint=f"commit it there: dibs commit --repo {shell_word(there)}",
         )
 
 
@@ -179,33 +181,31 @@ def _fits_any(patterns: Iterable[Pattern], path: str) -> bool:
 
 
 def _nested(path: str) -> Blocked:
-    return Blocked(
-        path, BlockReason.NESTED, hint="it is a repository of its own: commit inside of it"
-    )
+    return Blocked(path, BlockReason.NESTED, hint="commit inside that repository")
 
 
 def _unchanged(git: GitCalls, path: str) -> str:
-    """Return the path of a file that was named and is not changed; raise if there is no such file."""
+    """Return the path of a named, unchanged file; raise if there is no such file."""
     if git.must("ls-files", "-z", "--", path):
         return path
     if git.must("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", path):
+        from shlex import quote as shell_word
+
         raise BadInput(
             f"{shown(path)} is ignored by git",
             code="PATH_IGNORED",
             field="path",
-            hint="take it out of .gitignore, or add it once with git add -f",
+            hint=f"remove it from .gitignore, or add it once: git add -f {shell_word(path)}",
         )
     if os.path.lexists(os.path.join(git.tree, path)):
         return path
-    raise NotFound(
-        f"{shown(path)} does not exist, and no commit has it", code="PATH_MISSING", field="path"
-    )
+    raise NotFound(f"{shown(path)} does not exist", code="PATH_MISSING", field="path")
 
 
 def releasable(
     plan: CommitPlan, committed: Sequence[str], tree: str, before: Mapping[str, Stat | None]
 ) -> list[OwnedPattern]:
-    """Return the claims that cover no uncommitted change once this is committed."""
+    """Return the claims that cover no more uncommitted changes after this commit."""
     again = {path for path, now in stats(tree, committed).items() if now != before.get(path)}
     dirty = {change.path for change in plan.changes}.difference(committed) | again
     return [

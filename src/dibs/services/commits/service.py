@@ -1,7 +1,7 @@
 """Scoped commits: exactly the files that an agent holds and has changed, whatever else is in the tree.
 
-First it is planned (whose is what), then built in an index of its own and verified path by path against the
-claims, then landed through the gate.
+A commit is planned, then built in a private index and checked path by path against the claims, then landed
+through the gate.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Commits:
         """Commit what ``caller`` holds and has changed; a ``trial`` only returns what would be committed.
 
         Raises:
-            Fenced: a claim on a changed file was lost; nothing happened, and the changes are kept.
+            Fenced: a claim on a changed file was lost; nothing was committed.
             NotFound: ``NOTHING_CHANGED``, ``PATH_MISSING``.
             BadInput: ``MESSAGE``, ``PATH_IGNORED``.
             Unavailable: ``REPO_STATE``, ``CONFLICT``, ``GIT_LOCKED``, ``GIT_FAILED``.
@@ -100,13 +100,13 @@ class Commits:
         return answer
 
     def _guards(self, caller: Caller) -> bool:
-        """Return whether files that steer tools are kept from the caller."""
+        """Return whether the caller may not commit files that configure tools."""
         return self._store.config.commit_guarded == "human" and not caller.human
 
     # -- what is to be committed
 
     def _earlier(self, agent: str, wish: CommitRequest) -> Committed | None:
-        """Return the answer to an earlier request with the same id, also if its process died on the way."""
+        """Return the result of an earlier request with the same ID, even if its process died."""
         if self._store.look(lambda rows: bool(intents(rows, self._gate.clone))):
             self._gate.recover()
         names = self._store.look(
@@ -141,10 +141,12 @@ class Commits:
             return self._refused(caller, blocked)
         unmerged = next((change.path for change in chosen if change.unmerged), "")
         if unmerged:
+            from shlex import quote
+
             raise Unavailable(
-                f"{shown(unmerged)} has a conflict that is not resolved",
+                f"{shown(unmerged)} has unresolved merge conflicts",
                 code="REPO_STATE",
-                hint="resolve it, then git add it",
+                hint=f"resolve them, then run: git add {quote(unmerged)}",
             )
         if not chosen:
             raise self._nothing(caller, wish, found, now)
@@ -158,7 +160,7 @@ class Commits:
         lost: Sequence[tuple[str, Lost]],
         named: set[str],
     ) -> None:
-        """Stop once for a changed file whose claim is gone; a caller that knows may commit the rest."""
+        """Raise once for a changed file whose claim was lost; after that, the caller may commit the rest."""
         for path, item in lost:
             if path in named or (not wish.narrowed and (not item.told or not found.mine)):
                 self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
@@ -171,7 +173,7 @@ class Commits:
         details = {"paths": [shown(item.path) for item in blocked[:20]], "hook": hook}
 
         def tell(rows: Rows) -> None:
-            summary = f"a commit of {caller.id} was refused: {answer.reason}"
+            summary = f"refused a commit by {caller.id}: {answer.reason}"
             rows.emit(caller.id, arrive(rows, caller).role, Kind.COMMIT_REFUSED, summary, **details)
 
         self._store.apply(tell)
@@ -182,23 +184,21 @@ class Commits:
     ) -> NotFound:
         left = len(found.others) + len(found.nobody)
         if not now.own:
-            what = f"you ({caller.id}) hold no file: nothing is committed"
-            hint = (
-                "claim what you changed: `dibs claim PATH`" if left else "claim, edit, then commit"
-            )
+            what = f"nothing to commit: you ({caller.id}) have not claimed any files"
+            hint = "claim the files you changed: dibs claim PATH" if left else ""
         else:
             what = (
-                "none of these files is changed"
+                "nothing to commit: these files have no changes"
                 if wish.narrowed
-                else "nothing that you hold is changed"
+                else "nothing to commit: the files you hold have no changes"
             )
             files = "1 changed file is" if left == 1 else f"{left} changed files are"
-            hint = f"{files} not yours; `dibs changes` shows whose" if left else ""
+            hint = f"{files} not yours: see `dibs changes`" if left else ""
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
 
 
 def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, signs: bool) -> None:
-    """Refuse programs that only the repository names and that would have a part in the commit."""
+    """Refuse untrusted programs from the repository's configuration that the commit would run."""
     refuse_filters(git, (change.path for change in plan.chosen))
     refuse_signing(git, wanted=signs)
     if wish.verify:
@@ -206,7 +206,7 @@ def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, sig
 
 
 def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[PathStatus]]:
-    """Look at the working tree."""
+    """Return the state and the changes of the working tree."""
     said = begin_changed(git).end()
     if said.code:
         raise refusal(said.err)
@@ -217,7 +217,7 @@ def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[PathStatus]]:
 def _usable(state: TreeState) -> TreeState:
     if state.under_way:
         raise Unavailable(
-            f"{state.under_way} is under way: Dibs does not commit into it",
+            f"cannot commit: {state.under_way} is in progress",
             code="REPO_STATE",
             hint="finish or abort it with git, then commit",
         )

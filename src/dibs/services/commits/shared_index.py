@@ -1,4 +1,4 @@
-"""Updating git's shared index after a commit of ours: only the entries of the committed paths change."""
+"""Update git's shared index after a scoped commit: only the entries of the committed paths change."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from dibs.services.state.commits import Intent
 
 
-#: How many seconds files are read under git's lock: a process that has it for longer counts as stopped.
+#: How long files are read under git's lock, in seconds: a process that holds it for longer counts as stopped.
 READING = 5.0
 
 
 def again(git: GitCalls, intent: Intent) -> str:
-    """Update the index for a commit whose process died; return why that fails, empty when it is done."""
+    """Update the index for a commit whose process died; return why that fails, or an empty text."""
     return catch_up(git, intent.ref, intent.old, intent.new)
 
 
 def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
-    """Bring forward the entries that a commit left behind; return why not, empty when it is done.
+    """Update the index entries of a commit; return why that fails, or an empty text.
 
-    Only entries that are still as they were before the commit, and that the checked-out commit has as
-    this one made them, are brought forward: whatever happened to a path since then stays.
+    Only entries that still have their state from before the commit, and whose path HEAD has as this commit
+    made it, are updated: later changes to a path stay.
     """
     state = read_state(git)
     clear_up(state.git_dir)
     if (state.ref or "HEAD") != ref or not state.head:
-        return ""  # another branch is checked out, with an index of its own
+        return ""  # another branch is checked out
     try:
         with index_locked(state.git_dir, yields=True) as own:
             ahead = {change.path: change for change in staged(git, state.head, own)}
@@ -66,10 +66,10 @@ def bring_forward(
     *,
     fresh: bool,
 ) -> None:
-    """Bring the entries of committed paths forward in the index file ``index``.
+    """Update the entries of committed paths in the index file ``index``.
 
-    With ``fresh`` what was committed is what was on disk. Where it still is, git reads it again, so that the
-    entries know the files' times and nobody has to look into them to see that they are clean.
+    ``fresh`` says that the commit has the content that was on disk. Git reads files that have not changed
+    since again, so that the entries have their timestamps and ``git status`` need not compare contents.
     """
     there = [change.path for change in changes if fresh and not change.gone]
     same = {path for path, seen in stats(git.tree, there).items() if seen == before.get(path)}
@@ -82,7 +82,9 @@ def bring_forward(
             given=rows_of(change.path for change in changes if change.path in same),
             variables={"GIT_INDEX_FILE": index},
         )  # fmt: skip
-    except Unavailable:  # huge files, or a slow filter: whoever looks next reads them, unlocked
+    except (
+        Unavailable
+    ):  # huge files or a slow filter: the next git status reads them, without the lock
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{index}.lock")
         write_entries(git, index, changes)

@@ -1,4 +1,4 @@
-"""The user's hooks and signing, as ``git commit`` runs them."""
+"""Run the user's hooks and signing as ``git commit`` does."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from dibs.git.config import ConfigReading
     from dibs.git.untrusted import SafeGit
 
-#: The hooks of a commit, in their order.
+#: The hooks of a commit, in order.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 
 
 class HookRefused(Exception):
-    """A hook of the user said no."""
+    """A user's hook failed."""
 
 
 def signing(reading: ConfigReading) -> tuple[str, ...]:
-    """Return how ``commit-tree`` is told to sign, as the configuration says; empty for not at all."""
+    """Return the configured signing option for ``commit-tree``, if any."""
     return () if reading.signs.lower() in _FALSE else ("-S",)
 
 
 class UserHooks:
-    """The hooks of one commit: each runs with the private index, and its output goes to standard error."""
+    """The hooks of one commit; each runs with the private index and prints to standard error."""
 
     __slots__ = ("_agent", "_calls", "_index", "_names")
 
@@ -40,10 +40,10 @@ class UserHooks:
         if git.reading.hooks_path:
             folder = os.path.join(git.tree, os.path.expanduser(git.reading.hooks_path))
         self._calls = git.users()
-        #: The agent that commits, so that a hook which asks Dibs speaks for the same one.
+        #: The committing agent, for hooks that call Dibs.
         self._agent = "" if caller.human else caller.id
         self._index = index
-        #: The hooks to run. Our own have nothing to ask in a commit of ours; settings may name any.
+        #: The hooks to run. Our own hook has nothing to check in a scoped commit.
         self._names = {
             name
             for name in HOOKS
@@ -51,19 +51,19 @@ class UserHooks:
         }
 
     def have_a_say(self, *, verify: bool) -> bool:
-        """Return whether a hook runs that may change the commit or refuse it."""
+        """Return whether a hook would run that may change or refuse the commit."""
         names = HOOKS[:3] if verify else ("prepare-commit-msg",)
         return not self._names.isdisjoint(names)
 
     def before(self) -> bool:
-        """Run ``pre-commit``; return whether there is one, which may have changed the private index."""
+        """Run ``pre-commit``, which may change the private index; return whether there is one."""
         if "pre-commit" not in self._names:
             return False
         self._must("pre-commit")
         return True
 
     def message(self, text: str, *, verify: bool) -> str:
-        """Let the hooks read and change the message; return it, checked again."""
+        """Let the hooks change the message; return it, checked again."""
         names = HOOKS[1:3] if verify else HOOKS[1:2]
         if self._names.isdisjoint(names):
             return text
@@ -77,9 +77,9 @@ class UserHooks:
             return check_message(file.read())
 
     def after(self) -> None:
-        """Run ``post-commit``, which cannot change the outcome any more."""
+        """Run ``post-commit``, which cannot change the outcome."""
         if "post-commit" in self._names:
-            with contextlib.suppress(Unavailable):  # the commit stands, whatever becomes of this
+            with contextlib.suppress(Unavailable):  # the commit is done, even if this fails
                 self._run("post-commit", index="")
 
     def _must(self, name: str, *arguments: str) -> None:
@@ -89,7 +89,7 @@ class UserHooks:
 
     def _run(self, name: str, *arguments: str, index: str) -> int:
         variables = {"GIT_EDITOR": ":", "GIT_INDEX_FILE": index, VARIABLE: self._agent}
-        # Our own hook must not ask: others may commit meanwhile, and the gate checks the finished commit.
+        # Tell our own hook to skip its check: the gate checks the finished commit.
         variables["DIBS_COMMITTING"] = "1"
         status = self._calls.run(
             "hook", "run", "--ignore-missing", name, "--", *arguments, variables=variables

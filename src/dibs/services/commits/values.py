@@ -1,9 +1,10 @@
-"""What a scoped commit is asked for, and what it answers."""
+"""Requests for scoped commits, and their results."""
 
 from __future__ import annotations
 
 import os
 
+from dibs.core.claims.coverage import BlockReason
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import shown
 from dibs.git.objects import ABSENT
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.git.trees import TreeChange
     from dibs.services.commits.scope import ClaimsNow
 
-#: How many unclaimed files an answer names.
+#: The most unclaimed files in a result.
 NEARBY = 20
 
 
@@ -30,29 +31,29 @@ class CommitRequest(Record):
 
     #: The message, not yet checked.
     message: str
-    #: Only files that these match; empty for all that the agent holds.
+    #: Only files that match these; empty for all that the agent holds.
     patterns: tuple[Pattern, ...] = ()
-    #: Files that were named as they are spelled on disk.
+    #: Existing files, spelled as on disk.
     names: tuple[str, ...] = ()
     release: bool = False
-    #: Whether the user's hooks run that may refuse.
+    #: Run the hooks that can refuse the commit.
     verify: bool = True
     request_id: str = ""
     task: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """The text that two requests share if they ask for the same."""
+        """A text that is the same for identical requests."""
         return "\n".join(("commit", *self.names, *(p.key for p in self.patterns), "", self.message))
 
     @property
     def narrowed(self) -> bool:
-        """Whether only some of the agent's files are meant."""
+        """Whether the request is limited to some of the agent's files."""
         return bool(self.patterns or self.names)
 
 
 class CommitPlan(Record):
-    """What a commit takes, and what else is changed."""
+    """The files that a commit includes, and the other changes."""
 
     state: TreeState
     changes: tuple[PathStatus, ...]
@@ -62,39 +63,39 @@ class CommitPlan(Record):
 
     @property
     def ref(self) -> str:
-        """The ref that is to move: ``refs/heads/x``, or ``HEAD`` when it is detached."""
+        """The ref to move: ``refs/heads/x``, or ``HEAD`` when it is detached."""
         return self.state.ref or "HEAD"
 
 
 class File(Record):
-    """A file of a commit, and what happened to it: ``new``, ``changed`` or ``deleted``."""
+    """A file in a commit, and how it changed: ``new``, ``changed``, or ``deleted``."""
 
     path: str
     what: str
 
 
 class Committed(Record):
-    """The answer to a commit that landed, or would land."""
+    """A commit that landed, or would land."""
 
     #: Empty for a trial.
     commit: str
     #: ``refs/heads/x``, or ``HEAD`` when it is detached.
     ref: str
     files: tuple[File, ...]
-    #: What the agent claims by name and did not change.
+    #: Files that the agent claimed by name and did not change.
     unchanged: tuple[str, ...] = ()
-    #: Changed files that nobody holds, in the folders of the commit; new ones first.
+    #: Unclaimed changed files in the folders of the commit; new ones first.
     nobody: tuple[File, ...] = ()
-    #: How many more of them there are elsewhere.
+    #: The number of other unclaimed changed files.
     elsewhere: int = 0
-    #: Changed files that others hold.
+    #: Changed files that other agents hold.
     others: tuple[Blocked, ...] = ()
     released: tuple[Claim, ...] = ()
-    #: The ledger's entry; 0 where the store could not be told yet.
+    #: The ledger entry, or 0 if it is not written yet.
     seq: int = 0
-    #: Whether this is the answer to an earlier request with the same id.
+    #: Whether this is the result of an earlier request with the same ID.
     repeated: bool = False
-    #: Whether a claim ran out in the moment in which the branch moved.
+    #: Whether a claim expired at the moment the branch moved.
     late: bool = False
 
     @property
@@ -104,28 +105,30 @@ class Committed(Record):
 
 
 class CommitDenied(Record):
-    """The answer to a refused commit: why, path by path, or which hook refused it."""
+    """A refused commit: the blocked paths, or the hook that failed."""
 
     blocked: tuple[Blocked, ...] = ()
-    #: The hook that refused, where it was one.
+    #: The hook that failed, if that was the reason.
     hook: str = ""
 
     @property
     def code(self) -> str:
-        """The stable name of the reason."""
+        """The error code of the reason."""
         return "HOOK_REFUSED" if self.hook else "SCOPE"
 
     @property
     def reason(self) -> str:
         """The reason in a few words, with the first path."""
         if self.hook:
-            return f"the {self.hook} hook said no"
-        more = f" and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
-        return f"{shown(self.blocked[0].path)} is {self.blocked[0].why}{more}"
+            return f"the {self.hook} hook failed"
+        first = self.blocked[0]
+        by = f" by {first.holder}" if first.why == BlockReason.HELD else ""
+        more = f", and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
+        return f"{shown(first.path)} is {first.why}{by}{more}"
 
 
 def files_of(changes: Iterable[PathStatus | TreeChange]) -> Iterator[File]:
-    """Yield what a commit does to each file."""
+    """Yield how a commit changes each file."""
     for change in changes:
         if isinstance(change, PathStatus):
             new, gone = change.new, change.gone or change.code == "D."
@@ -135,7 +138,7 @@ def files_of(changes: Iterable[PathStatus | TreeChange]) -> Iterator[File]:
 
 
 def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Committed:
-    """Return the answer to a commit of ``changes``, with what it says about other files."""
+    """Return the result of committing ``changes``, including what it says about other files."""
     files = tuple(files_of(changes))
     found = plan.sorted
     by_path = {change.path: change for change in plan.changes}

@@ -1,1 +1,1 @@
-"""Which work would conflict if it were merged now."""
+"""Forecast which work would conflict if it were merged now."""

@@ -1,4 +1,4 @@
-"""What earlier forecasts found: a merge of the same two commits gives the same again."""
+"""Cache of trial merges: merging the same two commits always gives the same result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: How many outcomes are kept.
+#: The most results kept.
 KEPT = 4_000
 _FORM = 1
 
 
 class Outcomes:
-    """The outcomes of merges, kept in a file of the project's state; losing it costs only time."""
+    """Results of trial merges, in a file in the state folder; losing it costs only time."""
 
     def __init__(self, path: str, salt: str) -> None:
         self._path = path
@@ -28,25 +28,25 @@ class Outcomes:
         self._known: dict[str, tuple[ForecastConflict, ...]] = _read(path, salt)
 
     def get(self, one: str, other: str) -> tuple[ForecastConflict, ...] | None:
-        """Return what a merge of two commits gave, if that is known."""
+        """Return the conflicts of merging two commits, or None if unknown."""
         key = f"{one} {other}"
         found = self._known.pop(key, None)
         if found is not None:
-            self._known[key] = found  # what is used stays
+            self._known[key] = found  # move it to the end: the oldest are dropped first
         return found
 
     def put(self, one: str, other: str, clashes: tuple[ForecastConflict, ...]) -> None:
-        """Note what a merge of two commits gave."""
+        """Store the conflicts of merging two commits."""
         self._known[f"{one} {other}"] = clashes
         self._changed = True
 
     def renew(self, salt: str) -> None:
-        """Forget everything if merges have come to work otherwise."""
+        """Forget everything if settings that affect merges have changed."""
         if salt != self._salt:
             self._salt, self._known, self._changed = salt, {}, True
 
     def save(self) -> None:
-        """Write the newest; a disk that cannot take them is no reason to fail."""
+        """Write the newest results; ignore a disk error."""
         if not self._changed:
             return
         self._changed = False
@@ -58,7 +58,7 @@ class Outcomes:
 
 
 def _read(path: str, salt: str) -> dict[str, tuple[ForecastConflict, ...]]:
-    """Return what a file holds; nothing if it is of another form, damaged, or not there."""
+    """Return the stored results, or nothing if the file is missing, damaged, or in another format."""
     try:
         with open(path, encoding="ascii") as file:
             stored = json.load(file)
@@ -76,7 +76,7 @@ def _clash(row: Any) -> ForecastConflict:
 
 
 def salt_of(*paths: str) -> str:
-    """Return a text that changes when one of these files does."""
+    """Return a text that changes when one of these files changes."""
     marks = []
     for path in paths:
         try:

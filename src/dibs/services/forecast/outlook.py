@@ -1,17 +1,18 @@
-"""A forecast that is kept up to date: what has not changed is neither read nor merged again."""
+"""A forecast that can be updated: unchanged work is neither read nor merged again."""
 
 from __future__ import annotations
 
 import os
 
 from dibs.core.changes.forecasts import Forecast, NotCovered, Pair, Party, can_meet, joined
-from dibs.core.text.names import quote
+from dibs.core.text.names import few, quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.attributes import ATTRIBUTES, Conversions, attribute_files
 from dibs.git.log import ancestry, changes_between
 from dibs.git.merge_tree import Merger
 from dibs.git.refs import branches
 from dibs.git.temp_objects import TempObjects
+from dibs.services.commits.gate import nothing
 from dibs.services.forecast.cache import Outcomes, salt_of
 from dibs.services.forecast.trees import CloneTrees, left_of
 
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.worktrees.context import CloneTree
 
-#: Where the branches of agents are.
+#: The prefix of agents' branches.
 AGENTS = "agent/"
-#: How many lists of changed paths are remembered, beside those that are in use.
+#: The most lists of changed paths cached besides the ones in use.
 REMEMBERED = 500
 
 
 class Outlook:
-    """The working trees and agents' branches of a clone, and what would conflict among them.
+    """The working trees and agents' branches of a clone, and the conflicts between them.
 
-    ``into`` is the branch that all is merged into. New objects lie in ``folder``, which the caller makes
-    and removes.
+    ``into`` is the integration branch. New objects are written to ``folder``, which the caller creates and
+    removes.
     """
 
     def __init__(
@@ -57,35 +58,37 @@ class Outlook:
         self._salt = self._new_salt()
         self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt)
         self._base = into
+        #: Called with the current step, and how much of it is done.
+        self.progress: Callable[[str, int, int], None] = nothing
         self._trees_of = trees_of
         self._places: list[CloneTree] = []
         self._tips: dict[str, str] = {}
         self._heads: tuple[str, ...] = ()
         self._ancestry: Ancestry | None = None
         self._bases: dict[tuple[str, str], list[str]] = {}
-        #: What changed from one commit to another.
+        #: The paths that changed from one commit to another.
         self._touched: dict[tuple[str, str], ChangedPaths] = {}
-        #: The same with what is not committed yet.
+        #: The same, including uncommitted changes.
         self._dirty: dict[tuple[str, str], ChangedPaths] = {}
-        #: Whether two commits can meet, by them and their common ancestor.
+        #: Whether two commits can conflict, by their common ancestor and themselves.
         self._meets: dict[tuple[str, str, str], bool] = {}
 
     def close(self) -> None:
-        """End all processes, and keep what was found for the next time."""
+        """End all processes, and save the results for the next time."""
         self._trees.close()
         self._scratch.close()
         self._outcomes.save()
 
     @property
     def places(self) -> list[str]:
-        """The working trees that take part."""
+        """The working trees in this forecast."""
         return [place.path for place in self._places]
 
     def look(self, names: Sequence[str] = ()) -> Forecast:
-        """Look at everything, and tell what would conflict; for ``names`` only with them."""
+        """Read everything and return the forecast, limited to pairs with one of ``names`` if given."""
         self._survey()
         self._trees.forget(self.places)
-        self._trees.read(self.places)
+        self._trees.read(self.places, self.progress)
         return self._forecast(names)
 
     def look_again(
@@ -95,7 +98,11 @@ class Outlook:
         *,
         refs: bool = True,
     ) -> Forecast:
-        """Look at what changed: paths in working trees (none: all of one), and ``refs`` if branches moved."""
+        """Read only what changed, and return the forecast.
+
+        ``changed`` has paths by working tree; none means that anything may have changed. ``refs`` says
+        whether branches may have moved.
+        """
         steered = any(os.path.basename(p) == ATTRIBUTES for p in changed.get(self._git.tree, ()))
         if refs or steered:
             self._survey()
@@ -107,27 +114,27 @@ class Outlook:
             if place.path not in seen
             or (refs and (place.head, place.branch) != seen[place.path][:2])
         }
-        told = {path: found for path, found in changed.items() if path in seen}
-        self._trees.read_again({**told, **moved})
+        known = {path: found for path, found in changed.items() if path in seen}
+        self._trees.read_again({**known, **moved})
         return self._forecast(names)
 
     def _survey(self) -> None:
         """Find the working trees and the branches."""
         listed = self._trees_of()
-        # A bare repository is listed as well; it has no files.
+        # A bare repository is listed too, but has no files.
         self._places = [place for place in listed if place.head or place.branch or not place.main]
         into = self._into or next((place.branch for place in listed if place.main), "")
         found = branches(self._git, AGENTS, *([into] if into else []))
         if into not in found:
             missing = (
-                f"there is no branch {quote(into)}"
+                f"the integration branch {quote(into)} does not exist"
                 if into
-                else "the main working tree has no branch"
+                else "the main working tree has no branch checked out"
             )
             raise NotFound(
-                f"{missing} that work is merged into",
+                missing,
                 code="NO_BRANCH",
-                hint="name one with --base, or in [merge] into of dibs.toml",
+                hint="name the integration branch with --base, or as [merge] into in dibs.toml",
             )
         self._base = into
         self._tips = found
@@ -139,7 +146,7 @@ class Outlook:
             self._trees.conversions = Conversions(self._git, self._common)
 
     def _new_salt(self) -> str:
-        """Return a text that changes when merges may come to work otherwise: by settings or attributes."""
+        """Return a text that changes with the settings and attributes that affect merges."""
         root = self._git.tree
         settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
         return salt_of(
@@ -157,9 +164,9 @@ class Outlook:
         for name in names:
             if name not in known:
                 raise NotFound(
-                    f"{quote(name)} has neither a working tree nor a branch with work in this clone",
+                    f"{quote(name)} has no worktree and no unmerged branch in this clone",
                     code="NO_WORKTREE",
-                    hint="`dibs forecast` shows who has",
+                    hint=_candidates(known - {self._base}),
                 )
         asked = set(names)
         pairs = [
@@ -169,14 +176,14 @@ class Outlook:
             if not asked or asked & {one.name, other.name}
         ]
         found, met, merged = self._compare(pairs)
-        os.utime(self._folder)  # a sign that somebody still uses it
+        os.utime(self._folder)  # shows that the folder is still in use
         compared = tuple((one.name, other.name) for one, other in pairs)
         return Forecast(
             self._base, tuple(parties), tuple(found), tuple(left), compared, met, merged
         )
 
     def _parties(self) -> tuple[list[Party], list[NotCovered]]:
-        """Return all who take part, the integration branch first, and what is left out."""
+        """Return everything to compare, the integration branch first, and what cannot be compared."""
         tip = self._tips[self._base]
         parties, left = [Party(self._base, "", self._base, tip, tip, base=True)], []
         taken = {self._base}
@@ -217,7 +224,7 @@ class Outlook:
         return known
 
     def _compare(self, pairs: Sequence[tuple[Party, Party]]) -> tuple[list[Pair], int, int]:
-        """Return the pairs that conflict, how many could meet, and how many were merged now."""
+        """Return the pairs that conflict, how many can conflict, and how many were merged now."""
         bases = {(a.head, b.head): self._bases_of(a.head, b.head) for a, b in pairs}
         self._learn(bases)
         found: list[Pair] = []
@@ -237,6 +244,7 @@ class Outlook:
         }
         wanted = list(unknown)
         failed: dict[tuple[str, str], str] = {}
+        self.progress(f"merging {len(wanted)} pairs for comparison", 0, 0)
         for pair, clashes in zip(wanted, self._merger.clashes(wanted), strict=True):
             if isinstance(clashes, Unavailable):
                 failed[pair] = clashes.message
@@ -250,7 +258,7 @@ class Outlook:
         return found, len(meeting), len(wanted)
 
     def _learn(self, bases: Mapping[tuple[str, str], Sequence[str]]) -> None:
-        """Read what changed since the common ancestors, where that is not known yet."""
+        """Read what changed since the common ancestors, unless it is cached."""
         wanted: dict[tuple[str, str], None] = {}
         for heads, common in bases.items():
             if len(common) == 1:
@@ -280,8 +288,13 @@ class Outlook:
         return known
 
 
+def _candidates(names: Collection[str]) -> str:
+    """Return a hint with the names that can be asked for."""
+    return f"use one of {few(sorted(names), 10)}" if names else ""
+
+
 def _name(branch: str, path: str, base: str) -> str:
-    """Return what one who takes part is called: by the agent, else by the branch, else by the folder."""
+    """Return the name of a party: its agent, or else its branch, or else its folder."""
     if branch.startswith(AGENTS):
         return branch.removeprefix(AGENTS)
     if branch:
@@ -290,7 +303,7 @@ def _name(branch: str, path: str, base: str) -> str:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """Return a name that nobody has yet."""
+    """Return ``name``, with a number if it is taken."""
     return next(n for n in _numbered(name) if n not in taken)
 
 

@@ -1,4 +1,4 @@
-"""Conflicts before they happen: what would not go together if it were merged now, and who is told."""
+"""Forecast which work would conflict if it were merged now, and notify the agents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import time
 from dibs.errors import NotFound
 from dibs.git.untrusted import SafeGitPool
 from dibs.local.repository import shared_state
+from dibs.services.commits.gate import nothing
 from dibs.services.forecast.outlook import Outlook
 from dibs.services.worktrees.service import Worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dibs.core.changes.forecasts import Forecast, Pair
     from dibs.core.claims.agents import Caller
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
 _FOLDER = "forecast-objects-"
-#: After so many seconds without a change, a folder of objects is of a process that was killed.
+#: A folder of objects that has not changed for this many seconds belongs to a dead process.
 _ABANDONED = 86_400.0
 
 
@@ -39,13 +40,11 @@ class Forecasts:
 
     @contextlib.contextmanager
     def outlook(self, base: str = "") -> Iterator[Outlook]:
-        """Open a forecast that can be kept up to date; ``base`` is another integration branch."""
+        """Open a forecast that can be updated; ``base`` overrides the integration branch."""
         repository = self._repository
         if not repository.common:
             raise NotFound(
-                "this is no git repository: nothing is merged here",
-                code="NO_REPO",
-                hint="run git init",
+                "this is not a git repository", code="NO_REPO", hint="create one: git init"
             )
         os.makedirs(repository.state, exist_ok=True)
         _clear_abandoned(repository.state)
@@ -62,13 +61,22 @@ class Forecasts:
     def _git(self, tree: str) -> GitCalls:
         return self._guard.calls(tree)
 
-    def once(self, names: Sequence[str] = (), base: str = "") -> Forecast:
-        """Look at everything once; only pairs with one of ``names`` if there are any."""
+    def once(
+        self,
+        names: Sequence[str] = (),
+        base: str = "",
+        progress: Callable[[str, int, int], None] = nothing,
+    ) -> Forecast:
+        """Return a forecast, limited to pairs with one of ``names`` if there are any.
+
+        ``progress`` is called with the current step, and how much of it is done.
+        """
         with self.outlook(base) as outlook:
+            outlook.progress = progress
             return outlook.look(names)
 
     def warn(self, caller: Caller, forecast: Forecast) -> list[Pair]:
-        """Tell the ledger of conflicts that it has not been told of; return these."""
+        """Record new conflicts in the ledger, notify the agents, and return these conflicts."""
         from dibs.local.repository import clone_id
         from dibs.services.forecast.warnings import warn
 
@@ -76,7 +84,7 @@ class Forecasts:
 
 
 def _clear_abandoned(state: str) -> None:
-    """Remove the objects of processes that were killed."""
+    """Remove the objects of dead processes."""
     with os.scandir(state) as entries:
         for entry in entries:
             if entry.name.startswith(_FOLDER) and entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""Working trees as commits that hold what is not committed yet; only what changed is read again."""
+"""Represent working trees as temporary commits that include uncommitted changes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dibs.errors import DibsError
 from dibs.git.objects import GONE, LINK, SUBMODULE, TREE, TreeEntry
 from dibs.git.status import Look, look
 from dibs.git.temp_objects import Filler
+from dibs.services.commits.gate import nothing
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -22,28 +23,28 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.temp_objects import TempObjects
 
-#: How many working trees are read at once.
+#: The number of working trees read in parallel.
 HANDS = 4
-#: More changed paths than these are not asked for one by one.
+#: With more changed paths than this, read the whole working tree.
 MANY = 100
-#: How many processes that read files are kept for the next time.
+#: The number of file readers kept for the next time.
 _KEPT = 4
-#: Files by which others are read otherwise; after a change of one everything is looked at.
 _FILES = ("100644", "100755")
 _NO_INDEX = (0, 0, 0)
+#: A change to one of these affects how other files are read, so everything is read again.
 _STEERING = (".gitignore", ".gitattributes", ".gitmodules")
 
 
 class TreeSeen(Record):
-    """A working tree as it was seen last."""
+    """The last known state of a working tree."""
 
     head: str
     branch: str
     entries: dict[str, TreeEntry]
     left: tuple[tuple[str, str], ...]
-    #: The index at that moment: git's knowledge of what is tracked.
+    #: Identifies the state of the index, which knows what is tracked.
     mark: tuple[int, int, int]
-    #: Why it could not be read; then the rest says nothing.
+    #: Why it could not be read; the other fields are then empty.
     failed: str = ""
 
 
@@ -54,12 +55,12 @@ class CloneTrees:
         self, scratch: TempObjects, git_of: Callable[[str], GitCalls], conversions: Conversions
     ) -> None:
         self._scratch = scratch
-        #: How files are read; to be set anew when settings have changed.
+        #: How files are converted when read; replaced when settings change.
         self.conversions = conversions
         self._git_of = git_of
         self._fillers: dict[str, Filler] = {}
         self._commits: dict[str, tuple[TreeSeen, str]] = {}
-        #: What each was like, by its path.
+        #: The last known states, by path.
         self.seen: dict[str, TreeSeen] = {}
 
     def close(self) -> None:
@@ -67,29 +68,34 @@ class CloneTrees:
         while self._fillers:
             self._fillers.popitem()[1].close()
 
-    def read(self, paths: Iterable[str]) -> None:
-        """Look at whole working trees, several at once."""
+    def read(
+        self, paths: Iterable[str], progress: Callable[[str, int, int], None] = nothing
+    ) -> None:
+        """Read whole working trees in parallel; ``progress`` is called after each."""
         wanted = list(paths)
+        read: dict[str, TreeSeen] = {}
         with ThreadPoolExecutor(HANDS, "dibs-forecast") as hands:
-            read = dict(zip(wanted, hands.map(self._read, wanted), strict=True))
+            for path, now in zip(wanted, hands.map(self._read, wanted), strict=True):
+                read[path] = now
+                progress("reading worktrees", len(read), len(wanted))
         self._scratch.foresee((now.head, now.entries) for now in read.values() if now.head)
-        # What was staged and then taken back on the disk is as it was.
+        # A change that was staged and then reverted on disk is not a change.
         self.seen |= {
             path: now._replace(entries=self._differing(now.head, now.entries))
             for path, now in read.items()
         }
 
     def _differing(self, head: str, entries: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
-        """Return those entries that are not as a commit has them."""
+        """Return the entries that differ from a commit."""
         return {p: entry for p, entry in entries.items() if entry != self._scratch.at(head, p)}
 
     def forget(self, paths: Collection[str]) -> None:
-        """Keep only these."""
+        """Forget all working trees except these."""
         for path in self.seen.keys() - set(paths):
             del self.seen[path]
 
     def read_again(self, changed: Mapping[str, Collection[str]]) -> None:
-        """Look at the paths that are said to have changed; at everything where none is named."""
+        """Read the changed paths of each working tree, or all of it if none are named."""
         whole = []
         for path, names in changed.items():
             if not _are_few(names) or not self._patch(path, names):
@@ -98,7 +104,7 @@ class CloneTrees:
             self.read(whole)
 
     def _patch(self, path: str, names: Collection[str]) -> bool:
-        """Bring what is known of a working tree up to date; tell whether that could be done."""
+        """Update the known state of a working tree; return False if it must be read completely."""
         before = self.seen.get(path)
         if before is None or before.failed:
             return False
@@ -112,7 +118,7 @@ class CloneTrees:
                 fresh = now.entries
             left = self._filler(path).fill(fresh, before.head)
         except (DibsError, OSError):
-            return False  # a look at everything tells what is wrong
+            return False  # reading everything will report the error
         entries = {p: e for p, e in before.entries.items() if p not in again}
         entries |= self._differing(before.head, fresh)
         known = _within((name for name, _ in before.left), names)
@@ -121,19 +127,19 @@ class CloneTrees:
         return True
 
     def _filler(self, path: str) -> Filler:
-        """Return the reader of files of a working tree; a few stay for the next time."""
+        """Return the file reader of a working tree, and keep the last few for reuse."""
         filler = self._fillers.pop(path, None) or Filler(
             self._git_of(path), self._scratch, self.conversions
         )
         while len(self._fillers) >= _KEPT:
             self._fillers.pop(next(iter(self._fillers))).close()
-        self._fillers[path] = filler  # the last one used stands last
+        self._fillers[path] = filler  # most recently used last
         return filler
 
     def _glance(
         self, path: str, before: TreeSeen, names: Collection[str]
     ) -> dict[str, TreeEntry] | None:
-        """Look at files that git is known to count in, without asking it; None if one may be new to it."""
+        """Read tracked files without asking git; return None if one may be untracked."""
         if before.mark != _index(path):
             return None
         found: dict[str, TreeEntry] = {}
@@ -151,7 +157,7 @@ class CloneTrees:
 
     def _read(self, path: str) -> TreeSeen:
         if not os.path.isdir(path):
-            return TreeSeen("", "", {}, (), _NO_INDEX, "its folder is gone")
+            return TreeSeen("", "", {}, (), _NO_INDEX, "its folder is missing")
         git = self._git_of(path)
         index = _index(path)
         filler = Filler(git, self._scratch, self.conversions)
@@ -165,11 +171,11 @@ class CloneTrees:
             return TreeSeen("", "", {}, (), _NO_INDEX, said)
         finally:
             filler.close()
-        nested = [(name, "is a repository of its own") for name in now.nested]
+        nested = [(name, "is a separate git repository") for name in now.nested]
         return TreeSeen(now.head, now.branch, now.entries, tuple(left + nested), index)
 
     def commit(self, path: str) -> str:
-        """Return the commit that stands for a working tree: its own, if nothing differs from that."""
+        """Return a commit with the content of a working tree: its HEAD if nothing has changed."""
         seen = self.seen[path]
         if not seen.entries:
             return seen.head
@@ -179,7 +185,7 @@ class CloneTrees:
         return known[1]
 
     def touched(self, path: str, commit: str) -> ChangedPaths:
-        """Return how a working tree, for which ``commit`` stands, differs from its own commit."""
+        """Return how a working tree, represented by ``commit``, differs from its HEAD."""
         seen = self.seen[path]
         changes = [
             (name, self._how(seen.head, name, entry)) for name, entry in seen.entries.items()
@@ -195,14 +201,14 @@ class CloneTrees:
 
 
 def left_of(party: str, standing: TreeSeen) -> list[NotCovered]:
-    """Return what of a working tree is not covered."""
+    """Return what the forecast does not cover in a working tree."""
     if standing.failed:
         return [NotCovered(party, "", standing.failed)]
     return [NotCovered(party, path, why) for path, why in standing.left]
 
 
 def _index(path: str) -> tuple[int, int, int]:
-    """Return a mark that changes with the index of a working tree."""
+    """Return a value that changes with the index of a working tree."""
     place = os.path.join(path, ".git")
     try:
         if not os.path.isdir(place):
@@ -216,7 +222,7 @@ def _index(path: str) -> tuple[int, int, int]:
 
 
 def _on_disk(path: str) -> TreeEntry | None:
-    """Return what stands at a path as far as that is seen from outside; None for no plain file."""
+    """Return the mode of the file at a path, GONE if there is none, or None if it is not a plain file."""
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -227,11 +233,11 @@ def _on_disk(path: str) -> TreeEntry | None:
 
 
 def _are_few(names: Collection[str]) -> bool:
-    """Tell whether a look at these paths alone is enough."""
+    """Return whether reading only these paths is enough."""
     steering = any(os.path.basename(name) in _STEERING for name in names)
     return 0 < len(names) <= MANY and not steering
 
 
 def _within(paths: Iterable[str], names: Collection[str]) -> set[str]:
-    """Return those paths that are one of ``names``, or below one."""
+    """Return the paths that are in ``names`` or below one of them."""
     return {p for p in paths if p in names or any(folder in names for folder in above(p))}

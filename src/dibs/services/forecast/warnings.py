@@ -1,4 +1,4 @@
-"""Telling both sides of a coming conflict, once: the ledger has an entry for each new set of files."""
+"""Notify both sides of a forecast conflict, once for each set of files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many files an entry of the ledger names.
+#: The most files in a ledger entry.
 NAMED = 50
 _SHOWN = 3
 
 
 def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[Pair]:
-    """Write what is new into the ledger; forget conflicts that are gone, so that new ones are told again.
+    """Record and announce new conflicts; forget resolved ones, so that they are announced if they return.
 
-    On a common store each ``clone`` has working trees and branches of its own, so it minds its own rows.
+    On a shared store, each ``clone`` has its own worktrees and branches and changes only its own rows.
     """
     if not store.look(lambda rows: any(_plan(rows, forecast, clone))):
         return []
@@ -60,7 +60,7 @@ def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[P
 
 
 def _plan(rows: Rows, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
-    """Return the pairs to warn of, and the keys of warnings that hold no more."""
+    """Return the pairs to announce, and the keys of warnings that no longer apply."""
     listed = warnings(rows, clone)
     now = {warning_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
     fresh = [p for key, p in now.items() if listed.get(key, {}).get("files") != p.digest]
@@ -76,7 +76,7 @@ def _plan(rows: Rows, forecast: Forecast, clone: str) -> tuple[list[Pair], list[
 
 
 def _unsaid(forecast: Forecast) -> Iterator[tuple[str, str]]:
-    """Yield pairs that are there, but of which a forecast says nothing: not asked for, or not readable."""
+    """Yield pairs about which this forecast says nothing: not requested, or unreadable."""
     names = {party.name for party in forecast.parties}
     names |= {item.party for item in forecast.left if not item.path}
     said = set(forecast.compared) - {pair.names for pair in forecast.pairs if pair.why}

@@ -1,8 +1,8 @@
-"""Testing and landing a chain of merges.
+"""Test and land a chain of merges.
 
-The last commit of the chain is tested. If that fails, the first branch that breaks the tests is searched for
-by halves: what is before it lands, it is set aside, and the rest is tested again. So all that the integration
-branch ever holds was tested as it is.
+The last commit of the chain is tested. If that fails, a binary search finds the first branch that breaks the
+tests: the branches before it land, it is refused, and the rest is tested again. So every commit on the
+integration branch has passed the tests.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How often a merge is begun anew when somebody else moves the branch.
+#: How often to retry when someone else moves the branch.
 TRIES = 5
 
 
 def reach(step: str) -> None:
-    """Do nothing; a test's double stops here, as a crash would."""
+    """Do nothing; tests replace this to simulate a crash at ``step``."""
 
 
 class _Held(Exception):
-    """Somebody has claimed a path of a candidate since it was looked at."""
+    """Another agent has claimed one of a candidate's paths meanwhile."""
 
     def __init__(self, candidate: Candidate, outside: Sequence[Outside]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class _Held(Exception):
 
 
 class MergeBatch:
-    """One call's branches on their way into the integration branch."""
+    """The branches that one call merges into the integration branch."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class MergeBatch:
         *,
         lease: Lease | None,
         trials: Trials | None,
-        told: Callable[[str], None],
+        progress: Callable[[str], None],
     ) -> None:
-        """Without a ``lease`` nothing is moved: it is only said what would be."""
+        """Without a ``lease``, only report what would happen."""
         self._repository = repository
         self._caller = caller
         self._lease = lease
         self._trials = trials
-        self._told = told
+        self._progress = progress
         self._gate = gate
         self._git = gate.guard.calls(repository.root)
         self._builder = ChainBuilder(store, gate.guard, repository.root, caller, wish, rules, lease)
@@ -87,7 +87,7 @@ class MergeBatch:
         self._notes: list[str] = []
 
     def run(self, branches: Sequence[Branch], into: str) -> MergeReport:
-        """Merge what can be merged, and say what became of each branch."""
+        """Merge what can be merged, and return the result for each branch."""
         left = list(branches)
         first = new = ""
         moved = 0
@@ -104,7 +104,7 @@ class MergeBatch:
                 new = self._settle(ground, chain) or new
             except RefMoved:
                 moved += 1
-                self._told(f"{into} moved meanwhile: once more")
+                self._progress(f"{into} moved during the merge; trying again")
                 if moved >= TRIES:
                     self._end(chain, End.MOVED)
             left = [branch for branch in left if branch.name not in self._ends]
@@ -132,15 +132,14 @@ class MergeBatch:
     # -- trying and landing
 
     def _settle(self, ground: MergeTarget, chain: Sequence[Candidate]) -> str:
-        """Decide the chain, or a part of it: what is whole lands, what breaks it is set aside.
+        """Land the branches of the chain that pass, and refuse the one that fails.
 
-        Return the branch's new commit, empty where it did not move.
+        Return the branch's new commit, or an empty text if it did not move.
         """
         if not chain:
             return ""
-        early = (
-            self._lease is None or self._trials is not None
-        )  # else it is looked at once, at the end
+        # Without tests, one look just before landing is enough.
+        early = self._lease is None or self._trials is not None
         if early and self._in_the_way(ground, chain):
             return ""
         if self._lease is None:
@@ -162,25 +161,25 @@ class MergeBatch:
             name = culprit.branch.name
             self._ends[name] = self._ends[name]._replace(theirs=True)
         elif not whole:
-            note = f"the tests fail on {ground.branch} itself, without any of these branches"
+            note = f"the tests also fail on {ground.branch} without any of these branches"
             self._end(chain, End.TESTS, run=run, notes=(note,))
         return whole[-1].commit if whole else ""
 
     def _in_the_way(self, ground: MergeTarget, chain: Sequence[Candidate]) -> bool:
-        """Refuse a chain that the working tree cannot follow; return whether it was refused."""
+        """Refuse the chain if the working tree cannot be updated; return whether it was refused."""
         changes = self._builder.changes(ground, chain)
         if ground.tree:
             refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)
         dirt = obstacles(self._gate.guard, ground, changes)
         if dirt:
-            notes = (f"{ground.tree} has {ground.branch} checked out", *dirt)
+            notes = (f"{ground.branch} is checked out in {ground.tree}, which has:", *dirt)
             self._end(chain, End.DIRTY, notes=notes)
         return bool(dirt)
 
     def _tried(
         self, ground: MergeTarget, chain: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], Candidate | None, Run | None]:
-        """Return what of the chain is whole, who breaks the rest, and the run that showed it."""
+        """Return the part of the chain that passes, the branch that fails, and its test run."""
         trials = self._trials
         if trials is None:
             return chain, None, None
@@ -199,28 +198,28 @@ class MergeBatch:
             culprit: int = found.value
         if culprit == 1:
             alone = trials.run(ground.tip, ground.branch)
-            if not alone.ok:  # nobody here is to blame
+            if not alone.ok:  # none of the branches broke it
                 return (), None, alone
         return chain[: culprit - 1], chain[culprit - 1], whole(culprit)
 
     def _land(self, ground: MergeTarget, chain: Sequence[Candidate], lease: Lease) -> bool:
-        """Move the branch, while the queue is ours and nobody else has claimed what changes.
+        """Move the branch while we hold the queue and no other agent holds the changed paths.
 
-        Tell whether the working tree let it; if not, it was said why.
+        Return False if the working tree cannot be updated; the chain has then been refused.
         """
         gate, new = self._gate, chain[-1].commit
         with gate.turn():
             gate.recover()
             lease.renew()
             with held_still(gate.guard, ground) as bring:
-                if self._in_the_way(ground, chain):  # the tests took their time
+                if self._in_the_way(ground, chain):  # it may have changed during the tests
                     return False
 
                 changes = self._builder.changes(ground, chain)
 
                 def brought() -> None:
-                    stays = "was changed meanwhile and stays as it is"
-                    self._notes += [f"{path} {stays}" for path in bring(new, changes)]
+                    kept = "changed during the merge, so it was not updated"
+                    self._notes += [f"{path} {kept}" for path in bring(new, changes)]
 
                 try:
                     passage = self._passage(ground, chain)
@@ -229,7 +228,7 @@ class MergeBatch:
                 except Unavailable as error:
                     if tip_of(self._git, ground.branch) != new:
                         raise
-                    self._notes.append(f"{error.message}; the next merge or commit here catches up")
+                    self._notes.append(f"{error.message}; the next merge or commit here retries")
         return True
 
     def _passage(self, ground: MergeTarget, chain: Sequence[Candidate]) -> Passage:

@@ -1,4 +1,4 @@
-"""Building a chain of merges: each branch is merged into the result of the one before, as objects alone."""
+"""Build a chain of merge commits, each on top of the one before, without touching a working tree."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from dibs.services.merging.values import Branch, MergeRequest, Rules
     from dibs.services.state.store import Store
 
-#: How many changed files a note names.
+#: The most files named in a note.
 SHOWN = 5
 
 
 class ChainBuilder:
-    """Builds the merges of one call; what was found out about commits is kept for the next chain."""
+    """Builds the merges of one call; caches what it learns about commits for the next chain."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ChainBuilder:
     def build(
         self, ground: MergeTarget, branches: Sequence[Branch], trees: Sequence[WorktreeEntry]
     ) -> tuple[list[Candidate], list[MergeVerdict]]:
-        """Merge each branch into the one before; return the chain, and why the others are not in it."""
+        """Merge each branch on top of the one before; return the chain, and results for the others."""
         chain: list[Candidate] = []
         left: list[MergeVerdict] = []
         tip = ground.tip
@@ -77,7 +77,7 @@ class ChainBuilder:
         return chain, left
 
     def changes(self, ground: MergeTarget, chain: Sequence[Candidate]) -> list[TreeChange]:
-        """Return what a chain changes."""
+        """Return the changes that a chain makes."""
         ends = (ground.tip, chain[-1].commit)
         if ends not in self._differing:
             self._differing[ends] = differences(self._git, *ends)
@@ -113,7 +113,7 @@ class ChainBuilder:
         guards = guarded_in(agent, paths) if self._rules.guards else []
         if guards or (outside and not self._rules.lenient):
             return MergeVerdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
-        notes += tuple(f"{o.path} was changed without a claim ({o.why})" for o in outside)
+        notes += tuple(f"warning: {o.path} was changed without a claim" for o in outside)
         allowed = {p: {agent, self._caller.id, *scope.agents.get(p, ())} for p in paths}
         held = self._store.look(lambda rows: held_by_others(rows, paths, allowed))
         if held:
@@ -123,23 +123,23 @@ class ChainBuilder:
         return Candidate(branch, tip, commit, paths, allowed, notes)
 
     def _elsewhere(self, outside: Sequence[Outside], into: str) -> list[str]:
-        """Say it where changes that nobody claimed here came from a remote: the branch here is behind."""
+        """Return a note if unclaimed changes came from a remote branch: the local branch is behind."""
         first = next((one.commit for one in outside if one.commit), "")
         found = self._git.run(
             "for-each-ref", "--count=1", "--format=%(refname:short)", f"--contains={first}",
             "--", "refs/remotes",
         )  # fmt: skip
         name = found.out.decode("utf-8", "replace").strip() if first and not found.code else ""
-        return [f"{first[:10]} is in {name}: bring {into} up to date with it first"] if name else []
+        return [f"{first[:10]} is in {name}: update {into} from it first"] if name else []
 
     def _uncommitted(self, branch: str, trees: Sequence[WorktreeEntry]) -> list[str]:
-        """Say what lies uncommitted in the branch's working tree: it is not part of the merge."""
+        """Return a note about uncommitted changes in the branch's working tree, which are not merged."""
         notes = []
         for tree in trees:
             if tree.ref == HEADS + branch:
                 paths = [change.path for change in changed(self._guard.calls(tree.path))]
                 if paths:
-                    notes.append(f"not committed, so not merged: {few(paths, SHOWN)}")
+                    notes.append(f"not merged, because uncommitted: {few(paths, SHOWN)}")
         return notes
 
     def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:
@@ -150,11 +150,11 @@ class ChainBuilder:
 
 
 def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> MergeVerdict:
-    """Return what there is to say of a branch that is gone, alien, or has nothing to merge."""
+    """Return the result for a branch that was deleted, is unrelated, or has nothing to merge."""
     name, agent = branch
     if not tip:
-        return MergeVerdict(name, End.MOVED, agent, notes=("the branch is gone",))
+        return MergeVerdict(name, End.MOVED, agent, notes=("the branch was deleted",))
     if base:
         return MergeVerdict(name, End.CONTAINED, agent, notes=notes)
-    alien = f"{name} has no commit in common with the integration branch"
+    alien = f"{name} has no common history with the integration branch"
     return MergeVerdict(name, End.CONFLICT, agent, notes=(*notes, alien))

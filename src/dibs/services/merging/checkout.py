@@ -1,4 +1,4 @@
-"""The working tree that has the integration branch checked out: may it follow a merge, and following."""
+"""Update the working tree that has the integration branch checked out, if a merge allows it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class MergeTarget(Record):
-    """Where merges land: a branch, its tip, and the working tree that has it checked out."""
+    """The integration branch, its tip, and the working tree that has it checked out."""
 
     branch: str
     tip: str
     #: The git directory that all working trees share.
     common: str
-    #: Empty where it is checked out nowhere.
+    #: Empty if it is not checked out anywhere.
     tree: str = ""
 
     @property
@@ -45,32 +45,31 @@ class MergeTarget(Record):
 
 
 def survey(git: GitCalls, common: str, branch: str, trees: Sequence[WorktreeEntry]) -> MergeTarget:
-    """Look at the integration branch; refuse one that is not there, or that git is at work on.
+    """Return the merge target; raise if the branch does not exist or git is busy with it.
 
-    ``trees`` are the working trees as git has just listed them.
+    ``trees`` are the working trees as git lists them now.
     """
     ref = HEADS + branch
     found = [tree for tree in trees if tree.ref == ref and not tree.bare]
     tip = found[0].head if found else tip_of(git, branch)
     if not tip and found:
         raise Unavailable(
-            f"{branch} has no commit yet: there is nothing to merge into",
+            f"{branch} has no commits yet, so there is nothing to merge into",
             code="REPO_STATE",
-            hint="make the first commit",
+            hint="make the first commit: git commit",
         )
     if not tip:
         raise NotFound(
-            f"there is no branch {quote(branch)}",
+            f"branch {quote(branch)} does not exist",
             code="NO_BRANCH",
             field="into",
-            hint="name another with --into, or as [merge] into in dibs.toml",
+            hint="name the integration branch with --into, or as [merge] into in dibs.toml",
         )
     where = rebased_in(common, ref)
     if where or len(found) > 1:
         why = "is being rebased" if where else "is checked out more than once"
-        raise Unavailable(
-            f"{branch} {why}", code="REPO_STATE", hint="end that first; then merge again"
-        )
+        todo = "finish or abort the rebase" if where else "check out another branch in one of them"
+        raise Unavailable(f"{branch} {why}", code="REPO_STATE", hint=f"{todo}, then merge again")
     return MergeTarget(branch, tip, common, found[0].path if found else "")
 
 
@@ -79,40 +78,39 @@ def _state(git: GitCalls, ground: MergeTarget) -> TreeState:
 
 
 def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str]:
-    """Yield the paths that two commits changed since ``base``, so that git has to put them together."""
+    """Yield the paths that both commits changed since ``base``."""
     first = {change.path for change in differences(git, base, one)}
     yield from (c.path for c in differences(git, base, other) if c.path in first)
 
 
 def obstacles(guard: SafeGitPool, ground: MergeTarget, changes: Sequence[TreeChange]) -> list[str]:
-    """Return why the working tree cannot follow: what is under way, changed, or in the way there.
+    """Return what prevents updating the working tree: an operation in progress, or changed files.
 
-    Nothing is touched by looking, not even the index's moment.
+    This changes nothing, not even the index's timestamp.
     """
     if not ground.tree:
         return []
     git = guard.calls(ground.tree)
     state = _state(git, ground)
-    under_way = [f"{state.under_way} is under way"] if state.under_way else []
+    under_way = [f"{state.under_way} in progress"] if state.under_way else []
     if state.ref != ground.ref:
-        return ["another branch was checked out meanwhile"]
+        return ["another branch checked out since the merge started"]
     tracked = [change.path for change in changed(git) if _is_work(change)]
-    new = [f"{path} (not tracked)" for path in in_the_way(ground.tree, changes)]
+    new = [f"{path} (untracked)" for path in in_the_way(ground.tree, changes)]
     return under_way + tracked + new
 
 
 def _is_work(change: PathStatus) -> bool:
-    """Return whether a difference is somebody's work in this tree.
+    """Return whether a difference is uncommitted work in this tree.
 
-    New files are looked at by themselves. What is checked out in a submodule is left alone by merges, so it
-    lags behind until somebody updates it.
+    Untracked files are checked separately. Merges do not update submodules, so a submodule may lag behind.
     """
     lags = change.index_mode == SUBMODULE and not change.staged
     return not change.untracked and not lags
 
 
 def unlock(guard: SafeGitPool, ground: MergeTarget) -> None:
-    """Take away the lock on the index that a killed merge left, before anything else is in the way."""
+    """Remove the index lock that a killed merge left."""
     if ground.tree:
         clear_up(_state(guard.calls(ground.tree), ground).git_dir)
 
@@ -121,9 +119,9 @@ def unlock(guard: SafeGitPool, ground: MergeTarget) -> None:
 def held_still(
     guard: SafeGitPool, ground: MergeTarget
 ) -> Iterator[Callable[[str, Sequence[TreeChange]], list[str]]]:
-    """Keep git in the working tree from committing; give out what brings the tree to a new commit.
+    """Lock the working tree's index, and provide the function that updates the tree to a new commit.
 
-    Between the branch's move and the index's, a commit of somebody else would take the merge back.
+    A commit by someone else after the branch moves and before the index does would undo the merge.
     """
     if not ground.tree:
         yield lambda *_: []
@@ -139,10 +137,10 @@ def held_still(
 
 
 def again(git: GitCalls, intent: Intent) -> str:
-    """Do it for a merge whose process died; return why that is not possible now, empty when it is done."""
+    """Update the working tree for a merge whose process died; return why that fails, or an empty text."""
     state = read_state(git)
     if branch_of(git, state.git_dir) != intent.ref:
-        return ""  # another branch is checked out by now
+        return ""  # another branch is checked out now
     try:
         bring_forward(git, state.git_dir, intent.old, intent.new)
     except Unavailable as error:

@@ -1,6 +1,6 @@
-"""A branch that cannot be merged: a task for its agent, and an entry that names who is concerned.
+"""Create a task and a ledger entry for a branch that cannot be merged.
 
-A repeat makes no second task: its id is made of what clashes, not of the moment.
+The task ID is derived from the conflict, so repeating the merge does not create a second task.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many files a task, an entry or a search goes through.
+#: The most files in a task or ledger entry, and the most whose last author is looked up.
 FILES = 50
 _ASKED = 10
-#: Where a task is that can be taken off the board without taking it from anybody.
+#: Tasks in these states can be canceled: nobody is working on them.
 _WAITING = frozenset({Status.NEW, Status.ASSIGNED, Status.BLOCKED, Status.ERROR})
-#: How a task is called, with its branch and the integration branch.
+#: The task title, given the branch and the integration branch. ``settled_tasks`` compares all but its verb.
+_VERBS = {"conflict": "Resolve", "tests": "Fix"}
 _TITLES = {
-    "conflict": "Resolve the merge conflict of {} with {}",
-    "tests": "Mend the tests that {} breaks in {}",
+    "conflict": " the merge conflict of {} with {}",
+    "tests": " the tests that {} breaks in {}",
 }
 
 
 def concerned(
     git: GitCalls, base: str, tip: str, clashes: Sequence[MergeConflict], owner: str
 ) -> tuple[str, ...]:
-    """Return who last changed on the integration side what clashes: an agent, else an author."""
+    """Return who last changed the conflicting files on the integration branch: agents or authors."""
     names: dict[str, None] = {}
     for clash in clashes[:_ASKED] if base else ():
         commit = last_change(git, base, tip, clash.path)
@@ -59,7 +60,7 @@ def concerned(
 def report(
     store: Store, caller: Caller, verdict: MergeVerdict, into: str, tips: tuple[str, str]
 ) -> None:
-    """Tell the ledger that a branch was refused, and who is concerned by it."""
+    """Record in the ledger that a branch was refused, and who is affected."""
     summary = f"{verdict.branch} was not merged into {into}: {said_of(verdict)}"
 
     def step(rows: Rows) -> None:
@@ -75,31 +76,34 @@ def report(
 
 
 def said_of(verdict: MergeVerdict) -> str:
-    """Return in a few words why a branch was refused."""
+    """Return why a branch was refused, in a few words."""
     count = len(paths_of(verdict))
     files = f"{count} file{'s' if count != 1 else ''}"
     if verdict.end == End.CONFLICT:
         names = " and ".join(dict.fromkeys(filter(None, (verdict.agent, *verdict.others))))
-        return f"{files} clash" + (f" ({names})" if names else "")
+        return f"conflict in {files}" + (f" ({names})" if names else "")
     if verdict.end == End.TESTS:
-        return f"the tests fail ({verdict.run.how})" if verdict.run else "the tests fail"
+        return f"tests failed ({verdict.run.how})" if verdict.run else "tests failed"
     words = {
-        End.SCOPE: f"{files} outside of its agent's claims",
-        End.HELD: f"{files} held by others",
-        End.DIRTY: "the working tree has changes of its own",
-        End.MOVED: "the branch moved again and again",
+        End.SCOPE: f"{files} outside its agent's claims",
+        End.HELD: f"{files} held by other agents",
+        End.DIRTY: "the working tree has uncommitted changes",
+        End.MOVED: "the integration branch kept moving",
     }
     return words.get(verdict.end, verdict.end)
 
 
 def paths_of(verdict: MergeVerdict) -> list[str]:
-    """Return what a refusal is about."""
+    """Return the paths that a refusal is about."""
     found = [*(o.path for o in verdict.outside), *(c.path for c in verdict.clashes)]
     return list(dict.fromkeys(found)) or list(verdict.paths)
 
 
 def make_task(tasks: Tasks, caller: Caller, verdict: MergeVerdict, into: str, tip: str) -> str:
-    """Make the task of a branch that clashes or breaks the tests; return its id, old or new."""
+    """Create the task for a branch that conflicts or fails the tests, and return its ID.
+
+    If the task exists already, return the ID of that one.
+    """
     what = "conflict" if verdict.end == End.CONFLICT else "tests"
     paths = sorted(paths_of(verdict))
     mark = hashlib.sha256("\0".join((tip, into, *paths)).encode("utf-8", "surrogateescape"))
@@ -114,28 +118,31 @@ def make_task(tasks: Tasks, caller: Caller, verdict: MergeVerdict, into: str, ti
 
 
 def settled_tasks(rows: Rows, branches: Iterable[str], into: str) -> list[str]:
-    """Return the tasks of these branches that nobody works on, and nobody has to: the branches are merged."""
-    titles = {title.format(branch, into) for branch in branches for title in _TITLES.values()}
-    return [
-        task.id for task in unfinished(rows) if task.title in titles and task.status in _WAITING
-    ]
+    """Return the tasks of these merged branches that nobody is working on and nobody needs to."""
+    titles = tuple(title.format(branch, into) for branch in branches for title in _TITLES.values())
+    waiting = (task for task in unfinished(rows) if task.status in _WAITING)
+    return [task.id for task in waiting if task.title.endswith(titles)]
 
 
 def _fields(verdict: MergeVerdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
     branch = verdict.branch
     if what == "conflict":
-        with_whom = ", ".join(verdict.others) or "somebody unknown"
+        with_whom = ", ".join(verdict.others) or "someone else"
+        steps = f"claim the files, run git merge {into}, resolve the conflicts, run git commit"
         notes = [
-            f"{verdict.agent or branch} and {with_whom} changed the same places.",
-            f"In the worktree of {branch}: claim, git merge {into}, resolve, git commit, dibs merge.",
+            f"{verdict.agent or branch} and {with_whom} changed the same lines.",
+            f"In the worktree of {branch}: {steps}, then dibs merge.",
             *(f"{printable(c.path)}: {c.kind}" + _hunks(c) for c in verdict.clashes[:FILES]),
         ]
     else:
         log = verdict.run.log if verdict.run else ""
-        notes = [f"In the worktree of {branch}: git merge {into}, mend, commit, dibs merge."]
-        notes += [f"The run's output: {log}"] if log else []
+        notes = [
+            f"In the worktree of {branch}: run git merge {into}, fix the tests, commit, then run dibs merge."
+        ]
+        notes += [f"Full output: {log}"] if log else []
         notes += list(verdict.run.tail) if verdict.run else []
-    fields: dict[str, Any] = {"title": _TITLES[what].format(branch, into), "priority": "high"}
+    title = _VERBS[what] + _TITLES[what].format(branch, into)
+    fields: dict[str, Any] = {"title": title, "priority": "high"}
     if verdict.agent and AGENT_ID_CHARACTERS.issuperset(verdict.agent):
         fields["agent"] = verdict.agent
     artefacts = [path for path in paths[:FILES] if path.isprintable()]

@@ -1,8 +1,7 @@
-"""The queue of merges: one at a time for each integration branch, by a claim that ends with its process.
+"""The merge queue: one merge at a time for each integration branch, by a claim that expires with its process.
 
-A claim hangs on its agent's signs of life, and an agent goes on giving them after its merge was killed. So
-this claim has a hard end that only the process which merges puts off: a killed merge frees the queue within
-a ttl.
+An agent's heartbeats renew its claims, even after its merge was killed. So this claim has a hard deadline
+that only the merging process extends, and a killed merge releases the queue within a ttl.
 """
 
 from __future__ import annotations
@@ -32,31 +31,31 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How long the queue stays taken after the last sign of life of the process that merges, in seconds.
+#: How long the queue stays taken after the merging process's last heartbeat, in seconds.
 LASTS = 60.0
-#: By its reason a claim is told from one that somebody took by hand.
+#: The reason of the queue's own claims, which distinguishes them from claims that an agent took itself.
 _REASON = "dibs merge into"
 _POLL = 0.1
 
 
 class Lease:
-    """The place at the head of the queue."""
+    """The claim on the head of the queue."""
 
     def __init__(
         self, store: Store, caller: Caller, claim: Claim, *, by_hand: bool = False
     ) -> None:
-        """``by_hand`` says that the caller claimed it before, and keeps it afterwards."""
+        """``by_hand`` says that the caller had claimed the queue before, and keeps it afterwards."""
         self._store = store
         self._caller = caller
         self._by_hand = by_hand
         self.claim = claim
-        #: For how long after a sign of life it is surely ours.
+        #: How long it is valid after a heartbeat, in seconds.
         self.lasts = max(LASTS, store.engine.shortest_ttl)
-        #: Why it was lost, empty as long as it is held.
+        #: Why it was lost; empty while it is held.
         self.lost = ""
 
     def renew(self) -> None:
-        """Put the hard end off; ``Fenced`` if the claim is gone."""
+        """Extend the hard deadline; raise ``Fenced`` if the claim was lost."""
         pattern = parse(self.claim.pattern, fold_case=self._store.fold_case)
 
         def step(rows: Rows) -> None:
@@ -71,10 +70,12 @@ class Lease:
             self._store.apply(step)
         except (Fenced, NotFound) as error:
             self.lost = error.message
-            raise Fenced(error.message, hint="another merge may have begun: merge again") from None
+            raise Fenced(
+                error.message, hint="another merge may have started; run dibs merge again"
+            ) from None
 
     def release(self) -> None:
-        """Free the queue; if that fails, the ttl does it."""
+        """Release the queue; if that fails, the claim expires."""
         if self._by_hand:
             return
         pattern = parse(self.claim.pattern, fold_case=self._store.fold_case)
@@ -83,7 +84,7 @@ class Lease:
 
 
 class QueueTimeout(Exception):
-    """The queue was not free in time."""
+    """The wait for the queue timed out."""
 
     def __init__(self, answer: Denied | Queued) -> None:
         super().__init__()
@@ -98,11 +99,11 @@ def at_head(
     *,
     state: str,
     wait: object,
-    told: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> Iterator[Lease]:
-    """Wait for the head of the queue of ``branch``, and keep it while the block runs."""
-    with _alone(state, caller.id, branch, wait, told):
-        lease = _lease(store, caller, branch, wait, told)
+    """Wait for the head of the queue of ``branch``, and hold it while the block runs."""
+    with _alone(state, caller.id, branch, wait, progress):
+        lease = _lease(store, caller, branch, wait, progress)
         keeper = Heartbeat(lease.renew, lease.lasts / 3)
         try:
             lease.renew()
@@ -114,7 +115,7 @@ def at_head(
 
 
 def _lease(
-    store: Store, caller: Caller, branch: str, wait: object, told: Callable[[str], None]
+    store: Store, caller: Caller, branch: str, wait: object, progress: Callable[[str], None]
 ) -> Lease:
     pattern = parse(f"@merge/{branch}", literal=True, fold_case=store.fold_case)
     held = store.look(lambda rows: _by_hand(rows, caller.id, pattern))
@@ -124,7 +125,7 @@ def _lease(
     claims = Claims(store)
     ahead = claims.check(caller, [pattern])
     if ahead and wait:
-        told(f"waiting behind {ahead[0].holder} for the merge queue of {branch}")
+        progress(f"waiting for {ahead[0].holder} to finish merging into {branch}")
     answer = claims.claim(caller, [pattern], ttl=ttl, wait=wait, reason=f"{_REASON} {branch}")
     if not isinstance(answer, Granted):
         raise QueueTimeout(answer)
@@ -132,7 +133,7 @@ def _lease(
 
 
 def _by_hand(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
-    """Return the claim by which the caller keeps others from merging, if it has taken one itself."""
+    """Return the claim with which the caller keeps others from merging, if it has one."""
     for _, claim in own_at(rows, agent, pattern):
         alive = live(claim, rows.seen(agent), rows.now)
         if alive and claim.mode == EXCLUSIVE and not claim.reason.startswith(_REASON):
@@ -142,18 +143,22 @@ def _by_hand(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
 
 @contextlib.contextmanager
 def _alone(
-    state: str, agent: str, branch: str, wait: object, told: Callable[[str], None]
+    state: str, agent: str, branch: str, wait: object, progress: Callable[[str], None]
 ) -> Iterator[None]:
-    """Let two merges of one agent take turns as well; to the store they are the same holder."""
+    """Serialize two merges of the same agent, which are the same owner to the store."""
     os.makedirs(state, mode=0o700, exist_ok=True)
     name = hashlib.sha256(f"{agent}\n{branch}".encode()).hexdigest()[:16]
     lock = FileLock(os.path.join(state, f"merge-{name}.lock"))
     taken = lock.take()
     if not taken and wait:
-        told(f"waiting behind another merge of {agent}")
+        progress(f"waiting for another merge by {agent} to finish")
         taken = lock.take(check_wait(wait))
     if not taken:
-        raise Unavailable(f"another merge of {agent} into {branch} is under way", code="MERGE_BUSY")
+        raise Unavailable(
+            f"another merge by {agent} into {branch} is still running",
+            code="MERGE_BUSY",
+            hint="try again later",
+        )
     try:
         yield
     finally:

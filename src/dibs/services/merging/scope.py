@@ -1,6 +1,8 @@
-"""Whether what a branch changes was its agents' to change: what store and ledger know of it."""
+"""Check from the store and the ledger whether agents had claimed what a branch changes."""
 
 from __future__ import annotations
+
+import shlex
 
 from dibs.core.changes.merges import (
     ClaimHistory,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """Judges one branch: its commits one by one, then what its merge would change."""
+    """Checks one branch: each of its commits, then the result of its merge."""
 
     def __init__(self, store: Store, git: GitCalls, owner: str, logged: Sequence[Logged]) -> None:
         self._store = store
@@ -50,7 +52,7 @@ class Scope:
 
     @property
     def agents(self) -> dict[str, set[str]]:
-        """Who changed each path: the agents that the commits name truly, else the branch's own."""
+        """Who changed each path: the agent that a commit provably names, or else the branch's."""
         found: dict[str, set[str]] = {}
         for change in self._changes:
             for path in change.paths:
@@ -59,15 +61,15 @@ class Scope:
         return found
 
     def outside(self) -> list[Outside]:
-        """Return what the commits of the branch changed without a claim."""
+        """Return the paths that the branch's commits changed without a claim."""
         proof = self._known()
         return [o for change in self._changes for o in judge(change, proof, self._owner)]
 
     def beyond(self, base: str, tip: str, paths: Iterable[str]) -> list[Outside]:
-        """Return what a merge would change although no commit of the branch did.
+        """Return the paths that the merge would change although no commit of the branch did.
 
-        A merge inside of the branch that dropped what others had changed is found by this. A path that was
-        renamed on the other side counts as what it was before.
+        This finds merges inside the branch that dropped other agents' changes. A path that was renamed on the
+        integration branch counts under its old name.
         """
         changed = {path for change in self._changes for path in change.paths}
         extra = [path for path in paths if path not in changed]
@@ -84,14 +86,14 @@ class Scope:
 
 
 def guarded_in(owner: str, paths: Iterable[str]) -> list[Outside]:
-    """Return those of ``paths`` that steer tools."""
+    """Return the paths that configure tools."""
     return [guarded(path, owner) for path in paths if guarded_file(path)]
 
 
 def held_by_others(rows: Rows, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:
-    """Return which of ``paths`` somebody holds who did not change it: the merge would change it for them.
+    """Return the paths held by an agent that did not change them, and whose files the merge would change.
 
-    Whoever has a worktree of its own sees nothing of it before it merges itself, and is not in the way.
+    An agent with its own worktree is not affected by the merge, so its claims do not count.
     """
     found = []
     apart = {row.agent for row in worktree_rows(rows)}
@@ -101,7 +103,7 @@ def held_by_others(rows: Rows, paths: Iterable[str], allowed: dict[str, set[str]
         for h, pattern in on_paths:
             claim = h.claim
             if claim.agent not in allowed.get(path, ()) and matches(pattern, f"./{path}"):
-                hint = f"ask {claim.agent} for it (`dibs ask`), or merge again when it is free"
+                hint = f"request it: dibs ask {shlex.quote(path)}; or merge again after its release"
                 found.append(
                     Outside(
                         path,
@@ -126,7 +128,7 @@ def _change(commit: Logged) -> MergeCommit:
 
 
 def _proof(store: Store, git: GitCalls, owner: str, changes: Sequence[MergeCommit]) -> ClaimHistory:
-    """Look up what the judgement needs, and no more: most branches are known commit by commit."""
+    """Look up only as much as is needed: for most branches, the records of their commits are enough."""
     recorded = store.look(lambda rows: _recorded(store, rows, changes))
     proof = ClaimHistory(recorded, {}, store.look(lambda rows: _held_now(store, rows, owner)))
     doubtful = [change for change in changes if judge(change, proof, owner)]
@@ -156,7 +158,7 @@ def _patterns(store: Store, texts: Iterable[object]) -> tuple[Pattern, ...]:
         try:
             found.append(parse(str(text), fold_case=store.fold_case))
         except BadInput:
-            continue  # somebody wrote it without Dibs: it proves nothing
+            continue  # not written by Dibs, so it proves nothing
     return tuple(found)
 
 
@@ -172,7 +174,7 @@ def _recorded(store: Store, rows: Rows, changes: Sequence[MergeCommit]) -> dict[
 def _repeated(
     store: Store, git: GitCalls, changes: Sequence[MergeCommit]
 ) -> dict[str, frozenset[str]]:
-    """Return at which paths commits repeat a change that the gate let in for the agent they name."""
+    """Return by commit the paths where it repeats a change that the gate recorded for the same agent."""
     signed = [change for change in changes if change.agent and change.tokens]
     originals = store.look(lambda rows: _originals(store, rows, signed))
     oids = {oid for some in originals.values() for oid in some}
@@ -191,7 +193,7 @@ def _repeated(
 def _originals(
     store: Store, rows: Rows, changes: Sequence[MergeCommit]
 ) -> dict[str, dict[str, PastClaim]]:
-    """Return by commit which others the gate recorded for the same agent and one of the same tokens."""
+    """Return by commit the ones that the gate recorded for the same agent and one of the same tokens."""
     found: dict[str, dict[str, PastClaim]] = {}
     for oid, row in commits(rows) if changes else ():
         for change in changes:
@@ -201,7 +203,7 @@ def _originals(
 
 
 def _held_now(store: Store, rows: Rows, owner: str) -> list[PastClaim]:
-    """Return what the branch's agent holds: that counts for whatever it did before."""
+    """Return what the branch's agent holds now, which also covers its earlier commits."""
     return [
         PastClaim(owner, _patterns(store, [claim.pattern]))
         for _, claim in claims_of(rows, owner)

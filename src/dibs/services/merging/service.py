@@ -1,4 +1,4 @@
-"""Merging: branches of agents into the integration branch, one call at a time."""
+"""Merge agents' branches into the integration branch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AGENTS = "agent/"
 
 
 class Merges:
-    """The use cases of the merge queue."""
+    """Merges branches through the merge queue."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Merges:
         config: Config,
         main: str,
     ) -> None:
-        """``config`` holds the settings of the main working tree ``main``: an agent's own do not count."""
+        """``config`` has the settings of the main working tree ``main``; an agent's own do not count."""
         self._store = store
         self._repository = repository
         self._gate = gate
@@ -62,13 +62,15 @@ class Merges:
         self._main = main
 
     def merge(
-        self, caller: Caller, wish: MergeRequest, told: Callable[[str], None] = nothing
+        self, caller: Caller, wish: MergeRequest, progress: Callable[[str], None] = nothing
     ) -> MergeReport:
-        """Merge branches into the integration branch; refusals are in the report, branch by branch.
+        """Merge branches into the integration branch; refusals are in the report.
+
+        ``progress`` is called with the current step.
 
         Raises:
-            Taken: the queue was not free in time.
-            Fenced: the queue was lost on the way; nothing more was merged.
+            QueueTimeout: the wait for the queue timed out.
+            Fenced: the queue was lost during the merge; nothing more was merged.
         """
         self._check_rights(caller, wish)
         if wish.message:
@@ -86,35 +88,51 @@ class Merges:
         store, repository = self._store, self._repository
         if wish.dry_run:
             batch = MergeBatch(
-                store, repository, gate, caller, wish, rules, lease=None, trials=None, told=told
+                store,
+                repository,
+                gate,
+                caller,
+                wish,
+                rules,
+                lease=None,
+                trials=None,
+                progress=progress,
             )
             return batch.run(branches, into)
         command = command_of(self._config.merge_test if wish.test is None else wish.test)
         state = repository.state
-        with at_head(store, caller, into, state=state, wait=wish.wait, told=told) as lease:
+        with at_head(store, caller, into, state=state, wait=wish.wait, progress=progress) as lease:
             clear_up(git, state)
             recovered = gate.recover()
-            trials = self._trials(git, command, lease, told)
+            trials = self._trials(git, command, lease, progress)
             batch = MergeBatch(
-                store, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
+                store,
+                repository,
+                gate,
+                caller,
+                wish,
+                rules,
+                lease=lease,
+                trials=trials,
+                progress=progress,
             )
             done = batch.run(branches, into)
         done = done._replace(notes=(*recovered, *done.notes))
         return self._with_tasks(git, caller, done)
 
     def _trials(
-        self, git: SafeGit, command: list[str], lease: Lease, told: Callable[[str], None]
+        self, git: SafeGit, command: list[str], lease: Lease, progress: Callable[[str], None]
     ) -> Trials | None:
-        """Return what runs the tests; nothing where there are none."""
+        """Return the test runner, or None without a test command."""
         if not command:
             return None
         return Trials(
             git, self._repository.state, command, timeout=self._config.merge_test_timeout, lease=lease,
-            told=told, supply=self._supply,
+            progress=progress, supply=self._supply,
         )  # fmt: skip
 
     def _check_rights(self, caller: Caller, wish: MergeRequest) -> None:
-        """Keep agents from passing what the project set up against them."""
+        """Refuse options that only humans may use in this project."""
         if caller.human:
             return
         if wish.allow_unclaimed:
@@ -124,13 +142,13 @@ class Merges:
         else:
             return
         raise NotAllowed(
-            f"{caller.id} is no human: {option} is for humans here",
+            f"{option} is reserved for humans in this project",
             code="HUMANS_ONLY",
-            hint="merge without it, or ask a human to merge",
+            hint=f"merge without {option}, or ask a human to merge",
         )
 
     def _supply(self, tree: str) -> list[str]:
-        """Give a test tree the ignored files that worktrees get, such as installed packages."""
+        """Copy to a test tree the ignored files that worktrees get, such as installed packages."""
         supply = Supply(guarded_calls(self._main, self._repository), tree)
         supply.copy(self._config.worktree_copy)
         supply.link(self._config.worktree_link)
@@ -150,7 +168,7 @@ class Merges:
             raise Unavailable(
                 "the main working tree has no branch checked out",
                 code="REPO_STATE",
-                hint="name the integration branch: --into BRANCH, or [merge] into in dibs.toml",
+                hint="name the integration branch with --into, or as [merge] into in dibs.toml",
             )
         return branch
 
@@ -166,14 +184,16 @@ class Merges:
         for name in names:
             if name == into:
                 raise BadInput(
-                    f"{into} is the integration branch itself", code="REF_NAME", field="branch"
+                    f"{into} is the integration branch; it cannot be merged into itself",
+                    code="REF_NAME",
+                    field="branch",
                 )
             if not tip_of(git, name):
                 raise NotFound(
-                    f"there is no branch {quote(name)}",
+                    f"branch {quote(name)} does not exist",
                     code="NO_BRANCH",
                     field="branch",
-                    hint="`git branch --list` names those that are there",
+                    hint="`git branch` lists the branches",
                 )
         return [Branch(name, _owner(name, owners, caller)) for name in dict.fromkeys(names)]
 
@@ -184,15 +204,18 @@ class Merges:
         here = read_state(git)
         if here.detached or here.branch == into:
             raise NotFound(
-                f"there is no branch {own}, and no other one is checked out here",
+                f"you have no branch {own}, and no other branch is checked out here",
                 code="NO_BRANCH",
                 field="branch",
-                hint="name the branch: dibs merge BRANCH",
+                hint="name the branch to merge: dibs merge BRANCH",
             )
         return here.branch
 
     def _with_tasks(self, git: GitCalls, caller: Caller, done: MergeReport) -> MergeReport:
-        """Tell of each refusal; make a task of each that its agent must work on. The queue is free by now."""
+        """Record each refusal, and create a task for each branch that its agent must fix.
+
+        The queue has been released by now.
+        """
         verdicts = list(done.verdicts)
         for place, verdict in enumerate(verdicts):
             if verdict.end in FINE:
@@ -206,16 +229,16 @@ class Merges:
         return done._replace(verdicts=tuple(verdicts))
 
     def _close_tasks(self, caller: Caller, done: MergeReport) -> None:
-        """Take the tasks of earlier refusals off the board once their branch is merged."""
+        """Cancel the tasks of earlier refusals for branches that are now merged."""
         names = [verdict.branch for verdict in done.verdicts if verdict.end in FINE]
         left = self._store.look(lambda rows: settled_tasks(rows, names, done.into)) if names else []
         for id_ in left:
-            with contextlib.suppress(NotFound, BadInput):  # somebody else was faster
-                self._tasks.cancel(caller, id_, reason=f"the branch is merged into {done.into}")
+            with contextlib.suppress(NotFound, BadInput):  # someone else was faster
+                self._tasks.cancel(caller, id_, reason=f"the branch was merged into {done.into}")
 
 
 def _checked(git: GitCalls, name: str) -> str:
-    """Return a branch's name that our rule and git's allow."""
+    """Return the name of a branch if our rules and git's allow it; raise otherwise."""
     check_branch(name)
     if git.run("check-ref-format", HEADS + name).code:
         check_branch("")
@@ -223,7 +246,7 @@ def _checked(git: GitCalls, name: str) -> str:
 
 
 def _all_of_agents(git: GitCalls, into: str) -> list[str]:
-    """Return the branches of agents that have something to merge, the oldest first."""
+    """Return the agents' branches with unmerged commits, oldest first."""
     out = git.must(
         "for-each-ref", "--sort=committerdate", "--format=%(refname)",
         f"--no-merged={HEADS}{into}", "--", f"{HEADS}{_AGENTS}",
@@ -233,7 +256,7 @@ def _all_of_agents(git: GitCalls, into: str) -> list[str]:
 
 
 def _is_branch(name: str) -> bool:
-    """Return whether a name is one that could be typed; others are somebody's mischief, or a mistake."""
+    """Return whether a name is a valid branch name by our rules."""
     try:
         check_branch(name)
     except BadInput:
@@ -242,13 +265,13 @@ def _is_branch(name: str) -> bool:
 
 
 def _owners(rows: Rows) -> dict[str, str]:
-    """Return whose each branch is, as the rows of worktrees tell."""
+    """Return the agent of each branch that has a worktree."""
     from dibs.services.state.worktrees import all_rows
 
     return {row.branch: row.agent for row in all_rows(rows)}
 
 
 def _owner(branch: str, owners: dict[str, str], caller: Caller) -> str:
-    """Return the agent that answers for a branch: by its worktree, by its name, else whoever merges it."""
+    """Return the agent responsible for a branch: by its worktree, or its name, or else the caller."""
     named = branch.removeprefix(_AGENTS) if branch.startswith(_AGENTS) else ""
     return owners.get(branch) or named or caller.id

@@ -1,7 +1,7 @@
-"""Trying the merged files before they land: the test command in a working tree of its own.
+"""Run the test command on merged files before they land, in a temporary working tree.
 
-The tree lies in the project's state, is made anew for each run and taken away after it. What a killed run
-left is cleared by the next: a lock that ends with its process tells whose run is over.
+Each run creates the tree in the state folder and removes it afterwards. The next run removes what a killed
+run left; a lock that is released when its process dies shows which runs are over.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.services.merging.queue import Lease
 
-#: How many lines of a failed run an answer shows, and how many logs are kept.
+#: The number of lines shown from a failed run, and the number of logs kept.
 SHOWN, KEPT = 12, 50
-#: How long a run has to end by itself when it is told to, in seconds.
+#: How long a run gets to exit after the signal to do so, in seconds.
 GRACE = 5.0
 _POLL = 0.05
 _TREES, _LOGS = "merge-trees", "merge-logs"
 
 
 def command_of(text: str) -> list[str]:
-    """Split a test command into words, as a shell would, and run none; refuse what cannot be split."""
+    """Split a test command into words as a shell would; raise ``BadInput`` if that fails."""
     try:
         return shlex.split(text)
     except ValueError as error:
-        message = f"the test command cannot be read: {error}"
+        message = f"invalid test command: {error}"
         raise BadInput(message, code="COMMAND", field="test") from None
 
 
@@ -57,26 +57,26 @@ class Trials:
         *,
         timeout: float,
         lease: Lease,
-        told: Callable[[str], None],
+        progress: Callable[[str], None],
         supply: Callable[[str], Sequence[str]],
     ) -> None:
-        """``supply`` brings to a new tree what git does not, and returns what it left out."""
+        """``supply`` copies ignored files to a new tree, and returns notes about skipped ones."""
         self._git = git
         self._supply = supply
         self._state = state
         self._command = command
         self._timeout = timeout
         self._lease = lease
-        self._told = told
+        self._progress = progress
         self._known: dict[str, Run] = {}
 
     def run(self, commit: str, about: str) -> Run:
-        """Try a commit; one that was tried already is not tried again."""
+        """Test a commit, or return the result if it was tested before."""
         if commit not in self._known:
-            self._told(f"testing {about}: {printable(shlex.join(self._command))}")
+            self._progress(f"testing {about}: {printable(shlex.join(self._command))}")
             with _tree(self._git, self._state, commit) as (tree, lock):
                 for note in self._supply(tree):
-                    self._told(note)
+                    self._progress(note)
                 self._known[commit] = self._tried(tree, lock, commit, about)
         return self._known[commit]
 
@@ -92,35 +92,35 @@ class Trials:
                     stdout=out,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    pass_fds=(lock,),  # as long as it runs, nobody takes its tree away
+                    pass_fds=(lock,),  # nobody removes its tree while it runs
                 )
             except (OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                message = f"the test command cannot be run: {self._command[0]}: {why}"
+                message = f"cannot run the test command {self._command[0]}: {why}"
                 raise BadInput(message, code="COMMAND", field="test") from None
             how = self._watched(process)
         return Run(not how, how or "passed", log, _tail(log) if how else ())
 
     def _watched(self, process: subprocess.Popen[bytes]) -> str:
-        """Wait for the end of a run; return how it failed, empty if it did not."""
+        """Wait for a run to end; return how it failed, or an empty text if it passed."""
         until = time.monotonic() + self._timeout
         try:
             while process.poll() is None:
                 if self._lease.lost:
-                    raise Fenced(self._lease.lost, hint="the merge is given up; merge again")
+                    raise Fenced(self._lease.lost, hint="the merge was aborted; try again")
                 if time.monotonic() >= until:
-                    return f"did not end within {show_span(self._timeout)}"
+                    return f"timed out after {show_span(self._timeout)}"
                 time.sleep(_POLL)
         finally:
             end_group(process, GRACE)
         code = process.returncode
         if not code:
             return ""
-        return f"exit status {code}" if code > 0 else f"ended by signal {-code}"
+        return f"exit status {code}" if code > 0 else f"killed by signal {-code}"
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of the caller, without those that lead git to another repository."""
+    """Return the caller's variables, without those that point git to another repository."""
     kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     kept["DIBS_MERGE"] = "1"
     return kept
@@ -128,7 +128,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
-    """Make a working tree of ``commit`` for one run, with a lock on it, and take it away."""
+    """Provide a locked working tree of ``commit`` for one run, and remove it afterwards."""
     above = os.path.join(state, _TREES)
     os.makedirs(above, mode=0o700, exist_ok=True)
     place = os.path.join(above, f"{os.getpid()}-{time.time_ns():x}")
@@ -139,7 +139,7 @@ def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
         tree = _tree_in(place)
         bare = ("--detach", "--no-checkout", "--quiet")
         git.must("worktree", "add", *bare, "--end-of-options", tree, commit)
-        inside = guarded_calls(tree, timeout=git.timeout)  # a worktree may have settings of its own
+        inside = guarded_calls(tree, timeout=git.timeout)  # a worktree may have its own settings
         refuse_filters(inside, None, tree=commit)
         inside.must("reset", "--hard", "--quiet")
         yield tree, lock.handle
@@ -149,27 +149,27 @@ def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
 
 
 def _tree_in(place: str) -> str:
-    """Return where the tree is; by the end of its path git names it, so that says what it is for."""
+    """Return the path of the tree; git uses its last part as the worktree's name."""
     return os.path.join(place, f"merge-{os.path.basename(place)}")
 
 
 def _take_away(git: GitCalls, place: str) -> None:
     remove = ("worktree", "remove", "--force", "--force", "--", _tree_in(place))
-    if git.run(*remove).code:  # a half-made one; git forgets one whose folder is gone
+    if git.run(*remove).code:  # incomplete: delete the folder, then let git forget it
         shutil.rmtree(_tree_in(place), ignore_errors=True)
         git.run(*remove)
     shutil.rmtree(place, ignore_errors=True)
 
 
 def clear_up(git: GitCalls, state: str) -> int:
-    """Take away the trees of runs that were killed; return how many there were."""
+    """Remove the trees of dead runs, and return how many there were."""
     above = os.path.join(state, _TREES)
     cleared = 0
     for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
         place = os.path.join(above, name)
         lock = FileLock(os.path.join(place, "lock"))
         if not lock.take():
-            continue  # its process lives
+            continue  # its process is alive
         try:
             _take_away(git, place)
             cleared += 1
@@ -179,7 +179,7 @@ def clear_up(git: GitCalls, state: str) -> int:
 
 
 def _new_log(state: str, name: str) -> str:
-    """Return where the next run writes; only the newest logs are kept."""
+    """Return the log file of the next run, and delete old logs."""
     folder = os.path.join(state, _LOGS)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for old in sorted(os.listdir(folder))[: 1 - KEPT]:

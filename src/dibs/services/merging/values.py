@@ -1,4 +1,4 @@
-"""What is asked of the merge queue, and what it answers."""
+"""Requests to the merge queue, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class End(metaclass=TextEnum):
-    """What became of a branch."""
+    """The result for a branch."""
 
     MERGED = "merged"
     WOULD_MERGE = "would_merge"
@@ -24,18 +24,18 @@ class End(metaclass=TextEnum):
     MOVED = "moved"
 
 
-#: The ends that are no refusal.
+#: The results that are not refusals.
 FINE = frozenset({End.MERGED, End.WOULD_MERGE, End.CONTAINED})
 
 
 class MergeRequest(Record):
-    """How branches are to be merged."""
+    """The branches to merge, and how."""
 
     branches: tuple[str, ...] = ()
     into: str = ""
-    #: Whether all branches of agents are meant that have something to merge.
+    #: Merge every agent's branch that has unmerged commits.
     all: bool = False
-    #: The test command; None for the configured one, empty for none.
+    #: The test command; None means the configured one, an empty text means none.
     test: str | None = None
     wait: object = 600
     message: str = ""
@@ -44,30 +44,30 @@ class MergeRequest(Record):
 
 
 class Branch(Record):
-    """A branch that is to be merged, and the agent that answers for it."""
+    """A branch to merge, and the agent responsible for it."""
 
     name: str
     agent: str
 
 
 class Candidate(Record):
-    """A branch merged in the chain: the commit that does it, and what that changes."""
+    """A branch in the chain: its merge commit, and the paths that it changes."""
 
     branch: Branch
     tip: str
     commit: str
     paths: tuple[str, ...]
-    #: Who may hold a path without standing in the way.
+    #: The agents whose claim on a path does not prevent the merge.
     allowed: dict[str, set[str]]
     notes: tuple[str, ...] = ()
 
 
 class Rules(Record):
-    """What the project's settings say of merges."""
+    """The project's settings for merges."""
 
-    #: Whether changes without a claim are only told.
+    #: Report unclaimed changes instead of refusing them.
     lenient: bool
-    #: Whether files that steer tools are kept from agents.
+    #: Refuse agents' changes to files that configure tools.
     guards: bool
 
 
@@ -78,41 +78,41 @@ class Run(Record):
     #: How it ended, in words.
     how: str
     log: str
-    #: The last lines that it wrote.
+    #: The last lines of its output.
     tail: tuple[str, ...] = ()
 
 
 class MergeVerdict(Record):
-    """What became of one branch."""
+    """The result for one branch."""
 
     branch: str
     end: str
-    #: Whose branch it is.
+    #: The agent responsible for it.
     agent: str = ""
-    #: The commit that merged it.
+    #: The merge commit.
     commit: str = ""
     paths: tuple[str, ...] = ()
     outside: tuple[Outside, ...] = ()
     clashes: tuple[MergeConflict, ...] = ()
-    #: Who changed on the other side what clashes.
+    #: Who changed the conflicting files on the integration branch.
     others: tuple[str, ...] = ()
-    #: The task that was made of it.
+    #: The task created for it.
     task: str = ""
     run: Run | None = None
-    #: What else the reader should know; one line each.
+    #: More lines for the reader.
     notes: tuple[str, ...] = ()
-    #: Whether its agent has to mend it: then it becomes a task.
+    #: Whether its agent must fix it, so that it becomes a task.
     theirs: bool = False
 
 
 class MergeReport(Record):
-    """The answer of a merge."""
+    """The result of a merge."""
 
     into: str
     old: str
     new: str
     verdicts: tuple[MergeVerdict, ...]
-    #: The working tree that was brought forward.
+    #: The working tree that was updated.
     tree: str = ""
     notes: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What all work on the worktrees of one clone stands on: the store, the main tree, git, and its list."""
+"""Access to the worktrees of one clone: the store, the main tree, git, and git's list of worktrees."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.state.store import Store
 
-#: How long one call of git may take: a checkout of a large repository takes its time.
+#: The timeout of one git call, in seconds: checking out a large repository takes long.
 _TIMEOUT = 900.0
 
 
 class CloneTree(Record):
     """A working tree of this clone."""
 
-    #: Whose it is, by its row or by its branch; empty for one that is nobody's in particular.
+    #: Its agent, from its row or its branch, or an empty text.
     agent: str
     path: str
     #: The branch's short name, empty when HEAD is detached.
     branch: str
     head: str
     main: bool = False
-    #: Whether its folder is gone.
+    #: Whether its folder is missing.
     missing: bool = False
     locked: bool = False
-    #: Why it cannot be looked into, such as a folder that belongs to another clone; usually empty.
+    #: Why it cannot be read, for example because the folder belongs to another clone; usually empty.
     wrong: str = ""
-    #: What the store knows of it, if Dibs made it.
+    #: Its row in the store, if Dibs created it.
     row: WorktreeRow | None = None
 
 
@@ -50,9 +50,9 @@ class WorktreeContext:
     def __init__(self, store: Store, repository: Repository) -> None:
         if not repository.common:
             raise Unavailable(
-                "this project is not in git: it has no worktrees",
+                "worktrees require a git repository",
                 code="REPO_STATE",
-                hint="run git init",
+                hint="create one: git init",
             )
         self.store = store
         self.common = repository.common
@@ -62,25 +62,25 @@ class WorktreeContext:
 
     @property
     def clone(self) -> str:
-        """The id of this clone."""
+        """The ID of this clone."""
         if not self._clone:
             self._clone = clone_id(self.state)
         return self._clone
 
     def git(self, folder: str = "") -> SafeGit:
-        """Return what runs git in a folder, by default in the main tree."""
+        """Return git for a folder, by default the main tree."""
         return guarded_calls(folder or self.main, timeout=_TIMEOUT)
 
     def looker(self) -> Looker:
-        """Return what looks into worktrees of this clone."""
+        """Return an inspector for the worktrees of this clone."""
         return Looker(self.git, self.main, self.store.config.worktree_copy)
 
     def entry_at(self, *paths: str) -> WorktreeEntry | None:
-        """Return the working tree that git knows at one of these places."""
+        """Return git's entry for a working tree at one of these paths."""
         return next((entry for entry in entries(self.git()) if entry.path in paths), None)
 
     def admin_of(self, *paths: str) -> str:
-        """Return the git directory of a linked working tree, empty if there is none."""
+        """Return the git directory of a linked working tree, or an empty text."""
         return next((found for path in paths if (found := git_dir_of(self.common, path))), "")
 
     def check_linked(self, path: str) -> None:
@@ -89,29 +89,31 @@ class WorktreeContext:
         if wrong:
             broken = not os.path.isdir(owner_of(path))
             raise Unavailable(
-                f"{path} is left as it is: {wrong}",
+                f"{path} is not a worktree of this clone: {wrong}",
                 code="REPO_STATE",
-                hint=f"git worktree repair {shlex.quote(path)} may help" if broken else "",
+                hint=f"this may repair it: git worktree repair {shlex.quote(path)}"
+                if broken
+                else "",
             )
 
     def integration(self) -> str:
-        """Return the branch that work is merged into, empty where that cannot be told."""
+        """Return the integration branch, or an empty text if it is unknown."""
         return self.store.config.merge_into or entries(self.git())[0].branch
 
     def row(self, agent: str) -> WorktreeRow | None:
-        """Return what the store knows of an agent's worktree."""
+        """Return the row of an agent's worktree."""
         return self.store.look(lambda rows: row_of(rows, agent))
 
     def rows(self) -> list[WorktreeRow]:
-        """Return the worktrees of this clone that Dibs made."""
+        """Return the rows of the worktrees that Dibs created in this clone."""
         return [row for row in self.store.look(all_rows) if row.clone == self.clone]
 
     def rows_elsewhere(self) -> list[WorktreeRow]:
-        """Return the worktrees of other clones that share the store."""
+        """Return the rows of worktrees in other clones that share the store."""
         return [row for row in self.store.look(all_rows) if row.clone != self.clone]
 
     def trees(self) -> list[CloneTree]:
-        """Return all working trees of this clone, the main one first, and rows that git knows nothing of."""
+        """Return all working trees of this clone, the main one first, and rows that git does not know."""
         known = self.rows()
         found: list[CloneTree] = []
         for place, entry in enumerate(entries(self.git())):
@@ -138,34 +140,36 @@ class WorktreeContext:
         return found
 
     def find(self, named: str) -> WorktreeRow:
-        """Return the worktree of this clone that an agent or a path names."""
+        """Return the row of the worktree named by its agent or path."""
         path = os.path.realpath(named)
         for tree in self.trees():
             if tree.row and (named == tree.agent or path in {tree.path, tree.row.path}):
                 return tree.row._replace(path=tree.row.path if tree.row.aside else tree.path)
-        hint = "`dibs worktree ls` names them; others are for git worktree"
+        hint = "`dibs worktree ls` lists them; use git to manage worktrees that Dibs did not create"
         where = ""
         for row in self.rows_elsewhere():
             if row.agent == named:
                 where = f"; its worktree is in another clone, on {row.host}: {row.path}"
-                hint = f"if it is no more, a human says {forgets(named)}"
+                hint = f"if it no longer exists, a human can run {forgets(named)}"
         raise NotFound(
-            f"Dibs made no worktree here for {quote(named)}{where}", code="NO_WORKTREE", hint=hint
+            f"Dibs has created no worktree for {quote(named)} in this clone{where}",
+            code="NO_WORKTREE",
+            hint=hint,
         )
 
 
 def _wrong(path: str, common: str) -> str:
-    """Say why a folder that git has in its list is no working tree of this clone, empty if it is one."""
+    """Return why a folder is not a working tree of this clone, or an empty text if it is one."""
     if is_linked(common, path):
         return ""
     owner = owner_of(path)
     if os.path.isdir(owner):
-        return f"it belongs to the repository of {owner}"
+        return f"it belongs to the repository {owner}"
     return "its link to the repository is broken"
 
 
 def _row_for(entry: WorktreeEntry, known: list[WorktreeRow]) -> WorktreeRow | None:
-    """Return the row of a working tree: by its place, or by its branch if somebody moved it."""
+    """Return the row of a working tree, found by its path, or by its branch if the folder was moved."""
     for row in known:
         if entry.path in {row.path, row.aside}:
             return row

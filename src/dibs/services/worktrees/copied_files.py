@@ -1,6 +1,6 @@
-"""Ignored files that a new worktree gets from the main tree, copied or linked, as the settings say.
+"""Copy or link ignored files from the main tree to a new worktree, as configured.
 
-Only files that git ignores are taken, none through a symbolic link, and nothing is overwritten.
+Only files that git ignores are copied, none through a symbolic link, and nothing is overwritten.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in "*?[]\\!#
 
 
 class Supply:
-    """Brings files from the main tree of ``git`` to the worktree ``path``; ``notes`` says what it left."""
+    """Copies files from the main tree of ``git`` to the worktree ``path``; ``notes`` lists skipped ones."""
 
     def __init__(self, git: GitCalls, path: str) -> None:
         self._git = git
@@ -32,7 +32,7 @@ class Supply:
         self.notes: list[str] = []
 
     def copy(self, names: Sequence[str], *, aloud: bool = True) -> None:
-        """Copy files and folders; ``aloud`` notes what cannot be."""
+        """Copy files and folders; without ``aloud``, do not note what was skipped."""
         said = len(self.notes)
         for name in names:
             if self._may_bring(name):
@@ -41,7 +41,7 @@ class Supply:
             del self.notes[said:]
 
     def link(self, names: Sequence[str]) -> list[str]:
-        """Link files and folders; return those that were linked."""
+        """Link files and folders, and return the ones that were linked."""
         made = []
         for name in names:
             if self._may_bring(name):
@@ -50,32 +50,32 @@ class Supply:
         return made
 
     def _may_bring(self, name: str) -> bool:
-        """Tell whether a path of the main tree may go to the worktree, and make room for it."""
+        """Return whether a path may be copied; if so, create its parent folders."""
         source, target = os.path.join(self._main, name), os.path.join(self._path, name)
         if not os.path.lexists(source):
-            return self._skip(name, "is not in the main tree")
+            return self._skip(name, "it is not in the main tree")
         if os.path.realpath(source) != source:
-            return self._skip(name, "is behind a symbolic link")
+            return self._skip(name, "it is behind a symbolic link")
         if not is_ignored(self._git, name):
-            return self._skip(name, "is not ignored by git")
+            return self._skip(name, "git does not ignore it")
         if os.path.lexists(target):
-            return self._skip(name, "is there already")
+            return self._skip(name, "it already exists")
         return self._make_room(name, os.path.dirname(target))
 
     def _make_room(self, name: str, above: str) -> bool:
-        """Make the folders above a path, unless a link that a commit holds would lead out of the worktree."""
+        """Create the parent folders of a path, unless a committed link leads out of the worktree."""
         place = above
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         if os.path.realpath(place) != place or not is_beneath(place, self._path):
-            return self._skip(name, "would lie behind a symbolic link")
+            return self._skip(name, "its folder is a symbolic link")
         if not os.path.isdir(place):
-            return self._skip(name, "would lie below a file")
+            return self._skip(name, "its folder is a file")
         os.makedirs(above, exist_ok=True)
         return True
 
     def _skip(self, name: str, why: str) -> bool:
-        self.notes.append(f"{printable(name)} {why}")
+        self.notes.append(f"skipped {printable(name)}: {why}")
         return False
 
     def _copy(self, name: str) -> None:
@@ -92,19 +92,19 @@ class Supply:
         elif stat.S_ISREG(mode):
             shutil.copy2(source, target, follow_symlinks=False)
         else:
-            self._skip(name, "is no file")
+            self._skip(name, "it is not a file")
 
     def _copy_link(self, name: str, source: str, target: str) -> None:
-        """Copy a link inside of a folder, if it leads to a place in the tree by a path of its own."""
+        """Copy a link inside a folder, if it is relative and stays inside the tree."""
         leads = os.readlink(source)
         if os.path.isabs(leads) or not is_beneath(os.path.realpath(source), self._main):
-            self._skip(name, "is a symbolic link that leads out")
+            self._skip(name, "it is a symbolic link that leads out of the tree")
         else:
             os.symlink(leads, target)
 
 
 def wired(state: str) -> list[str]:
-    """Return the files of agents that ``dibs init`` wrote in the main tree for this machine alone."""
+    """Return the machine-specific agent files that ``dibs init`` wrote in the main tree."""
     try:
         with open(os.path.join(state, "wiring", "manifest.json"), "rb") as file:
             found = json.loads(file.read())["local"]
@@ -115,9 +115,9 @@ def wired(state: str) -> list[str]:
 
 
 def hide_links(git: GitCalls, common: str, names: Sequence[str]) -> list[str]:
-    """Let git ignore links that rules for folders, such as ``node_modules/``, do not match.
+    """Make git ignore links that folder rules such as ``node_modules/`` do not match.
 
-    They go into ``info/exclude``, which is of this clone alone; return those that were written.
+    Write them to this clone's ``info/exclude``, and return them.
     """
     shown = [name for name in names if not is_ignored(git, name)]
     if shown:

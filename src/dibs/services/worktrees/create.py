@@ -1,4 +1,4 @@
-"""Making a worktree for an agent: all of it, or nothing; never a fallback to the shared tree."""
+"""Create a worktree for an agent completely or not at all; never fall back to the shared tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class WorktreeRequest(Record):
-    """What a caller asks for; empty texts mean what is usual."""
+    """The worktree to create; empty texts mean the defaults."""
 
     agent: str
     branch: str = ""
@@ -38,22 +38,22 @@ class WorktreeRequest(Record):
 
 
 class CreatedWorktree(Record):
-    """A worktree that is there now."""
+    """A worktree that now exists."""
 
     row: WorktreeRow
-    #: Whether this call made it.
+    #: Whether this call created it.
     new: bool
     notes: tuple[str, ...] = ()
 
 
 class Maker:
-    """Makes worktrees in one clone; the caller holds the agent's lock."""
+    """Creates worktrees in one clone; the caller holds the agent's lock."""
 
     def __init__(self, ground: WorktreeContext) -> None:
         self._ground = ground
 
     def make(self, caller: Caller, wanted: WorktreeRequest, *, setup: bool) -> CreatedWorktree:
-        """Make the worktree of an agent, or return the one that is there."""
+        """Create an agent's worktree, or return the existing one."""
         check_agent_id(wanted.agent)
         notes = Remover(self._ground).settle(caller, wanted.agent)
         known = self._ground.row(wanted.agent)
@@ -65,7 +65,7 @@ class Maker:
             found = self._existing(known, wanted)
             if found is not None:
                 return CreatedWorktree(found, new=False, notes=tuple(notes))
-            notes.append(f"the folder {known.path} was gone")
+            notes.append(f"the earlier folder {known.path} was missing")
             Remover(self._ground).forget_missing(caller, known)
         row = self._plan(caller, wanted)
         row = self._register(caller, row)
@@ -80,38 +80,42 @@ class Maker:
         return CreatedWorktree(row, new=True, notes=tuple(notes))
 
     def _existing(self, row: WorktreeRow, wanted: WorktreeRequest) -> WorktreeRow | None:
-        """Return the worktree that is there; nothing if its folder is gone."""
+        """Return the existing worktree, or None if its folder is missing."""
         tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
         if tree is None or tree.missing:
             return None
         self._ground.check_linked(tree.path)
         if wanted.branch and wanted.branch != row.branch:
-            raise _exists(f"{row.agent} has a worktree on {row.branch}: {tree.path}")
+            raise _exists(f"{row.agent} already has a worktree on {row.branch}: {tree.path}")
         if wanted.path and os.path.realpath(wanted.path) != tree.path:
-            raise _exists(f"{row.agent} has a worktree at {tree.path}")
+            raise _exists(f"{row.agent} already has a worktree: {tree.path}")
         return row._replace(path=tree.path)
 
     def _plan(self, caller: Caller, wanted: WorktreeRequest) -> WorktreeRow:
-        """Find branch, commit and folder; change nothing."""
+        """Choose the branch, commit, and folder, without changing anything."""
         ground, git = self._ground, self._ground.git()
         branch = check_branch(wanted.branch) if wanted.branch else branch_for(wanted.agent)
         for entry in entries(git):
             if entry.branch == branch:
-                raise _exists(f"{branch} is checked out at {entry.path} already")
+                raise BadInput(
+                    f"{branch} is already checked out in {entry.path}",
+                    code="WORKTREE_EXISTS",
+                    hint="work there, or choose another branch with --branch",
+                )
         tip = commit_of(git, HEADS + branch)
         base = self._base(wanted.base)
         if tip and wanted.base and base != tip:
             raise BadInput(
-                f"the branch {branch} is there already, at {tip[:10]}",
+                f"branch {branch} already exists, at {tip[:10]}",
                 code="BRANCH_EXISTS",
                 field="base",
-                hint="leave --base out to go on with it, or name another --branch",
+                hint="omit --base to continue on it, or choose another branch with --branch",
             )
         folder = choose(
             git, ground.main, ground.common, agent=wanted.agent,
             folder=ground.store.config.worktree_folder, given=wanted.path,
         )  # fmt: skip
-        # A branch of an agent's own that holds nothing new starts over from where the others are.
+        # An agent's branch without unmerged commits restarts from the integration branch.
         goes_on = bool(tip) and (bool(wanted.branch) or not is_in(git, tip, base))
         refuse_filters(git, None, tree=tip if goes_on else base)
         return WorktreeRow(
@@ -125,22 +129,22 @@ class Maker:
             found = commit_of(git, named)
             if not found:
                 raise NotFound(
-                    f"there is no commit {quote(named)}", code="NO_BRANCH", field="base",
-                    hint="name a branch, a tag or a commit",
+                    f"{quote(named)} is not a commit", code="NO_BRANCH", field="base",
+                    hint="use a branch, a tag, or a commit",
                 )  # fmt: skip
             return found
         branch = self._ground.integration()
         found = commit_of(git, HEADS + branch if branch else "HEAD")
         if not found:
             raise Unavailable(
-                f"{branch or 'HEAD'} has no commit yet, so there is nothing to check out",
+                f"{branch or 'HEAD'} has no commits yet, so there is nothing to check out",
                 code="REPO_STATE",
-                hint="make the first commit",
+                hint="make the first commit: git commit",
             )
         return found
 
     def _register(self, caller: Caller, plan: WorktreeRow) -> WorktreeRow:
-        """Write the row, which takes a slot and says that somebody is at it."""
+        """Write the row, which reserves a slot and marks the worktree as being created."""
         config = self._ground.store.config
 
         def step(rows: Rows) -> WorktreeRow:
@@ -163,7 +167,7 @@ class Maker:
             os.makedirs(os.path.dirname(row.path), exist_ok=True)
             worktrees.add(git, row.path, row.branch, "" if tip else row.base)
         locks.reach("added")
-        # Outside of the lock: each worktree has an index of its own, and files take their time.
+        # Outside the lock: each worktree has its own index, and writing the files takes time.
         ground.git(row.path).must("reset", "--hard", "--quiet")
         locks.reach("files")
 
@@ -176,16 +180,17 @@ class Maker:
         if links:
             with locks.of_repository(self._ground.state):
                 hidden = hide_links(self._ground.git(row.path), self._ground.common, links)
-            supply.notes += [f"git ignores the link {name} now, by info/exclude" for name in hidden]
+            supply.notes += [f"added the link {name} to .git/info/exclude" for name in hidden]
         return supply.notes
 
     def _taken_ports(self, row: WorktreeRow) -> list[str]:
-        """Say which of the worktree's ports another program has."""
+        """Return a note about the worktree's ports that another program uses."""
         config = self._ground.store.config
         first = config.worktree_port + row.slot * config.worktree_ports
         taken = ports_in_use(first, config.worktree_ports)
         named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
-        return [f"another program listens on its ports: {named}"] if taken else []
+        ports = "port" if len(taken) == 1 else "ports"
+        return [f"another program is using its {ports} {named}"] if taken else []
 
     def _finish(self, caller: Caller, row: WorktreeRow, *, setup: bool) -> WorktreeRow:
         done = row._replace(stage=WorktreeStage.SETUP if setup else WorktreeStage.READY)
@@ -203,7 +208,7 @@ class Maker:
         return done
 
     def _undo(self, row: WorktreeRow) -> None:
-        """Take back what was begun; what cannot be taken back now, the next command does."""
+        """Undo an incomplete creation; if that fails now, the next command does it."""
         with contextlib.suppress(DibsError, OSError):
             Remover(self._ground).abandon(row)
 
@@ -212,11 +217,9 @@ def _elsewhere(row: WorktreeRow) -> BadInput:
     return BadInput(
         f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}",
         code="WORKTREE_EXISTS",
-        hint=f"work there; if it is no more, a human says {forgets(row.agent)}",
+        hint=f"work there; if it no longer exists, a human can run {forgets(row.agent)}",
     )
 
 
 def _exists(what: str) -> BadInput:
-    return BadInput(
-        what, code="WORKTREE_EXISTS", hint="work there, or remove it with `dibs worktree rm`"
-    )
+    return BadInput(what, code="WORKTREE_EXISTS", hint="work there, or remove it first")

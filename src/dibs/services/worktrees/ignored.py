@@ -1,4 +1,4 @@
-"""What git ignores in a worktree: small files are kept, whole ignored folders can be made again."""
+"""Sort the ignored files of a worktree: small files are saved, whole ignored folders are not."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
 
-#: How large an ignored file may be, and all of them, to be kept without a word; in bytes.
+#: The largest ignored file, and the largest total, that are saved automatically, in bytes.
 LARGEST, ALL = 8 << 20, 64 << 20
-#: How deep ignored folders are searched for repositories.
+#: How deep to search ignored folders for repositories.
 _DEPTH = 3
 
 
 class Ignored(Record):
     """The ignored files of a worktree."""
 
-    #: Those that the main tree does not have just so.
+    #: Files that differ from the main tree's.
     files: tuple[str, ...] = ()
     large: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
 
 def ignored(git: GitCalls, main: str, copied: Sequence[str] = ()) -> Ignored:
-    """Sort what git ignores in the working tree of ``git``.
+    """Return the ignored files in the working tree of ``git``.
 
-    Folders named in ``copied`` came from the main tree, so they are looked into file by file.
+    Folders in ``copied`` came from the main tree, so they are compared file by file.
     """
     paths = _listed(git, "--directory")
     inside = _listed(git, "--", *copied) if copied else []
@@ -44,7 +44,7 @@ def ignored(git: GitCalls, main: str, copied: Sequence[str] = ()) -> Ignored:
             continue
         room -= size
         (large if size > LARGEST or room < 0 else files).append(path)
-    # A folder that git names because all in it is ignored, file by file, is kept file by file.
+    # Git also lists folders whose files are all ignored one by one; these are saved file by file.
     folders = [
         path.rstrip("/")
         for path, following in zip(paths, [*paths[1:], ""], strict=False)
@@ -71,7 +71,7 @@ def _is_kept(mode: int) -> bool:
 
 
 def _same(tree: str, main: str, path: str) -> bool:
-    """Tell whether the main tree has the same file: a copy that nobody changed, or a link to it."""
+    """Return whether the main tree has the same file: an unchanged copy, or a link to it."""
     one, other = os.path.join(tree, path), os.path.join(main, path)
     if stat.S_ISLNK(_status(one)[0]):
         leads = os.readlink(one)
@@ -88,7 +88,7 @@ def _same(tree: str, main: str, path: str) -> bool:
 
 
 def repositories_in(tree: str, folders: Iterable[str]) -> list[str]:
-    """Return the repositories in ignored folders, which hold commits of their own."""
+    """Return the git repositories in ignored folders, which may contain their own commits."""
     found = []
     for folder in folders:
         for place, inner, names in os.walk(os.path.join(tree, folder)):

@@ -1,6 +1,6 @@
-"""What a worktree holds that is nowhere else, or that stands in the way of its removal.
+"""Find what a worktree contains that exists nowhere else, or that prevents its removal.
 
-Looking writes nothing into the repository: new objects go to a folder that is thrown away.
+Inspecting does not change the repository: new objects go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -29,23 +29,22 @@ if TYPE_CHECKING:
 
 
 class InspectedWorktree(Record):
-    """A worktree as it was when somebody looked."""
+    """The contents of a worktree at one moment."""
 
     held: tuple[Holding, ...]
-    #: Ignored files that are worth keeping, and what is not kept.
     ignored: Ignored
-    #: Commits that only git's log of this worktree names.
+    #: Commits that only this worktree's reflog names.
     left_behind: tuple[str, ...]
-    #: Whether it can be told which processes are in it.
+    #: Whether this system can list the processes in it.
     sees_processes: bool = True
     #: Whether submodules are checked out in it.
     submodules: bool = False
 
 
 class Looker:
-    """Looks into worktrees; ``calls`` starts git in a folder, ``main`` is the main tree.
+    """Inspects worktrees; ``calls`` runs git in a folder, ``main`` is the main tree.
 
-    ``copied`` names what each worktree got from the main tree.
+    ``copied`` names the files that each worktree received from the main tree.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Looker:
         self._copied = copied
 
     def look(self, entry: WorktreeEntry, git_dir: str, *, folder: str = "") -> InspectedWorktree:
-        """Look into a worktree, which may have been moved to ``folder``."""
+        """Inspect a worktree, which may have been moved to ``folder``."""
         place = folder or entry.path
         git = self._calls(place)
         held = [*_locked(entry), *_files(git, git_dir), *_under_way(git_dir)]
@@ -77,7 +76,7 @@ class Looker:
         return InspectedWorktree(tuple(held), kept, tuple(left), working is not None, filled)
 
     def glance(self, entry: WorktreeEntry, git_dir: str) -> list[Holding]:
-        """Return what a listing tells of a worktree: what plain git sees, by few calls."""
+        """Return what a listing shows, with few git calls."""
         git = self._calls(entry.path)
         changes = changed(git)
         sorts = {
@@ -94,7 +93,7 @@ class Looker:
         return [*held, *_commits(git, entry), *_stashes(git, entry)]
 
     def _submodules(self, git: GitCalls, git_dir: str, links: list[str]) -> list[Holding]:
-        """Return the submodules with work that is nowhere else; their commits go with the worktree."""
+        """Return the submodules with unsaved work; removing the worktree would delete their commits."""
         found = [path for path in links if self._is_busy(git.tree, self._main, path)]
         modules = os.path.join(git_dir, "modules")
         if not found and os.path.isdir(modules):
@@ -103,7 +102,7 @@ class Looker:
         return [_holding(WorktreeContent.SUBMODULE, found)] if found else []
 
     def _is_busy(self, above: str, main: str, path: str) -> bool:
-        """Tell whether a submodule, or one in it, has what neither a remote nor the main tree has."""
+        """Return whether a submodule, or one inside it, has work that no remote and no main tree has."""
         place, there = os.path.join(above, path), os.path.join(main, path)
         if not os.path.exists(os.path.join(place, ".git")):
             return False

@@ -1,7 +1,7 @@
-"""What orders commands on worktrees: locks that a dying process lets go, and names for the steps between.
+"""Locks that serialize worktree commands; the system releases them when a process dies.
 
-One lock for each agent is held through a whole command, so whoever holds it knows that an unfinished stage
-is of a process that died. The lock of the repository is held only while git's list of worktrees changes.
+A command holds its agent's lock from start to end, so an unfinished stage found under the lock was left by a
+dead process. The repository's lock is held only while git's list of worktrees changes.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: How long a command waits for others, in seconds.
+#: How long a command waits for another one, in seconds.
 PATIENCE = 60.0
 
 
 def reach(step: str) -> None:
-    """Do nothing; a test stops here as a crash would."""
+    """Do nothing; tests replace this to simulate a crash at ``step``."""
 
 
 @contextlib.contextmanager
 def held(state: str, name: str, *, patience: float = PATIENCE) -> Iterator[None]:
-    """Hold the lock ``name`` of a clone; ``Unavailable`` when somebody else has it for too long."""
+    """Hold the lock ``name`` of a clone; raise ``Unavailable`` if it stays taken."""
     lock = BoardLock(os.path.join(state, "worktrees", f"{name}.lock"), patience)
     try:
         lock.__enter__()
     except Unavailable:
         raise Unavailable(
-            f"another command has been busy with worktrees for {patience:g} s",
+            "another command is working on this worktree"
+            + (f" (waited {patience:g}s)" if patience else ""),
             code="WORKTREE_BUSY",
-            hint="try again; a set-up command may take long",
+            hint="try again later; a setup command may take long",
         ) from None
     try:
         yield
@@ -45,10 +46,10 @@ def held(state: str, name: str, *, patience: float = PATIENCE) -> Iterator[None]
 def of_agent(
     state: str, agent: str, *, patience: float = PATIENCE
 ) -> contextlib.AbstractContextManager[None]:
-    """Hold what orders commands on the worktree of one agent."""
+    """Hold the lock of one agent's worktree."""
     return held(state, f"agent-{agent}", patience=patience)
 
 
 def of_repository(state: str) -> contextlib.AbstractContextManager[None]:
-    """Hold what orders changes of git's list of worktrees."""
+    """Hold the lock of git's list of worktrees."""
     return held(state, "repository")

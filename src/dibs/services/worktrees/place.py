@@ -1,4 +1,4 @@
-"""Where a worktree can be: its folder, never behind a symbolic link, and its ports."""
+"""Choose the folder of a worktree, never behind a symbolic link, and check its ports."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 
-#: How many bytes the path of a folder may have, so that there is room for what it will hold; and a name.
+#: The longest path of a worktree folder, which leaves room for its files, and the longest name, in bytes.
 MAX_FOLDER = 1024
 MAX_NAME = 255
 
 
 def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, given: str) -> str:
-    """Return the folder of a new worktree: ``given``, else one for the agent in the setting ``folder``."""
+    """Return the folder of a new worktree: ``given``, or else the agent's in the configured ``folder``."""
     base = os.path.join(main, os.path.expanduser(folder)) if folder else f"{main}.worktrees"
     path = os.path.abspath(given) if given else os.path.join(os.path.abspath(base), agent)
     if not _is_text(path):
-        raise _refused(path, "has a name that is no text", code="PATH_ENCODING")
+        raise _refused(path, "its name is not valid UTF-8", code="PATH_ENCODING")
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     if is_beneath(path, main) and not is_beneath(real, main):
-        raise _refused(path, "leads out of the repository through a symbolic link")
+        raise _refused(path, "a symbolic link leads out of the repository")
     if why := cannot_hold(real, common):
-        raise _refused(path, why)
+        raise _refused(path, f"it {why}")
     if real == main:
-        raise _refused(path, "is the repository itself")
+        raise _refused(path, "it is the repository itself")
     if os.path.islink(real):
-        raise _refused(path, "is a symbolic link")
+        raise _refused(path, "it is a symbolic link")
     if os.path.lexists(real) and (not os.path.isdir(real) or os.listdir(real)):
-        raise _refused(path, "is there already, and not empty")
+        raise _refused(path, "it exists and is not empty")
     if is_beneath(real, main) and not is_ignored(git, _inside(real, main)):
-        raise _refused(path, "is inside the repository, and git does not ignore it")
+        raise _refused(path, "it is inside the repository, and git does not ignore it")
     return real
 
 
 def cannot_hold(path: str, common: str) -> str:
-    """Return why files of the user cannot lie in a folder of that path, empty if they can."""
+    """Return why a folder cannot contain the user's files, or an empty text if it can."""
     if is_beneath(path, common):
-        return "is a place of git's own"
+        return "is inside the git directory"
     longest = max(len(os.fsencode(name)) for name in path.split("/"))
     if len(os.fsencode(path)) > MAX_FOLDER or longest > MAX_NAME:
-        return "has too long a name"
+        return "is too long"
     return ""
 
 
 def _inside(path: str, main: str) -> str:
-    """Return a path in a folder that is not there yet: rules for folders apply to what is in them."""
+    """Return a path inside a folder that does not exist yet, because ignore rules apply to files in it."""
     return os.path.join(os.path.relpath(path, main), "file")
 
 
 def is_beneath(path: str, folder: str) -> bool:
-    """Tell whether a path is a folder, or in it, by its name alone."""
+    """Return whether a path is ``folder`` or inside it, judging by the names only."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_ignored(git: GitCalls, path: str) -> bool:
-    """Tell whether git ignores ``path``, relative to the working tree."""
-    # This command refuses literal pathspecs; a name behind ./ has no other magic.
+    """Return whether git ignores ``path``, relative to the working tree."""
+    # This command rejects literal pathspecs; the prefix ./ disables other pathspec magic.
     said = git.run(
         "check-ignore", "-z", "--stdin", given=b"./" + os.fsencode(path) + b"\0",
         variables={"GIT_LITERAL_PATHSPECS": "0"},
@@ -81,24 +81,26 @@ def _is_text(path: str) -> bool:
 
 def _refused(path: str, why: str, code: str = "WORKTREE_FOLDER") -> BadInput:
     return BadInput(
-        f"no worktree can be at {quote(path)}: it {why}",
+        f"cannot create a worktree at {quote(path)}: {why}",
         code=code,
         field="path",
-        hint="name another with --path, or as [worktree] folder",
+        hint="choose another folder with --path, or with [worktree] folder in dibs.toml",
     )
 
 
 def ports_in_use(first: int, count: int) -> list[int]:
-    """Return those of ``count`` ports from ``first`` on that a program listens on."""
+    """Return the ports in use among ``count`` ports starting at ``first``."""
     return [port for port in range(first, first + count) if _is_in_use(port)]
 
 
 def _is_in_use(port: int) -> bool:
     with socket.socket() as probe:
-        # Without this, a port whose last user has just gone would count too.
+        # Without this, a port that was closed a moment ago would count as used.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError as error:  # a port that only root may use is no other program's
+        except (
+            OSError
+        ) as error:  # other errors, such as for root's ports, do not mean that it is in use
             return error.errno == errno.EADDRINUSE
     return False

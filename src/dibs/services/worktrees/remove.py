@@ -1,14 +1,15 @@
-"""Removing a worktree: not while it holds work; by force only after all of it is salvaged and read back.
+"""Remove a worktree without losing work: a forced removal first saves everything and reads it back.
 
-The folder is moved aside first, so that nobody can add to it by its name between the last look and the end.
-The stage in the row tells whoever comes after a crash what to do: a folder that is only moved goes back, one
-whose work is safe is deleted.
+The folder is moved aside first, so that nothing can be added to it by name during the removal. After a crash,
+the stage in the row says how to continue: a folder that was only moved is moved back, one whose work is safe
+is deleted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 
 from dibs.core.changes.worktrees import Holding, WorktreeContent, WorktreeStage, in_the_way
@@ -33,23 +34,23 @@ if TYPE_CHECKING:
     from dibs.services.worktrees.inspect import InspectedWorktree
 
 
-#: Why git is told to keep a worktree: without it, git worktree prune would forget a folder that is aside.
+#: The reason of the git worktree lock that keeps `git worktree prune` from forgetting the moved folder.
 _HOLD = "dibs is removing it"
 
 
 class Removed(Record):
-    """A worktree that is gone."""
+    """A worktree that was removed."""
 
     row: WorktreeRow
-    #: The id of what was salvaged from it, empty where nothing had to be.
+    #: The ID of the salvaged work, or an empty text if there was none.
     salvage: str = ""
-    #: Whether its branch went too, because another branch has all of it.
+    #: Whether its branch was deleted too, because another branch has all its commits.
     branch_gone: bool = False
     notes: tuple[str, ...] = ()
 
 
 class KeptWorktree(Record):
-    """A worktree that was not removed, and what forbids it."""
+    """A worktree that was not removed, and the contents that prevent it."""
 
     row: WorktreeRow
     held: tuple[Holding, ...]
@@ -57,7 +58,7 @@ class KeptWorktree(Record):
 
 
 class Remover:
-    """Removes worktrees of one clone; the caller holds the agent's lock."""
+    """Removes worktrees in one clone; the caller holds the agent's lock."""
 
     def __init__(self, ground: WorktreeContext) -> None:
         self._ground = ground
@@ -65,23 +66,23 @@ class Remover:
     def remove(
         self, caller: Caller, row: WorktreeRow, *, force: bool = False, why: str = ""
     ) -> Removed | KeptWorktree:
-        """Remove a worktree, or say what it holds."""
+        """Remove a worktree, or return what prevents it."""
         admin = self._ground.admin_of(row.path)
         entry = self._ground.entry_at(row.path)
         if entry is None or entry.missing:
             return self._remove_missing(caller, row, admin, force=force, why=why)
         if os.path.islink(row.path):
             raise Unavailable(
-                f"{row.path} is a symbolic link now: what is behind it is not Dibs's to remove",
+                f"{row.path} is now a symbolic link; Dibs does not remove its target",
                 code="REPO_STATE",
-                hint="put the folder back, or remove the link",
+                hint="restore the folder, or delete the link",
             )
         self._ground.check_linked(row.path)
         seen = self._ground.looker().look(entry, admin)
         blocked = in_the_way(seen.held, force=force)
         if blocked:
             return _kept(row, blocked)
-        # A submodule knows where it lies, and cannot be looked into elsewhere.
+        # A submodule stores its own path, so it cannot be inspected elsewhere.
         aside = row.path if seen.submodules else f"{row.path}.dibs-{os.urandom(4).hex()}"
         row = self._stage(row._replace(stage=WorktreeStage.REMOVING, aside=aside))
         with contextlib.ExitStack() as on_failure:
@@ -103,23 +104,23 @@ class Remover:
         return Removed(row, saved, gone, _notes(seen))
 
     def settle(self, caller: Caller, agent: str) -> list[str]:
-        """Finish or take back what a process that died had begun; return what was done, for people."""
+        """Finish or undo what a dead process left unfinished; return what was done, as notes."""
         row = self._ground.row(agent)
         if row is None or row.clone != self._ground.clone:
             return []
         if row.stage == WorktreeStage.MAKING:
             self.abandon(row)
-            return [f"a worktree of {agent} that was never finished is taken back"]
+            return [f"removed {agent}'s worktree, whose creation was interrupted"]
         if row.stage == WorktreeStage.REMOVING:
             self._move_back(row)
-            return [f"a removal of {agent}'s worktree that was broken off is undone"]
+            return [f"undid an interrupted removal of {agent}'s worktree"]
         if row.stage == WorktreeStage.DELETING:
             self._finish(caller, row)
-            return [f"a removal of {agent}'s worktree that was broken off is finished"]
+            return [f"finished an interrupted removal of {agent}'s worktree"]
         return []
 
     def abandon(self, row: WorktreeRow) -> None:
-        """Take back a worktree that nobody was told of; whatever somebody put into it is salvaged."""
+        """Undo the creation of a worktree that was never reported; salvage any files added to it."""
         ground = self._ground
         admin = ground.admin_of(row.path)
         if os.path.isdir(row.path):
@@ -134,19 +135,19 @@ class Remover:
         ground.store.apply(lambda rows: drop_row(rows, row.agent))
 
     def forget_missing(self, caller: Caller, row: WorktreeRow) -> None:
-        """Forget a worktree whose folder is gone; what only its index held is salvaged."""
+        """Forget a worktree whose folder is missing; salvage what only its index has."""
         answer = self._remove_missing(
-            caller, row, self._ground.admin_of(row.path), force=True, why="its folder was gone"
+            caller, row, self._ground.admin_of(row.path), force=True, why="its folder was missing"
         )
         if isinstance(answer, KeptWorktree):
             raise Unavailable(
-                f"the folder {row.path} is gone, and its worktree is {answer.held[0]}",
+                f"the folder {row.path} is missing, and git still has its worktree: {answer.held[0]}",
                 code="WORKTREE_LOCKED",
                 hint=answer.held[0].advice,
             )
 
     def disown(self, caller: Caller, row: WorktreeRow) -> Removed:
-        """Forget a worktree of another clone; no folder and no repository is touched."""
+        """Forget a worktree of another clone without touching any folder or repository."""
 
         def step(rows: Rows) -> None:
             if row_of(rows, row.agent) == row:
@@ -155,7 +156,7 @@ class Remover:
 
         self._ground.store.apply(step)
         return Removed(
-            row, notes=(f"it was of another clone, on {row.host}: no folder is touched",)
+            row, notes=(f"it belonged to another clone, on {row.host}: no folder was touched",)
         )
 
     # -- steps
@@ -172,7 +173,7 @@ class Remover:
                 if not os.path.lexists(row.path):
                     raise
                 raise is_back(row.path) from None
-            # Git may have noted the other place in the meantime.
+            # Git may have recorded the other path in the meantime.
             self._ground.git().run("worktree", "repair", "--", row.path)
         entry = self._ground.entry_at(row.path)
         if entry is not None:
@@ -182,7 +183,7 @@ class Remover:
     def _save(
         self, row: WorktreeRow, entry: WorktreeEntry, seen: InspectedWorktree, why: str
     ) -> str:
-        """Salvage what would be lost; return the id, empty where nothing would."""
+        """Salvage what would be lost; return its ID, or an empty text if there is nothing."""
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
         git = self._ground.git(row.aside)
@@ -198,21 +199,21 @@ class Remover:
         return saved.id
 
     def _save_foreign(self, row: WorktreeRow, admin: str) -> None:
-        """Salvage files of an unfinished worktree that the commit does not have just so."""
+        """Salvage files in an incomplete worktree that differ from the commit."""
         if not admin or not os.path.isfile(os.path.join(row.path, ".git")):
             raise Unavailable(
-                f"{row.path} holds files, and git knows no worktree there",
+                f"{row.path} contains files, but is not a git worktree",
                 code="GIT_FAILED",
-                hint="move them elsewhere, and try again",
+                hint="move the files elsewhere, then try again",
             )
         git = self._ground.git(row.path)
         seen = snapshot(git)
         if any(not change.gone for change in differences(git, seen.head_tree, seen.tree)):
             at = self._ground.store.now()
-            salvage.save(git, agent=row.agent, about=_about(row, "never finished"), at=at)
+            salvage.save(git, agent=row.agent, about=_about(row, "creation interrupted"), at=at)
 
     def _deleting(self, caller: Caller, row: WorktreeRow, saved: str) -> WorktreeRow:
-        """Write that all is safe: from here on the removal is only finished, never taken back."""
+        """Record that all work is safe; from now on a crash finishes the removal, and never undoes it."""
         safe = row._replace(stage=WorktreeStage.DELETING)
 
         def step(rows: Rows) -> None:
@@ -220,7 +221,7 @@ class Remover:
             if saved:
                 rows.emit(
                     caller.id, role_of(rows, caller.id), Kind.WORK_SALVAGED,
-                    f"work of {row.agent} is kept as {salvage.REFS}{saved}",
+                    f"saved {row.agent}'s work as {salvage.REFS}{saved}",
                     toAgentId=row.agent, ref=salvage.REFS + saved, branch=row.branch,
                 )  # fmt: skip
 
@@ -229,7 +230,7 @@ class Remover:
         return safe
 
     def _finish(self, caller: Caller, row: WorktreeRow) -> bool:
-        """Delete what is safe; tell whether the branch went too."""
+        """Delete the folder, git's entry, and the row; return whether the branch was deleted too."""
         if row.aside and os.path.lexists(row.aside):
             erase(row.aside)
         locks.reach("erased")
@@ -247,7 +248,7 @@ class Remover:
         return gone
 
     def _forget(self, row: WorktreeRow) -> None:
-        """Let git forget the worktree; one that it had only begun is not in its list, or locked by git."""
+        """Remove the worktree from git; an incomplete one is missing from git's list, or locked by git."""
         git = self._ground.git()
         for path in filter(None, (row.path, row.aside)):
             if not self._ground.admin_of(path):
@@ -259,7 +260,7 @@ class Remover:
                 forget(git, entry, _HOLD)
 
     def _drop_branch(self, row: WorktreeRow) -> bool:
-        """Delete the branch if Dibs made it, nobody has it checked out, and another branch has all of it."""
+        """Delete the branch if Dibs created it, it is not checked out, and another branch has its commits."""
         git = self._ground.git()
         tip = commit_of(git, HEADS + row.branch)
         used = any(tree.branch == row.branch for tree in self._ground.trees() if tree.head)
@@ -270,12 +271,12 @@ class Remover:
     def _remove_missing(
         self, caller: Caller, row: WorktreeRow, admin: str, *, force: bool, why: str
     ) -> Removed | KeptWorktree:
-        """Remove a worktree whose folder is gone: its index and its log may still hold something."""
+        """Remove a worktree whose folder is missing; its index and reflog may still contain work."""
         if os.path.lexists(row.path):
             raise Unavailable(
-                f"git does not know the worktree at {row.path} any more, but its files are there",
+                f"git no longer lists a worktree at {row.path}, but its files exist; nothing was removed",
                 code="REPO_STATE",
-                hint=f"git worktree repair {row.path} may help; nothing was removed",
+                hint=f"this may repair it: git worktree repair {shlex.quote(row.path)}",
             )
         saved = ""
         if admin:
@@ -297,7 +298,7 @@ class Remover:
 def _left_in(
     git: GitCalls, admin: str, entry: WorktreeEntry | None
 ) -> tuple[list[Holding], str, list[str]]:
-    """Return what the git directory of a worktree without files still holds: as holdings, tree, commits."""
+    """Return what the git directory of a missing worktree still has: its contents, tree, and commits."""
     head = commit_of(git, "HEAD")
     held: list[Holding] = []
     if entry is not None and entry.locked:
@@ -308,7 +309,7 @@ def _left_in(
     head_tree = f"{head}^{{tree}}"
     tree = said.out.decode().strip() if not said.code else head_tree
     staged = differences(git, head, tree) if head and not said.code else []
-    # Without files git has no index before the first checkout, which is no wish to delete all.
+    # Before the first checkout the index is missing; that does not mean that all files are deleted.
     if os.path.exists(os.path.join(admin, "index")) and staged:
         held.append(
             Holding(WorktreeContent.STAGED, len(staged), tuple(c.path for c in staged[:10]))
@@ -322,7 +323,7 @@ def _left_in(
 
 
 def erase(folder: str) -> None:
-    """Delete a folder; links in it are not followed, and folders that are read-only are opened."""
+    """Delete a folder, including read-only folders in it, without following links."""
     try:
         shutil.rmtree(folder)
     except PermissionError:
@@ -336,7 +337,7 @@ def erase(folder: str) -> None:
 def _tell_removed(rows: Rows, caller: Caller, row: WorktreeRow, *, branch_gone: bool) -> None:
     rows.emit(
         caller.id, role_of(rows, caller.id), Kind.WORKTREE_REMOVED,
-        f"the worktree of {row.agent} is removed",
+        f"removed the worktree of {row.agent}",
         toAgentId=row.agent, path=row.path, branch=row.branch, branch_gone=branch_gone,
     )  # fmt: skip
 
@@ -350,7 +351,7 @@ def _about(row: WorktreeRow, why: str) -> str:
 
 
 def _notes(seen: InspectedWorktree) -> tuple[str, ...]:
-    told = [] if seen.sees_processes else ["which processes worked in it cannot be told here"]
+    notes = [] if seen.sees_processes else ["could not check whether processes were running in it"]
     if seen.ignored.folders:
-        told.append(f"ignored folders went with it: {', '.join(seen.ignored.folders[:5])}")
-    return tuple(told)
+        notes.append(f"also deleted ignored folders: {', '.join(seen.ignored.folders[:5])}")
+    return tuple(notes)

@@ -1,9 +1,9 @@
-"""Work that was kept when a worktree went: commits under ``refs/salvage/<agent>/<time>``.
+"""Save and restore work as commits under ``refs/salvage/<agent>/<time>``.
 
-The tree of such a commit is the whole working tree with its untracked files. Its first parent is the commit
-that was checked out, the second, where something was staged, holds the index; the next, where git stores
-changed files otherwise than they lay there (line ends), holds their bytes; all else that only the worktree
-knew follows: stashes, sides of a merge, commits without a branch.
+The tree of such a commit is the whole working tree, including untracked files. Its parents are: the commit
+that was checked out; the index, if anything was staged; the exact bytes of changed files, if git stores them
+differently (line endings); and everything else that only the worktree had, such as stashes, the sides of a
+merge, and commits without a branch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 REFS = "refs/salvage/"
-#: What is written must be on the disk before anything is deleted.
+#: Write everything to disk before anything is deleted.
 _SAFE = ("-c", "core.fsync=all")
 _NAME = "Dibs"
 _NAMES = {
@@ -37,31 +37,31 @@ _NAMES = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", _NAME), ("EMAIL", "dibs@localhost"))
 }
-#: Files of a git directory that name commits which may be nowhere else.
+#: Files in a git directory that may name the only reference to a commit.
 _SIDES = (
     "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD", "REBASE_HEAD",
     "rebase-merge/orig-head", "rebase-apply/orig-head",
 )  # fmt: skip
 _MOST_PARENTS = 60
-#: How the message begins of a commit that holds files byte by byte.
+#: The start of the message of a commit that stores exact bytes.
 _EXACT = "bytes of "
-#: What the mark on a pack says, and after how many seconds its maker must be gone.
+#: The content of a pack's .keep file, and after how many seconds its process must be dead.
 _KEEP, _FORGOTTEN = "dibs salvage", 86_400.0
 _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.0)
 
 
 class Salvaged(Record):
-    """One piece of salvaged work."""
+    """An entry of salvaged work."""
 
     id: str
     commit: str
-    #: When, in seconds of Unix time.
+    #: When it was saved, in seconds of Unix time.
     at: int
     subject: str
 
     @property
     def ref(self) -> str:
-        """Its full name for git."""
+        """The full name of its ref."""
         return REFS + self.id
 
 
@@ -71,7 +71,7 @@ class SalvageView(Record):
     found: Salvaged
     message: str
     head: str
-    #: What it has other than the commit that was checked out.
+    #: How it differs from the commit that was checked out.
     changes: list[TreeChange]
 
 
@@ -79,10 +79,10 @@ def save(
     git: GitCalls, *, agent: str, about: str, at: float,
     extra: Sequence[str] = (), also: Iterable[str] = (),
 ) -> Salvaged:  # fmt: skip
-    """Write all that the working tree of ``git`` holds; read it back before it is told.
+    """Save everything in the working tree of ``git``, and verify it by reading it back.
 
-    Until it has a name, a git gc would take it away; so it is written elsewhere, and comes into the
-    repository as a pack that git is told to keep.
+    Until a ref names the commit, ``git gc`` could delete it, so it is written to a temporary folder and
+    enters the repository as a pack with a .keep file.
     """
     subject = f"salvage: {about}"
     git_dir = os.fsdecode(git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n"))
@@ -105,16 +105,16 @@ def save(
 
 
 def _bring_in(git: GitCalls, commit: str, git_dir: str, there: Mapping[str, str]) -> str:
-    """Pack what no ref reaches into the repository; return the file that makes git keep the pack."""
+    """Add the objects that no ref reaches to the repository, as a pack; return its .keep file."""
     new = git.must("rev-list", "--objects", commit, "--not", "--glob=refs/*", variables=there)
     pack = git.must("pack-objects", "--stdout", "-q", given=new, variables=there)
     for pause in _PAUSES:
         said = git.run(*_SAFE, "index-pack", "--stdin", f"--keep={_KEEP}", given=pack)
         if not said.code:
             break
-        time.sleep(pause)  # git prune also takes packs that are only half there
+        time.sleep(pause)  # `git prune` may delete a half-written pack
     else:
-        raise Unavailable(f"the work cannot be salvaged: {said.err}", code="GIT_FAILED")
+        raise Unavailable(f"cannot salvage the work: {said.err}", code="GIT_FAILED")
     name = said.out.decode().split()[-1]
     return os.path.join(common_of(git_dir), "objects", "pack", f"pack-{name}.keep")
 
@@ -122,13 +122,13 @@ def _bring_in(git: GitCalls, commit: str, git_dir: str, there: Mapping[str, str]
 def save_commits(
     git: GitCalls, *, agent: str, about: str, at: float, tree: str, parents: Sequence[str]
 ) -> Salvaged:
-    """Keep an index and commits of a worktree whose files are gone."""
+    """Save the index and commits of a worktree whose files are missing."""
     commit = _commit(git, tree, parents, f"salvage: {about}")
     return _name(git, agent, commit, at, f"salvage: {about}")
 
 
 def sides(git: GitCalls, git_dir: str) -> list[str]:
-    """Return commits that git notes in files while it is in the middle of something."""
+    """Return commits that git records in files during an operation such as a merge."""
     found: list[str] = []
     for name in _SIDES:
         try:
@@ -140,7 +140,7 @@ def sides(git: GitCalls, git_dir: str) -> list[str]:
 
 
 def sweep(common: str, now: float) -> None:
-    """Let git collect packs again that a process which died had told it to keep."""
+    """Delete .keep files that dead processes left, so that git can collect the packs again."""
     packs = os.path.join(common, "objects", "pack")
     for name in os.listdir(packs):
         path = os.path.join(packs, name)
@@ -168,7 +168,7 @@ def _commit(
 
 
 def _name(git: GitCalls, agent: str, commit: str, at: float, subject: str) -> Salvaged:
-    """Give a commit a name under ``refs/salvage/`` that nothing has yet."""
+    """Create a new ref under ``refs/salvage/`` for a commit."""
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     for number in range(1, 1000):
         name = f"{_component(agent)}/{moment}" + (f"-{number}" if number > 1 else "")
@@ -178,33 +178,32 @@ def _name(git: GitCalls, agent: str, commit: str, at: float, subject: str) -> Sa
             return Salvaged(name, commit, int(at), subject)
         if not commit_of(git, REFS + name):
             break
-    raise Unavailable(f"the work of {agent} cannot be salvaged: {said.err}", code="GIT_FAILED")
+    raise Unavailable(f"cannot salvage the work of {agent}: {said.err}", code="GIT_FAILED")
 
 
 def _component(agent: str) -> str:
-    """Return an agent's id as a part of a ref: git allows less there."""
+    """Return an agent's ID as a valid component of a ref name."""
     safe = agent.replace("..", "__")
     return f"{safe}_" if safe.endswith((".lock", ".")) else safe
 
 
 def _verify(git: GitCalls, saved: Salvaged, tree: str) -> None:
-    """Raise unless git gives back what was written, and the disk holds nothing else."""
+    """Raise unless git can read everything back, and the working tree has not changed meanwhile."""
     named = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{saved.ref}^{{tree}}")
     whole = git.run("rev-list", "--objects", "--quiet", "--end-of-options", saved.ref)
     if whole.code or named.out.decode().strip() != tree:
-        # A name for something that is not there helps nobody.
         git.run("update-ref", "-d", saved.ref)
-        raise Unavailable(f"git does not give {saved.ref} back: {whole.err}", code="GIT_FAILED")
+        raise Unavailable(f"git cannot read {saved.ref} back: {whole.err}", code="GIT_FAILED")
     if not still_holds(git, tree):
         raise Unavailable(
-            f"what {saved.ref} holds is not what lies in the worktree: somebody still changes it",
+            "the worktree changed while its work was being saved; nothing was removed",
             code="GIT_FAILED",
-            hint="nothing was removed; try again when nobody works there",
+            hint="try again when no one is working there",
         )
 
 
 def listed(git: GitCalls) -> list[Salvaged]:
-    """Return all salvaged work, the newest first."""
+    """Return all salvaged work, newest first."""
     out = git.must(
         "for-each-ref", "--sort=-creatordate",
         "--format=%(refname)%00%(objectname)%00%(creatordate:unix)%00%(contents:subject)%00%00", REFS,
@@ -219,7 +218,7 @@ def listed(git: GitCalls) -> list[Salvaged]:
 
 
 def find(git: GitCalls, name: str) -> Salvaged:
-    """Return salvaged work by its id; by the agent alone where that has but one."""
+    """Return salvaged work by its ID, or by its agent if that has only one entry."""
     wanted = name.removeprefix(REFS)
     every = listed(git)
     found = [s for s in every if s.id == wanted] or [
@@ -227,14 +226,16 @@ def find(git: GitCalls, name: str) -> Salvaged:
     ]
     if len(found) == 1:
         return found[0]
-    several = f"{len(found)} are salvaged of" if found else "nothing is salvaged as"
+    several = f"{quote(name)} has {len(found)} salvage entries; name one by its ID"
     raise NotFound(
-        f"{several} {quote(name)}", code="NO_SALVAGE", hint="`dibs salvage ls` names them"
+        several if found else f"no salvaged work named {quote(name)}",
+        code="NO_SALVAGE",
+        hint="`dibs salvage ls` lists the IDs",
     )
 
 
 def show(git: GitCalls, name: str) -> SalvageView:
-    """Return what salvaged work holds."""
+    """Return salvaged work in detail."""
     found = find(git, name)
     message = git.must(
         "log", "-1", "--no-show-signature", "--format=%B", "--end-of-options", found.commit, "--"
@@ -245,9 +246,9 @@ def show(git: GitCalls, name: str) -> SalvageView:
 
 
 def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged, str]:
-    """Make a new branch: the commit that was checked out, with the salvaged files as one commit on it."""
+    """Create a branch from the commit that was checked out, plus one commit with the salvaged files."""
     found = find(git, name)
-    # Not salvage/…: git would take that for the ref of the same name under refs/.
+    # Not salvage/…, which git would confuse with the ref of the same name under refs/.
     wanted = check_branch(branch or f"salvaged/{found.id}")
     head = commit_of(git, f"{found.commit}^1")
     commit = _commit(git, f"{found.commit}^{{tree}}", [head] if head else [], found.subject)
@@ -255,24 +256,24 @@ def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged
     said = git.run("update-ref", "--stdin", "-z", given=given)
     if said.code:
         there = commit_of(git, HEADS + wanted)
-        why = "is there already" if there else f"cannot be made: {said.err}"
+        why = "already exists" if there else f"cannot be created: {said.err}"
         raise BadInput(
-            f"the branch {wanted} {why}", code="BRANCH_EXISTS", field="branch",
-            hint="name another with --branch",
+            f"branch {wanted} {why}", code="BRANCH_EXISTS", field="branch",
+            hint="choose another name with --branch",
         )  # fmt: skip
     return found, wanted
 
 
 def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str]:
-    """Write the salvaged files into a new folder: what was changed byte by byte, the rest as git does."""
+    """Write the salvaged files to a new folder, changed ones with their exact bytes."""
     found = find(git, name)
     place = os.path.realpath(folder)
     if why := cannot_hold(place, os.path.realpath(read_state(git).common)):
         raise BadInput(f"{quote(folder)} {why}", code="WORKTREE_FOLDER", field="to")
     if os.path.lexists(place) and (not os.path.isdir(place) or os.listdir(place)):
         raise BadInput(
-            f"{quote(folder)} is there already, and not empty", code="FOLDER_EXISTS", field="to",
-            hint="name a new folder; nothing is overwritten",
+            f"{quote(folder)} exists and is not empty", code="FOLDER_EXISTS", field="to",
+            hint="choose a new folder",
         )  # fmt: skip
     os.makedirs(place, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="dibs-restore-") as scratch:
@@ -284,7 +285,7 @@ def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str
 
 
 def _bytes_of(git: GitCalls, commit: str) -> dict[str, str]:
-    """Return what holds the bytes of each file that salvaged work has other than its commit."""
+    """Return the object with the exact bytes of each changed file."""
     said = git.must("rev-list", "--parents", "-1", "--end-of-options", commit, "--")
     parents = said.decode().split()[1:4]
     head = parents[0] if parents else ""
@@ -300,23 +301,23 @@ def _bytes_of(git: GitCalls, commit: str) -> dict[str, str]:
 
 
 class Salvage:
-    """The use cases of salvaged work, in one clone; ``calls`` starts git in its main tree."""
+    """The salvaged work of one clone; ``calls`` runs git in its main tree."""
 
     def __init__(self, calls: Callable[[], GitCalls]) -> None:
         self._calls = calls
 
     def all(self) -> list[Salvaged]:
-        """Return all salvaged work, the newest first."""
+        """Return all salvaged work, newest first."""
         return listed(self._calls())
 
     def show(self, name: str) -> SalvageView:
-        """Return what a piece of it holds."""
+        """Return an entry in detail."""
         return show(self._calls(), name)
 
     def to_branch(self, name: str, branch: str = "") -> tuple[Salvaged, str]:
-        """Bring it back as a new branch."""
+        """Restore an entry as a new branch."""
         return restore_branch(self._calls(), name, branch)
 
     def to_folder(self, name: str, folder: str) -> tuple[Salvaged, str]:
-        """Bring it back as a new folder."""
+        """Restore an entry as a new folder."""
         return restore_folder(self._calls(), name, folder)

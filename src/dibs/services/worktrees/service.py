@@ -1,4 +1,4 @@
-"""Worktrees of agents: made, listed, set up, removed, and cleaned up after agents that are gone."""
+"""Create, list, set up, remove, and clean up agents' worktrees."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.core.changes.worktrees import Holding
     from dibs.core.claims.agents import Caller
     from dibs.local.repository import Repository
@@ -42,45 +44,55 @@ __all__ = [
 ]
 
 
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
 class Listed(Record):
-    """A working tree with all that a listing tells of it."""
+    """A working tree as ``dibs worktree ls`` shows it."""
 
     tree: CloneTree
     held: tuple[Holding, ...] = ()
     unpushed: int = 0
-    #: The last commit: when, and its first line.
+    #: The time and the subject of the last commit.
     at: int = 0
     subject: str = ""
 
 
 class Skipped(Record):
-    """A worktree that a clean-up left alone, and why."""
+    """A worktree that a cleanup skipped, and why."""
 
     row: WorktreeRow
     why: str
 
 
 class Worktrees:
-    """The use cases of worktrees, in one clone."""
+    """The worktrees of one clone."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
         self._ground = WorktreeContext(store, repository)
 
     def all(self) -> list[CloneTree]:
-        """Return all working trees of this clone, the main one first, whoever made them."""
+        """Return all working trees of this clone, the main one first, including those Dibs did not create."""
         return self._ground.trees()
 
     def listed(self) -> list[Listed]:
-        """Return the linked working trees with what each holds."""
+        """Return the linked working trees with their unsaved work."""
         return [self._list(tree) for tree in self.all() if not tree.main]
 
     def new(
-        self, caller: Caller, wanted: WorktreeRequest, *, setup: str | None = None
+        self,
+        caller: Caller,
+        wanted: WorktreeRequest,
+        *,
+        setup: str | None = None,
+        before_setup: Callable[[str], None] = _nothing,
     ) -> CreatedWorktree:
-        """Make a worktree and set it up, or return the one that is there.
+        """Create a worktree and set it up, or return the existing one.
 
-        ``setup`` is the command; None means the setting's, an empty text means none.
+        ``setup`` is the setup command; None means the configured one, an empty text means none.
+        ``before_setup`` is called with a line for the user before the command runs.
         """
         command = self._store.config.worktree_setup if setup is None else setup
         if command:
@@ -89,15 +101,18 @@ class Worktrees:
         with locks.of_agent(self._ground.state, wanted.agent):
             made = Maker(self._ground).make(caller, wanted, setup=bool(command))
             if made.new and command:
+                before_setup(f"running setup: {command}")
                 made = made._replace(row=self._set_up(made.row, command))
         return made
 
     def setup(self, caller: Caller, named: str, command: str = "") -> WorktreeRow:
-        """Run the set-up command of a worktree again."""
+        """Run the setup command of a worktree again."""
         words = command or self._store.config.worktree_setup
         if not words:
             raise NotFound(
-                "there is no set-up command", code="SETUP", hint="set [worktree] setup in dibs.toml"
+                "no setup command is configured",
+                code="SETUP",
+                hint="set [worktree] setup in dibs.toml, or use --setup COMMAND",
             )
         row = self._ground.find(named)
         self._store.apply(lambda rows: arrive(rows, caller))
@@ -106,15 +121,20 @@ class Worktrees:
             return self._set_up(self._ground.find(row.agent), words)
 
     def environment(self, named: str) -> dict[str, str]:
-        """Return the variables of a worktree's agent."""
+        """Return the environment variables of a worktree."""
         return self._variables(self._ground.find(named))
 
     def remove(
         self, caller: Caller, named: str, *, force: bool = False, reason: str = ""
     ) -> Removed | KeptWorktree:
-        """Remove a worktree if it holds no work; by force, after its work is salvaged."""
+        """Remove a worktree if it contains no unsaved work; with ``force``, salvage that work first."""
         if force and not reason.strip():
-            raise BadInput("say why: --reason is needed", code="REASON", field="reason")
+            raise BadInput(
+                "--force requires a reason",
+                code="REASON",
+                field="reason",
+                hint='add --reason "abandoned"',
+            )
         words = check_text(reason, "reason")
         for row in self._ground.rows_elsewhere() if force and caller.human else ():
             if row.agent == named:
@@ -123,20 +143,31 @@ class Worktrees:
         self._store.apply(lambda rows: _admit(rows, caller, row))
         _refuse_own_place(row)
         with locks.of_agent(self._ground.state, row.agent):
-            told = Remover(self._ground).settle(caller, row.agent)
-            if told and self._ground.row(row.agent) is None:
-                return Removed(row, notes=tuple(told))
+            notes = Remover(self._ground).settle(caller, row.agent)
+            if notes and self._ground.row(row.agent) is None:
+                return Removed(row, notes=tuple(notes))
             row = self._ground.find(row.agent)
             return Remover(self._ground).remove(caller, row, force=force, why=words)
 
     def clean_up(
-        self, caller: Caller, *, dry_run: bool = False
+        self,
+        caller: Caller,
+        *,
+        dry_run: bool = False,
+        progress: Callable[[str, int, int], None] = _nothing,
     ) -> list[Removed | KeptWorktree | Skipped]:
-        """Remove the worktrees of agents that are gone, but for those that hold work."""
+        """Remove the worktrees of dead agents, except those with unsaved work.
+
+        ``progress`` is called with the current step, and how much of it is done.
+        """
         if not dry_run:
             self._store.apply(lambda rows: arrive(rows, caller))
             sweep(self._ground.common, time.time())
-        own = [self._clean(caller, row, dry_run=dry_run) for row in self._ground.rows()]
+        rows = self._ground.rows()
+        own = []
+        for number, row in enumerate(rows):
+            progress(f"checking the worktree of {row.agent}", number, len(rows))
+            own.append(self._clean(caller, row, dry_run=dry_run))
         gone = [row for row in self._ground.rows_elsewhere() if self._is_lost(caller, row)]
         return own + [
             Removed(row) if dry_run else Remover(self._ground).disown(caller, row) for row in gone
@@ -149,9 +180,9 @@ class Worktrees:
             return Listed(tree)
         try:
             return self._look(tree)
-        except FileNotFoundError:  # somebody removes it at this moment
+        except FileNotFoundError:  # it was removed just now
             return Listed(tree._replace(missing=True))
-        except Unavailable as error:  # the others can be listed all the same
+        except Unavailable as error:  # the others can still be listed
             return Listed(tree._replace(wrong=error.message))
 
     def _look(self, tree: CloneTree) -> Listed:
@@ -195,25 +226,25 @@ class Worktrees:
     def _clean_held(
         self, caller: Caller, row: WorktreeRow, *, dry_run: bool
     ) -> Removed | KeptWorktree | Skipped:
-        """Clean up one worktree, whose lock is held; what is unfinished there is of nobody alive."""
+        """Clean up one worktree while holding its lock, so no living process is at work on it."""
         if dry_run:
             return self._would_clean(row)
-        told = Remover(self._ground).settle(caller, row.agent)
-        if told and self._ground.row(row.agent) is None:
-            return Removed(row, notes=tuple(told))
+        notes = Remover(self._ground).settle(caller, row.agent)
+        if notes and self._ground.row(row.agent) is None:
+            return Removed(row, notes=tuple(notes))
         row = self._ground.find(row.agent)
         if not self._store.look(lambda rows: left_alone(rows, row)):
-            return Skipped(row, "; ".join(told) or self._why_not_alone(row))
+            return Skipped(row, "; ".join(notes) or self._why_not_alone(row))
         if not os.path.isdir(os.path.dirname(row.path)):
-            return Skipped(row, "the folder above it is gone: its disk may not be there")
+            return Skipped(row, "its parent folder is missing; the disk may not be mounted")
         return Remover(self._ground).remove(caller, row)
 
     def _why_not_alone(self, row: WorktreeRow) -> str:
         awaited = self._store.look(lambda rows: is_awaited(rows, row))
-        return "its agent has not begun yet" if awaited else "its agent is at work"
+        return "its agent has not started yet" if awaited else "its agent is active"
 
     def _is_lost(self, caller: Caller, row: WorktreeRow) -> bool:
-        """Tell whether nobody can clean up a worktree but another clone: its own is gone from this host."""
+        """Return whether a worktree belongs to a clone that was deleted from this host."""
         return row.is_gone_from(caller.host) and self._store.look(
             lambda rows: left_alone(rows, row)
         )
@@ -221,7 +252,7 @@ class Worktrees:
     def _would_clean(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
         tree = next((tree for tree in self.all() if tree.row == row), None)
         if row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}:
-            return Skipped(row, "a command on it was broken off; it is finished or undone")
+            return Skipped(row, "an interrupted command would be finished or undone")
         if tree is None or tree.missing:
             return Removed(row)
         if tree.wrong:
@@ -231,13 +262,13 @@ class Worktrees:
 
 
 def _admit(rows: Rows, caller: Caller, row: WorktreeRow) -> None:
-    """Take the call as a sign of life; refuse an agent that would pull a folder from under another."""
+    """Record the caller's heartbeat; refuse to remove the worktree of an active agent."""
     arrive(rows, caller)
     if not caller.human and caller.id != row.agent and not left_alone(rows, row):
         raise NotAllowed(
-            f"{row.agent} is at work: only it or a human removes its worktree",
+            f"{row.agent} is active: only {row.agent} or a human may remove its worktree",
             code="HUMANS_ONLY",
-            hint="ask it to finish, or stop it first",
+            hint="ask a human to remove it",
         )
 
 
@@ -247,11 +278,11 @@ def _entry(tree: CloneTree) -> WorktreeEntry:
 
 
 def _refuse_own_place(row: WorktreeRow) -> None:
-    """Refuse to take the folder away that the caller stands in."""
+    """Refuse to remove the caller's current folder."""
     here = os.path.realpath(os.getcwd())
     if here == row.path or here.startswith(row.path + "/"):
         raise BadInput(
-            f"you stand in {row.path}",
+            f"{row.path} is your current folder",
             code="WORKTREE_FOLDER",
             hint="change to another folder first",
         )

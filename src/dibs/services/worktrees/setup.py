@@ -1,4 +1,4 @@
-"""The command that makes a new worktree fit for work, such as ``npm ci``: no shell reads it."""
+"""Run the setup command of a new worktree, such as ``npm ci``, without a shell."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _STDERR = 2
-#: How long a command has to end by itself after an interruption, in seconds.
+#: How long an interrupted command gets to exit, in seconds.
 _GRACE = 5.0
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command as a shell would split them, and nothing else that a shell does."""
+    """Split a command into words as a shell would, without expansions."""
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise BadInput(
-            f"the set-up command {quote(command)} cannot be read: {error}",
+            f"invalid setup command {quote(command)}: {error}",
             code="SETUP",
             field="setup",
         ) from None
     if not words:
-        raise BadInput("the set-up command is empty", code="SETUP", field="setup")
+        raise BadInput("the setup command is empty", code="SETUP", field="setup")
     return words
 
 
 def run_setup(command: str, folder: str, variables: Mapping[str, str], again: str) -> None:
-    """Run a command in a worktree, in a group of its own; what it says goes to standard error."""
+    """Run a command in a worktree, in its own process group, with its output on standard error."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -52,20 +52,20 @@ def run_setup(command: str, folder: str, variables: Mapping[str, str], again: st
             start_new_session=True,
         )
     except OSError as error:
-        raise _failed(f"{words[0]} cannot be run: {error.strerror}", again) from error
+        raise _failed(f"cannot run {words[0]}: {error.strerror}", again) from error
     try:
         status = process.wait()
     finally:
         if process.poll() is None:  # the caller was interrupted
             end_group(process, _GRACE)
     if status:
-        how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
-        raise _failed(f"{quote(command)} {how}", again)
+        how = f"exit status {status}" if status > 0 else f"killed by signal {-status}"
+        raise _failed(f"{quote(command)}: {how}", again)
 
 
 def _failed(what: str, again: str) -> Unavailable:
     return Unavailable(
-        f"the worktree is made, but its set-up failed: {what}",
+        f"created the worktree, but its setup failed: {what}",
         code="SETUP_FAILED",
-        hint=f"repeat it with `{again}`",
+        hint=f"run it again: {again}",
     )

@@ -1,14 +1,14 @@
-"""Show what would conflict if it were merged now: working trees, agents' branches, uncommitted files.
+"""Show which work would conflict if it were merged now, including uncommitted changes.
+
+Compares worktrees and agents' branches in pairs. Nothing is merged, checked out, or staged. Dibs notifies
+both sides of each new conflict.
 
 Examples:
   dibs forecast
   dibs forecast alice --no-warn
   dibs forecast --watch
 
-Nothing is merged, checked out or staged. Both sides of a conflict are told through the
-ledger (dibs log --kind conflict_forecast), once for each set of files.
-
-exit status: 0 nothing would conflict, 3 something would; with --watch 0 when it is ended
+exit status: 0 no conflicts, 3 conflicts found; with --watch, 0 when stopped
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 CONFLICTS = 3
 
 OPTIONS = (
-    arg("who", nargs="*", metavar="AGENT", help="only conflicts with these"),
-    arg("-w", "--watch", action="store_true", help="go on until Ctrl-C"),
-    arg("--base", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)"),
-    arg("--no-warn", action="store_true", help="tell nobody else"),
+    arg("who", nargs="*", metavar="AGENT", help="only conflicts of these agents"),
+    arg("-w", "--watch", action="store_true", help="keep watching until Ctrl-C"),
+    arg("--base", type=branch, metavar="BRANCH", help="integration branch (default: [merge] into)"),
+    arg("--no-warn", action="store_true", help="do not notify the agents"),
 )
 
 
 def run(args: Namespace) -> int:
-    """Look, warn and print; go on if asked to."""
+    """Print the forecast and notify the agents; with --watch, keep going."""
     from dibs.cli.support.session import Session
+    from dibs.cli.support.status_line import StatusLine
 
     with Session(args) as session:
         if args.watch:
@@ -42,7 +43,8 @@ def run(args: Namespace) -> int:
         from dibs.cli.commands.forecast.text import show
 
         forecasts = session.project.forecasts
-        found = forecasts.once(args.who, args.base or "")
+        with StatusLine(quiet=session.json) as progress:
+            found = forecasts.once(args.who, args.base or "", progress.count)
         if not args.no_warn:
             forecasts.warn(session.caller, found)
         session.show(lambda: shape(found), lambda: show(found))

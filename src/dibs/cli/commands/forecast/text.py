@@ -1,4 +1,4 @@
-"""A forecast for people: a matrix of who meets whom, and below it the files and lines."""
+"""Print a forecast: a matrix of agents, then the conflicting files and lines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from dibs.core.changes.forecasts import Forecast, ForecastConflict, Pair
 
-#: How many hunks of a file and how many files of a pair are shown; --json has them all.
+#: The most hunks shown per file and files per pair; --json has them all.
 HUNKS, FILES = 4, 20
-#: How many letters of a name are shown in the matrix; with fewer nobody would know who is meant.
+#: The most and the fewest letters of a name in the matrix.
 _NAME, _SHORTEST = 18, 4
-#: Numbers above this are not spelled out in the matrix.
+#: The largest number that fits in a cell of the matrix.
 _MOST = 99
 
 
@@ -26,24 +26,33 @@ def show(forecast: Forecast) -> None:
     """Print a forecast."""
     for item in forecast.left:
         what = f" {printable(item.path)}" if item.path else ""
-        print(yellow(f"left out: {printable(item.party)}{what}: {printable(item.why)}"))
+        print(yellow(f"skipped {printable(item.party)}{what}: {printable(item.why)}"))
     for pair in forecast.pairs:
         if pair.why:
-            print(yellow(f"left out: {_names(pair)} cannot be merged: {printable(pair.why)}"))
+            print(yellow(f"skipped {_names(pair)}: cannot be merged: {printable(pair.why)}"))
     pairs = [pair for pair in forecast.pairs if pair.clashes]
-    others = len(forecast.parties) - 1
-    trees = f"{others} with work" if others != 1 else "1 with work"
     if not pairs:
-        base = printable(forecast.base)
-        print(f"{green('clear')}: nothing would conflict ({trees}, and {base})")
+        print(f"{green('no conflicts')} ({_compared(forecast)})")
         return
+    print("conflicting files for each pair:\n")
     print(*matrix(pairs, forecast.compared), "", sep="\n")
     for pair in pairs:
         tell(pair)
 
 
+def _compared(forecast: Forecast) -> str:
+    """Return how much was compared, such as ``2 branches with work and main``."""
+    others, base = len(forecast.parties) - 1, printable(forecast.base)
+    if not others:
+        return f"no work besides {base}"
+    return f"compared {others} branch{'' if others == 1 else 'es'} with work, and {base}"
+
+
 def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[str]:
-    """Return who meets whom in how many files, as lines; only those who meet anybody are in it."""
+    """Return the number of conflicting files for each two agents, as lines of a matrix.
+
+    Agents without conflicts are left out.
+    """
     names = sorted({name for pair in pairs for name in pair.names}, key=_in_order)
     counts = dict.fromkeys(compared, 0) | {pair.names: len(pair.clashes) for pair in pairs}
     widest = len(str(len(names)))
@@ -51,7 +60,7 @@ def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[s
     room = page_width() - (widest + 1 + cell * len(names))
     label = min(_NAME, room, max(map(len, map(printable, names))))
     if room < _SHORTEST:
-        return [bold(f"{len(pairs)} pairs of {len(names)} would conflict")]
+        return [bold(f"{len(pairs)} pairs among {len(names)} agents would conflict")]
     head = " " * (widest + 1 + label)
     lines = [bold(head + "".join(f"{place:>{cell}}" for place in range(1, len(names) + 1)))]
     for place, name in enumerate(names, 1):
@@ -61,7 +70,7 @@ def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[s
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
-    """Return by what names are sorted: a2 stands before a10."""
+    """Return a sort key that puts a2 before a10."""
     pieces = re.split("([0-9]+)", name)
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in pieces]
 
@@ -71,15 +80,15 @@ def _cell(counts: dict[tuple[str, str], int], one: str, other: str) -> str:
         return "-"
     count = counts.get((one, other), counts.get((other, one)))
     if count is None:
-        return ""  # nobody asked
+        return ""  # not compared
     return "." if not count else str(count) if count <= _MOST else "**"
 
 
 def tell(pair: Pair) -> None:
-    """Print the files in which two would conflict."""
+    """Print the files in which a pair would conflict."""
     count = len(pair.clashes)
     files = f"{count} file{'s' if count > 1 else ''}"
-    print(f"{red('conflict')} {bold(_names(pair))}: {files}")
+    print(f"{red('conflict')} between {bold(_names(pair))}: {files}")
     for clash in pair.clashes[:FILES]:
         print(f"  {printable(clash.path)} {dim(f'({printable(clash.kind)})')}{_lines(clash)}")
     if count > FILES:
@@ -99,7 +108,7 @@ def _lines(clash: ForecastConflict) -> str:
 
 
 def _span(first: int, count: int) -> str:
-    """Return a span of lines; none are a place before a line."""
+    """Return a range of lines; an empty one is a position before a line."""
     if not count:
         return f"before {first}"
     return str(first) if count == 1 else f"{first}-{first + count - 1}"

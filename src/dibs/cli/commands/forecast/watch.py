@@ -1,4 +1,4 @@
-"""``dibs forecast --watch``: a forecast that follows what is edited, until it is told to end."""
+"""``dibs forecast --watch``: update the forecast as files change, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from dibs.core.changes.forecasts import Forecast, Pair
     from dibs.services.forecast.outlook import Outlook
 
-#: After so many rounds the objects of all earlier ones are dropped, and everything is looked at.
+#: After this many rounds, drop all temporary objects and start with a full look.
 ROUNDS = 500
-#: How long a watch takes to begin, at most.
+#: The longest time that a file watch takes to start, in seconds.
 BEGIN = 1.0
-#: What in a git directory tells of branches, of working trees, or of how they are merged.
+#: Files in a git directory that affect branches, worktrees, or how they are merged.
 _BRANCHES = re.compile(
     r"(worktrees/[^/]+/)?HEAD|worktrees(/[^/]+)?|packed-refs|(refs/heads|reftable)(/.*)?(?<!\.lock)"
     r"|config|info/attributes",
@@ -36,7 +36,7 @@ _BRANCHES = re.compile(
 
 
 def watch(session: Session, args: Namespace) -> int:
-    """Follow the working trees; print what begins to conflict, and what no longer does."""
+    """Follow the working trees; print new conflicts and cleared ones."""
     from dibs.local.signals import leaving_on_end
 
     printer = Printer(session, args)
@@ -53,12 +53,12 @@ def watch(session: Session, args: Namespace) -> int:
 def _follow(
     session: Session, args: Namespace, outlook: Outlook, watched: TreeWatcher, printer: Printer
 ) -> None:
-    """Look at everything once, then at what changed, for a good while."""
+    """Look at everything once, then for many rounds only at what changed."""
     every = session.project.config.forecast_every
     printer.tell(outlook.look(args.who))
     missed = False
     for _ in range(ROUNDS):
-        # What changes while the watch begins is not told of, so all is looked at soon after.
+        # A watch misses changes while it starts, so look at everything again soon after.
         begins = watched.keep(outlook.places)
         changed, refs = watched.wait(min(every, BEGIN) if begins else every)
         try:
@@ -67,13 +67,13 @@ def _follow(
             else:
                 printer.tell(outlook.look_again(changed, args.who, refs=refs))
             missed = False
-        except (Unavailable, Unknown, NotFound) as error:  # it may be back the next time
+        except (Unavailable, Unknown, NotFound) as error:  # it may work the next time
             printer.fail(error.message)
             missed = True
 
 
 class Printer:
-    """Prints a forecast in full at first, and then what is new in it."""
+    """Prints the first forecast in full, then only what changes."""
 
     def __init__(self, session: Session, args: Namespace) -> None:
         self._session = session
@@ -82,13 +82,13 @@ class Printer:
         self._failed = ""
 
     def fail(self, why: str) -> None:
-        """Print why there is no forecast now, once."""
+        """Print once why the forecast failed."""
         if why != self._failed:
             print(f"dibs: {printable(why)}", file=sys.stderr, flush=True)
         self._failed = why
 
     def tell(self, now: Forecast) -> None:
-        """Print and warn of what is new."""
+        """Print what is new, and notify the agents."""
         before, self._before, self._failed = self._before, now, ""
         if self._warn:
             self._session.project.forecasts.warn(self._session.caller, now)
@@ -126,11 +126,11 @@ class Printer:
                 tell(item)
         for item in gone:
             names = f"{printable(item.one)} and {printable(item.other)}"
-            print(f"{dim(clock(moment, moment))} {green('cleared')} {names}")
+            print(f"{dim(clock(moment, moment))} {green('cleared')}: {names}")
 
 
 class TreeWatcher(FileWatcher):
-    """Working trees and branches."""
+    """Watches working trees and branches for changes."""
 
     def __init__(self, common: str) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class TreeWatcher(FileWatcher):
         return self
 
     def keep(self, roots: Iterable[str]) -> bool:
-        """Watch these working trees from now on; tell whether that only begins now."""
+        """Watch these working trees, and return whether a new watch had to start."""
         wanted = tuple(sorted(path for path in roots if os.path.isdir(path)))
         if wanted == self._roots and (self.live or self._thread is None):
             return False
@@ -150,7 +150,10 @@ class TreeWatcher(FileWatcher):
         return self.start([*wanted, *(path for path in refs if os.path.isdir(path))])
 
     def wait(self, longest: float) -> tuple[dict[str, set[str]], bool]:
-        """Return what changed, by working tree (no path: anything), and whether branches may have moved."""
+        """Wait for changes; return the changed paths by working tree, and whether branches may have moved.
+
+        A working tree without paths may have changed anywhere.
+        """
         until = time.monotonic() + longest
         while (left := until - time.monotonic()) > 0:
             if self._news.wait(min(SLICE, left)):
@@ -160,7 +163,7 @@ class TreeWatcher(FileWatcher):
         return {}, False
 
     def sorted(self, told: Iterable[str]) -> tuple[dict[str, set[str]], bool]:
-        """Sort changed paths by the working tree that they are in; a git directory's own tell of branches."""
+        """Group changed paths by working tree; return also whether branches may have moved."""
         changed: dict[str, set[str]] = {}
         staged: set[str] = set()
         refs = False
@@ -169,7 +172,7 @@ class TreeWatcher(FileWatcher):
             name = path[len(root) + 1 :]
             if path.startswith(f"{self._common}/"):
                 within = path[len(self._common) + 1 :]
-                # Whatever else lies there is not looked at, least of all what a forecast itself writes.
+                # Ignore everything else there, such as the files that a forecast itself writes.
                 refs |= bool(_BRANCHES.fullmatch(within))
                 if os.path.basename(path) == "index":
                     staged.add(self._tree_of(os.path.dirname(path)))
@@ -178,7 +181,7 @@ class TreeWatcher(FileWatcher):
         return changed | {root: set() for root in staged if root in self._roots}, refs
 
     def _tree_of(self, folder: str) -> str:
-        """Return the working tree that a git directory belongs to; nothing if that cannot be read."""
+        """Return the working tree of a git directory, or an empty text if that cannot be read."""
         if folder == self._common:
             return os.path.dirname(folder)
         try:

@@ -1,4 +1,7 @@
-"""Let git itself refuse commits and pushes of files that others have claimed.
+"""Install git hooks that refuse commits and pushes of files that other agents hold.
+
+Your own hooks keep running, before Dibs's. A client can bypass hooks with git options; a server that you
+own cannot be bypassed: see docs/how-to/git-gates.md.
 
 Examples:
   dibs git install
@@ -6,11 +9,8 @@ Examples:
   dibs git trust filter.lfs.clean
   dibs git install --server /srv/project.git --engine redis://host:6379/0
 
-Hooks that are there run as before, and first. What `git commit --no-verify` leaves out is asked when the
-branch moves. Only a server that you own is final: see docs/how-to/git-gates.md.
-
-exit status: 0 done, 3 somebody holds it, 6 there is no repository or nothing is
-installed, 69 git cannot now, 77 you may not, 78 the hooks stand in each other's way
+exit status: 0 done, 3 another agent holds a file, 6 no repository or no hooks installed, 69 git failed,
+77 not allowed, 78 hooks conflict with each other
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-#: Each verb: the module that knows it, and the line that says what it does.
+#: Each verb: its module and summary.
 VERBS = {
-    "install": ("git.gates", "put hooks into this repository, or into a server's"),
-    "uninstall": ("git.gates", "take them away; all is as it was before"),
-    "status": ("git.gates", "show which hooks are in place, and whether they work"),
-    "check": ("git.gates", "ask whether what is staged may be committed"),
-    "trust": ("git.trust", "show or allow what the repository's configuration runs"),
+    "install": ("git.gates", "install hooks in this repository or on a server"),
+    "uninstall": ("git.gates", "remove the hooks"),
+    "status": ("git.gates", "show which hooks are installed and whether they work"),
+    "check": ("git.gates", "check whether the staged files may be committed"),
+    "trust": ("git.trust", "show or allow programs named in git's configuration"),
 }
 
 
 def run(args: Namespace) -> int:
-    """Run one of the verbs; none of them needs the store to be there."""
+    """Run a verb; none of them requires a reachable store."""
     status: int = args.act(args)
     return status

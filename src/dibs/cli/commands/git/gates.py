@@ -21,21 +21,21 @@ _NONE = 6
 
 
 def _place_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--server", metavar="DIR", help="a bare repository that others push to")
+    parser.add_argument("--server", metavar="DIR", help="bare repository that people push to")
 
 
 def _install_options(parser: ArgumentParser) -> None:
     _place_options(parser)
-    parser.add_argument("--engine", metavar="URL", help="the store that the server asks")
-    parser.add_argument("--project", metavar="NAME", help="the project's name in that store")
-    parser.add_argument("--branch", metavar="NAME", help="the branch of the git engine there")
+    parser.add_argument("--engine", metavar="URL", help="engine that the server uses")
+    parser.add_argument("--project", metavar="NAME", help="project name in that engine")
+    parser.add_argument("--branch", metavar="NAME", help="the git engine's branch (default: dibs)")
     parser.add_argument(
-        "--each-ref", action="store_true", help="refuse single branches of a push, not all of it"
+        "--each-ref", action="store_true", help="refuse single branches, not the whole push"
     )
 
 
 def _hooks(args: Namespace) -> tuple[GitHooks, str]:
-    """Return the hooks that are meant, and the folder they are in."""
+    """Return the hooks to work on, and their git directory."""
     from dibs.guard.git.install import GitHooks
     from dibs.guard.git.scripts import LOCAL, SERVER
     from dibs.local.repository import find
@@ -48,29 +48,32 @@ def _hooks(args: Namespace) -> tuple[GitHooks, str]:
             raise NotFound(
                 f"{args.server} is not a bare repository",
                 code="NO_REPO",
-                hint="git init --bare makes one; in a clone `dibs git install` judges pushes too",
+                hint="in a clone, use `dibs git install` without --server",
             )
         return GitHooks(folder, os.path.join(folder, "dibs"), SERVER), folder
     repository = find(args.repo)
     if not repository.common:
-        raise NotFound(
-            "this project is not in a git repository", code="NO_REPO", hint="run git init"
-        )
+        raise NotFound("this is not a git repository", code="NO_REPO", hint="create one: git init")
     return GitHooks(repository.common, repository.state, LOCAL), repository.common
 
 
 def _install(args: Namespace) -> int:
-    """Put hooks into this repository, or with --server into a bare one. Safe to repeat.
+    """Install hooks in this repository, or with --server in a bare one. Safe to repeat.
 
-    Hooks that are there are kept and run first, also those of core.hooksPath, husky and the pre-commit
-    framework. All worktrees share them.
+    Existing hooks are kept and run first, including core.hooksPath, husky, and the pre-commit framework.
+    All worktrees share the hooks.
+
+    Examples:
+      dibs git install
+      dibs git install --server /srv/project.git
+      dibs git install --server /srv/project.git --engine redis://host:6379/0
     """
     hooks, folder = _hooks(args)
     given = {"engine": args.engine, "project": args.project, "branch": args.branch}
     if args.server is None:
         if args.each_ref or any(given.values()):
             raise BadUsage(
-                "git install: --engine, --project, --branch and --each-ref go with --server"
+                "git install: --engine, --project, --branch, and --each-ref require --server"
             )
     else:
         from dibs.guard.git.server import set_up
@@ -82,12 +85,19 @@ def _install(args: Namespace) -> int:
 
 
 def _uninstall(args: Namespace) -> int:
-    """Take the hooks away. Files, modes and settings are as they were before; others' hooks stay."""
+    """Remove the hooks and restore files, modes, and settings. Your own hooks stay.
+
+    Examples:
+      dibs git uninstall
+      dibs git uninstall --server /srv/project.git
+    """
     from dibs.cli.support.session import careful_caller
 
     if not careful_caller(args).human:
         raise NotAllowed(
-            "only a human may take the gates away", code="HUMANS_ONLY", hint="ask a human"
+            "only a human may remove the git hooks",
+            code="HUMANS_ONLY",
+            hint="ask a human to run `dibs git uninstall`",
         )
     hooks, folder = _hooks(args)
     there = hooks.uninstall()
@@ -101,21 +111,26 @@ def _uninstall(args: Namespace) -> int:
         print_json({"removed": there, "left": hooks.left()})
         return OK
 
-    print("the hooks are gone; all is as before" if there else "there was nothing to take away")
+    print("removed the git hooks" if there else "no git hooks to remove")
     for place in hooks.left():
-        print(f"  kept, for another hook has taken its place since: {printable(place)}")
+        print(f"  kept your earlier hook, because a newer one replaced it: {printable(place)}")
     return OK
 
 
 def _status(args: Namespace) -> int:
-    """Show which hooks are in place, what runs before them, and whether the store answers."""
+    """Show which hooks are installed, what runs before them, and whether the store is reachable.
+
+    Examples:
+      dibs git status
+      dibs git status --server /srv/project.git
+    """
     hooks, _ = _hooks(args)
     return _show(args, hooks)
 
 
 def _show(args: Namespace, hooks: GitHooks) -> int:
     found = hooks.look()
-    if args.server is not None:  # one of the two does the work
+    if args.server is not None:  # a server needs only one of the two
         found = [hook for hook in found if hook.installed] or found[:1]
     works, why = _works(args)
     installed = all(hook.installed for hook in found)
@@ -126,31 +141,37 @@ def _show(args: Namespace, hooks: GitHooks) -> int:
         shape = {"installed": installed, "hooks": rows, "store": why or "answers"}
         print_json({**shape, "works": installed and works})
     else:
-        _print(found, why)
+        _print(found, why, args.server)
     return OK if installed else _NONE
 
 
-def _print(found: list[Hook], why: str) -> None:
+def _print(found: list[Hook], why: str, server: str | None) -> None:
+    from shlex import quote
+
     rows = []
     for hook in found:
         state = "not installed"
         if hook.installed:
-            state = "in place" if hook.current else "of another version"
+            state = "installed" if hook.current else "outdated"
         rows.append((hook.name, state, printable(hook.before) or "-"))
     print("\n".join(table(("HOOK", "STATE", "RUNS FIRST"), rows)))
     print()
-    if not all(hook.installed for hook in found):
-        print(f"{yellow('not installed')}: `dibs git install` puts in what is missing")
+    again = "dibs git install" if server is None else f"dibs git install --server {quote(server)}"
+    if not any(hook.installed for hook in found):
+        print(f"{yellow('not installed')}: to install them, run: {again}")
+    elif not all(hook.installed for hook in found):
+        print(f"{yellow('incomplete')}: to install the missing hooks, run: {again}")
     elif why:
-        print(
-            f"{yellow('closed')}: the store cannot be asked, so commits are refused: {printable(why)}"
-        )
+        print(f"{yellow('store unreachable')}, so commits and pushes are refused: {printable(why)}")
+    elif not all(hook.current for hook in found):
+        print(f"{yellow('outdated')}: to update the hooks, run: {again}")
     else:
-        print(f"{green('in place')}: git refuses what others have claimed")
+        what = "commits and pushes" if server is None else "pushes"
+        print(f"{green('active')}: git refuses {what} of files that other agents hold")
 
 
 def _works(args: Namespace) -> tuple[bool, str]:
-    """Tell whether the store answers, and if not, why."""
+    """Return whether the store is reachable, and if not, why."""
     try:
         if args.server is not None:
             from dibs.guard.git.server import open_bare, read_settings
@@ -171,13 +192,16 @@ def _works(args: Namespace) -> tuple[bool, str]:
 
 
 def _no_options(_: ArgumentParser) -> None:
-    """``dibs git check`` has the common options alone."""
+    """``dibs git check`` has only the common options."""
 
 
 def _check(args: Namespace) -> int:
-    """Ask whether what is staged may be committed; before a push, whether what is pushed may be.
+    """Check whether you may commit the staged files, or push the commits that pre-commit passes.
 
-    For the pre-commit framework, which tells by variables what is pushed.
+    Meant for the pre-commit framework, in its pre-commit and pre-push stages.
+
+    Examples:
+      dibs git check
     """
     from dibs.cli.support.session import Session
     from dibs.guard.git.messages import lines
@@ -193,7 +217,7 @@ def _check(args: Namespace) -> int:
 
             print_json({"allowed": not stopped, "stopped": blocked(stopped)})
         elif stopped:
-            what = "this push" if pushed else "this commit"
+            what = "push" if pushed else "commit"
             print("\n".join(lines(stopped, what, session.caller)), file=sys.stderr)
     return HELD if stopped else OK
 

@@ -1,4 +1,4 @@
-"""``dibs git trust``: see what a repository's configuration would run, and allow it."""
+"""``dibs git trust``: show and allow programs that a repository's configuration names."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ if TYPE_CHECKING:
 
 def _options(verb: ArgumentParser) -> None:
     verb.add_argument(
-        "keys", nargs="*", metavar="KEY", help="settings that may run as they are now"
+        "keys", nargs="*", metavar="KEY", help="setting to allow with its current value"
     )
-    verb.add_argument("--forget", action="store_true", help="take back what was allowed")
+    verb.add_argument("--forget", action="store_true", help="no longer allow these settings")
 
 
 def _trust(args: Namespace) -> int:
-    """Show the settings of the repository's own configuration that name a program, or allow some.
+    """Show or allow the programs that this repository's git configuration names.
 
-    Dibs runs none of them until a human allows it by name. One that is changed later has to be allowed again.
+    Dibs runs none of them until a human allows the setting. A setting that changes must be allowed again.
 
-    exit status: 0 done, 6 there is no such setting, 77 you are no human
+    Examples:
+      dibs git trust
+      dibs git trust filter.lfs.clean filter.lfs.smudge
+      dibs git trust --forget filter.lfs.clean
+
+    exit status: 0 done, 6 no such setting, 77 not a human
     """
     from dibs.cli.support.session import careful_caller
     from dibs.git.calls import GitCalls
@@ -62,7 +67,7 @@ def _shape(found: Sequence[Executing], refused: Sequence[Executing]) -> list[dic
 
 def _print(found: Sequence[Executing], refused: Sequence[Executing]) -> None:
     if not found:
-        print("nothing in the configuration of this repository names a program")
+        print("this repository's git configuration names no programs")
         return
     rows = [
         (
@@ -78,7 +83,7 @@ def _print_forgotten(gone: Sequence[str]) -> None:
     for line in gone:
         print(f"no longer allowed: {printable(line)}")
     if not gone:
-        print("none of these was allowed")
+        print("none of these settings was allowed")
 
 
 VERBS = {"trust": (_options, _trust)}
