@@ -99,7 +99,7 @@ def tasks() -> Section:
         shell, _ = _commands(
             folder,
             {
-                "claim": lambda n: ["claim", f"lib/module_{n}.py"],
+                "claim": lambda n: ["claim", f"lib/module_{n}.py", "--new"],
                 "take": lambda n: ["task", "take", "--agent", f"hand-{n}"],
                 "ls": lambda _: ["task", "ls"],
             },

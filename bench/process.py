@@ -30,7 +30,7 @@ def commands() -> Section:
         )
         cases = {
             "python -c pass": [sys.executable, "-c", "pass"],
-            "dibs claim": [dibs, "claim", "src/a.py"],
+            "dibs claim": [dibs, "claim", "src/a.py", "--new"],
             "dibs status": [dibs, "status"],
             "dibs help": [dibs, "help"],
         }

@@ -56,7 +56,7 @@ def test_an_answer_that_cannot_be_written_is_one_line(repo, monkeypatch, unbuffe
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_trouble(dibs, repo, closed):
-    done = shell(f"dibs claim a --agent alice {closed}")
+    done = shell(f"dibs claim a --new --agent alice {closed}")
 
     assert done.returncode == 0
     assert done.stderr == ""

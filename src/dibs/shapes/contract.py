@@ -130,7 +130,7 @@ _TAKEN = (
 ANSWERS = {
     "claim": (
         "outcome token:int? claims:claim* conflicts:conflict* next* [ticket:int] [ahead:int]"
-        " [why] [cycle:wait*] [refused:refusal?]"
+        " [why] [cycle:wait*] [refused:refusal?] [warnings*]"
     ),
     "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
     "init": (

@@ -6,6 +6,8 @@ Examples:
   dibs claim --shared 'schema/*.sql'
   dibs claim port:8000 task:42
 
+A pattern that matches no file is granted, with a warning; --new says that you will create it.
+
 exit status: 0 granted, 3 denied or queued
 """
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Outcome
 
 
+#: As many paths as nobody types: the shell expanded a glob.
+MANY_PATHS = 100
+
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/, or name:x"),
     arg("--shared", action="store_true", help="allow other shared claims to overlap"),
@@ -31,6 +36,7 @@ OPTIONS = (
     arg("--queue", action="store_true", help="join the queue and return at once"),
     arg("--reason", default="", metavar="TEXT", help="why; other agents see it"),
     arg("--task", default="", metavar="TASK", help="the task that the claim is for"),
+    arg("--new", action="store_true", help="do not warn that no file matches"),
     LITERAL,
     REQUEST_ID,
     VERBOSE,
@@ -40,8 +46,24 @@ OPTIONS = (
 def act(session: Session, args: Namespace) -> int:
     """Claim, print the answer, and return its exit status."""
     answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
-    show(session, answer, args.reason)
-    return 0 if isinstance(answer, Granted) else HELD
+    granted = isinstance(answer, Granted)
+    warnings = _warnings(session, args) if granted and not args.new else []
+    show(session, answer, args.reason, warnings)
+    return 0 if granted else HELD
+
+
+def _warnings(session: Session, args: Namespace) -> list[str]:
+    """Return warnings about patterns that match no file; a path that exists costs one look."""
+    import os
+
+    tree, texts = session.project.tree, args.pattern
+    here = os.path.join(tree.repository.root, tree.repository.subdir)
+    unseen = [text for text in texts if not os.path.lexists(os.path.join(here, text))]
+    if not unseen and len(texts) < MANY_PATHS:
+        return []
+    from dibs.cli.support.typos import typo_warnings
+
+    return typo_warnings(tree, texts, unseen, literal=args.literal, many=len(texts) >= MANY_PATHS)
 
 
 def acquire(
@@ -76,17 +98,22 @@ def acquire(
         return ask()
 
 
-def show(session: Session, answer: Outcome, reason: str = "") -> None:
-    """Print the answer to a claim made for ``reason``."""
+def show(
+    session: Session, answer: Outcome, reason: str = "", warnings: list[str] | None = None
+) -> None:
+    """Print the answer to a claim made for ``reason``, and warnings on standard error."""
 
     def shape() -> object:
         from dibs.shapes import claims
 
-        return claims.outcome(answer, human=session.caller.human)
+        shaped = claims.outcome(answer, human=session.caller.human)
+        return shaped if warnings is None else {**shaped, "warnings": warnings}
 
     def text() -> None:
-        from dibs.cli.support.outcomes import show_outcome
+        from dibs.cli.support.outcomes import show_outcome, show_warnings
 
         show_outcome(answer, session.now(), session.caller, reason, verbose=session.verbose)
+        if warnings:
+            show_warnings(warnings)
 
     session.show(shape, text)

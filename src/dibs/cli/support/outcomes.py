@@ -45,6 +45,17 @@ def show_outcome(
         print(f"  {dim('-')} {printable(step)}")
 
 
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print warnings on standard error."""
+    import sys
+
+    sys.stdout.flush()
+    for line in shortened(
+        [f"dibs: warning: {printable(text)}" for text in warnings], verbose=False
+    ):
+        print(line, file=sys.stderr)
+
+
 def shortened(lines: Sequence[str], *, verbose: bool) -> list[str]:
     """Return the first few of many lines and how many are left out, or all with ``-v``."""
     if verbose or len(lines) <= _MANY:
