@@ -152,7 +152,7 @@ def test_a_queued_file_is_taken_and_done_as_a_task_of_the_board_is(tmp_path):
     with Dibs.open(tmp_path, agent="vic") as vic:
         vic.project.queue.add(vic.caller, {"lint.yml": b"title: lint\n"})
         taken = tools_tasks.task(vic, TaskAsked(action="take"))
-        with pytest.raises(NotAllowed, match="vic has the task lint"):
+        with pytest.raises(NotAllowed, match="vic holds task lint"):
             tools_tasks.task(vic.as_agent("eve"), TaskAsked(action="done", id="lint"))
         done = tools_tasks.task(vic, TaskAsked(action="done", id="lint"))
 

@@ -1,4 +1,4 @@
-"""The MCP server: the tools of Dibs for agents that speak the Model Context Protocol.
+"""The MCP server: Dibs tools for agents that use the Model Context Protocol.
 
-Needs the extra ``mcp``. Nothing here is imported by any command but ``dibs mcp``.
+Needs the extra ``mcp``. Only ``dibs mcp`` imports it.
 """

@@ -1,8 +1,8 @@
-"""Who calls a tool: an agent, never a human, and never whoever an argument names.
+"""Identify the agent that calls a tool; it is never a human, and never taken from an argument.
 
-Over standard streams one process serves one agent, named by ``DIBS_AGENT``, by the session in which the
-server runs, or else after its client. Over HTTP each request names its agent in a header; a bearer token may
-be good for one agent only.
+Over standard streams, one process serves one agent, named by ``DIBS_AGENT``, by the session that started the
+server, or after its client. Over HTTP, each request names its agent in a header; a bearer token can be
+limited to one agent.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
-#: The header by which a client over HTTP says which agent it speaks for, and where that agent works.
+#: The headers that name a request's agent and its working tree.
 AGENT_HEADER, TREE_HEADER = "dibs-agent", "dibs-worktree"
-#: Where the front of the HTTP server puts the agent that a token is good for.
+#: The scope key of the agent that a token is limited to.
 BOUND = "dibs.bound"
-#: Where it notes that the client has hung up, so that nobody reads the answer.
+#: The scope key that is set when the client has disconnected.
 GONE = "dibs.gone"
 _CLIENT_MAX, _SESSION_MAX = 30, 8
 
 
 class Named(NamedTuple):
-    """The agent of a request, and the working tree that it named."""
+    """A request's agent and working tree."""
 
     caller: Caller
     tree: str = ""
@@ -45,7 +45,7 @@ def host() -> str:
 def of_process(
     ctx: ServerRequestContext[Any, Any], environ: Mapping[str, str], state: str
 ) -> Named:
-    """Return the one agent that this process serves; asked anew each time, for a session may change."""
+    """Return the agent that this process serves; it can change with the session."""
     identity = acting_agent(None, environ, state)
     if not identity.human:
         return Named(Caller(identity.id, "agent", host()))
@@ -60,24 +60,24 @@ def of_request(ctx: ServerRequestContext[Any, Any]) -> Named:
     given = headers.get(AGENT_HEADER, "")
     if given and bound and given != bound:
         raise NotAllowed(
-            f"this token is {bound}'s, and the request says it is {clean_name(given)}",
+            f"the token belongs to {bound}, but the request names {clean_name(given)}",
             code="NOT_YOU",
             field="Dibs-Agent",
-            hint="leave the header out, or use that agent's own token",
+            hint="omit the header, or use that agent's token",
         )
     name = given or bound or _session_name(ctx, headers)
     return Named(Caller(_checked(name), "agent", host()), headers.get(TREE_HEADER, ""))
 
 
 def _session_name(ctx: ServerRequestContext[Any, Any], headers: Mapping[str, str]) -> str:
-    """Name an agent after its client and its session; without a session nothing tells two apart."""
+    """Return an agent id made of the client and the session; a request without a session has none."""
     session = clean_name(headers.get("mcp-session-id", ""))[:_SESSION_MAX]
     if not session:
         raise BadInput(
-            "the request does not say which agent calls",
+            "the request does not name its agent",
             code="NO_CALLER",
             field="Dibs-Agent",
-            hint="send a header Dibs-Agent with every request",
+            hint="send the header Dibs-Agent with every request",
         )
     return f"mcp-{client_of(ctx)}-{session}"
 
@@ -92,12 +92,12 @@ def _checked(name: str) -> str:
 
 
 def has_hung_up(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Tell whether nobody can read the answer to a request over HTTP any more."""
+    """Return whether the client of an HTTP request has disconnected."""
     return ctx.request is not None and bool(ctx.request.scope.get(GONE))
 
 
 def client_of(ctx: ServerRequestContext[Any, Any]) -> str:
-    """Return the client's own name, as far as it can be part of an id."""
+    """Return the client's name as part of an agent id."""
     params = ctx.session.client_params
     return (
         clean_name(params.client_info.name if params is not None else "")[:_CLIENT_MAX] or "client"
@@ -105,6 +105,6 @@ def client_of(ctx: ServerRequestContext[Any, Any]) -> str:
 
 
 def clean_name(text: str) -> str:
-    """Return text as a part of an agent's id."""
+    """Return text as part of an agent id."""
     letters = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in text[:200])
     return letters.strip("._-")

@@ -1,7 +1,7 @@
-"""Serving many agents over streamable HTTP: who may call is decided before anything is read of a message.
+"""Serve many agents over streamable HTTP.
 
-In this order: Host and Origin (a web page must not reach us through somebody's browser), the bearer token,
-the size and the form of the message. Then the protocol's own server has it.
+Each request is checked before its message is read: Host and Origin (a web page must not reach the server
+through a browser), the bearer token, then the size and form of the message. The MCP SDK handles the rest.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-#: So many rounds takes the loop to see that a client has hung up: end of file, close, connection lost.
+#: How many rounds of the event loop it takes to notice that a client has disconnected.
 _ROUNDS = 3
-#: Where a request keeps who wants to hear whether its answer left, and whether it did.
+#: Scope keys: the functions to call once the answer is sent, and whether it was.
 _AFTER, _LEFT = "dibs.after", "dibs.left"
 
 
 class _Remote:
-    """The surface of a process that serves whoever calls."""
+    """The transport of a process that serves many agents."""
 
     def __init__(self, repo: str) -> None:
         self.trees = McpTrees(repo)
@@ -56,23 +56,23 @@ class _Remote:
         return Dibs(self.trees.tree(named.tree).project(), named.caller)
 
     def failed(self, error: DibsError) -> None:
-        """Hear of an error of a call."""
+        """Pass on a call's error."""
         self.trees.failed(error)
 
     def begin(self) -> None:
-        """Nothing: a server that is ended by a signal lets its calls end."""
+        """Do nothing: a server that stops lets its calls finish."""
 
     def end(self) -> None:
-        """Nothing, as above."""
+        """Do nothing."""
 
     def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
-        """Tell whether the response to this very request was sent to somebody who listened."""
+        """Call ``hear`` with whether the response reached a connected client."""
         if ctx.request is not None:
             ctx.request.scope[_AFTER].append(hear)
 
 
 class Front:
-    """What stands before the protocol's own server."""
+    """The checks in front of the MCP server."""
 
     def __init__(self, app: ASGIApp, tokens: Tokens, hosts: Sequence[str]) -> None:
         self._app = app
@@ -81,7 +81,7 @@ class Front:
         self._security = TransportSecurityMiddleware(security(hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Reject one request, or pass it on."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
@@ -107,17 +107,17 @@ class Front:
         agent = self._tokens.agent_of(request.headers.get("authorization", ""))
         if agent is None:
             return Response(
-                "a bearer token is needed", 401, {"WWW-Authenticate": 'Bearer realm="dibs"'}
+                "a bearer token is required", 401, {"WWW-Authenticate": 'Bearer realm="dibs"'}
             )
         request.scope[BOUND] = agent
         return None if request.url.path == PATH else Response("not found", 404)
 
     async def _post(self, request: Request, send: Send) -> None:
-        """Check the form of a message, and hand it on with its body as it came."""
+        """Check a message, and pass it on with its original body."""
         body = await _body(request)
         session = request.headers.get("mcp-session-id", "")
         found = TOO_LONG if body is None else parse(body)
-        # Without a session each request is a conversation of its own, and its id says nothing.
+        # Without a session, ids of different requests may be equal.
         if not isinstance(found, Fault) and session:
             found = self._flight.begin(found, session) or found
         if isinstance(found, Fault):
@@ -131,7 +131,7 @@ class Front:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body, or nothing where it is too long."""
+    """Return the body, or None if it is too long."""
     parts, length = [], 0
     async for part in request.stream():
         parts.append(part)
@@ -142,7 +142,7 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _replayed(body: bytes, request: Request) -> Receive:
-    """Return how the app receives a body that was read before; that the client hung up is noted."""
+    """Return a ``receive`` that replays the body and records a disconnect."""
     waits = [True]
 
     async def replay() -> Message:
@@ -158,9 +158,9 @@ def _replayed(body: bytes, request: Request) -> Receive:
 
 
 def _watched(request: Request, send: Send) -> Send:
-    """Return how the app sends; whether anybody was there when the answer went is noted.
+    """Return a ``send`` that records whether the client was connected when the answer was sent.
 
-    What comes before the answer says nothing, and a client that has it may hang up before the stream ends.
+    Only the answer counts: a client may disconnect before the stream ends.
     """
 
     async def watched(message: Message) -> None:
@@ -179,7 +179,7 @@ def _faulty(fault: Fault) -> Response:
 
 
 def security(hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return which names of this server a request may use: ours, whatever the port."""
+    """Return the host names that a request may use, with any port."""
     names = [f"[{name}]" if ":" in name else name for name in hosts]
     return TransportSecuritySettings(
         allowed_hosts=[*names, *(f"{name}:*" for name in names)],
@@ -196,14 +196,14 @@ def run(
     names: Sequence[str] = (),
     ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve until a signal ends it; ``ready`` is told the address."""
+    """Serve until a signal arrives; ``ready`` is called with the address."""
     if host not in LOOPBACK and not tokens:
         raise Misconfigured(
-            f"{host} can be reached by others, so a token is needed",
+            f"other machines can reach {host}, so a token is required",
             code="TOKEN_NEEDED",
-            hint="give --token-file, or listen at 127.0.0.1",
+            hint="use --token-file, or listen on 127.0.0.1",
         )
-    for name in ("mcp", "uvicorn", "asyncio"):  # they would print what strangers send
+    for name in ("mcp", "uvicorn", "asyncio"):  # they would log untrusted input
         logging.getLogger(name).setLevel(logging.CRITICAL)
     surface = _Remote(repo)
     listener = _listen(host, port)
@@ -216,7 +216,7 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named: asyncio sends without delay only on sockets that say that they are TCP.
+    # asyncio sets TCP_NODELAY only if the socket's protocol is TCP explicitly.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -225,9 +225,9 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise Misconfigured(
-            f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}",
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}",
             code="LISTEN",
-            hint="choose another --host or --port",
+            hint="use another --host or --port",
         ) from error
     return listener
 
@@ -258,7 +258,7 @@ async def _serve(
         ready(f"http://{name}:{address[1]}{PATH}")
         try:
             await uvicorn.Server(config).serve(sockets=[listener])
-        except SystemExit as ended:  # a signal: waiters go first, then we do
+        except SystemExit as ended:  # a signal: let waiters leave the queue first
             left = ended
     if left is not None:
         raise left

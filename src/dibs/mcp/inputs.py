@@ -1,9 +1,9 @@
-"""What the tools take: one model for each, strict, so that a wrong call is told what is wrong with it.
+"""The arguments of the tools: one strict model for each, so that a wrong call gets a precise error.
 
-The descriptions are read by a model that decides what to write; they say what it cannot guess.
+A language model reads the descriptions; they say what it cannot guess.
 """
 
-# Pydantic reads these annotations when the classes are made.
+# Pydantic evaluates these annotations when it creates the classes.
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-#: As many paths as one call may name, and as many letters as a text may have before the rules look at it.
+#: Limits per call: paths, and characters of a text.
 MOST_PATHS, MOST_TEXT = 200, 16_000
 
 Path = Annotated[str, Field(min_length=1, max_length=4_096)]
@@ -19,7 +19,7 @@ Paths = Annotated[list[Path], Field(max_length=MOST_PATHS)]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
 Name = Annotated[str, Field(max_length=200)]
 
-_PATHS = "Paths, folders (src/) or globs (src/**), absolute or relative to the working directory."
+_PATHS = "Paths, folders (src/), or globs (src/**), absolute or relative to the working directory."
 
 
 class Asked(BaseModel):
@@ -33,127 +33,133 @@ class Nothing(Asked):
 
 
 class ClaimAsked(Asked):
-    """What ``claim`` takes."""
+    """The arguments of ``claim``."""
 
     paths: Annotated[Paths, Field(min_length=1, description=_PATHS)]
-    reason: Annotated[Text, Field(description="What you will do with them; others see it.")] = ""
+    reason: Annotated[
+        Text, Field(description="What you will do with them; other agents see it.")
+    ] = ""
     shared: Annotated[
-        bool, Field(description="True to read along with others: nobody may write meanwhile.")
+        bool,
+        Field(description="True to only read: other readers may share it, and no one may write."),
     ] = False
 
 
 class WaitAsked(ClaimAsked):
-    """What ``wait`` takes."""
+    """The arguments of ``wait``."""
 
     seconds: Annotated[
-        float, Field(ge=0, le=3_600, description="Give up after so many seconds.")
+        float, Field(ge=0, le=3_600, description="The longest time to wait, in seconds.")
     ] = 25.0
 
 
 class ReleaseAsked(Asked):
-    """What ``release`` takes."""
+    """The arguments of ``release``."""
 
-    paths: Annotated[
-        Paths, Field(description=_PATHS + " Leave it out together with all=true.")
-    ] = []
-    all: Annotated[bool, Field(description="True to give back everything that you hold.")] = False
-    token: Annotated[
-        int, Field(ge=0, description="The token of your grant: refuse to release any other.")
-    ] = 0
+    paths: Annotated[Paths, Field(description=_PATHS + " Omit it with all=true.")] = []
+    all: Annotated[bool, Field(description="True to release everything that you hold.")] = False
+    token: Annotated[int, Field(ge=0, description="Release only the claim with this token.")] = 0
 
 
 class StatusAsked(Asked):
-    """What ``status`` takes."""
+    """The arguments of ``status``."""
 
-    paths: Annotated[Paths, Field(description=_PATHS + " Only what concerns these.")] = []
-    mine: Annotated[bool, Field(description="True for only what you hold and wait for.")] = False
+    paths: Annotated[
+        Paths, Field(description=_PATHS + " Show only claims that overlap these.")
+    ] = []
+    mine: Annotated[bool, Field(description="True to show only what you hold or wait for.")] = False
 
 
 class AskAsked(Asked):
-    """What ``ask`` takes."""
+    """The arguments of ``ask``."""
 
     paths: Annotated[Paths, Field(min_length=1, description=_PATHS)]
-    note: Annotated[Text, Field(description="Why; the other agent sees it.")] = ""
-    within: Annotated[Name, Field(description="How soon, such as 10m.")] = "5m"
+    note: Annotated[Text, Field(description="Why; the owner sees it.")] = ""
+    within: Annotated[Name, Field(description="How soon you need it, such as 10m.")] = "5m"
     answer: Annotated[
         Literal["", "yes", "later", "no"],
-        Field(description="Only to answer whoever asks YOU for these paths; yes gives them back."),
+        Field(
+            description="Only to reply to a request that YOU received for these paths; yes releases them."
+        ),
     ] = ""
 
 
 class CommitAsked(Asked):
-    """What ``commit`` takes."""
+    """The arguments of ``commit``."""
 
     message: Annotated[Text, Field(min_length=1, description="The commit message.")]
-    paths: Annotated[Paths, Field(description="Only these of your files; all if left out.")] = []
-    release: Annotated[bool, Field(description="True to give back what is committed.")] = False
-    task: Annotated[Name, Field(description="The task that it belongs to.")] = ""
+    paths: Annotated[
+        Paths, Field(description="Commit only these of your files; all if omitted.")
+    ] = []
+    release: Annotated[bool, Field(description="True to release the committed files.")] = False
+    task: Annotated[Name, Field(description="The task this commit belongs to.")] = ""
 
 
 class TaskAsked(Asked):
-    """What ``task`` takes."""
+    """The arguments of ``task``."""
 
     action: Annotated[
         Literal["list", "take", "start", "done", "fail", "release", "new"],
         Field(
-            description="list: the board. take: the next task for you. start: the task of this id."
-            " done, fail, release: end the one that you hold. new: make a task."
+            description="list: show the board. take: take the next task for you. start: take the task with"
+            " this id. done, fail, release: end the task you hold. new: create a task."
         ),
     ]
-    id: Annotated[Name, Field(description="The task; for start, done, fail and release.")] = ""
+    id: Annotated[Name, Field(description="The task id; for start, done, fail, and release.")] = ""
     text: Annotated[
         Text,
         Field(description="done: what you did. fail: what went wrong. new: the task's title."),
     ] = ""
     paths: Annotated[
-        Paths, Field(description="done: what you made or changed. new: what it is about.")
+        Paths,
+        Field(description="done: files you created or changed. new: files the task is about."),
     ] = []
-    agent: Annotated[Name, Field(description="new: for which agent or role; anybody if empty.")] = (
-        ""
-    )
+    agent: Annotated[
+        Name, Field(description="new: the agent or role to do it; anyone if empty.")
+    ] = ""
     roles: Annotated[
         Annotated[list[Name], Field(max_length=20)],
-        Field(description="take, start: also tasks that are for these roles."),
+        Field(description="take, start: also consider tasks for these roles."),
     ] = []
 
 
 class SayAsked(Asked):
-    """What ``say`` takes."""
+    """The arguments of ``say``."""
 
-    text: Annotated[Text, Field(min_length=1, description="What to say.")]
+    text: Annotated[Text, Field(min_length=1, description="The message.")]
     to: Annotated[
         Name, Field(description="An agent, a role, a group, all, or human; not with reply_to.")
     ] = ""
-    reply_to: Annotated[Name, Field(description="The message that you answer, such as m41.")] = ""
+    reply_to: Annotated[Name, Field(description="The message you reply to, such as m41.")] = ""
     priority: Literal["urgent", "high", "normal", "low"] = "normal"
-    wants_ack: Annotated[bool, Field(description="True to be told when it is acknowledged.")] = (
-        False
-    )
+    wants_ack: Annotated[bool, Field(description="True to request an acknowledgment.")] = False
 
 
 class DecideAsked(Asked):
-    """What ``decide`` takes."""
+    """The arguments of ``decide``."""
 
     title: Annotated[
         Annotated[str, Field(max_length=1_000)],
-        Field(description="What is decided, on one line; empty to look at the decision id."),
+        Field(description="The decision, on one line; empty to show the decision with this id."),
     ] = ""
     rationale: Annotated[Text, Field(description="Why.")] = ""
     category: Literal[
         "style", "architecture", "tool_access", "dependency", "testing", "general"
     ] = "general"
     confirm: Annotated[
-        bool, Field(description="True if somebody has to say yes first; then do not act on it yet.")
+        bool,
+        Field(description="True if someone must confirm it first; do not act on it until then."),
     ] = False
     by: Annotated[
-        Name, Field(description="Who confirms it: human, lead, agent:ID or role:NAME.")
+        Name, Field(description="Who confirms it: human, lead, agent:ID, or role:NAME.")
     ] = "human"
-    id: Annotated[Name, Field(description="A decision to look at, such as d12.")] = ""
+    id: Annotated[Name, Field(description="The decision to show, such as d12.")] = ""
 
 
 class BriefAsked(Asked):
-    """What ``brief`` takes."""
+    """The arguments of ``brief``."""
 
     full: Annotated[
-        bool, Field(description="True to be told everything again, after you forgot it.")
+        bool,
+        Field(description="True to get everything again, for example after context compaction."),
     ] = False

@@ -1,4 +1,4 @@
-"""The answers of the tools: values in their shapes, text of others in a fence, next steps, and errors."""
+"""Tool results: values, fenced text from other agents, next steps, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.api.client import Dibs
     from dibs.core.claims.rules import Queued
 
-#: Errors that say no more than the caller's own words and names of agents.
+#: Errors that contain only the caller's own words and agent names.
 _OWN_WORDS = frozenset({
     "NOT_HELD", "NOT_YOU", "NO_TASK", "NO_AGENT", "QUEUE_EMPTY", "NOTHING_CHANGED", "NO_ADDRESSEE",
     "NO_MESSAGE", "NO_DECISION", "RATE_LIMITED", "BOX_FULL", "UNAVAILABLE", "STORE_BUSY", "INTERNAL",
@@ -27,16 +27,16 @@ _OWN_WORDS = frozenset({
 })  # fmt: skip
 
 
-#: How many rows of one kind an answer shows: a model pays for each.
+#: How many rows a list may have; each one costs tokens.
 ROWS = 50
 
 
 def tell(
     dibs: Dibs, line: str, shape: dict[str, Any], steps: Sequence[str] = (), *, own: bool = False
 ) -> dict[str, Any]:
-    """Return the answer of a tool: a shape of the contract, who the caller is, and what to do next.
+    """Return a tool's result: a shape of the contract, the caller, and next steps.
 
-    Lists are cut to ``ROWS``. What others wrote is fenced; with ``own`` the caller wrote it itself.
+    Lists are cut to ``ROWS``. Other agents' text is fenced; with ``own``, the caller wrote it.
     """
     left = 0
     for key, value in shape.items():
@@ -50,7 +50,7 @@ def tell(
 
 
 def _fenced(line: str, shape: dict[str, Any], quoted: Quoting, author: str) -> dict[str, Any]:
-    """Return a shape with a fence around each text of its author."""
+    """Return a shape with each of its author's texts fenced."""
     kept = dict(shape)
     for field in fields(line):
         value = shape.get(field.name)
@@ -77,7 +77,7 @@ def _quoted(kind: str, value: Any, quoted: Quoting, author: str) -> Any:
 
 
 def _quoted_any(value: Any, quoted: Quoting, author: str) -> Any:
-    """Return a value without a shape of its own; each text in it is fenced unless it is plain."""
+    """Return a value that has no shape, with each text fenced unless it is plain."""
     if isinstance(value, dict):
         return {key: _quoted_any(item, quoted, author) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -86,30 +86,30 @@ def _quoted_any(value: Any, quoted: Quoting, author: str) -> Any:
 
 
 def refused_next(value: Denied | Queued) -> list[str]:
-    """Say what an agent that was not granted a claim can do by these tools, the best first."""
+    """Return what an agent can do after a denied claim, the best option first."""
     if isinstance(value, Denied) and value.why == "deadlock":
         return [
-            "Do not wait: release something that the others in the circle wait for, then try again.",
+            "Do not wait: release something that another agent in the cycle waits for, then try again.",
             "Work on something else: status shows who holds what.",
         ]
     if isinstance(value, Denied) and value.why == "refused":
         return [
-            f"Do not ask again: {value.by} decided it ({value.decision}).",
-            "Work on something else: status shows what is free.",
+            f"Do not try again: {value.by} refused it ({value.decision}).",
+            "Work on something else: status shows what is unclaimed.",
         ]
     soonest = show_span(round(min((c.expires_in for c in value.conflicts), default=0.0)))
-    ask = ["Call ask: its holder is told that you need it."]
+    ask = ["Call ask to send its owner a release request."]
     held = any(not conflict.ticket for conflict in value.conflicts)
     return [
         "Do not edit these files now.",
         "Work on something else and come back, or call wait with the same paths.",
         *(ask if held else []),
-        f"The first obstacle ends in {soonest} unless its holder shows up again.",
+        f"The earliest of these claims expires in {soonest} unless renewed.",
     ]
 
 
 def failure(error: DibsError) -> dict[str, Any]:
-    """Shape a broken promise as all surfaces do; words that others may have written are fenced."""
+    """Return an error as JSON; text that other agents may have written is fenced."""
     from dibs.shapes import claims
 
     quoted = Quoting(None, [error.message, error.hint])

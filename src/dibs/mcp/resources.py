@@ -1,4 +1,4 @@
-"""What a client may read without calling a tool: briefing, claims and board. Reading notes nothing."""
+"""Resources that a client can read without calling a tool; reading has no side effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Page(NamedTuple):
     read: Callable[[Dibs], str]
 
     def described(self) -> Resource:
-        """Return it as a client lists it."""
+        """Return the resource as a client lists it."""
         return Resource(uri=self.uri, name=self.name, description=self.text, mime_type=self.kind)
 
 
@@ -48,15 +48,15 @@ PAGES = {
     page.uri: page
     for page in (
         Page(
-            "dibs://briefing", "briefing", "Where the crew stands, as you would be told it now.",
+            "dibs://briefing", "briefing", "The current state of the crew.",
             "text/plain", _briefing,
         ),
         Page(
-            "dibs://claims", "claims", "Who works here, what is claimed, and who waits.",
+            "dibs://claims", "claims", "Agents, claims, and the queue.",
             "application/json", _claims,
         ),
         Page(
-            "dibs://board", "board", "The tasks that are not finished, in the order of taking.",
+            "dibs://board", "board", "Unfinished tasks, in the order in which they are taken.",
             "application/json", _board,
         ),
     )

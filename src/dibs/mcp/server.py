@@ -1,7 +1,7 @@
-"""The server: tools and resources by name, arguments checked, services called in threads, answers shaped.
+"""The server: look up tools and resources, check arguments, call services in threads, and shape answers.
 
-A refusal is a result. An error of the call is a result, too, marked as one, with code, field and hint. Only a
-tool or resource that does not exist is an error of the protocol.
+A denial is a normal result. An error is a result marked as an error, with code, field, and hint. Only an
+unknown tool or resource is a protocol error.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-#: As many letters as are shown of the name of an argument that a tool does not take.
+#: How many characters of an unknown argument's name to show.
 _FIELD = 80
 
 
 class Surface(Protocol):
-    """What a transport knows: who calls, and when an answer has left."""
+    """What a transport knows: who calls, and when an answer was sent."""
 
     def dibs(self, ctx: Context) -> Dibs:
         """Return the project as the caller of this request sees it; runs in a thread."""
         ...
 
     def failed(self, error: DibsError) -> None:
-        """Hear of an error, which may mean that the project has to be opened anew."""
+        """Record an error, after which the project may have to be reopened."""
         ...
 
     def begin(self) -> None:
-        """Note that a thread begins to work on a call."""
+        """Record that a call started."""
         ...
 
     def end(self) -> None:
-        """Note that it has ended."""
+        """Record that a call ended."""
         ...
 
     def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
-        """Have ``hear`` told in the end whether the answer to this request was written out."""
+        """Call ``hear`` at the end with whether the answer to this request was sent."""
         ...
 
 
@@ -98,7 +98,7 @@ class _Calls:
     ) -> types.CallToolResult:
         entry = TOOLS.get(params.name)
         if entry is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}")
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name[:80]!r}")
         try:
             asked = entry.takes.model_validate(params.arguments or {})
             answer = await self._perform(ctx, entry, asked)
@@ -108,7 +108,7 @@ class _Calls:
             self._surface.failed(error)
             return _result(failure(error), error=True)
         except OSError as error:
-            what = f"the system refuses: {error.strerror or error}"
+            what = f"operating system error: {error.strerror or error}"
             return _result(failure(Unavailable(what, code="SYSTEM")), error=True)
         return _result(answer)
 
@@ -126,7 +126,7 @@ class _Calls:
             finally:
                 self._surface.end()
 
-        # What is done is done, whoever still listens: a thread that is left alone ends by itself.
+        # A call that has started runs to its end, even if its client is gone.
         answer = await to_thread.run_sync(act, abandon_on_cancel=True)
         if isinstance(answer, tuple):
             answer, confirm = answer
@@ -139,7 +139,7 @@ class _Calls:
     ) -> types.ReadResourceResult:
         page = PAGES.get(str(params.uri))
         if page is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no resource {str(params.uri)[:80]!r}")
+            raise MCPError(types.INVALID_PARAMS, f"unknown resource {str(params.uri)[:80]!r}")
         try:
             text = await to_thread.run_sync(lambda: page.read(self._surface.dibs(ctx)))
         except DibsError as error:
@@ -152,7 +152,7 @@ class _Calls:
 
 
 def _try(act: Callable[[], object]) -> None:
-    """Do what an answer brings with it; without it a message is told again, and a claim ends by itself."""
+    """Run a follow-up. If it fails, a message is delivered again, or a claim expires."""
     with suppress(DibsError, OSError):
         act()
 
@@ -165,7 +165,7 @@ def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResu
 
 
 def _wrong(entry: ToolEntry, error: ValidationError) -> dict[str, Any]:
-    """Shape what is wrong with the arguments of a call: the first field, and what it takes."""
+    """Return an error for invalid arguments: the first wrong field, and the known ones."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     field = clean(".".join(map(str, first["loc"])), _FIELD) or "arguments"
     known = ", ".join(entry.takes.model_fields)

@@ -1,7 +1,7 @@
-"""Serving one agent over standard input and output: a message in each line, and nothing else.
+"""Serve one agent over standard input and output, one message per line.
 
-While it serves, whatever prints to standard output prints to standard error. A thread reads, so that the end
-of the input is seen whatever else goes on; lines are bounded, and a bad one is answered without losing step.
+Meanwhile, anything printed to standard output goes to standard error. A thread reads the input, so that its
+end is noticed at once. Lines have a maximum length; an invalid one is answered, and reading continues.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
     Sent = MemoryObjectSendStream[SessionMessage | Exception]
 
-#: How many messages wait for the loop before the reader waits, too.
+#: How many messages to buffer before the reader blocks.
 _BUFFER = 64
-#: How long the last threads are given when the input is over.
+#: How long to wait for running calls after the input ends.
 _GRACE = 1.0
 
 
 class _Local:
-    """The surface of a process that serves one agent."""
+    """The transport of a process that serves one agent."""
 
     def __init__(self, repo: str) -> None:
         self.tree = McpTree(repo)
@@ -51,18 +51,18 @@ class _Local:
         self._still = threading.Condition()
 
     def begin(self) -> None:
-        """Note that a thread works on a call."""
+        """Record that a call started."""
         with self._still:
             self._at_work += 1
 
     def end(self) -> None:
-        """Note that it is done."""
+        """Record that a call ended."""
         with self._still:
             self._at_work -= 1
             self._still.notify_all()
 
     def calm(self) -> None:
-        """Give those who still work a moment to come to an end; nobody reads their answers."""
+        """Wait briefly for running calls; their answers have no reader."""
         with self._still:
             self._still.wait_for(lambda: self._at_work == 0, _GRACE)
 
@@ -73,11 +73,11 @@ class _Local:
         return Dibs(project, of_process(ctx, os.environ, state).caller)
 
     def failed(self, error: DibsError) -> None:
-        """Hear of an error of a call."""
+        """Pass on a call's error."""
         self.tree.failed(error)
 
     def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
-        """Tell it once the answer with this id is written."""
+        """Call ``hear`` once the answer to this request is written."""
         self.hearers[str(ctx.request_id)] = hear
 
 
@@ -92,7 +92,7 @@ def run(repo: str) -> None:
 
 
 def _take_streams() -> tuple[BinaryIO, int]:
-    """Keep the two ends of the wire to ourselves; others read nothing, and print to standard error."""
+    """Reserve standard input and output for the protocol; other output goes to standard error."""
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -122,7 +122,7 @@ async def _serve(surface: _Local, wire_in: BinaryIO, wire_out: int) -> None:
 
 
 async def _leave_on_signal(scope: anyio.CancelScope) -> None:
-    """End as if the input had ended, so that waiters leave the queue."""
+    """Stop as if the input had ended, so that waiters leave the queue."""
     numbers = not_ignored((signal.SIGTERM, signal.SIGHUP, signal.SIGINT))
     with anyio.open_signal_receiver(*numbers) as signals:
         async for _ in signals:
@@ -137,7 +137,7 @@ def _read(
     errors: MemoryObjectSendStream[SessionMessage],
     flight: Flight,
 ) -> None:
-    """Hand each message to the loop; runs in a thread of its own until the input ends."""
+    """Pass each message to the event loop; runs in its own thread until the input ends."""
 
     async def deliver(item: dict[str, Any]) -> None:
         message = types.jsonrpc_message_adapter.validate_python(item, by_name=False)
@@ -163,16 +163,16 @@ def _read(
             act = answer(found) if isinstance(found, Fault) else deliver(found)
             try:
                 asyncio.run_coroutine_threadsafe(act, loop).result()
-            except ValueError:  # pydantic's: shaped like no message at all
-                fault = Fault(-32600, "this is no message of the protocol")
+            except ValueError:  # from pydantic
+                fault = Fault(-32600, "not a valid MCP message")
                 asyncio.run_coroutine_threadsafe(answer(fault), loop).result()
         asyncio.run_coroutine_threadsafe(close(), loop).result()
     except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        return  # the loop is over
+        return  # the loop has ended
 
 
 def _lines(wire: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each line; None for one that is too long, of which the rest is skipped."""
+    """Yield each line, or None for one that is too long."""
     while True:
         line = wire.readline(MOST_BYTES + 1)
         if not line:
@@ -188,7 +188,7 @@ def _lines(wire: BinaryIO) -> Iterator[bytes | None]:
 async def _write(
     out: MemoryObjectReceiveStream[SessionMessage], wire: int, surface: _Local, flight: Flight
 ) -> None:
-    """Write each message as a line; then note that it has left."""
+    """Write each message as a line, then record that it was sent."""
     async with out:
         async for item in out:
             shape = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)

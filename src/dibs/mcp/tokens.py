@@ -1,4 +1,4 @@
-"""Who may call over HTTP: bearer tokens, each maybe good for one agent only."""
+"""Bearer tokens for HTTP; a token can be limited to one agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dibs.errors import Misconfigured
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The variable with the one token of a server.
+#: The variable that holds a server's only token.
 VARIABLE = "DIBS_MCP_TOKEN"
 #: A shorter token can be guessed.
 SHORTEST = 16
@@ -22,7 +22,7 @@ _SCHEME = "bearer "
 
 
 class Tokens:
-    """The tokens of a server; without any, everybody who reaches it may call."""
+    """A server's tokens; without any, every caller is allowed."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = [(token.encode(), agent) for token, agent in known.items()]
@@ -31,9 +31,9 @@ class Tokens:
         return bool(self._known)
 
     def agent_of(self, header: str) -> str | None:
-        """Return the agent that a token is bound to, empty for any; nothing for a wrong token.
+        """Return the agent that a token is bound to, empty for any agent, or None for a wrong token.
 
-        All are compared, each in constant time, so that an answer's delay tells nothing.
+        Compares all tokens in constant time, so that the delay reveals nothing.
         """
         if not self._known:
             return ""
@@ -46,9 +46,9 @@ class Tokens:
 
 
 def load(path: str, environ: Mapping[str, str]) -> Tokens:
-    """Return the tokens of a file, a line each: the token, and maybe the one agent that it is for.
+    """Return the tokens in a file, or the one in the variable without a file.
 
-    Without a file it is the variable's.
+    Each line has a token, and optionally the only agent that it is for.
     """
     if not path:
         token = environ.get(VARIABLE, "")
@@ -63,7 +63,7 @@ def load(path: str, environ: Mapping[str, str]) -> Tokens:
             check_agent_id(agent) if agent else ""
         )
     if not known:
-        raise _wrong(f"{path} has no token", "write one into it: openssl rand -hex 32")
+        raise _wrong(f"{path} contains no token", f"run: openssl rand -hex 32 > {path}")
     return Tokens(known)
 
 
@@ -72,16 +72,16 @@ def _lines(path: str) -> list[str]:
         with open(path, "rb") as file:
             found = os.fstat(file.fileno())
             if stat.S_IMODE(found.st_mode) & 0o077:
-                raise _wrong(f"others can read {path}", f"chmod 600 {path}")
+                raise _wrong(f"other users can read {path}", f"run: chmod 600 {path}")
             return file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
     except OSError as error:
-        raise _wrong(f"{quote(path)}: {error.strerror}", "name a file that you can read") from error
+        raise _wrong(f"{quote(path)}: {error.strerror}", "use a file that you can read") from error
 
 
 def _long_enough(token: str, where: str) -> str:
     if len(token) < SHORTEST:
         raise _wrong(
-            f"{where}: a token has at least {SHORTEST} characters", "openssl rand -hex 32 makes one"
+            f"{where}: a token needs at least {SHORTEST} characters", "run: openssl rand -hex 32"
         )
     return token
 

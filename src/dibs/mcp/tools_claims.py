@@ -1,4 +1,4 @@
-"""The tools of claims: claim, wait, release, status, ask."""
+"""The claim tools: claim, wait, release, status, and ask."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def claim(dibs: Dibs, asked: ClaimAsked) -> dict[str, Any]:
 def acquire(
     dibs: Dibs, asked: ClaimAsked | WaitAsked, claims: Claims, seconds: float
 ) -> dict[str, Any]:
-    """Claim by way of ``claims``, which may know how to break off a wait."""
+    """Claim through ``claims``, which may be able to cancel a wait."""
     patterns = patterns_of(dibs, asked.paths)
     mode = SHARED if asked.shared else EXCLUSIVE
     answer = claims.claim(dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason)
     steps, own = [], False
-    if isinstance(answer, Granted):  # a claim that was handed over keeps its reason
+    if isinstance(answer, Granted):  # a transferred claim keeps its reason
         own = all(one.reason in {"", asked.reason} for one in answer.claims)
     else:
         steps = refused_next(answer)
@@ -44,12 +44,12 @@ def acquire(
 
 
 def patterns_of(dibs: Dibs, paths: Sequence[str]) -> list[Pattern]:
-    """Return what the caller's paths name, as everybody names it."""
+    """Return the caller's paths as patterns relative to the repository."""
     return [_resolved(dibs, f"paths.{place}", path) for place, path in enumerate(paths)]
 
 
 def _resolved(dibs: Dibs, field: str, path: str) -> Pattern:
-    """Return what a path names; what is wrong with it is told by the argument that it stood in."""
+    """Return a path as a pattern; an error names the argument."""
     try:
         return dibs.project.tree.resolve(path)
     except BadInput as error:
@@ -57,9 +57,9 @@ def _resolved(dibs: Dibs, field: str, path: str) -> Pattern:
 
 
 def release(dibs: Dibs, asked: ReleaseAsked) -> dict[str, Any]:
-    """Give back the claims on the paths, or all."""
+    """Release the claims on the paths, or all."""
     if bool(asked.paths) == asked.all:
-        raise BadInput("name paths, or say all=true, not both", code="USAGE", field="paths")
+        raise BadInput("give either paths or all=true", code="USAGE", field="paths")
     patterns = patterns_of(dibs, asked.paths)
     try:
         released = dibs.project.holdings.release(dibs.caller, patterns, token=asked.token)
@@ -70,7 +70,7 @@ def release(dibs: Dibs, asked: ReleaseAsked) -> dict[str, Any]:
 
 
 def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> None:
-    """Say so where what was named is another agent's: to know of a claim is not to hold it."""
+    """Raise ``NotAllowed`` if another agent holds the claim: knowing a token is not owning it."""
     me = dibs.caller.id
     held, _ = dibs.project.claims.all()
     holders = [one.claim.agent for one in held if token and one.claim.token == token]
@@ -80,14 +80,14 @@ def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> N
             holders += [one.claim.agent for one in found]
     if holders and me not in holders:
         raise NotAllowed(
-            f"{holders[0]} holds that, and you are {me}",
+            f"{holders[0]} holds it, and you are {me}",
             code="NOT_YOU",
-            hint="only its holder gives a claim back; call ask",
+            hint="only its owner can release a claim; call ask",
         )
 
 
 def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
-    """Tell whether the caller held one of these before, and did not give it back."""
+    """Return whether the caller has lost a claim on one of these."""
     try:
         losses = dibs.project.agents.show(dibs.caller.id)[1]
     except NotFound:  # its first call
@@ -97,7 +97,7 @@ def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
 
 
 def status(dibs: Dibs, asked: StatusAsked) -> dict[str, Any]:
-    """Show who works here, what is held and who waits."""
+    """Return agents, claims, and the queue."""
     project, me = dibs.project, dibs.caller.id
     seen = project.overview(me if asked.mine else "")
     if asked.paths:
@@ -106,7 +106,7 @@ def status(dibs: Dibs, asked: StatusAsked) -> dict[str, Any]:
 
 
 def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
-    """Return only the claims and waiters that overlap the paths, and whose they are."""
+    """Return only the claims and waiters that overlap the paths, and their agents."""
     claims: dict[str, Held] = {}
     queue: dict[int, Waiter] = {}
     for pattern in patterns_of(dibs, paths):
@@ -122,7 +122,7 @@ def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
 
 
 def ask(dibs: Dibs, asked: AskAsked) -> dict[str, Any]:
-    """Ask the holders to give the paths back, or answer those who ask the caller."""
+    """Send release requests for the paths, or reply to requests."""
     patterns = patterns_of(dibs, asked.paths)
     if asked.answer:
         later = asked.within if asked.answer == "later" else None
@@ -136,8 +136,8 @@ def ask(dibs: Dibs, asked: AskAsked) -> dict[str, Any]:
         return tell(dibs, ANSWERS["answer"], {"answered": answered})
     found = dibs.project.holdings.ask(dibs.caller, patterns, within=asked.within, note=asked.note)
     step = (
-        "Work on something else; brief tells you the answer."
+        "Work on something else; brief shows the reply."
         if found
-        else "Nobody else holds it: call claim."
+        else "No other agent holds it: call claim."
     )
     return tell(dibs, ANSWERS["ask"], {"asked": [shapes.ask(one) for one in found]}, [step])

@@ -1,4 +1,4 @@
-"""The tool of tasks: list, take, start, done, fail, release and new, on the board and its files."""
+"""The task tool: list, take, start, done, fail, release, and new."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     Act = Callable[[Dibs, TaskAsked], dict[str, Any]]
 
 
-#: What ``task`` tells; ``ok`` is false where there is no task for the caller now.
+#: The answer of ``task``; ``ok`` is false if no task is available for the caller.
 TOLD = "ok:bool action task:task? tasks:task*"
 
 
 def task(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
-    """Do what was asked to the board."""
+    """Perform one action on the board."""
     if asked.action in {"start", "done", "fail", "release"} and not asked.id:
-        raise BadInput(f"{asked.action} needs the id of a task", code="USAGE", field="id")
+        raise BadInput(f"{asked.action} needs a task id", code="USAGE", field="id")
     if asked.action in {"fail", "new"} and not asked.text.strip():
         raise BadInput(f"{asked.action} needs a text", code="USAGE", field="text")
     return _ACTIONS[asked.action](dibs, asked)
@@ -47,7 +47,7 @@ def _take(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     except NotFound as empty:
         if empty.code != "QUEUE_EMPTY":
             raise
-        return _told(dibs, asked, ok=False, steps=["There is no task to take."])
+        return _told(dibs, asked, ok=False, steps=["No task is available."])
     return _attempt(dibs, asked, answer)
 
 
@@ -63,9 +63,7 @@ def _attempt(
         stored = answer.stored._replace(
             holder=answer.granted.claims[0].agent, token=answer.granted.token
         )
-        steps = [
-            "Its text says what is wanted; when it is done, call task with action=done and its id."
-        ]
+        steps = ["Read its text and do the task. Then call task with action=done and its id."]
         return _one(dibs, asked, stored, steps=steps, text=True)
     if isinstance(answer, Denied):
         return _told(dibs, asked, ok=False, steps=refused_next(answer))
@@ -88,7 +86,7 @@ def _new(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
 
 
 def _move(dibs: Dibs, asked: TaskAsked, **said: object) -> dict[str, Any]:
-    """End an attempt; whoever names a task that another agent holds is told whose it is."""
+    """End an attempt; if another agent holds the task, the error names it."""
     try:
         act = getattr(dibs.project.tasks, asked.action)
         stored: Stored = act(dibs.caller, asked.id, **said)
@@ -97,10 +95,10 @@ def _move(dibs: Dibs, asked: TaskAsked, **said: object) -> dict[str, Any]:
         holder = queued.get(asked.id) or dibs.project.tasks.show(None, asked.id).holder
         if holder and holder != dibs.caller.id:
             raise NotAllowed(
-                f"{holder} has the task {asked.id}, and you are {dibs.caller.id}",
+                f"{holder} holds task {asked.id}, and you are {dibs.caller.id}",
                 code="NOT_YOU",
                 field="id",
-                hint="only whoever has it ends it",
+                hint="only its owner can end it",
             ) from None
         raise
     return _one(dibs, asked, stored)
@@ -114,7 +112,11 @@ def _one(
 
 
 def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[TaskView], *, ok: bool) -> dict[str, Any]:
-    steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
+    steps = (
+        []
+        if ok
+        else ["No task is available for you now. Work on something else and try again later."]
+    )
     return _told(dibs, asked, ok=ok, listed=[tasks.shown(one) for one in found], steps=steps)
 
 

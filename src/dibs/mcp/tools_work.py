@@ -1,4 +1,4 @@
-"""The tools of work: commit, task, say, decide, brief."""
+"""The tools commit, say, decide, and brief."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dibs.api.client import Dibs
     from dibs.mcp.inputs import BriefAsked, CommitAsked, DecideAsked, SayAsked
 
-    #: What is done once the answer has left: a briefing counts as told only then.
+    #: Called once the answer is sent: only then does a briefing count as delivered.
     Confirm = Callable[[], object]
 
-#: What ``brief`` tells: the text says all that the state would, and fences what others wrote.
+#: The answer of ``brief``: its text contains the state, with other agents' text fenced.
 BRIEFED = ANSWERS["brief"].replace(" state:crew_state?", "")
 
 
@@ -44,16 +44,16 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
     steps = []
     if isinstance(answer, Committed):
         if answer.nobody:
-            steps = ["Claim the files of nobody to commit them."]
+            steps = ["To commit the unclaimed files listed in nobody, claim them first."]
     elif answer.hook:
-        steps = [f"The {answer.hook} hook said no; mend what it names."]
+        steps = [f"The {answer.hook} hook refused the commit; fix what it reports."]
     else:
-        steps = ["Name only paths that you hold, or claim the others first."]
+        steps = ["Commit only paths that you hold, or claim the others first."]
     return tell(dibs, ANSWERS["commit"], commit_answer(answer), steps)
 
 
 def say(dibs: Dibs, asked: SayAsked) -> dict[str, Any]:
-    """Say something to others."""
+    """Send a message."""
     message = dibs.say(
         asked.to,
         asked.text,
@@ -65,10 +65,10 @@ def say(dibs: Dibs, asked: SayAsked) -> dict[str, Any]:
 
 
 def decide(dibs: Dibs, asked: DecideAsked) -> dict[str, Any]:
-    """Record a decision, ask for one, or look at one."""
+    """Record a decision, ask for one, or show one."""
     if bool(asked.title) == bool(asked.id):
         raise BadInput(
-            "give a title to decide something, or an id to look at a decision, not both",
+            "give either a title, to record a decision, or an id, to show one",
             code="USAGE",
             field="title",
         )
@@ -83,13 +83,13 @@ def decide(dibs: Dibs, asked: DecideAsked) -> dict[str, Any]:
             decider=asked.by,
         )
     waits = found.outcome == "pending"
-    steps = ["Do not act on it before it is confirmed; brief tells you."] if waits else []
+    steps = ["Do not act on it until it is confirmed; brief will tell you."] if waits else []
     shape = {"decision": decision(found)}
     return tell(dibs, ANSWERS["decide new"], shape, steps, own=not asked.id)
 
 
 def brief(dibs: Dibs, asked: BriefAsked) -> tuple[dict[str, Any], Confirm | None]:
-    """Tell the caller what is new; the second value is called once the answer has left."""
+    """Return what is new, and a function to call once the answer is sent."""
     briefings, caller = dibs.project.briefings, dibs.caller
     delivery = briefings.prepare(caller, full=asked.full)
     shape = briefing(delivery)

@@ -1,7 +1,7 @@
 """The working trees that a server serves: its own and, over HTTP, others of the same repository.
 
-A server lives for a day; settings change meanwhile, or the store is moved. So a project is opened anew when
-its ``dibs.toml`` is another one, or after a call was told that the store is not there any more.
+A server can run for days while settings change or the store moves. So a project is reopened when its
+``dibs.toml`` has changed, or after a call found that the store is missing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int] | None
 
-#: As many working trees as are kept open.
+#: How many working trees can be open.
 MOST_TREES = 64
-#: Errors after which only another project can answer.
+#: Errors after which the project must be reopened.
 _LOST = frozenset({"STORE_REPLACED", "STORE_MOVED", "STORE_MISSING", "STORE_FORKED"})
 
 
@@ -39,29 +39,27 @@ class McpTree:
         self._project = open_project(start)
 
     def project(self) -> Project:
-        """Return the open project, made anew where that is needed."""
+        """Return the open project, reopened if needed."""
         with self._lock:
-            stamp = _stamp(
-                self._file
-            )  # looked at before it is read: a later change is seen next time
+            stamp = _stamp(self._file)  # before reading, so that a later change is noticed
             if self._stale or stamp != self._stamp:
                 project = open_project(self._start)
-                self._past.append(self._project)  # other threads may still be at it
+                self._past.append(self._project)  # other threads may still use it
                 self._project, self._stamp, self._stale = project, stamp, False
             return self._project
 
     def failed(self, error: DibsError) -> None:
-        """Hear of an error; the next call may need another project."""
+        """Record an error, after which the project may have to be reopened."""
         self._stale = self._stale or error.code in _LOST
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close every project that was opened."""
         for project in (*self._past, self._project):
             project.close()
 
 
 class McpTrees:
-    """Working trees of one repository; all of them have the same state."""
+    """The working trees of one repository, which share their state."""
 
     def __init__(self, repo: str) -> None:
         self.main = McpTree(locate(repo).repository.root)
@@ -88,12 +86,12 @@ class McpTrees:
         if place.repository.state != self.main.project().place.repository.state:
             raise _no_tree(name)
         if len(self._others) >= MOST_TREES:
-            message = f"this server has {MOST_TREES} working trees open"
+            message = f"this server already has {MOST_TREES} working trees open"
             raise BadInput(message, code="LIMIT", field="Dibs-Worktree")
         return McpTree(place.repository.root)
 
     def failed(self, error: DibsError) -> None:
-        """Hear of an error of a call; they all have the same store."""
+        """Pass an error to every tree; they share one store."""
         with self._lock:
             trees = [self.main, *self._others.values()]
         for tree in trees:
@@ -115,8 +113,8 @@ def _stamp(path: str) -> Stamp:
 
 def _no_tree(name: str) -> BadInput:
     return BadInput(
-        f"{printable(name[:200])} is no working tree of this repository",
+        f"{printable(name[:200])} is not a working tree of this repository",
         code="NO_WORKTREE",
         field="Dibs-Worktree",
-        hint="name its folder by an absolute path, or leave the header out",
+        hint="use the absolute path of its folder, or omit the header",
     )

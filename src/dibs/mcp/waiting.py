@@ -1,7 +1,7 @@
-"""Waiting in a thread for a claim, with progress for the client; a cancelled wait leaves nothing behind.
+"""Wait for a claim in a thread, with progress for the client; a canceled wait leaves the queue.
 
-The wait of the services blocks on the engine. Here the engine is one that looks often whether the wait was
-broken off; the services then take the waiter out of the queue as for any other broken-off wait.
+The services block on the engine while they wait. Here the engine is wrapped, so that it often checks whether
+the wait was canceled; the services then remove the waiter as usual.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.mcp.inputs import WaitAsked
 
-#: How long, in seconds, a wait goes on after it was broken off, at most.
+#: The longest time, in seconds, until a canceled wait ends.
 SLICE = 0.2
-#: After how many seconds a client hears that it still waits, first and then again.
+#: Seconds until the first progress message, and between later ones.
 FIRST_NEWS, NEWS = 1.0, 5.0
-#: How many may wait at once in one server; each has a thread.
+#: How many calls can wait at once in one server; each has a thread.
 MOST_WAITING = 256
 
 
 class BrokenOff(Exception):
-    """Nobody waits for the answer any more."""
+    """The wait was canceled."""
 
 
 class _Breakable:
-    """An engine whose wait ends when nobody waits for it any more."""
+    """An engine whose wait can be canceled."""
 
     def __init__(self, engine: Engine, stop: threading.Event) -> None:
         self._engine = engine
@@ -52,7 +52,7 @@ class _Breakable:
         return getattr(self._engine, name)
 
     def wait(self, after: int, timeout: float) -> int:
-        """Wait as the engine does, in slices."""
+        """Wait as the engine does, in short slices."""
         end = time.monotonic() + timeout
         while True:
             if self._stop.is_set():
@@ -64,7 +64,7 @@ class _Breakable:
 
 
 def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any] | DibsError:
-    """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
+    """Wait in this thread; an error is returned, because a task group would wrap it."""
     store = dibs.project.store
     breakable: Any = _Breakable(store.engine, stop)
     own = Store(breakable, store.config, store.archive, store.callbacks)
@@ -72,7 +72,7 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any]
     try:
         return acquire(dibs, asked, claims, asked.seconds)
     except BrokenOff:
-        return Unavailable("the wait was broken off")
+        return Unavailable("the wait was canceled")
     except DibsError as error:
         return error
 
@@ -86,9 +86,9 @@ class McpWaits:
     async def wait(
         self, ctx: ServerRequestContext[Any, Any], dibs: Dibs, asked: WaitAsked
     ) -> tuple[dict[str, Any], Callable[[], None]]:
-        """Wait, tell the client so now and then, and give up when the request is cancelled.
+        """Wait, report progress, and stop when the request is canceled.
 
-        The second value gives back what was granted; it is called where the answer reached nobody.
+        The second value is a function that releases the claims, for an answer that reached no one.
         """
         stop = threading.Event()
         before = await to_thread.run_sync(_held, dibs)
@@ -102,7 +102,7 @@ class McpWaits:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_tell, ctx, asked, stop)
-                # Not abandoned: when this comes back, the waiter is out of the queue.
+                # Not abandoned: when this returns, the waiter has left the queue.
                 answer = await to_thread.run_sync(_work, dibs, asked, stop, limiter=self._room)
                 await anyio.lowlevel.checkpoint()
                 read = not has_hung_up(ctx)
@@ -120,7 +120,7 @@ class McpWaits:
 async def _tell(
     ctx: ServerRequestContext[Any, Any], asked: WaitAsked, stop: threading.Event
 ) -> None:
-    """Tell the client how long it has waited; when it is cancelled or hangs up, the wait is broken off."""
+    """Report progress to the client, and cancel the wait when it cancels or disconnects."""
     started = time.monotonic()
     due = started + FIRST_NEWS
     try:
@@ -140,7 +140,7 @@ def _held(dibs: Dibs) -> frozenset[str]:
 
 
 def _give_back(dibs: Dibs, answer: dict[str, Any], before: frozenset[str]) -> None:
-    """Release what was granted while the request was being cancelled, or its client hung up."""
+    """Release what was granted while the client canceled or disconnected."""
     fresh = [one["pattern"] for one in answer["claims"] if one["pattern"] not in before]
     if fresh:
         patterns = [dibs.project.pattern(path) for path in fresh]
