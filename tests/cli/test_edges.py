@@ -1,4 +1,4 @@
-"""The world around the command: closed streams, odd encodings, lost folders, signals."""
+"""The environment of the command: closed streams, odd encodings, missing folders, signals."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def run(*words, **options):
 
 
 def shell(line, **options):
-    """Run a line of shell in which ``dibs`` is the command."""
+    """Run a shell line in which ``dibs`` is the command."""
     program = f"dibs() {{ {PROGRAM[0]} {PROGRAM[1]} '{PROGRAM[2]}' \"$@\"; }}; "
     options = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run(["bash", "-c", program + line], check=False, **options)
 
 
-def test_a_reader_that_went_away_is_no_error(dibs, repo):
+def test_a_closed_pipe_is_not_an_error(dibs, repo):
     done = shell("set -o pipefail; dibs claim {1..900}.txt --json | head -c 1 >/dev/null")
 
     assert done.returncode == 0
@@ -33,7 +33,7 @@ def test_a_reader_that_went_away_is_no_error(dibs, repo):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("shape", ["", "--json"])
-def test_a_refusal_keeps_its_status_when_nobody_reads_it(dibs, monkeypatch, unbuffered, shape):
+def test_a_denial_keeps_its_status_when_no_one_reads_it(dibs, monkeypatch, unbuffered, shape):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     dibs("claim", "a", agent="alice")
 
@@ -44,7 +44,7 @@ def test_a_refusal_keeps_its_status_when_nobody_reads_it(dibs, monkeypatch, unbu
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_answer_that_cannot_be_written_is_one_line(repo, monkeypatch, unbuffered):
+def test_output_that_cannot_be_written_is_one_line(repo, monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
 
     done = shell("dibs status > /dev/full")
@@ -55,7 +55,7 @@ def test_an_answer_that_cannot_be_written_is_one_line(repo, monkeypatch, unbuffe
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_trouble(dibs, repo, closed):
+def test_closed_streams_do_no_harm(dibs, repo, closed):
     done = shell(f"dibs claim a --new --agent alice {closed}")
 
     assert done.returncode == 0
@@ -66,7 +66,7 @@ def test_closed_streams_are_no_trouble(dibs, repo, closed):
 @pytest.mark.parametrize(
     "environ", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}]
 )
-def test_letters_beyond_the_encoding_are_escaped_and_json_stays_json(dibs, repo, environ):
+def test_characters_beyond_the_encoding_are_escaped_and_json_stays_json(dibs, repo, environ):
     import json
 
     environ = {**os.environ, "PYTHONUTF8": "0", **environ}
@@ -90,7 +90,7 @@ def test_raw_bytes_in_an_argument_do_not_break_the_output(repo):
 
 
 @pytest.mark.parametrize("name", ["status", "claim", "init", "config", "who"])
-def test_a_current_folder_that_is_gone_is_one_line(repo, tmp_path, name):
+def test_a_missing_current_folder_is_one_line(repo, tmp_path, name):
     words = {"claim": "claim a", "who": "who a"}.get(name, name)
 
     done = shell(f"mkdir {tmp_path}/x; cd {tmp_path}/x; rmdir {tmp_path}/x; dibs {words}")
@@ -107,7 +107,7 @@ def test_neither_home_nor_path_is_needed(repo):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_wait_that_is_broken_off_leaves_no_place_in_the_queue(dibs, start, number, status):
+def test_an_interrupted_wait_leaves_the_queue(dibs, start, number, status):
     dibs("claim", "a", agent="alice")
     waiting = start("claim", "a", "--wait", "60", "--agent", "bob")
     give_up = time.monotonic() + 30
@@ -121,7 +121,7 @@ def test_a_wait_that_is_broken_off_leaves_no_place_in_the_queue(dibs, start, num
     assert dibs("status", "--json").json["queue"] == []
 
 
-def test_a_wait_under_nohup_outlives_a_hangup(dibs, start):
+def test_a_wait_under_nohup_survives_a_hangup(dibs, start):
     dibs("claim", "a", agent="alice")
     waiting = start("claim", "a", "--wait", "60", "--agent", "bob", program=("nohup", *PROGRAM))
     give_up = time.monotonic() + 30
@@ -135,7 +135,7 @@ def test_a_wait_under_nohup_outlives_a_hangup(dibs, start):
     assert waiting.stdout.read().startswith("granted a ")
 
 
-def test_a_wait_ends_when_it_is_free(dibs, start):
+def test_a_wait_ends_when_the_path_is_released(dibs, start):
     dibs("claim", "a", agent="alice")
     waiting = start("claim", "a", "--wait", "60", "--agent", "bob")
     give_up = time.monotonic() + 30
@@ -148,7 +148,7 @@ def test_a_wait_ends_when_it_is_free(dibs, start):
     assert waiting.stdout.read().startswith("granted a ")
 
 
-def test_colour_is_for_terminals_only(dibs, repo):
+def test_color_is_for_terminals_only(dibs, repo):
     import pexpect
 
     dibs("claim", "a", agent="alice")

@@ -1,4 +1,4 @@
-"""``dibs engine``, and answers of an engine that cannot be reached."""
+"""``dibs engine``, and output when an engine is unreachable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import pytest
 from tests.servers import RedisServer, free_port
 
-#: Runs the command in a process that is killed where it would call a method of the mover.
+#: Runs the command in a process that is killed where it would call a method of the migration.
 KILLED = """
 import os, signal, sys
 from dibs.services.migration.service import Migration
@@ -23,7 +23,7 @@ program()
 
 @pytest.fixture
 def project(repo, monkeypatch):
-    """A name for the project on Redis."""
+    """A project name on Redis."""
     monkeypatch.setenv("DIBS_PROJECT", "demo")
 
 
@@ -38,7 +38,7 @@ def use(monkeypatch, url):
     monkeypatch.setenv("DIBS_ENGINE", url)
 
 
-def test_check_says_what_the_embedded_store_promises_and_how_fast_it_is(dibs):
+def test_check_shows_the_default_stores_guarantees_and_speed(dibs):
     answer = dibs("engine", "check")
 
     assert answer.status == 0
@@ -48,7 +48,7 @@ def test_check_says_what_the_embedded_store_promises_and_how_fast_it_is(dibs):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", "git"])
-def test_check_answers_in_json_for_every_engine(dibs, project, redis_url, origin, kind):
+def test_check_prints_json_for_every_engine(dibs, project, redis_url, origin, kind):
     url = {"sqlite": "sqlite", "memory": "memory:", "redis": redis_url, "git": "git:origin"}[kind]
 
     answer = dibs("engine", "check", url, "--json")
@@ -69,14 +69,14 @@ def test_check_leaves_nothing_behind(dibs, project, redis_url, redis_server):
         assert client.xlen("dibs:{demo}:ledger") == 0
 
 
-def test_check_looks_at_the_engine_of_the_settings(dibs, project, redis_url, monkeypatch):
+def test_check_uses_the_engine_of_the_settings(dibs, project, redis_url, monkeypatch):
     use(monkeypatch, redis_url)
 
     assert dibs("engine", "check", "--json").json["engine"] == redis_url
 
 
 @pytest.mark.parametrize("kind", ["redis", "git"])
-def test_an_engine_that_cannot_be_reached_is_unavailable(dibs, project, repo, kind):
+def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind):
     url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
     dibs("claim", "a", agent="alice")
 
@@ -90,13 +90,13 @@ def test_an_engine_that_cannot_be_reached_is_unavailable(dibs, project, repo, ki
 
 
 @pytest.mark.parametrize("kind", ["redis", "git"])
-def test_what_cannot_be_reached_is_not_repaired(dibs, project, repo, kind):
+def test_an_unreachable_engine_is_not_repaired(dibs, project, repo, kind):
     url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
 
     assert dibs("engine", "repair", url).status == 69
 
 
-def test_check_does_not_take_what_was_known_earlier_for_an_answer(dibs, origin, monkeypatch):
+def test_check_does_not_rely_on_stale_state(dibs, origin, monkeypatch):
     use(monkeypatch, "git:origin")
     assert dibs("claim", "a", agent="alice").status == 0
     dibs("engine", "migrate", "git:origin", "sqlite", "--force")
@@ -106,7 +106,7 @@ def test_check_does_not_take_what_was_known_earlier_for_an_answer(dibs, origin, 
     assert dibs("engine", "check").status == 69
 
 
-def test_check_repeats_why_an_unsafe_engine_is_refused(dibs, project, tmp_path):
+def test_check_explains_why_an_unsafe_engine_is_refused(dibs, project, tmp_path):
     with RedisServer(tmp_path / "redis", "maxmemory-policy allkeys-lru") as server:
         answer = dibs("engine", "check", server.url)
 
@@ -149,7 +149,7 @@ def test_no_password_is_ever_printed(dibs, project, tmp_path):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("verb", ["check", "migrate"])
-def test_a_url_that_cannot_be_gets_one_clear_line(dibs, project, url, verb):
+def test_an_invalid_url_is_reported_in_one_clear_line(dibs, project, url, verb):
     words = ["--", url] if verb == "check" else ["--", "sqlite", url]
     dibs("claim", "a", agent="alice")
     dibs("release", "--all", agent="alice")
@@ -165,7 +165,7 @@ def test_a_url_that_cannot_be_gets_one_clear_line(dibs, project, url, verb):
     assert dibs("status").status == 0
 
 
-def test_memory_is_not_moved(dibs):
+def test_memory_is_not_migrated(dibs):
     for words in (("memory:", "sqlite"), ("sqlite", "memory:")):
         assert dibs("engine", "migrate", *words).status == 65
 
@@ -178,12 +178,12 @@ def test_repair_says_what_was_done_or_that_nothing_was(dibs, project, redis_url)
     assert dibs("engine", "repair", redis_url, "--json").json["done"] == []
 
 
-def test_repair_looks_after_a_git_remote(dibs, origin):
+def test_repair_works_on_a_git_remote(dibs, origin):
     assert dibs("engine", "repair", "git:origin").status == 0
 
 
 @pytest.mark.parametrize("kind", ["redis", "git"])
-def test_a_project_moves_and_everybody_who_stays_is_told(
+def test_a_migrated_project_names_its_new_store_to_everyone_else(
     dibs, project, redis_url, origin, kind, monkeypatch
 ):
     url = redis_url if kind == "redis" else "git:origin"
@@ -204,7 +204,7 @@ def test_a_project_moves_and_everybody_who_stays_is_told(
     assert "migrated from sqlite" in dibs("log").out
 
 
-def test_a_project_goes_there_and_back(dibs, project, redis_url, monkeypatch):
+def test_a_project_can_be_migrated_there_and_back(dibs, project, redis_url, monkeypatch):
     dibs("claim", "src/a.py", agent="alice")
     dibs("engine", "migrate", "sqlite", redis_url, "--force")
 
@@ -217,7 +217,7 @@ def test_a_project_goes_there_and_back(dibs, project, redis_url, monkeypatch):
     assert 'engine = ""' in dibs("status").err
 
 
-def test_a_move_under_the_hands_of_an_agent_needs_a_human_who_says_so(
+def test_a_migration_while_agents_work_needs_a_human_and_force(
     dibs, project, redis_url, monkeypatch
 ):
     dibs("claim", "src/a.py", agent="alice")
@@ -237,7 +237,7 @@ def test_a_move_under_the_hands_of_an_agent_needs_a_human_who_says_so(
     assert dibs("release", "src/a.py", agent="alice").status == 0
 
 
-def test_a_target_that_is_in_use_is_left_alone(dibs, project, redis_url, monkeypatch):
+def test_a_target_that_is_in_use_is_not_touched(dibs, project, redis_url, monkeypatch):
     dibs("claim", "a", agent="alice")
     use(monkeypatch, redis_url)
     dibs("claim", "b", agent="bob")
@@ -250,7 +250,7 @@ def test_a_target_that_is_in_use_is_left_alone(dibs, project, redis_url, monkeyp
 
 
 @pytest.mark.parametrize("where", ["_arrive", "_copy_rows", "_compare", "_leave", "_open"])
-def test_a_move_that_was_killed_says_what_to_do_and_goes_on(
+def test_a_killed_migration_says_what_to_do_and_continues(
     dibs, project, redis_url, start, where, monkeypatch
 ):
     dibs("claim", "src/a.py", agent="alice")
@@ -272,7 +272,7 @@ def test_a_move_that_was_killed_says_what_to_do_and_goes_on(
     assert "alice" in dibs("who", "src/a.py").out
 
 
-def test_a_move_that_was_killed_can_be_cancelled(dibs, project, redis_url, start):
+def test_a_killed_migration_can_be_canceled(dibs, project, redis_url, start):
     dibs("claim", "src/a.py", agent="alice")
     words = ("engine", "migrate", "sqlite", redis_url)
     program = (sys.executable, "-c", KILLED, "_compare")
@@ -291,7 +291,7 @@ def test_a_move_that_was_killed_can_be_cancelled(dibs, project, redis_url, start
      ("log", "--summary"), ("task", "ls")],
     ids="-".join,
 )  # fmt: skip
-def test_an_answer_of_an_engine_out_of_reach_says_from_when_it_is(dibs, origin, monkeypatch, words):
+def test_output_of_an_unreachable_engine_says_how_old_it_is(dibs, origin, monkeypatch, words):
     use(monkeypatch, "git:origin")
     dibs("claim", "a", agent="alice")
     fresh = dibs(*words, "--json", agent="bob" if words[0] == "check" else "")
@@ -309,7 +309,7 @@ def test_an_answer_of_an_engine_out_of_reach_says_from_when_it_is(dibs, origin, 
     assert shaped.err == ""
 
 
-def test_a_log_of_an_engine_out_of_reach_says_so_beside_its_array(dibs, origin, monkeypatch):
+def test_a_log_of_an_unreachable_engine_says_so_on_stderr(dibs, origin, monkeypatch):
     use(monkeypatch, "git:origin")
     dibs("claim", "a", agent="alice")
     os.rename(origin.path, origin.path + ".away")
@@ -320,7 +320,7 @@ def test_a_log_of_an_engine_out_of_reach_says_so_beside_its_array(dibs, origin, 
     assert answer.err.startswith("dibs: as of ")
 
 
-def test_nothing_is_claimed_from_an_engine_out_of_reach(dibs, origin, monkeypatch):
+def test_nothing_is_claimed_from_an_unreachable_engine(dibs, origin, monkeypatch):
     use(monkeypatch, "git:origin")
     dibs("claim", "a", agent="alice")
     os.rename(origin.path, origin.path + ".away")

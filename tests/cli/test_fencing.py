@@ -164,9 +164,9 @@ def test_no_agent_acts_under_the_id_of_a_human(dibs):
 
 
 def test_the_reason_that_an_agent_gives_itself_is_not_fenced(dibs):
-    answer = dibs("claim", "a", "--reason", "mend the parser", agent="vic")
+    answer = dibs("claim", "a", "--reason", "fix the parser", agent="vic")
 
-    assert answer.out.endswith(" - mend the parser\n")
+    assert answer.out.endswith(" - fix the parser\n")
 
 
 def test_no_escape_of_others_reaches_a_terminal(dibs, repo):

@@ -1,4 +1,4 @@
-"""Keeping claims alive: beats, losses, and what happens when the store cannot be reached."""
+"""Keeping claims alive: heartbeats, losses, and an unreachable store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TTL = 30.0
 
 
 class Clock:
-    """One time for the engine and for the process; it moves when told to."""
+    """One clock for the engine and the process, moved by the test."""
 
     def __init__(self):
         self.now = 1_000_000.0
@@ -68,7 +68,7 @@ def holders(project):
     return {held.claim.pattern: held.claim.agent for held in project.claims.all()[0]}
 
 
-def test_a_claim_lives_as_long_as_it_is_kept(keep, project, clock):
+def test_a_claim_lives_as_long_as_it_is_renewed(keep, project, clock):
     keeper = keep("a")
 
     for _ in range(200):
@@ -80,7 +80,7 @@ def test_a_claim_lives_as_long_as_it_is_kept(keep, project, clock):
     assert holders(project) == {"a": "alice"}
 
 
-def test_a_sign_of_life_goes_out_every_third_of_the_ttl(keep, project, clock):
+def test_a_heartbeat_is_sent_every_third_of_the_ttl(keep, project, clock):
     keeper = keep("a")
     seen = set()
 
@@ -92,7 +92,7 @@ def test_a_sign_of_life_goes_out_every_third_of_the_ttl(keep, project, clock):
     assert len(seen) == 7
 
 
-def test_nothing_is_written_between_signs_of_life(keep, project, clock):
+def test_nothing_is_written_between_heartbeats(keep, project, clock):
     keeper = keep("a")
     before = project.agents.show("alice")[0].last_seen
 
@@ -102,7 +102,7 @@ def test_nothing_is_written_between_signs_of_life(keep, project, clock):
     assert project.agents.show("alice")[0].last_seen == before
 
 
-def test_a_revoked_claim_is_lost_at_the_next_glance(keep, project, clock):
+def test_a_revoked_claim_is_lost_at_the_next_check(keep, project, clock):
     keeper = keep("a", "b")
     project.holdings.revoke(HUMAN, project.tree.resolve("a"), reason="mine")
 
@@ -112,7 +112,7 @@ def test_a_revoked_claim_is_lost_at_the_next_glance(keep, project, clock):
     assert [(lost.pattern, lost.why, lost.by) for lost in keeper.lost] == [("a", "revoked", "jo")]
 
 
-def test_a_loss_is_told_once_and_still_told_to_the_agent_itself(keep, project, clock):
+def test_a_loss_is_reported_once_and_the_agent_is_still_notified(keep, project, clock):
     keeper = keep("a")
     project.holdings.revoke(HUMAN, project.tree.resolve("a"), reason="mine")
     clock.now += 1
@@ -139,7 +139,7 @@ def short_hold(monkeypatch):
     monkeypatch.setenv("DIBS_MAX_HOLD", "65")
 
 
-def test_a_claim_that_reached_its_hard_end_is_lost(short_hold, keep, project, clock):
+def test_a_claim_that_reached_its_hard_limit_is_lost(short_hold, keep, project, clock):
     keeper = keep("a")
     lost = []
 
@@ -152,20 +152,20 @@ def test_a_claim_that_reached_its_hard_end_is_lost(short_hold, keep, project, cl
     assert clock.now >= 1_000_000 + 65
 
 
-def test_a_hard_end_between_signs_of_life_is_no_giving_back(short_hold, keep, project, clock):
+def test_a_hard_limit_between_heartbeats_is_not_a_release(short_hold, keep, project, clock):
     keeper = keep("a")
     for _ in range(6):
         clock.now += TTL / 3
         keeper.keep()
 
     clock.now += 6
-    project.agents.beat(BOB)  # the ledger moves, so there is a look at the claims
+    project.agents.beat(BOB)  # the ledger moves, so the claims are checked
     keeper.keep()
 
     assert [lost.why for lost in keeper.lost] == ["expired"]
 
 
-def test_a_claim_handed_over_is_lost(keep, project, clock):
+def test_a_transferred_claim_is_lost(keep, project, clock):
     project.agents.beat(BOB)
     keeper = keep("a")
     project.holdings.transfer(ALICE, [project.tree.resolve("a")], to="bob")
@@ -176,7 +176,7 @@ def test_a_claim_handed_over_is_lost(keep, project, clock):
     assert [lost.why for lost in keeper.lost] == ["transferred"]
 
 
-def test_a_claim_given_back_is_not_lost(keep, project, clock):
+def test_a_released_claim_is_not_lost(keep, project, clock):
     keeper = keep("a")
     project.holdings.release(ALICE)
 
@@ -186,7 +186,7 @@ def test_a_claim_given_back_is_not_lost(keep, project, clock):
     assert keeper.lost == []
 
 
-def test_a_claim_made_anew_by_the_command_goes_on(keep, project, clock):
+def test_a_claim_made_again_by_the_command_continues(keep, project, clock):
     keeper = keep("a")
     project.holdings.release(ALICE)
     project.claims.claim(ALICE, [project.tree.resolve("a")], ttl=TTL)
@@ -208,7 +208,7 @@ def test_a_stopped_agent_loses_everything(keep, project, clock):
     assert {lost.reason for lost in keeper.lost} == {"enough"}
 
 
-def test_an_agent_that_left_is_not_brought_back(keep, project, clock):
+def test_an_agent_that_left_is_not_revived(keep, project, clock):
     keeper = keep("a")
     project.agents.leave(ALICE)
 
@@ -220,7 +220,9 @@ def test_an_agent_that_left_is_not_brought_back(keep, project, clock):
     assert project.agents.show("alice")[0].agent.status == "exited"
 
 
-def test_a_store_out_of_reach_loses_the_claim_before_anybody_can_have_it(keep, project, clock):
+def test_with_an_unreachable_store_the_claim_is_lost_before_anyone_can_have_it(
+    keep, project, clock
+):
     keeper = keep("a")
     last_beat = clock.now
     project.engine.cut = True
@@ -251,12 +253,12 @@ def test_a_store_that_comes_back_in_time_loses_nothing(keep, project, clock):
     assert holders(project) == {"a": "alice"}
 
 
-def test_the_certain_hold_leaves_room_for_clocks_that_differ():
+def test_the_safe_period_allows_for_clocks_that_differ():
     assert certain_hold(5) == pytest.approx(4.5)
     assert certain_hold(300) == pytest.approx(270)
 
 
-def test_each_request_is_passed_on_once(keep, project, clock):
+def test_each_release_request_is_passed_on_once(keep, project, clock):
     keeper = keep("a")
     project.holdings.ask(BOB, [project.tree.resolve("a")], note="soon")
 

@@ -1,4 +1,4 @@
-"""init and config: the project's place and settings."""
+"""init and config: the project's location and settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 import pytest
 
 
-def test_a_project_is_made_once_and_then_is_there(dibs, repo):
+def test_a_project_is_initialized_once(dibs, repo):
     first, second = (
         dibs("init", "--agents", "none", "--json"),
         dibs("init", "--agents", "none", "--json"),
@@ -29,7 +29,7 @@ def test_a_project_is_made_once_and_then_is_there(dibs, repo):
     assert second.json == {**first.json, "created": False}
 
 
-def test_making_a_project_touches_no_file_of_the_user(dibs, repo):
+def test_initializing_a_project_touches_no_file_of_the_user(dibs, repo):
     before = sorted(path.name for path in repo.iterdir())
 
     dibs("init", "--agents", "none")
@@ -37,7 +37,7 @@ def test_making_a_project_touches_no_file_of_the_user(dibs, repo):
     assert sorted(path.name for path in repo.iterdir()) == before
 
 
-def test_making_a_project_says_where_and_what_next(dibs, repo):
+def test_initializing_a_project_says_where_and_what_to_do_next(dibs, repo):
     first, second = dibs("init", "--agents", "none"), dibs("init", "--agents", "none")
 
     assert first.out.startswith(f"made a Dibs project of {repo}\n")
@@ -46,7 +46,7 @@ def test_making_a_project_says_where_and_what_next(dibs, repo):
     assert "already" in second.out.splitlines()[0]
 
 
-def test_outside_of_git_the_state_has_a_folder_of_its_own(dibs, tmp_path, monkeypatch):
+def test_without_git_the_state_has_its_own_folder(dibs, tmp_path, monkeypatch):
     place = tmp_path / "plain"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -59,14 +59,14 @@ def test_outside_of_git_the_state_has_a_folder_of_its_own(dibs, tmp_path, monkey
     assert dibs("claim", "a").status == 0
 
 
-def test_no_project_is_made_where_there_is_no_folder(dibs, tmp_path):
+def test_no_project_is_created_in_a_missing_folder(dibs, tmp_path):
     answer = dibs("init", "--agents", "none", "--repo", str(tmp_path / "no" / "such"))
 
     assert answer.status == 6
     assert not (tmp_path / "no").exists()
 
 
-def test_no_project_is_made_inside_of_a_git_directory(dibs, repo, monkeypatch):
+def test_no_project_is_created_inside_a_git_directory(dibs, repo, monkeypatch):
     monkeypatch.chdir(repo / ".git")
 
     answer = dibs("init", "--agents", "none")
@@ -126,13 +126,13 @@ def test_a_long_list_is_short_in_the_table_and_whole_by_itself(dibs):
     assert "**/CHANGELOG.md" in dibs("config", "guard.hot").out
 
 
-def test_settings_name_the_place_of_the_project(dibs, repo):
+def test_settings_show_the_location_of_the_project(dibs, repo):
     answer = dibs("config", "--json").json
 
     assert (answer["root"], answer["state"]) == (str(repo), str(repo / ".git" / "dibs"))
 
 
-def test_settings_are_shown_where_the_store_cannot_be_opened(dibs, repo):
+def test_settings_are_shown_even_if_the_store_cannot_be_opened(dibs, repo):
     (repo / ".git" / "dibs").mkdir()
     (repo / ".git" / "dibs" / "dibs.db").write_text("no database")
 
@@ -150,14 +150,14 @@ def test_one_setting_is_shown_by_any_of_its_names(dibs, key):
     assert list(dibs("config", key, "--json").json["settings"]) == ["ttl"]
 
 
-def test_a_setting_that_is_none_is_not_found(dibs):
+def test_an_unknown_setting_is_not_found(dibs):
     answer = dibs("config", "tl")
 
     assert answer.status == 6
     assert "did you mean 'ttl'?" in answer.err
 
 
-def test_a_wrong_file_is_named_with_its_line(dibs, repo):
+def test_an_invalid_file_is_reported_with_its_line(dibs, repo):
     (repo / "dibs.toml").write_text('[claims]\n\nttll = "2m"\n')
 
     answer = dibs("config")
@@ -166,7 +166,7 @@ def test_a_wrong_file_is_named_with_its_line(dibs, repo):
     assert "dibs.toml:3" in answer.err
 
 
-def test_a_password_in_the_engine_s_address_is_not_shown(dibs, monkeypatch):
+def test_a_password_in_the_engine_url_is_not_shown(dibs, monkeypatch):
     monkeypatch.setenv("DIBS_ENGINE", "redis://user:hunter2secret@host/0")
 
     for answer in (dibs("config"), dibs("config", "--json"), dibs("init", "--agents", "none")):

@@ -203,7 +203,7 @@ class OptimisticEngine:
             state.life, state.newest = f"life {life}", self.first_number(life)
             if self.renew is not None and life > 1:
                 attempt = self.attempt(state, self.now())
-                self.renew(attempt, "the store had lost its state")
+                self.renew(attempt, "the store lost its state")
                 attempt.apply()
 
     def first_number(self, life):

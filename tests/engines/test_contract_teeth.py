@@ -198,11 +198,11 @@ BROKEN = {
         attempts(ledger_holds=lambda _: not _.told or _.state.newest == _.base),
         READ_LEDGER,
     ),
-    "no nonce: who won is told by what is there": (
+    "no nonce: the content decides who won": (
         engines(commit=won_if_it_looks_so),
         ["test_rivals_that_write_the_same_change_are_still_two"],
     ),
-    "a number is told and another one given": (
+    "emit returns a wrong number": (
         attempts(ledger_holds=always, apply=numbers_given_at_the_commit),
         ["test_emit_returns_the_number_of_its_entry"],
     ),
@@ -214,7 +214,7 @@ BROKEN = {
         attempts(holds=lambda _: not (_.pending or _.told) or Attempt.holds(_)),
         ["test_a_step_that_writes_nothing_sees_one_snapshot"],
     ),
-    "a failure is believed although the reads were torn": (
+    "a failure counts although the reads were inconsistent": (
         engines(stands_after_failure=always),
         ["test_a_step_never_sees_an_inconsistent_state"],
     ),
@@ -222,11 +222,11 @@ BROKEN = {
         engines(stands_after_failure=half_applied),
         ["test_a_step_that_fails_changes_nothing"],
     ),
-    "a lost wake-up": (
+    "a lost wakeup": (
         engines(wait=nap_before_sleep),
         ["test_no_write_is_missed_between_the_check_and_the_sleep"],
     ),
-    "a wait without a bound": (
+    "a wait without a timeout": (
         engines(wait=wait_for_ever),
         ["test_waiting_ends_at_its_timeout"],
     ),
@@ -246,22 +246,22 @@ BROKEN = {
             "test_numbers_grow_across_many_lives",
         ],
     ),
-    "a new life begins without a word": (
+    "a new life starts without notice": (
         engines(connect=lambda engine, renew=None: type(engine)(engine.store)),
         ["test_a_new_life_starts_once_and_with_the_given_step"],
     ),
-    "a view is no snapshot": (
+    "a view is not a snapshot": (
         engines(snapshot=live_state),
         ["test_a_view_sees_one_snapshot_even_of_what_it_has_not_read_yet"],
     ),
-    "a view reads what is there now": (
+    "a view reads the current state": (
         LiveView,
         [
             "test_a_view_sees_one_snapshot_whatever_is_written_meanwhile",
             "test_a_view_sees_one_snapshot_even_of_what_it_has_not_read_yet",
         ],
     ),
-    "a scan in the order of UTF-16": (
+    "a scan in UTF-16 order": (
         attempts(in_order=in_utf_16_order),
         ["test_a_scan_is_in_the_order_of_code_points"],
     ),

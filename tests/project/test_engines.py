@@ -1,4 +1,4 @@
-"""Which engine is opened, and where a machine keeps what it knows of stores that lie elsewhere."""
+"""Which engine is opened, and where a machine keeps what it knows of remote stores."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def folder_of(place):
     return engines._copy_of(place, "/srv/hub.git")
 
 
-def test_clones_of_one_user_share_their_copy_of_a_branch(clone, monkeypatch, tmp_path):
+def test_a_users_clones_share_one_copy_of_a_branch(clone, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
@@ -38,7 +38,7 @@ def test_clones_of_one_user_share_their_copy_of_a_branch(clone, monkeypatch, tmp
 
 
 @pytest.mark.parametrize("relative", ["state", "./state", "."])
-def test_a_relative_folder_for_state_is_ignored(clone, monkeypatch, tmp_path, relative):
+def test_a_relative_state_folder_is_ignored(clone, monkeypatch, tmp_path, relative):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     place = clone("one")
@@ -60,7 +60,7 @@ def test_another_home_is_another_machine(clone, monkeypatch, tmp_path):
     assert folder_of(place) != first
 
 
-def test_a_home_that_machines_share_holds_no_copy(clone, monkeypatch):
+def test_a_home_on_a_network_file_system_contains_no_copy(clone, monkeypatch):
     def refuse(folder):
         raise Misconfigured(folder, code="STORE_NETWORK_FS")
 
@@ -82,7 +82,7 @@ def test_another_branch_has_another_copy(clone, tmp_path):
 @pytest.mark.parametrize(
     "url", ["postgres://h", "http://h", "redis", "sqlite:relative", "nonsense:"]
 )
-def test_an_engine_that_we_do_not_have_is_one_line_with_those_that_we_have(tmp_path, url):
+def test_an_unknown_engine_is_one_line_that_lists_the_known_ones(tmp_path, url):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     place = locate(str(tmp_path), {"DIBS_ENGINE": url, "DIBS_PROJECT": "shop"})
 

@@ -1,4 +1,4 @@
-"""Where a remote is, and what clones of one repository have in common."""
+"""Resolving remotes, and what clones of one repository have in common."""
 
 import os
 import subprocess
@@ -34,25 +34,25 @@ def named(repo):
     "url",
     ["https://example.org/a.git", "git@example.org:a/b.git", "ssh://git@h:22/a", "/srv/a.git"],
 )
-def test_the_name_of_a_remote_stands_for_its_address(repo, url):
+def test_the_name_of_a_remote_resolves_to_its_url(repo, url):
     configure(repo, ("remote.origin.url", url))
 
     assert resolved(repo, "git:origin") == url
     assert resolved(repo, "git:") == url
 
 
-def test_a_remote_that_is_a_relative_path_is_so_to_the_repository(repo):
+def test_a_relative_remote_path_is_relative_to_the_repository(repo):
     configure(repo, ("remote.hub.url", "../hub.git"))
 
     assert os.path.normpath(resolved(repo, "git:hub")) == str(repo.parent / "hub.git")
 
 
-def test_a_dot_is_a_path_and_no_name(repo):
+def test_a_dot_is_a_path_and_not_a_name(repo):
     assert resolved(repo, "git:.") == str(repo / ".git")
     assert resolved(repo, "git:..") == str(repo.parent)
 
 
-def test_where_pushes_go_counts(repo):
+def test_the_push_url_is_used(repo):
     configure(
         repo, ("remote.origin.url", "https://a.example/x"), ("remote.origin.pushurl", "https://b.example/x")
     )  # fmt: skip
@@ -60,7 +60,7 @@ def test_where_pushes_go_counts(repo):
     assert resolved(repo, "git:origin") == "https://b.example/x"
 
 
-def test_an_address_that_git_rewrites_is_rewritten(repo):
+def test_a_url_that_git_rewrites_is_rewritten(repo):
     configure(
         repo, ("remote.origin.url", "gh:org/x"), ("url.https://example.org/.insteadOf", "gh:")
     )
@@ -69,15 +69,15 @@ def test_an_address_that_git_rewrites_is_rewritten(repo):
 
 
 @pytest.mark.parametrize("url", ["git:https://example.org/a", "git:git@h:a.git", "git:/srv/a.git"])
-def test_an_address_can_be_given_as_it_is(repo, url):
+def test_a_url_can_be_given_directly(repo, url):
     assert resolved(repo, url) == url.removeprefix("git:")
 
 
-def test_the_address_of_a_git_daemon_is_taken_whole(repo):
+def test_the_url_of_a_git_daemon_is_used_unchanged(repo):
     assert resolved(repo, "git://example.org/a") == "git://example.org/a"
 
 
-def test_a_remote_that_is_not_there_is_a_wrong_setting(repo):
+def test_a_missing_remote_is_a_configuration_error(repo):
     with pytest.raises(Misconfigured) as caught:
         resolved(repo, "git:nowhere")
 
@@ -89,7 +89,7 @@ def test_a_remote_that_is_not_there_is_a_wrong_setting(repo):
     ["git@GitHub.com:org/shop.git", "https://github.com/org/shop", "ssh://git@github.com/org/shop.git",
      "ssh://git@github.com:22/org/shop/", "https://user:token@github.com/org/shop.git"],
 )  # fmt: skip
-def test_clones_by_different_ways_know_one_project(repo, spelling):
+def test_clones_with_different_urls_of_one_remote_share_a_project(repo, spelling):
     configure(repo, ("remote.origin.url", "https://github.com/org/shop.git"))
     one = named(repo)
 
@@ -100,7 +100,7 @@ def test_clones_by_different_ways_know_one_project(repo, spelling):
     assert "token" not in one
 
 
-def test_repositories_of_one_name_are_different_projects(repo):
+def test_repositories_with_the_same_name_are_different_projects(repo):
     configure(repo, ("remote.origin.url", "https://github.com/org/shop.git"))
     one = named(repo)
 
@@ -109,7 +109,7 @@ def test_repositories_of_one_name_are_different_projects(repo):
     assert named(repo) != one
 
 
-def test_a_repository_without_origin_has_to_be_named(repo):
+def test_a_repository_without_origin_needs_a_project_name(repo):
     with pytest.raises(Misconfigured) as caught:
         named(repo)
 

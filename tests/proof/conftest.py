@@ -1,4 +1,4 @@
-"""Profiles and places for the proofs: fixed in every run, larger with ``DIBS_PROOF=long``."""
+"""Profiles and repositories for the proofs: fixed in every run, larger with ``DIBS_PROOF=long``."""
 
 from __future__ import annotations
 

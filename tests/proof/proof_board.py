@@ -1,4 +1,4 @@
-"""Agents that drain a board, as processes: take, work a moment, finish; each notes what it did.
+"""Agents that drain a board, as processes: take, work briefly, finish; each records what it did.
 
 Run as a program: ``proof_board.py CLONE VARIABLES AGENT DIARY`` works until the board is empty.
 """
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from dibs.project.project import Project
 
-#: How long an agent works on a task, in seconds, at most.
+#: The maximum time that an agent works on a task, in seconds.
 LONGEST = 0.02
-#: How long an agent waits for a task before it asks again; to queue up and to leave are a push each with git.
+#: How long an agent waits for a task before it asks again; on git, joining and leaving the queue
+#: are a push each.
 PATIENCE = 8
 
 
@@ -34,13 +35,13 @@ def note(diary: Path, **words: Any) -> None:
 
 
 def read(diary: Path) -> list[dict[str, Any]]:
-    """Return the lines, in the order in which they were written; one may be half written yet."""
+    """Return the complete lines in the order they were written."""
     lines = diary.read_text().split("\n")[:-1] if diary.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def random_board(count: int, seed: int) -> list[dict[str, Any]]:
-    """Return fields of tasks, each of which may wait for up to three of the earlier ones."""
+    """Return the fields of tasks, each of which may depend on up to three earlier ones."""
     chance = random.Random(seed)
     names = [f"2026-01-01T{n // 60:02d}{n % 60:02d}-any-step-{n}" for n in range(count)]
     return [
@@ -58,7 +59,7 @@ def random_board(count: int, seed: int) -> list[dict[str, Any]]:
 
 
 def order_broken(entries: Iterable[Any], board: list[dict[str, Any]]) -> list[str]:
-    """Return the tasks that were started before all that they wait for was completed, by the ledger."""
+    """Return the tasks that were started before all their dependencies were done, by the ledger."""
     needs = {fields["id"]: set(fields["context"]["dependencies"]) for fields in board}
     done: set[str] = set()
     broken = []

@@ -1,6 +1,6 @@
-"""Every way by which an agent might write what another holds: what happens, and where.
+"""Every way in which an agent might write a file that another agent holds, and what happens.
 
-The table in docs/explanation/enforcement.md is made of these rows; a test compares the two.
+The table in docs/explanation/enforcement.md is generated from these rows; a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ MATRIX = ("<!-- matrix: begin -->", "<!-- matrix: end -->")
 
 
 class Way(NamedTuple):
-    """One way, and calls that go it: ``tool`` with its input, or a command of a shell.
+    """One way, and calls that use it: ``tool`` with its input, or a shell command.
 
-    ``{root}``, ``{other}`` and ``{clone}`` are the working tree, another one, and another clone.
+    ``{root}``, ``{other}``, and ``{clone}`` are the working tree, another one, and another clone.
     """
 
     says: str
@@ -23,13 +23,13 @@ class Way(NamedTuple):
     where: str
     calls: tuple[tuple[str, dict[str, str]], ...] = ()
     commands: tuple[str, ...] = ()
-    #: Where it happens, and by which dialect.
+    #: Where it is stopped, and in which dialect.
     cwd: str = "{root}"
     dialect: str = "claude"
 
 
 def edit(path: str) -> tuple[str, dict[str, str]]:
-    """Return the commonest edit."""
+    """Return the most common edit."""
     return "Edit", {"file_path": path, "old_string": "a", "new_string": "b"}
 
 
@@ -107,6 +107,6 @@ WAYS = (
 
 
 def table() -> str:
-    """Return the rows as they stand in the docs."""
+    """Return the rows as they appear in the docs."""
     rows = [f"| {way.says} | {way.happens} | {way.where} |" for way in WAYS]
     return "\n".join(["| way | what happens | where |", "|---|---|---|", *rows])

@@ -27,13 +27,13 @@ LONG = 60.0
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return an environment without settings of our own, but for ``extra``."""
+    """Return an environment without Dibs settings, except ``extra``."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
     return {**plain, "PYTHONPATH": SOURCE, "GIT_CONFIG_GLOBAL": os.devnull, **extra}
 
 
 def eventually(what: str, holds: Callable[[], Any], within: float = LONG) -> Any:
-    """Return the first true answer; fail if there is none in time."""
+    """Return the first true result; fail if there is none in time."""
     give_up = time.monotonic() + within
     while not (answer := holds()):
         assert time.monotonic() < give_up, f"not within {within} s: {what}"
@@ -42,14 +42,14 @@ def eventually(what: str, holds: Callable[[], Any], within: float = LONG) -> Any
 
 
 class Repo:
-    """A git repository and the commands that are run in it."""
+    """A git repository and the commands run in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def make(cls, path: Path) -> Repo:
-        """Make a repository with a few files in it."""
+        """Create a repository with a few files."""
         path.mkdir(parents=True, exist_ok=True)
         git(path, "init", "-q", "--template=")
         (path / "src").mkdir()
@@ -81,13 +81,13 @@ class Repo:
     def dibs(
         self, *words: str, agent: str = "", cwd: Path | None = None, **extra: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``dibs`` to its end."""
+        """Run ``dibs`` to completion."""
         process = self.start(*words, agent=agent, cwd=cwd, **extra)
         out, err = process.communicate(timeout=LONG)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def claims(self, cwd: Path | None = None) -> dict[str, str]:
-        """Return who holds what, as ``dibs status`` tells."""
+        """Return who holds what, according to ``dibs status``."""
         status = self.dibs("status", "--json", cwd=cwd)
         assert status.returncode == 0, status.stderr
         return {c["pattern"]: c["agent"] for c in json.loads(status.stdout)["claims"]}
@@ -102,7 +102,7 @@ class Repo:
             project.close()
 
     def tickets(self) -> list[str]:
-        """Return who waits, in order."""
+        """Return the waiting agents, in order."""
         with self.project() as project:
             return [waiter.ticket.agent for waiter in project.claims.all()[1]]
 
@@ -140,7 +140,7 @@ def nursery(*words: str, timeout: float = 120.0) -> dict[str, Any]:
 
 
 class Puppet:
-    """An agent in a process of its own, which does one thing at a time when told."""
+    """An agent in its own process, which executes one order at a time."""
 
     def __init__(self, repo: Repo, agent: str) -> None:
         self.process = subprocess.Popen(
@@ -152,19 +152,19 @@ class Puppet:
         )
 
     def say(self, *words: str) -> None:
-        """Give an order."""
+        """Send an order."""
         assert self.process.stdin is not None
         self.process.stdin.write(" ".join(words) + "\n")
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """Return the answer to the oldest order that has none."""
+        """Return the response to the oldest pending order."""
         assert self.process.stdout is not None
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
     def do(self, *words: str) -> dict[str, Any]:
-        """Give an order and return the answer."""
+        """Send an order and return the response."""
         self.say(*words)
         return self.hear()
 

@@ -1,4 +1,4 @@
-"""Judge what agents wrote down and what the ledger says: who held what, when, and in which order."""
+"""Judge the agents' records and the ledger: who held what, when, and in which order."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class Hold(NamedTuple):
-    """A claim as its holder saw it; moments are of the machine's clock, which all processes share."""
+    """A claim as its owner saw it; times are from the machine's clock, which all processes share."""
 
     agent: str
     path: str
     token: int
     asked: float
     granted: float
-    #: When the holder began to give it back, and whether it was told that it still had it.
+    #: When the owner started to release it, and whether it still held it then.
     ended: float
     kept: bool
 
 
 class Diaries:
-    """What all agents of a crew wrote down."""
+    """The records of all agents of a crew."""
 
     def __init__(self, path: Path) -> None:
         self.notes: list[dict[str, Any]] = [json.loads(n) for n in path.read_text().splitlines()]
@@ -50,15 +50,15 @@ class Diaries:
 
     @property
     def fenced(self) -> list[Hold]:
-        """The holds that ended without their holder's doing."""
+        """The claims that ended although their owner did not release them."""
         return [hold for hold in self.holds if not hold.kept and hold.ended]
 
     def longest_call(self) -> float:
-        """Return how long the slowest call took."""
+        """Return the duration of the slowest call."""
         return max(note["after"] - note["before"] for note in self.notes)
 
     def at_once(self) -> list[tuple[Hold, Hold]]:
-        """Return the pairs that were held at the same time, and of which both were told that they held."""
+        """Return the overlapping claims that were held at the same time, both confirmed to the end."""
         kept = sorted((hold for hold in self.holds if hold.kept), key=lambda hold: hold.granted)
         return [
             (one, other)
@@ -68,7 +68,7 @@ class Diaries:
         ]
 
     def not_growing(self) -> list[tuple[Hold, Hold]]:
-        """Return the pairs of which the later one has a token that is not higher."""
+        """Return the pairs in which the later claim has no higher token."""
         bad = []
         highest: Hold | None = None
         answered = sorted(self.holds, key=lambda hold: hold.granted)
@@ -81,7 +81,7 @@ class Diaries:
         return bad
 
     def missing(self, entries: Iterable[Entry]) -> list[Hold]:
-        """Return the grants that were acknowledged, and of which the ledger knows nothing."""
+        """Return the confirmed grants that are missing from the ledger."""
         known = {entry.seq: entry.agent for entry in entries if entry.kind == "lock_acquired"}
         return [hold for hold in self.holds if known.get(hold.token) != hold.agent]
 
@@ -98,7 +98,7 @@ def _clash(one: Hold, other: Hold) -> bool:
 
 
 def held_twice(entries: Iterable[Entry]) -> list[str]:
-    """Replay the ledger; return the grants that were given while somebody else held what overlaps."""
+    """Replay the ledger; return the grants made while another agent held an overlapping claim."""
     held: dict[tuple[str, str], int] = {}
     bad = []
     for entry in entries:
@@ -120,7 +120,7 @@ def held_twice(entries: Iterable[Entry]) -> list[str]:
 
 
 def overtakes(entries: Iterable[Entry]) -> tuple[int, list[str]]:
-    """Return how many grants were given while rivals waited, and those that passed an earlier rival."""
+    """Return how many grants were made while rivals waited, and those that overtook an earlier rival."""
     waiting: dict[int, Entry] = {}
     contended, bad = 0, []
     for entry in entries:

@@ -1,7 +1,8 @@
 """Jobs with many agents on several machines; run as a program, with its arguments as JSON.
 
-Like ``proof_nursery``: agents are forked from one process that has loaded everything, and each opens the
-project after the fork. Prints what it found, one line of JSON each. A machine comes as ``[path, variables]``.
+Like ``proof_nursery``: agents are forked from one process that has loaded everything, and each
+opens the project after the fork. Prints results, one line of JSON each. A machine is given as
+``[path, variables]``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def enter(machine: Spec) -> Project:
 
 
 def race(specs: list[Spec], rounds: int, texts: list[str]) -> dict[str, Any]:
-    """Let as many processes as there are texts claim each its text at once, again and again."""
+    """Let one process per text claim its text, all at once, again and again."""
     projects: dict[int, Project] = {}
     tokens: dict[int, int] = {}
 
@@ -75,7 +76,7 @@ def race(specs: list[Spec], rounds: int, texts: list[str]) -> dict[str, Any]:
 
 
 def puppet(machine: Spec, agent: str) -> None:
-    """Obey orders from standard input, one on a line."""
+    """Execute orders from standard input, one per line."""
     project, caller = enter(machine), Caller(agent)
     for line in sys.stdin:
         order, *words = line.split()
@@ -96,7 +97,7 @@ def puppet(machine: Spec, agent: str) -> None:
 
 
 class Diary:
-    """What one agent did and what it was told, written as it happens."""
+    """What one agent did and the results, written as it happens."""
 
     def __init__(self, path: str, agent: str) -> None:
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -110,7 +111,7 @@ class Diary:
 def crew(
     specs: list[Spec], size: int, diary: str, paths: list[str], wait: float, rest: float
 ) -> dict[str, Any]:
-    """Let agents claim, hold and release until standard input ends; each writes down what it sees."""
+    """Let agents claim, hold, and release until standard input ends; each records what it sees."""
 
     def act(number: int, order: str) -> Any:
         project, caller = enter(specs[number % len(specs)]), Caller(f"agent-{number}")
@@ -136,7 +137,7 @@ def crew(
 def _claim_and_release(
     project: Project, caller: Caller, text: str, notes: Diary, wait: float, rest: float
 ) -> int:
-    """Do one round; return 1 if it came to its end."""
+    """Run one round; return 1 if it completed."""
     before = time.monotonic()
     try:
         answer = project.claims.claim(caller, [parse(text)], wait=wait)
@@ -152,7 +153,7 @@ def _claim_and_release(
 
 
 def _release(project: Project, caller: Caller, text: str, token: int, notes: Diary) -> int:
-    """Give back until it is known what became of it."""
+    """Release until the outcome is known."""
     while True:
         before = time.monotonic()
         try:
@@ -173,12 +174,12 @@ def _release(project: Project, caller: Caller, text: str, token: int, notes: Dia
 
 
 def killed(specs: list[Spec], folder: str, pairs: int) -> dict[str, Any]:
-    """Let two commands on two machines race for a path, and kill both with all that they started."""
+    """Let two commands on two machines race for a path, and kill both with their children."""
     draw = random.Random(3)
     started = time.monotonic()
     _, status = os.waitpid(_command(specs[0], f"{folder}/first", "first", "first.py"), 0)
     assert status == 0
-    # Follows what a command takes on this machine now, so that about half of them are struck.
+    # Adapts to how long a command takes now, so that about half of them are hit.
     span = 2 * (time.monotonic() - started)
     struck = 0
     for number in range(pairs):
@@ -198,7 +199,7 @@ def killed(specs: list[Spec], folder: str, pairs: int) -> dict[str, Any]:
 
 
 def _command(machine: Spec, out: str, agent: str, text: str) -> int:
-    """Run ``dibs claim`` in a process group of its own; return its id."""
+    """Run ``dibs claim`` in its own process group; return its id."""
     heard, told = os.pipe()
 
     def child() -> None:
@@ -213,14 +214,14 @@ def _command(machine: Spec, out: str, agent: str, text: str) -> int:
         os._exit(status)
 
     pid = fork(child)
-    os.read(heard, 1)  # from here on it has a group of its own
+    os.read(heard, 1)  # from here on it has its own group
     os.close(heard)
     os.close(told)
     return pid
 
 
 def starve(specs: list[Spec], size: int, seconds: float) -> dict[str, Any]:
-    """Let agents that do not stand in each other's way work side by side for some time."""
+    """Let agents with unrelated claims work in parallel for some time."""
     projects: dict[int, Project] = {}
 
     def act(number: int, order: str) -> Any:

@@ -1,9 +1,9 @@
-"""A program that acts as a coding agent does: it asks its hook before each tool, and obeys.
+"""A program that acts like a coding agent: it asks its hook before each tool call, and obeys.
 
-    python proof_hooked.py RUN REPO DIARY SESSION SEED FILES...
+python proof_hooked.py RUN REPO DIARY SESSION SEED FILES...
 
-It writes down what it was told and what it did, each line in one write: times are of one clock for all.
-Anybody may kill it at any time, and its hook.
+It records the replies and what it did, each line in one write; all times are from one clock.
+It, and its hook, may be killed at any time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Hooked:
         self.chance = random.Random(seed)
         self.diary = os.open(diary, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.mine: list[str] = []
-        #: What the hook said last; for who reads the diary of a proof that failed.
+        #: The hook's last reply, for debugging a failed proof.
         self.said = ""
 
     def live(self, files: list[str]) -> None:
-        """Work until somebody kills it."""
+        """Work until killed."""
         self.hook("SessionStart", source="startup")
         while True:
             path = self.chance.choice(files)
@@ -40,7 +40,7 @@ class Hooked:
             act(path)
 
     def edit(self, path: str) -> None:
-        """Write a file by the tool for it."""
+        """Write a file with the edit tool."""
         given = {
             "tool_name": "Write",
             "tool_input": {"file_path": f"{self.repo}/{path}", "content": "x"},
@@ -48,7 +48,7 @@ class Hooked:
         self.ask_and_write(path, given)
 
     def shell(self, path: str) -> None:
-        """Write a file by a command that shows it."""
+        """Write a file with a shell command that names it."""
         given = {"tool_name": "Bash", "tool_input": {"command": f"echo x >> {path}"}}
         self.ask_and_write(path, given)
 
@@ -63,23 +63,23 @@ class Hooked:
         self.hook("PostToolUse", **given)
 
     def sly(self, path: str) -> None:
-        """Write a file by a command that does not show it."""
+        """Write a file with a shell command that does not name it."""
         given = {
             "tool_name": "Bash",
             "tool_input": {"command": "make"},
             "tool_use_id": os.urandom(8).hex(),
         }
         began = time.monotonic()
-        if self.chance.random() < 0.7 or not self.hook("PreToolUse", **given):  # not often
+        if self.chance.random() < 0.7 or not self.hook("PreToolUse", **given):  # rarely
             return
         self.write(path)
         if self.hook("PostToolUse", **given):
             self.note("sly", path, began)
 
     def end_turn(self, path: str) -> None:
-        """Put back what it changed, and end its turn: so it holds nothing that is changed."""
+        """Undo its changes, and end its turn, so that it holds nothing that is changed."""
         for each in self.mine:
-            self.note("gives back", each, time.monotonic())
+            self.note("releases", each, time.monotonic())
         if self.mine:
             command = ["git", "-C", self.repo, "checkout", "-q", "--", *self.mine]
             subprocess.run(command, check=False, capture_output=True)
@@ -87,14 +87,14 @@ class Hooked:
         self.hook("Stop", stop_hook_active=False)
 
     def write(self, path: str) -> None:
-        """Write, slowly, and remember it."""
+        """Write slowly, and remember it."""
         with open(f"{self.repo}/{path}", "a", encoding="utf-8") as file:
             file.write(f"{self.session}\n")
         if path not in self.mine:
             self.mine.append(path)
 
     def hook(self, event: str, **more: object) -> bool:
-        """Ask the hook; tell whether the tool may run."""
+        """Ask the hook; return whether the tool may run."""
         payload = {"session_id": self.session, "cwd": self.repo, "hook_event_name": event, **more}
         environ = {**os.environ, "CLAUDE_PID": str(os.getpid())}
         done = subprocess.run(
@@ -108,7 +108,7 @@ class Hooked:
         return done.returncode == 0 and b'"deny"' not in done.stdout
 
     def note(self, what: str, path: str, began: float) -> None:
-        """Write a line to the diary."""
+        """Write a line to the record."""
         line = {"who": self.session, "pid": os.getpid(), "what": what, "path": path, "began": began}
         line["said"] = self.said
         os.write(self.diary, json.dumps({**line, "ended": time.monotonic()}).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Follow a history step by step, and hold every answer and every listing against the oracle."""
+"""Follow a history step by step, and compare every result and every listing with the oracle."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
 
 FENCED = Raised("Fenced", "FENCED")
-#: So many obstacles are named in one refusal at most.
+#: The most conflicts that one denial names.
 SHOWN = 20
 
 
 class Judge:
-    """A world and the oracle beside it."""
+    """A world and its oracle."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -44,7 +44,7 @@ class Judge:
         self.rows: dict[str, str] = {}
 
     def follow(self, step: Step) -> None:
-        """Do ``step`` and check everything that can be seen afterwards."""
+        """Do ``step`` and check everything that is visible afterwards."""
         step = self.world.aim(step)
         self.steps += 1
         before, circle = self.rows, self.oracle.in_a_circle()
@@ -57,10 +57,11 @@ class Judge:
         self._check_listings()
         self._check_swept(step, answer)
         if step.do in {"claim", "transfer"}:
-            # A loss can close one: who loses what it also waits for stands behind earlier ones.
-            assert self.oracle.in_a_circle() <= circle, "no request closes a circle of waiters"
+            # A loss can create one: an agent that loses what it also waits for is then behind
+            # earlier waiters.
+            assert self.oracle.in_a_circle() <= circle, "no request closes a cycle of waiters"
 
-    # -- the answers
+    # -- results
 
     def _judge_claim(self, step: Step, answer: Any) -> None:
         oracle, agent, asked = self.oracle, step.agent, names(step.texts)
@@ -70,10 +71,10 @@ class Judge:
         holds, places = oracle.blockers(agent, asked, step.mode)
         own = oracle.own_place(agent, asked, step.mode)
         if not holds and not places:
-            assert isinstance(answer, Granted), f"nothing stands in the way of {step}"
+            assert isinstance(answer, Granted), f"nothing conflicts with {step}"
             self._grant(step, asked, answer, own)
         elif step.how == "now":
-            assert isinstance(answer, Denied), f"{holds or places} stands in the way"
+            assert isinstance(answer, Denied), f"{holds or places} conflicts"
             assert (answer.why, answer.cycle) == ("held", ())
         elif oracle.circles_back(agent, oracle.waits_for(agent, asked, step.mode)):
             assert isinstance(answer, Denied)
@@ -87,9 +88,9 @@ class Judge:
             self._check_conflicts(agent, step.mode, answer.conflicts, holds, places)
         if step.twice and not isinstance(answer, Queued) and step.how in ("now", "queue"):
             entries = self.world.ledger(self.newest)
-            assert self.world.again(step) == answer, "a repeat gets the same answer"
+            assert self.world.again(step) == answer, "a repeat gets the same result"
             assert self.world.rows() == self.rows, "a repeat changes nothing"
-            assert self.world.ledger(self.newest) == entries, "a repeat is not told again"
+            assert self.world.ledger(self.newest) == entries, "a repeat is not notified again"
 
     def _grant(
         self, step: Step, asked: tuple[str, ...], answer: Granted, own: Place | None
@@ -110,7 +111,7 @@ class Judge:
             oracle.holds[step.agent, one] = hold
         assert tuple(_hold(claim) for claim in answer.claims) == tuple(
             oracle.holds[step.agent, one] for one in asked
-        ), "a grant covers all that was asked for"
+        ), "a grant covers everything requested"
         assert answer.expires == tuple(
             oracle.hold_ends(oracle.holds[step.agent, one]) for one in asked
         )
@@ -144,7 +145,7 @@ class Judge:
         return max(ticket["number"] for ticket in tickets if ticket["agent"] == agent)
 
     def _check_circle(self, agent: str, asked: tuple[str, ...], mode: str, answer: Denied) -> None:
-        """Every edge of the circle that a refusal names is real."""
+        """Check that every edge of the cycle that a refusal names is real."""
         cycle = answer.cycle
         assert cycle[0].agent == agent
         assert cycle[-1].holder == agent
@@ -158,7 +159,7 @@ class Judge:
                 and name(edge.pattern) in place.names
                 and edge.holder in self.oracle.waits_for(edge.agent, place.names, place.mode)
                 for place in self.oracle.places.values()
-            ), f"{edge} is no wait"
+            ), f"{edge} is not a wait"
 
     def _check_conflicts(
         self, agent: str, mode: str, conflicts: Any, holds: list[Hold], places: list[Place]
@@ -170,7 +171,7 @@ class Judge:
         found = {(c.holder, c.ticket or name(c.held)) for c in conflicts}
         wanted = {(h.agent, h.name) for h in holds} | {(p.agent, p.number) for p in places}
         enough = found <= wanted and len(conflicts) == SHOWN
-        assert enough or found == wanted, "a refusal names what is in the way, and nothing else"
+        assert enough or found == wanted, "a denial names the conflicts, and nothing else"
 
     def _judge_renew(self, step: Step, answer: Any) -> None:
         chosen = self._chosen(step, answer)
@@ -291,7 +292,7 @@ class Judge:
         return stopped
 
     def _chosen(self, step: Step, answer: Any) -> list[Hold] | None:
-        """Return the claims that a holder's call means; nothing if it must be refused, and was."""
+        """Return the claims that an owner's call selects; none if it must be refused, and was."""
         if self._refuses_stopped(step.agent, answer):
             return None
         chosen, refusal = self._select(step)
@@ -299,7 +300,7 @@ class Judge:
         return None if refusal else chosen
 
     def _select(self, step: Step) -> tuple[list[Hold], Raised | None]:
-        """Return the claims that are meant, or how the call must be refused."""
+        """Return the selected claims, or how the call must be refused."""
         oracle, agent = self.oracle, step.agent
         token = oracle.token(step)
         chosen: dict[str, Hold] = {}
@@ -365,7 +366,7 @@ class Judge:
             self._check_conflicts(agent, "exclusive", found, holds, places)
 
     def _check_swept(self, step: Step, answer: Any) -> None:
-        """Whoever a call touches has no lapsed claim left in the store."""
+        """Check that an agent that a call touched has no expired claim left in the store."""
         if isinstance(answer, Raised) or step.do not in ("claim", "renew", "release", "beat"):
             return
         for key, value in self.rows.items():
@@ -375,13 +376,13 @@ class Judge:
             if key.startswith("wait/") and step.do == "claim":
                 known = record["number"] in self.oracle.places
                 touched = any(overlap(p, t) for p in record["patterns"] for t in step.texts)
-                assert known or not touched, f"{record} ran out and is still there"
+                assert known or not touched, f"{record} expired and still exists"
             if "token" in record:
                 known = (record["agent"], name(record["pattern"])) in self.oracle.holds
                 touched = record["agent"] == step.agent or (
                     step.do == "claim" and any(overlap(record["pattern"], t) for t in step.texts)
                 )
-                assert known or not touched, f"{record} ran out and is still there"
+                assert known or not touched, f"{record} expired and still exists"
 
 
 def _hold(claim: Claim) -> Hold:

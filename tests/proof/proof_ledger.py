@@ -1,4 +1,4 @@
-"""Hold the ledger against the rows: whatever comes or goes has an entry that says so."""
+"""Compare the ledger with the rows: every change has an entry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_ledger(
     gone_tokens = {record["token"] for key, record in old.items() if key not in new and _is(record)}
     for entry in entries:
         if entry.kind == "lock_expired":
-            assert entry.details["token"] in gone_tokens, "what is said to expire goes"
+            assert entry.details["token"] in gone_tokens, "an expired claim is removed"
     return newest + len(entries)
 
 
@@ -46,14 +46,16 @@ def _came(key: str, record: dict[str, Any], entries: Iterable[Entry]) -> None:
     else:
         kinds = {"lock_queued"}
         number = record["number"] if key.startswith("wait/") else record["ticket"]
-    assert any(e.seq == number and e.kind in kinds for e in entries), f"{key} came unsaid"
+    assert any(e.seq == number and e.kind in kinds for e in entries), (
+        f"{key} was added without an entry"
+    )
 
 
 def _went(record: dict[str, Any], entries: Iterable[Entry]) -> None:
     told = any(
         _tells_claim(e, record) if _is(record) else _tells_ticket(e, record) for e in entries
     )
-    assert told, f"{record} went unsaid"
+    assert told, f"{record} was removed without an entry"
 
 
 def _tells_claim(entry: Entry, claim: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Machines: clones of one repository, each with a home of its own, that share one store."""
+"""Machines: clones of one repository, each with its own home, that share one store."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ JOBS = str(Path(__file__).with_name("proof_engine_jobs.py"))
 #: What a crew claims; all but the last overlap.
 PATHS = ["src/x.py", "src/*.py", "src/[xy].py", "docs/"]
 FENCED, UNKNOWN, UNAVAILABLE = 4, 5, 69
-#: How much longer than promised a loaded machine may take to start a command.
+#: How much longer a loaded machine may take to start a command.
 SLACK = 8.0
 
 
 class Machine(Repo):
-    """A clone on a machine of its own: separate home, separate working tree, one store."""
+    """A clone on its own machine: separate home, separate working tree, one store."""
 
     def __init__(self, path: Path, variables: dict[str, str]) -> None:
         super().__init__(path)
@@ -36,11 +36,11 @@ class Machine(Repo):
 
     @property
     def spec(self) -> list[Any]:
-        """What a job needs to know to work here."""
+        """What a job needs to work here."""
         return [str(self.path), self.variables]
 
     def at(self, engine: str) -> Machine:
-        """Return the same machine with another way to the store."""
+        """Return the same machine with another URL for the store."""
         return Machine(self.path, {**self.variables, "DIBS_ENGINE": engine})
 
     def start(
@@ -59,7 +59,7 @@ class Machine(Repo):
             project.close()
 
     def puppet(self, agent: str) -> Puppet:
-        """Return an agent on this machine, in a process of its own."""
+        """Return an agent on this machine, in its own process."""
         return Puppet(self, agent)
 
     def token(self, *words: str, agent: str) -> int:
@@ -71,9 +71,9 @@ class Machine(Repo):
 
 
 def machines(folder: Path, engine: str, count: int = 2, **variables: str) -> list[Machine]:
-    """Make a shared repository and ``count`` clones of it, whose claims are kept in ``engine``.
+    """Create a shared repository and ``count`` clones of it, whose claims are stored in ``engine``.
 
-    ``git:origin`` keeps them in the shared repository itself.
+    ``git:origin`` stores them in the shared repository itself.
     """
     seed = Repo.make(folder / "seed")
     git(seed.path, "add", "-A")
@@ -92,7 +92,7 @@ def machines(folder: Path, engine: str, count: int = 2, **variables: str) -> lis
 
 
 class Job:
-    """A program with many agents in it; it goes on until it is told to stop, and then reports."""
+    """A program with many agents; it runs until stopped, and then reports."""
 
     def __init__(self, name: str, *words: object) -> None:
         self.process = subprocess.Popen(
@@ -105,7 +105,7 @@ class Job:
         )
 
     def hear(self) -> Any:
-        """Return the next thing that the job says."""
+        """Return the job's next line."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, "the job has failed: see above"
@@ -128,25 +128,25 @@ class Job:
 
 
 class Puppet:
-    """An agent in a process of its own, which does one thing at a time when told."""
+    """An agent in its own process, which executes one order at a time."""
 
     def __init__(self, machine: Machine, agent: str) -> None:
         self.job = Job("puppet", machine.spec, agent)
         self.pid = self.job.process.pid
 
     def say(self, *words: str) -> None:
-        """Give an order."""
+        """Send an order."""
         assert self.job.process.stdin is not None
         self.job.process.stdin.write(" ".join(words) + "\n")
         self.job.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """Return the answer to the oldest order that has none."""
+        """Return the response to the oldest pending order."""
         answer: dict[str, Any] = self.job.hear()
         return answer
 
     def do(self, *words: str) -> dict[str, Any]:
-        """Give an order and return the answer."""
+        """Send an order and return the response."""
         self.say(*words)
         return self.hear()
 
@@ -159,7 +159,7 @@ class Puppet:
 
 
 def one_line(answer: subprocess.CompletedProcess[str], status: int) -> None:
-    """Check that a command failed as it should: known status, one line, no traceback."""
+    """Check that a command failed properly: known status, one line, no traceback."""
     assert answer.returncode == status, answer
     assert answer.stderr.startswith("dibs: ")
     assert answer.stderr.count("\n") == 1, answer.stderr
@@ -175,16 +175,16 @@ def crew_of(crew: list[Machine], size: int, diary: Path, rest: float = 0.002) ->
 
 
 def progress(diary: Path, rounds: int) -> None:
-    """Wait until so many more claims were given back."""
+    """Wait until this many more claims were released."""
 
     def done() -> int:
         text = diary.read_text() if diary.exists() else ""
         return sum('"release"' in line and '"kind"' not in line for line in text.splitlines())
 
     goal = done() + rounds
-    eventually("the crew gets on", lambda: done() >= goal, 40)
+    eventually("the crew makes progress", lambda: done() >= goal, 40)
 
 
 def tell(figure: str) -> None:
-    """Print a figure for whoever reads the report of a test (``pytest -rP``)."""
+    """Print a figure for the test report (``pytest -rP``)."""
     print(figure)  # noqa: T201

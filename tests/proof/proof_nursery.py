@@ -1,6 +1,6 @@
-"""Jobs with many processes: they are forked from one that has loaded everything, and so start fast.
+"""Jobs with many processes, forked from one that has loaded everything, so that they start fast.
 
-Run as a program, with the name of a job; prints what it found as JSON. Every child opens the project
+Run as a program, with the name of a job; prints results as JSON. Every child opens the project
 after the fork.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def fork(child: Callable[[], None]) -> int:
-    """Run ``child`` in a process of its own and return its id."""
+    """Run ``child`` in a new process and return its id."""
     pid = os.fork()
     if pid:
         return pid
@@ -46,7 +46,7 @@ def fork(child: Callable[[], None]) -> int:
 
 
 class Racers:
-    """Processes that wait for one signal and then all do the same at once."""
+    """Processes that wait for one signal and then all act at once."""
 
     def __init__(self, count: int, act: Callable[[int, str], Any]) -> None:
         self.count = count
@@ -60,7 +60,7 @@ class Racers:
 
     def _race(self, number: int, mine: int, results: int, act: Callable[[int, str], Any]) -> None:
         for pipe in self.orders:
-            os.close(pipe)  # else nobody here would see the end of whoever gives the orders
+            os.close(pipe)  # otherwise no child would notice when the controlling process ends
         while order := os.read(mine, 1):
             try:
                 found = act(number, order.decode())
@@ -69,7 +69,7 @@ class Racers:
             os.write(results, json.dumps([number, found]).encode() + b"\n")
 
     def all_do(self, order: str) -> dict[int, Any]:
-        """Let all act; return their answers."""
+        """Let all act; return their results."""
         for pipe in self.orders:
             os.write(pipe, order.encode())
         return dict(json.loads(self.lines.readline()) for _ in range(self.count))
@@ -82,7 +82,7 @@ class Racers:
 
 
 def race(repo: str, rounds: str, *texts: str) -> dict[str, Any]:
-    """Let as many processes as there are texts claim each its text at once, again and again."""
+    """Let one process per text claim its text, all at once, again and again."""
     projects: dict[int, Project] = {}
 
     def act(number: int, order: str) -> Any:
@@ -132,7 +132,7 @@ PATHS = ("src/x.py", "src/y.py", "src/*.py", "docs/", "docs/a.md", "{lib,src}/z.
 
 
 def kills(repo: str, log: str, count: str) -> dict[str, Any]:
-    """Kill workers at random while they claim and release; tell what was seen meanwhile."""
+    """Kill workers at random while they claim and release; return what was seen meanwhile."""
     draw = random.Random(7)
     watch = open_project(repo, {})
     workers = {slot: _worker(repo, log, slot, draw.random()) for slot in range(6)}
@@ -156,7 +156,7 @@ def kills(repo: str, log: str, count: str) -> dict[str, Any]:
 
 
 def clashes(project: Project) -> list[str]:
-    """Return the live claims of different agents that exclude each other, and overlap."""
+    """Return the live, conflicting claims of different agents."""
     held = [h.claim for h in project.claims.all()[0]]
     return [
         f"{one} {other}"
@@ -188,7 +188,7 @@ def _work(repo: str, log: str, slot: int, draw: random.Random) -> None:
 
 
 def puppet(repo: str, agent: str) -> None:
-    """Obey orders from standard input, one on a line."""
+    """Execute orders from standard input, one per line."""
     project, caller = open_project(repo, {}), Caller(agent)
     for line in sys.stdin:
         order, *words = line.split()
@@ -214,7 +214,7 @@ def _hang() -> None:
 
 
 def say(found: dict[str, Any]) -> None:
-    """Tell whoever started this process."""
+    """Send a line to the parent process."""
     sys.stdout.write(json.dumps(found) + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""What ought to be true of claims, written a second time and as plainly as possible.
+"""What must be true of claims, written a second time and as plainly as possible.
 
 Nothing here comes from the code under test. Overlap is decided by brute force: the patterns of the
 pool are regular expressions here, and a universe of a few paths has a witness for each overlap.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from proof_world import Step
 
-#: Every pattern that histories use, and which paths it means.
+#: Every pattern that histories use, and the paths it matches.
 POOL = {
     "src/a.py": r"src/a\.py",
     "SRC/A.py": r"src/a\.py",
@@ -27,7 +27,7 @@ POOL = {
     "{docs,lib}/?.py": r"(docs|lib)/[^/]\.py",
     "port:8000": r"port:8000",
 }
-#: Spellings of one thing.
+#: Spellings of the same thing.
 SYNONYMS = {"SRC/A.py": "src/a.py", "src/": "src/**"}
 GLOBS = frozenset(text for text in POOL if any(c in text for c in "*?{") or text.endswith("/"))
 UNIVERSE = (
@@ -40,12 +40,12 @@ MEANS = {
 }
 
 TTL, WAITER_TTL, MAX_HOLD = 10.0, 8.0, 40.0
-#: The token of no claim: the first entry of a ledger is that somebody joined.
+#: A token that belongs to no claim: the first ledger entry records that an agent joined.
 STALE = 1
 
 
 def name(text: str) -> str:
-    """Return the one spelling of what ``text`` names."""
+    """Return the canonical spelling of ``text``."""
     return SYNONYMS.get(text, text)
 
 
@@ -55,12 +55,12 @@ def names(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Tell whether some path is meant by both."""
+    """Return whether some path matches both."""
     return not MEANS[one].isdisjoint(MEANS[other])
 
 
 def rivals(mode: str, other: str) -> bool:
-    """Tell whether claims of these modes exclude each other."""
+    """Return whether claims with these modes exclude each other."""
     return "exclusive" in (mode, other)
 
 
@@ -90,7 +90,7 @@ class Place(NamedTuple):
 
 
 class Oracle:
-    """The claims, tickets and losses that there must be."""
+    """The claims, tickets, and losses that must exist."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -98,7 +98,7 @@ class Oracle:
         self.stopped: set[str] = set()
         self.holds: dict[tuple[str, str], Hold] = {}
         self.places: dict[int, Place] = {}
-        #: What an agent lost, and whether it was told.
+        #: What an agent lost, and whether it was notified.
         self.lost: dict[tuple[str, str], bool] = {}
         self.asks: dict[tuple[str, str], set[str]] = {}
         self.newest_token = 0
@@ -106,16 +106,16 @@ class Oracle:
     # -- time
 
     def hold_ends(self, hold: Hold) -> float:
-        """Return the moment at which ``hold`` is gone."""
+        """Return when ``hold`` expires."""
         return min(max(self.seen[hold.agent], hold.since) + hold.ttl, hold.hard)
 
     def place_ends(self, place: Place) -> float:
-        """Return the moment at which ``place`` is skipped."""
+        """Return when ``place`` is skipped."""
         seen = max(place.seen, self.seen[place.agent]) if place.standing else place.seen
         return min(seen + place.lasts, place.until)
 
     def move_to(self, now: float) -> None:
-        """Let time pass; what ends, ends for good."""
+        """Advance time; what expires is gone permanently."""
         self.now = now
         for hold in list(self.holds.values()):
             if now >= self.hold_ends(hold):
@@ -127,16 +127,16 @@ class Oracle:
     # -- changes
 
     def arrive(self, agent: str) -> None:
-        """Take a sign of life."""
+        """Record a heartbeat."""
         self.seen[agent] = self.now
 
     def drop(self, hold: Hold) -> None:
-        """End a claim by its holder's will."""
+        """End a claim that its owner releases."""
         del self.holds[hold.agent, hold.name]
         self.asks.pop((hold.agent, hold.name), None)
 
     def lose(self, hold: Hold, *, told: bool) -> None:
-        """End a claim without its holder's will."""
+        """End a claim that its owner loses."""
         self.drop(hold)
         self.lost[hold.agent, hold.name] = told
 
@@ -151,19 +151,19 @@ class Oracle:
             del self.lost[key]
         del self.seen[agent]
 
-    # -- questions
+    # -- queries
 
     def of(self, agent: str) -> list[Hold]:
         """Return the claims of ``agent``."""
         return [hold for hold in self.holds.values() if hold.agent == agent]
 
     def holds_enough(self, agent: str, asked: str, mode: str) -> bool:
-        """Tell whether ``agent`` has ``asked`` already, so that asking again only refreshes it."""
+        """Return whether ``agent`` already holds ``asked``, so that asking again only refreshes it."""
         own = self.holds.get((agent, asked))
         return own is not None and own.mode in ("exclusive", mode)
 
     def own_place(self, agent: str, asked: tuple[str, ...], mode: str) -> Place | None:
-        """Return the agent's ticket for exactly this wish."""
+        """Return the agent's ticket for exactly this request."""
         for number in sorted(self.places):
             place = self.places[number]
             if place.agent == agent and place.mode == mode and set(place.names) == set(asked):
@@ -173,7 +173,7 @@ class Oracle:
     def blockers(
         self, agent: str, asked: tuple[str, ...], mode: str
     ) -> tuple[list[Hold], list[Place]]:
-        """Return the claims and the earlier tickets of others that stand in the way."""
+        """Return other agents' claims and earlier tickets that are in the way."""
         holds = [
             hold
             for hold in self.holds.values()
@@ -212,7 +212,7 @@ class Oracle:
         return found
 
     def circles_back(self, agent: str, first: set[str]) -> bool:
-        """Tell whether somebody among ``first`` waits, directly or not, for ``agent``."""
+        """Return whether any of ``first`` waits, directly or not, for ``agent``."""
         edges, reached, todo = self.edges(), set[str](), list(first)
         while todo:
             one = todo.pop()
@@ -224,12 +224,12 @@ class Oracle:
         return False
 
     def in_a_circle(self) -> set[str]:
-        """Return the agents whose tickets wait in a circle."""
+        """Return the agents whose tickets wait in a cycle."""
         edges = self.edges()
         return {agent for agent in edges if self.circles_back(agent, edges[agent])}
 
     def meant(self, agent: str, text: str) -> list[Hold]:
-        """Return the claims of ``agent`` that ``text`` names; a glob also means paths inside it."""
+        """Return the claims of ``agent`` that ``text`` names; a glob also matches paths inside it."""
         exact = self.holds.get((agent, name(text)))
         found = [exact] if exact else []
         if text in GLOBS:
@@ -241,11 +241,11 @@ class Oracle:
         return found
 
     def lost_by(self, agent: str, text: str) -> bool:
-        """Tell whether ``text`` touches something that ``agent`` lost."""
+        """Return whether ``text`` overlaps something that ``agent`` lost."""
         return any(who == agent and overlap(text, what) for who, what in self.lost)
 
     def token(self, step: Step) -> int:
-        """Return the token that ``step`` shows."""
+        """Return the token that ``step`` uses."""
         if step.token != "right":
             return STALE if step.token == "stale" else 0
         meant = [h for h in self.of(step.agent) if not step.texts or h.name == name(step.texts[0])]

@@ -1,4 +1,4 @@
-"""One project's services over an engine and a clock that a test moves, and random steps for it."""
+"""One project's services with an engine and a clock that a test moves, and random steps for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 
 
 class Step(NamedTuple):
-    """One thing that somebody does."""
+    """One action of one agent."""
 
     do: str
     agent: str = "a"
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     twice: bool = False
     seconds: float = 0.0
     which: int = 0
-    #: Whether the agent names a claim that it has, instead of ``texts``.
+    #: Whether the agent names one of its claims, instead of ``texts``.
     aimed: bool = False
 
     def __repr__(self) -> str:
@@ -53,14 +53,14 @@ _PLAIN = {"do": "", **Step._field_defaults}
 
 
 class Raised(NamedTuple):
-    """A call that failed on purpose."""
+    """A call that failed as expected."""
 
     kind: str
     code: str
 
 
 class Killed(BaseException):
-    """The process of the call is gone."""
+    """The calling process is dead."""
 
 
 class Mortal:
@@ -111,27 +111,27 @@ class World:
         return self.engine.view(lambda txn: list(txn.events(after)))
 
     def do(self, step: Step) -> Any:
-        """Do one step; an error that is meant to be raised is an answer as well."""
+        """Do one step; an expected error is a result too."""
         try:
             return getattr(self, f"_{step.do}")(step)
         except DibsError as error:
             return Raised(type(error).__name__, error.code)
 
     def aim(self, step: Step) -> Step:
-        """Return ``step`` with one of the agent's own claims in it, if that is wanted."""
+        """Return ``step`` with one of the agent's own claims in it, if requested."""
         held = self.claims.all(step.agent)[0] if step.aimed else []
         if not held:
             return step
         return step._replace(texts=(held[step.which % len(held)].claim.pattern,))
 
     def ends(self) -> list[float]:
-        """Return the deadlines that readers are shown."""
+        """Return the deadlines that readers see."""
         held, waiting = self.claims.all()
         now = self.clock.now
         return sorted({h.expires_at for h in held} | {now + w.gives_up_in for w in waiting})
 
     def token_of(self, agent: str, texts: tuple[str, ...]) -> int:
-        """Return the token of the claim that the first text names, the newest if there is none."""
+        """Return the token of the claim that the first text names, or the newest."""
         claims = [held.claim for held in self.claims.all(agent)[0]]
         meant = [c.token for c in claims if not texts or name(c.pattern) == name(texts[0])]
         return max(meant, default=0)
@@ -154,7 +154,7 @@ class World:
             self.engine.dies = self.engine.dead = False
 
     def again(self, step: Step) -> Any:
-        """Send the newest claim a second time, under the same request id."""
+        """Repeat the newest claim request with the same request id."""
         self.requests -= 1
         return self.do(step)
 
@@ -234,7 +234,7 @@ _late = st.sampled_from((0.0, 0.0, -1.0, -0.125, 0.125))
 _claim = _step(
     "claim", agent=_agent, texts=_some, mode=_mode, ttl=_ttl, how=_how, twice=st.booleans()
 )
-#: How often each kind of step is taken, in a hundred; a failing history is shrunk to the first.
+#: How often each kind of step is taken, in percent; a failing history is shrunk to the first.
 _KINDS = (
     (1, _step("sweep")),
     (52, _claim),

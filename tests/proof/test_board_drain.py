@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800 if LONG else 900)]
 
 WORKER = str(Path(__file__).with_name("proof_board.py"))
 AGENTS, VICTIMS = 8, 3
-#: How many tasks a board has, by engine; through git every move is a push. ``DIBS_PROOF=long``: 500 for all.
+#: The number of tasks by engine; on git every move is a push. ``DIBS_PROOF=long``: 500 for all.
 TASKS = {"sqlite": 250, "redis": 200, "git": 40}
 
 
@@ -69,7 +69,7 @@ class Crew:
         )
 
     def finished(self) -> int:
-        """Return how many tasks agents have said to be done."""
+        """Return how many tasks the agents reported as done."""
         return sum(line["did"] == "done" for line in read(self.diary))
 
     def __enter__(self) -> Crew:
@@ -86,7 +86,7 @@ class Crew:
 
 
 def places(machine: Machine) -> dict[str, list[str]]:
-    """Return the folders in which each task's file lies."""
+    """Return the folders that contain each task's file."""
     found: dict[str, list[str]] = {}
     for path in (machine.path / "work").rglob("*.yaml"):
         found.setdefault(path.stem, []).append(
@@ -104,9 +104,9 @@ def places(machine: Machine) -> dict[str, list[str]]:
 def test_eight_agents_drain_a_board_while_three_of_them_are_killed(
     crew: list[Machine], tasks: int, tmp_path: Path
 ):
-    """Promised: each task is done once, in order, none is lost, whoever dies.
+    """Guarantee: each task is done once, in order, and none is lost, whichever agent dies.
 
-    Checked: by the files of every machine, by the agents' own diaries, and by the ledger.
+    Checked: in the files of every machine, in the agents' own records, and in the ledger.
     """
     chance = random.Random(4)
     board = random_board(tasks, seed=4)
@@ -132,7 +132,7 @@ def test_eight_agents_drain_a_board_while_three_of_them_are_killed(
     diary = read(tmp_path / "diary")
     finished = [line["task"] for line in diary if line["did"] == "done"]
     assert len(finished) == len(set(finished)), "a task was done twice"
-    # A killed agent may have finished a task and not have noted it.
+    # A killed agent may have finished a task without recording it.
     assert tasks - len(finished) <= VICTIMS
     with crew[0].project() as project:
         entries = project.engine.view(lambda txn: list(txn.events()))

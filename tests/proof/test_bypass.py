@@ -1,4 +1,4 @@
-"""No way of the matrix leads past a claim without being stopped or caught."""
+"""No way in the matrix gets past a claim without being stopped or caught."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign
 
 
 class World:
-    """A repository with another worktree and another clone; one agent holds ``src/a.py``, half-done."""
+    """A repository with another worktree and another clone; one agent holds ``src/a.py``, half done."""
 
     def __init__(self, folder: Path) -> None:
         self.hub = folder / "hub.git"
@@ -68,13 +68,13 @@ class World:
         self.git("commit", "-q", "-m", message)
 
     def fill(self, text: str) -> str:
-        """Put the folders of this world into a text."""
+        """Insert this world's folders into a text."""
         for name in ("root", "other", "clone"):
             text = text.replace(f"{{{name}}}", str(getattr(self, name)))
         return text
 
     def hook(self, event, session, tool, given, cwd="", dialect="claude", **environ):
-        """Let the hook of a session hear an event; return what it says."""
+        """Send an event to the hook of a session; return its reply."""
         payload = {
             "session_id": session, "cwd": cwd or str(self.root), "hook_event_name": event,
             "tool_name": tool, "tool_input": given, "tool_use_id": "t1", "tool_response": {},
@@ -142,12 +142,12 @@ def test_it_is_caught_after_it_happened(world, way):
         assert len(refs) == number
         kept = [world.git("show", f"{ref}:src/a.py") for ref in refs]
         assert kept == [WORK] * number
-        with open(world.root / "src/a.py", "r+") as file:  # the same file: it has other names
+        with open(world.root / "src/a.py", "r+") as file:  # the same file under other names
             file.truncate()
             file.write(WORK)
 
 
-def test_at_the_gate_a_plain_commit_is_stopped(world, capfd, monkeypatch):
+def test_a_plain_commit_is_stopped_at_the_gate(world, capfd, monkeypatch):
     monkeypatch.chdir(world.root)
     assert main(["git", "install"]) == 0
     for words in (["-am", "x"], ["--no-verify", "-am", "x"]):
@@ -159,7 +159,7 @@ def test_at_the_gate_a_plain_commit_is_stopped(world, capfd, monkeypatch):
         assert "claude-holder holds it" in done.stderr
 
 
-def test_another_clone_is_guarded_through_git_as_well(tmp_path, monkeypatch):
+def test_another_clone_is_guarded_through_git_too(tmp_path, monkeypatch):
     for variable in list(os.environ):
         if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
             monkeypatch.delenv(variable)

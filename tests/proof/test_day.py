@@ -1,10 +1,10 @@
-"""A crew at work is told what changed, in a fraction of what sending the whole page would take."""
+"""A working crew learns what changed with a fraction of the tokens of full briefings."""
 
 from bench.briefing import tell
 from bench.day import Day
 
 
-def test_a_crew_at_work_is_told_in_less_than_half_of_the_tokens():
+def test_a_working_crew_is_briefed_with_less_than_half_of_the_tokens():
     told = tell(Day(hours=0.15))
 
     assert told.moments > 20

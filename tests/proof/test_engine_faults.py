@@ -1,4 +1,4 @@
-"""Redis stops, breaks and forgets: what an agent was told stays true, or it is told otherwise in time."""
+"""Redis stops, breaks, and loses data: confirmed results stay true, or agents are corrected in time."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ TTL = 5.0
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RedisServer]:
-    """Return a redis-server that a test may harm; every write is on its disk before it answers."""
+    """Return a redis-server that a test may harm; every write is on disk before it replies."""
     with RedisServer(tmp_path / "redis", aof="always") as server:
         yield server
 
 
-def test_a_holder_that_sleeps_past_its_ttl_wakes_up_fenced_on_redis(
+def test_an_owner_that_sleeps_past_its_ttl_wakes_up_fenced_on_redis(
     server: RedisServer, tmp_path: Path
 ):
-    """Promised: a late holder's renewal and release are refused as fenced, and change nothing.
+    """Guarantee: a late owner's renewal and release are refused as fenced and change nothing.
 
-    Checked: holder stopped (SIGSTOP) past its ttl, successor on another machine; then both calls of the
-    holder, as a service and as a command (exit 4, one line that says so); the successor's token still
-    counts.
+    Checked: owner stopped (SIGSTOP) past its ttl, successor on another machine; then both calls of
+    the owner, as a service and as a command (exit 4, one line that says so); the successor's token
+    stays valid.
     """
     here, there = machines(tmp_path, server.url)
     with here.puppet("holder") as holder:
@@ -76,7 +76,7 @@ def test_a_holder_that_sleeps_past_its_ttl_wakes_up_fenced_on_redis(
 
 
 class Listener(threading.Thread):
-    """Reads what a command says, and asks for the moment at which each line came."""
+    """Reads a command's output, and records the store's time of each line."""
 
     def __init__(self, process: subprocess.Popen[str], moment: Callable[[], float]) -> None:
         super().__init__(daemon=True)
@@ -99,18 +99,18 @@ class Listener(threading.Thread):
         return status
 
     def first(self, words: str) -> float:
-        """Return the moment of the first line with ``words`` in it."""
+        """Return the time of the first line that contains ``words``."""
         return next(at for at, line in self.said if words in line)
 
 
-def test_a_run_that_is_cut_off_says_that_its_claims_are_lost_before_anyone_can_have_them(
+def test_a_run_that_is_cut_off_reports_lost_claims_before_anyone_can_have_them(
     server: RedisServer, tmp_path: Path
 ):
-    """Promised: who cannot reach its engine past its ttl says so before anybody else can have its claims.
+    """Guarantee: a run that cannot reach its engine says so before another agent can have its claims.
 
-    Checked: three runs behind a black hole, with a waiter each on another machine. When a run says it,
-    the store is asked for its time, which is therefore a little later; the grant is stamped with the same
-    clock.
+    Checked: three runs behind a black hole, each with a waiter on another machine. When a run says
+    so, the store is asked for its time, which is therefore slightly later; the grant has a
+    timestamp of the same clock.
     """
     near, there = machines(tmp_path, server.url)
     with FaultProxy(server) as proxy, there.project() as watch:
@@ -135,18 +135,18 @@ def test_a_run_that_is_cut_off_says_that_its_claims_are_lost_before_anyone_can_h
         since[f"src/{number}.py"] - listener.first(f"src/{number}.py is no longer certain")
         for number, listener in enumerate(listeners)
     ]
-    tell(f"said so many seconds before the grant: {[round(margin, 2) for margin in margins]}")
+    tell(f"seconds between the report and the grant: {[round(margin, 2) for margin in margins]}")
     assert min(margins) > 0
 
 
-def test_while_the_server_stands_still_past_the_ttl_nobody_is_granted_and_then_the_old_are_fenced(
+def test_while_the_server_is_frozen_no_one_is_granted_and_then_old_owners_are_fenced(
     server: RedisServer, tmp_path: Path
 ):
-    """Promised: a server that stops takes nobody's word back: claims run out by its own clock.
+    """Guarantee: a frozen server revokes nothing: claims expire by its own clock.
 
-    Checked: server stopped (SIGSTOP) past the ttl; a run says that its claim is lost within its ttl, a
-    claim of another agent ends with 69 or 5 in its timeout; after that the path goes to the next, and the
-    old token is fenced.
+    Checked: server stopped (SIGSTOP) past the ttl; a run says that its claim is lost within its
+    ttl, another agent's claim request ends with 69 or 5 within its timeout; after that the path
+    goes to the next agent, and the old token is fenced.
     """
     here, there = machines(tmp_path, server.url)
     token = here.token("src/y.py", "--ttl", "5s", agent="old")
@@ -159,7 +159,7 @@ def test_while_the_server_stands_still_past_the_ttl_nobody_is_granted_and_then_t
         refused = there.dibs("claim", "src/x.py", agent="next", DIBS_TIMEOUT="1s")
         took = time.monotonic() - stopped
         assert listener.end() == FENCED
-        eventually("the ttl is over", lambda: time.monotonic() > stopped + TTL)
+        eventually("the ttl has passed", lambda: time.monotonic() > stopped + TTL)
     finally:
         server.resume()
 
@@ -173,14 +173,14 @@ def test_while_the_server_stands_still_past_the_ttl_nobody_is_granted_and_then_t
     assert there.claims() == {"src/x.py": "next", "src/y.py": "next"}
 
 
-def test_a_server_that_writes_before_it_answers_is_killed_under_a_crew_and_loses_nothing(
+def test_a_durable_server_that_is_killed_under_load_loses_nothing(
     server: RedisServer, tmp_path: Path
 ):
-    """Promised, with ``appendfsync always``: what was acknowledged survives the server's death.
+    """Guarantee, with ``appendfsync always``: what was confirmed survives the server's death.
 
     Checked: six agents on two machines, server killed (SIGKILL) and restarted four times: every
-    acknowledged grant is in the ledger, a claim from before can be given back, tokens grow, nobody held
-    with another at once.
+    confirmed grant is in the ledger, an earlier claim can be released, tokens increase, and no two
+    agents held the same path at once.
     """
     crew = machines(tmp_path, server.url)
     token = crew[0].token("kept.md", agent="early")
@@ -222,14 +222,14 @@ def forgets_the_newest(server: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("forget", [forgets_by_restart, forgets_by_flush, forgets_the_newest])
-def test_a_server_that_forgets_under_a_crew_begins_a_new_life_and_old_tokens_are_fenced(
+def test_a_server_that_loses_data_under_load_starts_a_new_life_and_fences_old_tokens(
     tmp_path: Path, forget: Callable[[RedisServer], None]
 ):
-    """Promised: a store that lost state begins a new life: no number comes twice, no old token counts.
+    """Guarantee: a store that lost state starts a new life: no number repeats, no old token is valid.
 
-    Checked: six agents on two machines; the server is killed without a file or with an older one, or
-    emptied (FLUSHALL), three times. A token from before is fenced (exit 4); tokens grow over the lives;
-    no two of those who were told to the end that they held did so at once.
+    Checked: six agents on two machines; the server is killed without a file or with an older one,
+    or emptied (FLUSHALL), three times. An earlier token is fenced (exit 4); tokens increase across
+    lives; of the claims confirmed to the end, no two were held at once.
     """
     with RedisServer(tmp_path / "redis") as server:
         crew = machines(tmp_path, server.url)

@@ -1,4 +1,4 @@
-"""A git remote vanishes, forgets and is fought over: what an agent was told stays true."""
+"""A git remote disappears, loses data, and is contended: confirmed results stay true."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ class Away:
 
 
 @pytest.mark.parametrize("how", ["renamed", "empty", "daemon", "hole"])
-def test_a_git_remote_that_cannot_be_reached_is_unavailable_in_time_and_works_when_it_is_back(
+def test_an_unreachable_git_remote_is_unavailable_in_time_and_works_when_it_is_back(
     remote: GitRemote, tmp_path: Path, how: str
 ):
-    """Promised: a claim that cannot reach the remote says so within its timeout, and nothing has happened.
+    """Guarantee: a request that cannot reach the remote says so in time, and nothing happened.
 
-    Checked: remote renamed away, no repository any more, daemon stopped: exit 69, one line. Behind a
-    black hole that swallows what was pushed it may be 5, unknown. When the remote is back, the same claim
-    is granted, and what was held before is still held.
+    Checked: remote renamed, repository deleted, daemon stopped: exit 69, one line. Behind a black
+    hole that swallows what was pushed, it may be 5, unknown. When the remote is back, the same
+    request is granted, and earlier claims are still held.
     """
     away = Away(remote)
     try:
@@ -124,14 +124,14 @@ def test_a_git_remote_that_cannot_be_reached_is_unavailable_in_time_and_works_wh
 
 
 @pytest.mark.parametrize("how", ["path", "daemon"])
-def test_commands_killed_at_random_lose_nothing_that_was_acknowledged_and_block_nobody(
+def test_commands_killed_at_random_lose_nothing_that_was_confirmed_and_block_no_one(
     remote: GitRemote, tmp_path: Path, how: str
 ):
-    """Promised: a claim that was acknowledged is on the remote; one killed on its way is there whole or not.
+    """Guarantee: a confirmed claim is on the remote; one killed on its way is there completely or not at all.
 
-    Checked: 20 times two commands on two machines race for a path, and each is killed, with the git
-    processes that it started, at a random moment. After that no acknowledged claim is missing, no path
-    has two holders, and both machines claim at once: no lock file is in the way.
+    Checked: 20 times, two commands on two machines race for a path, and each is killed, with its
+    git processes, at a random moment. After that no confirmed claim is missing, no path has two
+    owners, and both machines can claim at once: no lock file is in the way.
     """
     engine = f"git:{remote.path}" if how == "path" else remote.git_url()
     crew = machines(tmp_path, engine, DIBS_TIMEOUT="15s")
@@ -148,10 +148,10 @@ def test_commands_killed_at_random_lose_nothing_that_was_acknowledged_and_block_
             errors.append(shape["error"])
         elif shape.get("outcome") == "granted":
             (claim,) = shape["claims"]
-            assert claim["pattern"] not in acknowledged, "two were told that they hold it"
+            assert claim["pattern"] not in acknowledged, "two agents got the same claim"
             acknowledged[claim["pattern"]] = (claim["agent"], claim["token"])
-    assert errors == [], "who was not killed is told nothing but yes or no"
-    tell(f"{report['struck']} of 40 killed on their way, {len(acknowledged)} acknowledged")
+    assert errors == [], "a command that was not killed is granted or denied"
+    tell(f"{report['struck']} of 40 killed on their way, {len(acknowledged)} confirmed")
     assert report["struck"] >= 5, "most had ended before they were killed"
     assert len(acknowledged) >= 2
     started = time.monotonic()
@@ -178,14 +178,14 @@ def forced_back(remote: GitRemote, old: str) -> None:
 
 
 @pytest.mark.parametrize("harm", [deleted, forced_back])
-def test_a_branch_that_is_deleted_or_forced_back_under_a_crew_begins_a_new_life(
+def test_a_branch_that_is_deleted_or_force_pushed_under_load_starts_a_new_life(
     remote: GitRemote, tmp_path: Path, harm: Callable[[GitRemote, str], None]
 ):
-    """Promised: a branch that lost commits begins a new life: no number comes twice, no old token counts.
+    """Guarantee: a branch that lost commits starts a new life: no number repeats, no old token is valid.
 
-    Checked: four agents on two machines, while the branch is deleted, or forced back by many commits. A
-    token from before is fenced (exit 4); tokens grow; no two of those who were told to the end that they
-    held did so at once.
+    Checked: four agents on two machines, while the branch is deleted or force-pushed to a much
+    older commit. An earlier token is fenced (exit 4); tokens increase; of the claims confirmed to
+    the end, no two were held at once.
     """
     crew = machines(tmp_path, f"git:{remote.path}", DIBS_GIT_POLL="1s")
     first = crew[0].token("first.md", agent="first")
@@ -209,13 +209,13 @@ def test_a_branch_that_is_deleted_or_forced_back_under_a_crew_begins_a_new_life(
     assert held_twice(entries) == []
 
 
-def test_sixteen_agents_on_one_remote_all_get_on_and_none_starves(
+def test_sixteen_agents_on_one_remote_all_make_progress_and_none_starves(
     remote: GitRemote, tmp_path: Path
 ):
-    """Promised: all who push to one branch get their turn.
+    """Guarantee: everyone who pushes to one branch gets a turn.
 
-    Checked: sixteen agents on two machines claim and release what nobody else wants, for twelve seconds;
-    no call fails, and the slowest has done a fair share of what the fastest has.
+    Checked: sixteen agents on two machines claim and release unrelated paths for twelve seconds; no
+    call fails, and the slowest does a fair share of what the fastest does.
     """
     crew = machines(tmp_path, f"git:{remote.path}")
     with Job("starve", [m.spec for m in crew], 16, 12.0) as job:
@@ -248,7 +248,7 @@ class Clocked:
         self.claims, self.holdings = Claims(store), Holdings(store)
 
     def claim(self, *texts: str) -> int:
-        """Return the token, 0 if somebody else holds it."""
+        """Return the token, or 0 if another agent holds it."""
         answer = self.claims.claim(self.caller, [parse(text) for text in texts or ("src/x.py",)])
         return answer.token if isinstance(answer, Granted) else 0
 
@@ -256,14 +256,14 @@ class Clocked:
         self.holdings.release(self.caller, [parse("src/x.py")], token=token)
 
 
-def test_a_holder_that_sleeps_past_its_ttl_wakes_up_fenced_on_git(
+def test_an_owner_that_sleeps_past_its_ttl_wakes_up_fenced_on_git(
     remote: GitRemote, tmp_path: Path
 ):
-    """Promised: a claim never ends before its ttl, by the clock of whoever looks; a late holder is fenced.
+    """Guarantee: a claim never expires before its ttl, by the observer's clock; a late owner is fenced.
 
-    Checked: a machine that sleeps (its clock stands still), and a successor on another one, a second
-    before and at the end of the ttl from its own first look; then the holder gives back, and so does the
-    successor.
+    Checked: a machine that sleeps (its clock stops), and a successor on another one, a second
+    before and at the end of the ttl from its own first read; then the owner releases, and so does
+    the successor.
     """
     holder, successor = (Clocked(remote, tmp_path, name) for name in ("holder", "successor"))
     token = holder.claim("src/x.py", "docs/left")
@@ -279,7 +279,7 @@ def test_a_holder_that_sleeps_past_its_ttl_wakes_up_fenced_on_git(
     with pytest.raises(Fenced):
         holder.release(token)
     for text in ("src/x.py", "docs/left"):
-        with pytest.raises(Fenced):  # though nobody took what is left
+        with pytest.raises(Fenced):  # although no one took what is left
             holder.holdings.renew(holder.caller, [parse(text)])
     assert holder.claim() == 0
     successor.release(newer)

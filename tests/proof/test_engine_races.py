@@ -1,4 +1,4 @@
-"""Agents on several machines ask for the same at the same moment: on every engine exactly one gets it."""
+"""Agents on several machines request one path at the same moment: exactly one gets it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENGINES = tuple(ROUNDS)
 
 @pytest.fixture
 def crew(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machine]]:
-    """Return machines that share one store of the kind that the test is run with.
+    """Return machines that share one store of the parametrized kind.
 
     SQLite is for one machine: there, all are one clone.
     """
@@ -46,7 +46,7 @@ def crew(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machin
 
 
 def judge(rounds: list[dict[str, Any]]) -> None:
-    """Check each round: one winner, and every refusal names it; tokens grow from round to round."""
+    """Check each round: one winner, and every denial names it; tokens increase from round to round."""
     newest = 0
     for number, found in enumerate(rounds):
         claimed = found["claimed"]
@@ -74,7 +74,7 @@ def run_race(crew: list[Machine], rounds: int, texts: tuple[str, ...]) -> None:
 def test_twelve_processes_on_three_machines_race_for_one_path_and_one_wins(
     crew: list[Machine], request: pytest.FixtureRequest
 ):
-    """Promised: exactly one winner. Checked: in every round; each refusal names it; tokens grow."""
+    """Guarantee: exactly one winner. Checked: in every round; each denial names it; tokens increase."""
     run_race(crew, ROUNDS[request.node.callspec.params["crew"]], ONE_PATH)
 
 
@@ -82,15 +82,15 @@ def test_twelve_processes_on_three_machines_race_for_one_path_and_one_wins(
 def test_twelve_processes_on_three_machines_race_for_overlapping_globs_and_one_wins(
     crew: list[Machine], request: pytest.FixtureRequest
 ):
-    """Promised: exactly one winner. Checked: in every round; each refusal names it; tokens grow."""
+    """Guarantee: exactly one winner. Checked: in every round; each denial names it; tokens increase."""
     run_race(crew, ROUNDS[request.node.callspec.params["crew"]], OVERLAPPING)
 
 
 @pytest.mark.parametrize("crew", ["redis", "git-path"], indirect=True)
-def test_twelve_commands_on_three_machines_race_and_the_refusals_name_the_winner(
+def test_twelve_commands_on_three_machines_race_and_the_denials_name_the_winner(
     crew: list[Machine],
 ):
-    """Promised: one command exits 0, the others 3. Checked: and what they print names the winner."""
+    """Guarantee: one command exits 0, the others 3. Checked: their output names the winner."""
     processes = [
         crew[number % len(crew)].start("claim", text, "--json", agent=f"racer-{number}")
         for number, text in enumerate(OVERLAPPING)
@@ -111,10 +111,10 @@ def _lines(path: Path) -> int:
 
 @pytest.mark.parametrize("crew", ["redis"], indirect=True)
 def test_on_redis_no_waiter_is_overtaken_by_a_later_rival(crew: list[Machine], tmp_path: Path):
-    """Promised: first come, first served among those that conflict.
+    """Guarantee: first come, first served among conflicting requests.
 
-    Checked: in the ledger of a crew on three machines, over at least a hundred grants for which rivals
-    waited; and by the agents' own diaries, two never held at once.
+    Checked: in the ledger of a crew on three machines, over at least a hundred grants for which
+    rivals waited; and in the agents' own records, no two ever held at once.
     """
     diary = tmp_path / "diary"
     paths = ["src/x.py", "src/*.py", "src/[xy].py", "src/", "docs/"]
@@ -139,9 +139,10 @@ def test_on_redis_no_waiter_is_overtaken_by_a_later_rival(crew: list[Machine], t
 def test_one_release_wakes_the_next_waiter_on_another_machine(
     crew: list[Machine], request: pytest.FixtureRequest
 ):
-    """Promised: a release reaches who waits elsewhere: at once on Redis, on git after a look at the remote.
+    """Guarantee: a release reaches waiters elsewhere: immediately on Redis, on git after polling the remote.
 
-    Checked: the time from the release to the grant, far below the 10 s in which a waiter looks by itself.
+    Checked: the time from the release to the grant is far below the 10 s after which a waiter
+    checks anyway.
     """
     first, second = crew[0].puppet("first"), crew[1].puppet("second")
     bound = 2.0 if request.node.callspec.params["crew"] == "redis" else 6.0
@@ -151,7 +152,7 @@ def test_one_release_wakes_the_next_waiter_on_another_machine(
         assert holder.do("wait", "src/x.py")["token"]
         for _ in range(10 if bound == 2.0 else 3):
             waiter.say("wait", "src/*.py" if waiter is second else "src/x.py")
-            eventually("somebody waits", crew[0].tickets)
+            eventually("an agent waits", crew[0].tickets)
             released = holder.do("release")
             assert "error" not in released, released
             granted = waiter.hear()

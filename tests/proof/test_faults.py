@@ -1,4 +1,4 @@
-"""The disk is full, read-only, gone or garbled: one clear line, and nothing that was acknowledged is lost."""
+"""The disk is full, read-only, missing, or corrupted: one clear line, and no confirmed change is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNAVAILABLE, MISCONFIGURED = 69, 78
 
 
 def refuses(answer: subprocess.CompletedProcess[str]) -> bool:
-    """Tell whether a command failed as it should: known status, one line, no traceback."""
+    """Return whether a command failed properly: known status, one line, no traceback."""
     return (
         answer.returncode in (UNAVAILABLE, MISCONFIGURED)
         and answer.stderr.startswith("dibs: ")
@@ -41,7 +41,7 @@ def refuses(answer: subprocess.CompletedProcess[str]) -> bool:
 
 
 def fill(repo: Repo) -> Repo:
-    """Claim what must still be there after the fault."""
+    """Claim what must still exist after the fault."""
     for pattern in KEPT:
         assert repo.dibs("claim", pattern, agent="early").returncode == 0
     return repo
@@ -70,7 +70,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def _use_up(disk: Path, *, leave: int) -> Path:
-    """Fill the disk but for ``leave`` bytes."""
+    """Fill the disk except for ``leave`` bytes."""
     ballast = disk / "ballast"
     space = os.statvfs(disk)
     size = max(0, space.f_bavail * space.f_frsize - leave)
@@ -79,7 +79,7 @@ def _use_up(disk: Path, *, leave: int) -> Path:
     return ballast
 
 
-def test_a_full_disk_is_one_clear_line_at_whatever_write_it_strikes(small_disk: Path):
+def test_a_full_disk_is_one_clear_line_at_whatever_write_it_occurs(small_disk: Path):
     repo = fill(Repo.make(small_disk / "repo"))
     granted = dict(KEPT)
     refusals = []
@@ -93,7 +93,7 @@ def test_a_full_disk_is_one_clear_line_at_whatever_write_it_strikes(small_disk: 
             else:
                 assert refuses(answer), answer
                 refusals.append(answer.stderr)
-        assert repo.claims() == granted, "what was refused did not happen, readers go on"
+        assert repo.claims() == granted, "refused changes did not happen, readers still work"
         ballast.unlink()
 
         assert repo.claims() == granted
@@ -132,9 +132,9 @@ def test_a_read_only_disk_can_be_read_and_is_one_clear_line_to_writers(small_dis
 
 
 def _garble(repo: Repo, fault: str) -> list[Path]:
-    """Do harm to the store after putting a copy aside; return the files as they were."""
+    """Corrupt the store after saving a copy; return the original files."""
     store = repo.state / "dibs.db"
-    if fault == "garbage":  # else the log still has all pages, and nothing is wrong yet
+    if fault == "garbage":  # otherwise the log still has all pages, and nothing is wrong yet
         database = apsw.Connection(str(store))
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         database.close()
@@ -166,7 +166,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_store_that_is_gone_or_garbled_is_one_clear_line_and_comes_back_whole(
+def test_a_missing_or_corrupted_store_is_one_clear_line_and_recovers_completely(
     filled: Repo, fault: str
 ):
     before = filled.ledger()
@@ -184,7 +184,7 @@ def test_a_store_that_is_gone_or_garbled_is_one_clear_line_and_comes_back_whole(
     assert filled.ledger()[: len(before)] == before
 
 
-def test_garbage_under_a_log_that_has_every_page_harms_nothing(filled: Repo):
+def test_garbage_below_a_log_that_has_every_page_does_no_harm(filled: Repo):
     (filled.state / "dibs.db").write_bytes(b"\xa5garbage" * 1024)
 
     answer = filled.dibs("claim", "late", agent="late")
@@ -195,7 +195,7 @@ def test_garbage_under_a_log_that_has_every_page_harms_nothing(filled: Repo):
         assert refuses(answer), answer
 
 
-def test_a_store_made_anew_gives_no_token_twice(filled: Repo):
+def test_a_recreated_store_repeats_no_token(filled: Repo):
     newest = max(entry.seq for entry in filled.ledger())
     for path in filled.state.glob("dibs.db*"):
         path.unlink()
@@ -209,10 +209,10 @@ def test_a_store_made_anew_gives_no_token_twice(filled: Repo):
     assert grant.seq > newest
 
 
-def test_a_store_whose_maker_was_killed_early_is_missed_like_any_other(
+def test_a_missing_store_whose_creator_was_killed_early_is_detected_like_any_other(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ):
-    """The maker dies when the store is there and the folder does not say so yet."""
+    """The creator dies when the store exists but the folder does not say so yet."""
     with monkeypatch.context() as patch:
         patch.setattr(engines, "_mark", _die)
         with pytest.raises(SystemExit):
@@ -230,17 +230,17 @@ def _die(*_: object) -> None:
 
 @pytest.fixture
 def foreign_repo() -> Iterator[Repo]:
-    """Return a repository of a user without rights, and run its commands as that user."""
+    """Return a repository of an unprivileged user, whose commands run as that user."""
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or setpriv is None:
-        pytest.skip("SKIPPED A PROOF: needs root and setpriv to act as a user without rights")
+        pytest.skip("SKIPPED A PROOF: needs root and setpriv to act as an unprivileged user")
     folder = Path(tempfile.mkdtemp(prefix="dibs-nobody-"))
     folder.chmod(0o755)
     repo = NobodysRepo.make(folder / "repo")
     subprocess.run(["chown", "-R", "65534:65534", folder], check=True)
     if repo.dibs("version").returncode:
         shutil.rmtree(folder)
-        pytest.skip("SKIPPED A PROOF: a user without rights cannot run this Python")
+        pytest.skip("SKIPPED A PROOF: an unprivileged user cannot run this Python")
     yield repo
     subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
     shutil.rmtree(folder)
@@ -267,7 +267,7 @@ class NobodysRepo(Repo):
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o500, 0o400])
-def test_a_state_folder_without_rights_is_one_clear_line(foreign_repo: Repo, mode: int):
+def test_a_state_folder_without_permissions_is_one_clear_line(foreign_repo: Repo, mode: int):
     fill(foreign_repo)
     foreign_repo.state.chmod(mode)
 
@@ -288,10 +288,8 @@ def test_a_state_folder_without_rights_is_one_clear_line(foreign_repo: Repo, mod
         "dibs.db-shm",
     ],
 )
-def test_a_file_of_the_store_that_belongs_to_another_user_is_one_clear_line(
-    foreign_repo: Repo, name: str
-):
-    """So it is after somebody ran a command as root."""
+def test_a_store_file_that_belongs_to_another_user_is_one_clear_line(foreign_repo: Repo, name: str):
+    """This happens after someone ran a command as root."""
     fill(foreign_repo)
     path = foreign_repo.state / name
     os.chown(path, 0, 0)
@@ -325,7 +323,7 @@ print(engine.view(lambda txn: next(iter(txn.events())).seq))
 """
 
 
-def test_no_ledger_entry_is_dropped_before_it_is_whole_in_a_monthly_file(tmp_path: Path):
+def test_no_ledger_entry_is_dropped_before_it_is_complete_in_a_monthly_file(tmp_path: Path):
     archive = tmp_path / "ledger"
     script = ARCHIVE_WITH_LIMIT.format(source=SOURCE, archive=str(archive))
     done = subprocess.run(
@@ -338,7 +336,7 @@ def test_no_ledger_entry_is_dropped_before_it_is_whole_in_a_monthly_file(tmp_pat
     assert len(whole) >= oldest_kept - 1
 
 
-def test_a_monthly_file_with_a_torn_last_line_does_not_stop_the_ledger(tmp_path: Path):
+def test_a_monthly_file_with_an_incomplete_last_line_does_not_stop_the_ledger(tmp_path: Path):
     archive = tmp_path / "ledger"
     claims = Claims(Store(MemoryEngine(), Config(ledger_limit=100), str(archive)))
     for number in range(110):
@@ -351,7 +349,7 @@ def test_a_monthly_file_with_a_torn_last_line_does_not_stop_the_ledger(tmp_path:
         claims.claim(Caller("a"), [parse(f"file-{number}")])
 
     numbers = [_number(line) for line in month.read_text().splitlines()]
-    assert numbers.count(0) == 1, "the torn line stays, and spoils no other"
+    assert numbers.count(0) == 1, "the incomplete line stays and damages no other"
     whole = [number for number in numbers if number]
     assert whole == list(range(1, len(whole) + 1))
     assert len(whole) > 50

@@ -1,4 +1,4 @@
-"""No history of claiming breaks a promise: each answer and each listing is held against an oracle."""
+"""No history of claims breaks a guarantee: each result and each listing is compared with an oracle."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_the_universe_has_a_witness_for_every_overlap_in_the_pool():
 @pytest.mark.timeout(1_200)  # a failing history is shrunk before it is shown
 @settings(settings.get_profile("proof"))
 @given(histories)
-def test_no_history_breaks_a_promise(history: list[Step]):
+def test_no_history_breaks_a_guarantee(history: list[Step]):
     play(history)

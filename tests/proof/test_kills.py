@@ -1,4 +1,4 @@
-"""Processes that are killed or stopped: what they had is theirs for the ttl, and no longer."""
+"""Killed or stopped processes keep their claims for the ttl, and no longer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SLACK = 1.5
 
 
 def _seen(repo: Repo, agent: str) -> float:
-    """Return an agent's last sign of life on the engine's clock."""
+    """Return an agent's last heartbeat on the engine's clock."""
     seen: float = json.loads(repo.rows()[f"beat/{agent}"])[0]
     return seen
 
 
-def test_a_killed_holders_claim_goes_to_the_next_waiter_after_the_ttl_and_not_before(repo: Repo):
+def test_a_killed_owners_claim_goes_to_the_next_waiter_after_the_ttl_and_not_before(repo: Repo):
     holder = Puppet(repo, "holder")
     assert holder.do("claim", "src/x.py")["granted"]
     waiter = repo.start("claim", "src/*.py", "--wait", "60s", "--json", agent="waiter")
@@ -49,7 +49,7 @@ def test_a_killed_holders_claim_goes_to_the_next_waiter_after_the_ttl_and_not_be
     assert TTL <= waited <= TTL + SLACK
 
 
-def test_a_stopped_holder_wakes_up_fenced_and_its_successor_is_unharmed(repo: Repo):
+def test_a_stopped_owner_wakes_up_fenced_and_its_successor_is_unharmed(repo: Repo):
     holder = Puppet(repo, "holder")
     try:
         assert holder.do("claim", "src/x.py", "docs/left")["granted"]
@@ -63,7 +63,7 @@ def test_a_stopped_holder_wakes_up_fenced_and_its_successor_is_unharmed(repo: Re
 
         assert holder.do("renew", "src/x.py")["error"] == "FENCED"
         assert holder.do("release", "src/x.py")["error"] == "FENCED"
-        assert holder.do("renew", "docs/left")["error"] == "FENCED", "though nobody took it"
+        assert holder.do("renew", "docs/left")["error"] == "FENCED", "although no one took it"
         for word in ("renew", "release"):
             late = repo.dibs(word, "src/x.py", agent="holder")
             assert late.returncode == 4, late
@@ -76,7 +76,7 @@ def test_a_stopped_holder_wakes_up_fenced_and_its_successor_is_unharmed(repo: Re
         holder.end()
 
 
-def test_a_process_that_stops_inside_of_a_transaction_holds_others_up_for_the_timeout_only(
+def test_a_process_that_stops_inside_a_transaction_delays_others_only_for_the_timeout(
     repo: Repo,
 ):
     assert repo.dibs("claim", "docs/", agent="early").returncode == 0
@@ -91,7 +91,7 @@ def test_a_process_that_stops_inside_of_a_transaction_holds_others_up_for_the_ti
         assert refused.returncode == 69, refused
         assert refused.stderr.count("\n") == 1
         assert time.monotonic() - started < 0.5 + SLACK
-        assert repo.claims() == {"docs/": "early"}, "readers are not held up"
+        assert repo.claims() == {"docs/": "early"}, "readers are not delayed"
     finally:
         stuck.end()
     assert repo.dibs("claim", "src/x.py", agent="other").returncode == 0
@@ -116,7 +116,7 @@ def _claims_by_rows(rows: dict[str, str]) -> dict[tuple[str, str], int]:
     return {(record["agent"], record["pattern"]): record["token"] for record in records}
 
 
-def test_a_thousand_kills_under_load_lose_nothing_that_was_acknowledged(repo: Repo, tmp_path: Path):
+def test_a_thousand_kills_under_load_lose_nothing_that_was_confirmed(repo: Repo, tmp_path: Path):
     log = tmp_path / "acknowledged"
 
     found = nursery("kills", str(repo.path), str(log), "1000", timeout=240)
@@ -126,12 +126,12 @@ def test_a_thousand_kills_under_load_lose_nothing_that_was_acknowledged(repo: Re
     assert _claims_by_ledger(entries) == _claims_by_rows(repo.rows()), "both are one change"
     grants = {entry.seq: entry for entry in entries if entry.kind == "lock_acquired"}
     seqs = [entry.seq for entry in entries]
-    assert seqs == list(range(1, len(seqs) + 1)), "no entry is missing, none is doubled"
+    assert seqs == list(range(1, len(seqs) + 1)), "no entry is missing or duplicated"
     acknowledged = [json.loads(line) for line in log.read_text().splitlines()]
     assert len(acknowledged) > 1_000
     for agent, claims in acknowledged:
         for token, pattern in claims:
-            assert token in grants, f"token {token} was acknowledged and is lost"
+            assert token in grants, f"token {token} was confirmed and is lost"
             assert grants[token].agent == agent
             assert pattern in grants[token].details["patterns"]
     database = apsw.Connection(str(repo.state / "dibs.db"))

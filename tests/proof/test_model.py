@@ -1,4 +1,4 @@
-"""Memory and SQLite are one engine to everybody above them."""
+"""Memory and SQLite behave the same for all services."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEMORY_DISK = "/dev/shm"
 
 
 def _folder() -> Path:
-    """Return a private folder, in memory where there is such a place: nothing here needs a disk."""
+    """Return a private folder, in memory if possible: nothing here needs a disk."""
     here = _MEMORY_DISK if os.access(_MEMORY_DISK, os.W_OK) else None
     return Path(tempfile.mkdtemp(prefix="dibs-model-", dir=here))
 
@@ -36,7 +36,7 @@ def _folder() -> Path:
     settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 3
 )
 @given(histories)
-def test_memory_and_sqlite_give_the_same_answers_rows_and_ledger(history: list[Step]):
+def test_memory_and_sqlite_give_the_same_results_rows_and_ledger(history: list[Step]):
     folder = _folder()
     clocks = ManualClock(START), ManualClock(START)
     memory = World(MemoryEngine(clocks[0]), clocks[0])
@@ -58,7 +58,7 @@ def test_memory_and_sqlite_give_the_same_answers_rows_and_ledger(history: list[S
     settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 10
 )
 @given(histories)
-def test_a_store_that_is_opened_anew_for_every_step_forgets_nothing(history: list[Step]):
+def test_a_store_that_is_reopened_for_every_step_forgets_nothing(history: list[Step]):
     folder = _folder()
     clock = ManualClock(START)
     whole = World(MemoryEngine(clock), clock)
@@ -81,7 +81,7 @@ def test_a_store_that_is_opened_anew_for_every_step_forgets_nothing(history: lis
         shutil.rmtree(folder)
 
 
-def test_the_view_for_people_shows_the_end_that_readers_are_told(tmp_path: Path):
+def test_the_view_for_people_shows_the_same_expiry_as_other_readers(tmp_path: Path):
     clock = ManualClock(time.time() - 200)
     store = Store(SqliteEngine(tmp_path / "dibs.db", clock=clock), Config(ttl=300))
     Claims(store).claim(Caller("a", "reviewer"), [parse("src/a.py")])

@@ -1,4 +1,4 @@
-"""Single cases that histories found, or that they cannot reach: one promise each."""
+"""Single cases that histories found, or that they cannot reach: one guarantee each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def claim(world: World, agent: Caller, *texts: str, **options: object):
     return world.claims.claim(agent, [parse(text) for text in texts], **options)
 
 
-def test_a_holder_can_refresh_its_claim_while_others_wait_for_it(world: World):
+def test_an_owner_can_refresh_its_claim_while_others_wait_for_it(world: World):
     first = claim(world, A, "src/a.py")
     assert isinstance(claim(world, B, "src/a.py", queue=True), Queued)
     world.clock.advance(TTL / 2)
@@ -41,14 +41,14 @@ def test_a_holder_can_refresh_its_claim_while_others_wait_for_it(world: World):
     assert again.expires == (world.clock.now + TTL,)
 
 
-def test_a_holder_is_told_that_what_it_holds_is_free_for_it(world: World):
+def test_an_owner_sees_what_it_holds_as_available_to_itself(world: World):
     claim(world, A, "src/a.py")
     claim(world, B, "src/a.py", queue=True)
 
     assert world.claims.check(A, [parse("src/a.py")]) == ()
 
 
-def test_a_lapsed_place_in_the_queue_does_not_come_back_with_its_agent(world: World):
+def test_an_expired_ticket_does_not_return_with_its_agent(world: World):
     claim(world, B, "src/a.py", ttl=100)
     claim(world, A, "src/a.py", queue=True)
     world.clock.advance(TTL)
@@ -59,7 +59,7 @@ def test_a_lapsed_place_in_the_queue_does_not_come_back_with_its_agent(world: Wo
     assert world.claims.all()[1] == []
 
 
-def test_a_late_sign_of_life_closes_no_circle_of_waiters(world: World):
+def test_a_late_heartbeat_closes_no_cycle_of_waiters(world: World):
     claim(world, A, "docs/a.py", ttl=100)
     claim(world, B, "src/a.py", ttl=100)
     claim(world, A, "src/a.py", queue=True)
@@ -83,7 +83,7 @@ def test_a_stale_token_without_a_pattern_is_fenced(world: World, do: str):
 
 
 @pytest.mark.parametrize("do", ["renew", "release"])
-def test_the_token_of_a_lost_claim_stays_fenced_after_the_claim_was_had_again_and_given_back(
+def test_the_token_of_a_lost_claim_stays_fenced_after_the_claim_was_regained_and_released(
     world: World, do: str
 ):
     old = claim(world, A, "src/a.py").token
@@ -104,7 +104,7 @@ def test_a_glob_over_lost_claims_is_fenced(world: World, do: str):
         getattr(world.holdings, do)(A, [parse("src/*.py")])
 
 
-def test_an_heir_is_not_told_that_it_lost_what_it_was_handed(world: World):
+def test_a_new_owner_is_not_told_that_it_lost_what_it_received(world: World):
     claim(world, B, "src/a.py")
     world.clock.advance(TTL)
     claim(world, A, "src/a.py")
@@ -116,7 +116,7 @@ def test_an_heir_is_not_told_that_it_lost_what_it_was_handed(world: World):
     assert renewed.lost == ()
 
 
-def test_a_transfer_leaves_no_two_claims_that_overlap(world: World):
+def test_a_transfer_leaves_no_overlapping_claims(world: World):
     world.agents.beat(B)
     claim(world, A, "src/**", "src/a.py")
 
@@ -134,7 +134,7 @@ def test_a_transfer_leaves_no_two_claims_that_overlap(world: World):
     assert not clash, f"after {answer}"
 
 
-def test_a_transfer_closes_no_circle_of_waiters(world: World):
+def test_a_transfer_closes_no_cycle_of_waiters(world: World):
     world.agents.beat(C)
     claim(world, A, "src/a.py")
     claim(world, B, "docs/a.py")
@@ -148,7 +148,9 @@ def test_a_transfer_closes_no_circle_of_waiters(world: World):
     assert waits != {"b": "c", "c": "b"}
 
 
-def test_a_transfer_of_everything_by_an_agent_that_has_nothing_is_refused_in_words(world: World):
+def test_a_transfer_of_everything_by_an_agent_without_claims_is_refused_with_an_explanation(
+    world: World,
+):
     world.agents.beat(A)
     world.agents.beat(B)
 
@@ -156,7 +158,7 @@ def test_a_transfer_of_everything_by_an_agent_that_has_nothing_is_refused_in_wor
         world.holdings.transfer(A, [], to="b")
 
 
-def test_claims_that_ran_out_are_not_counted_for_their_agent(world: World):
+def test_expired_claims_are_not_counted_for_their_agent(world: World):
     claim(world, A, "src/a.py")
     claim(world, A, "src/b.py", ttl=100)
     world.clock.advance(TTL)
@@ -167,7 +169,7 @@ def test_claims_that_ran_out_are_not_counted_for_their_agent(world: World):
     assert [seen.claims for seen in world.agents.all()] == [1]
 
 
-def test_a_lapsed_claim_of_ones_own_hides_nobody_who_waits_before(world: World):
+def test_an_agents_own_expired_claim_does_not_hide_earlier_waiters(world: World):
     claim(world, A, "src/a.py", ttl=5)
     claim(world, B, "src/a.py", queue=True)
     world.clock.advance(5)
@@ -177,7 +179,7 @@ def test_a_lapsed_claim_of_ones_own_hides_nobody_who_waits_before(world: World):
     assert conflict.holder == "b"
 
 
-def test_a_circle_is_found_through_a_waiter_with_a_lapsed_claim(world: World):
+def test_a_cycle_is_found_through_a_waiter_with_an_expired_claim(world: World):
     claim(world, A, "src/a.py", ttl=5)
     claim(world, A, "docs/a.py", ttl=30)
     claim(world, C, "port:8000", ttl=30)
@@ -191,7 +193,7 @@ def test_a_circle_is_found_through_a_waiter_with_a_lapsed_claim(world: World):
     assert [(wait.agent, wait.holder) for wait in answer.cycle] == [("b", "a"), ("a", "b")]
 
 
-def test_no_sign_of_life_carries_a_claim_past_its_hard_end(world: World):
+def test_no_heartbeat_extends_a_claim_past_its_hard_limit(world: World):
     claim(world, A, "src/a.py")
     while world.clock.now < 1_700_000_000.0 + MAX_HOLD - TTL / 2:
         world.clock.advance(TTL / 2)
@@ -204,7 +206,7 @@ def test_no_sign_of_life_carries_a_claim_past_its_hard_end(world: World):
         world.holdings.renew(A, [parse("src/a.py")])
 
 
-def test_a_repeat_after_the_release_gets_the_first_answer_and_no_second_grant(world: World):
+def test_a_repeat_after_the_release_gets_the_first_result_and_no_second_grant(world: World):
     first = claim(world, A, "src/a.py", request_id="r")
     world.holdings.release(A)
     rows, ledger = world.rows(), world.ledger()
@@ -215,7 +217,7 @@ def test_a_repeat_after_the_release_gets_the_first_answer_and_no_second_grant(wo
     assert world.ledger() == ledger
 
 
-def test_a_circle_of_four_is_named_whole(world: World):
+def test_a_cycle_of_four_is_named_completely(world: World):
     paths = ["src/a.py", "src/b.py", "src/deep/c.py", "docs/a.py"]
     crew = [Caller(name) for name in "abcd"]
     for agent, path in zip(crew, paths, strict=True):
@@ -235,7 +237,7 @@ def test_a_circle_of_four_is_named_whole(world: World):
     ]
 
 
-def test_an_acknowledged_claim_is_not_reported_as_failed_because_the_ledger_cannot_be_archived(
+def test_a_confirmed_claim_is_not_reported_as_failed_because_the_ledger_cannot_be_archived(
     tmp_path,
 ):
     in_the_way = tmp_path / "ledger"

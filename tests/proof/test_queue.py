@@ -1,4 +1,4 @@
-"""The queue among real processes: first come, first served, and the dead are skipped."""
+"""The queue among real processes: first come, first served, and dead waiters are skipped."""
 
 from __future__ import annotations
 
@@ -52,11 +52,13 @@ def test_waiters_are_served_in_order_others_pass_and_a_dead_one_is_skipped(repo:
     (drawn,) = [e for e in entries if e.kind == "lock_queued" and e.agent == "w3"]
     (fourth,) = [e for e in entries if e.kind == "lock_acquired" and e.agent == "w4"]
     kept = fourth.at - drawn.at
-    assert WAITER_TTL <= kept <= WAITER_TTL + 10, "a place is kept for the waiter's ttl, not longer"
+    assert WAITER_TTL <= kept <= WAITER_TTL + 10, (
+        "a position is kept for the waiter's ttl, not longer"
+    )
 
 
-def test_a_waiter_wakes_up_when_a_holder_that_was_seen_again_runs_out():
-    """The holder gives a sign of life after the waiter has looked, and none after that."""
+def test_a_waiter_wakes_up_when_an_owner_that_returned_expires():
+    """The owner sends a heartbeat after the waiter has checked, and none after that."""
     engine = MemoryEngine(time.monotonic)
     store = Store(engine, Config(ttl=1.0, waiter_ttl=30.0))
     holder, got = Caller("holder"), []
@@ -78,7 +80,7 @@ def test_a_waiter_wakes_up_when_a_holder_that_was_seen_again_runs_out():
     assert 1.0 - 0.05 <= at - seen <= 1.0 + 0.4
 
 
-def test_a_waiter_that_lives_keeps_its_place_for_longer_than_the_waiters_ttl():
+def test_a_live_waiter_keeps_its_position_for_longer_than_the_waiter_ttl():
     store = Store(MemoryEngine(time.monotonic), Config(ttl=30.0, waiter_ttl=0.3))
     claims = Claims(store)
     claims.claim(Caller("holder"), [parse("src/x.py")])
@@ -86,7 +88,7 @@ def test_a_waiter_that_lives_keeps_its_place_for_longer_than_the_waiters_ttl():
         target=lambda: claims.claim(Caller("waiter"), [parse("src/x.py")], wait=10)
     )
     waiter.start()
-    (first,) = eventually("somebody waits", lambda: claims.all()[1])
+    (first,) = eventually("an agent waits", lambda: claims.all()[1])
 
     for _ in range(10):
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Real processes ask for the same at the same moment: exactly one gets it, always."""
+"""Real processes request the same path at the same moment: exactly one gets it, always."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_twelve_processes_that_race_for_overlapping_globs_have_one_winner_in_eve
     assert found["tokens"] == sorted(set(found["tokens"]))
 
 
-def test_twelve_commands_that_race_have_one_winner_and_eleven_clean_refusals(repo: Repo):
+def test_twelve_commands_that_race_have_one_winner_and_eleven_clean_denials(repo: Repo):
     for turn in range(3):
         processes = [
             repo.start("claim", text, "--json", agent=f"racer-{number}", DIBS_TTL="30s")
@@ -71,7 +71,7 @@ def test_the_first_users_of_a_repository_race_and_one_wins(tmp_path: Path):
 def test_a_first_user_that_is_overtaken_by_another_opens_the_same_store(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ):
-    """The rival makes the store while this process looks whether there is one."""
+    """The rival creates the store while this process checks whether it exists."""
     look = engines._there
 
     def overtaken(path: str) -> bool:

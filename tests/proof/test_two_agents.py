@@ -1,4 +1,4 @@
-"""Agents that ask their hooks, killed at random: no two write one file and are not stopped or caught."""
+"""Agents that ask their hooks, killed at random: no two write one file without being stopped or caught."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FILES = ["src/x.py", "src/y.py", "src/z.py"]
 LONG = os.environ.get("DIBS_PROOF") == "long"
 SECONDS = 300 if LONG else 20
 AGENTS = 3
-#: How often each of both must have happened.
+#: How many times each of both must have happened.
 ENOUGH = 3
-#: How much longer a loaded machine may take until enough has happened to tell anything.
+#: How much longer a loaded machine may take until enough has happened.
 PATIENCE = 60
 
 
 @pytest.fixture
 def committed(repo: Repo) -> Repo:
-    """Return a repository whose files are committed, and which Dibs knows."""
+    """Return a repository with committed files that Dibs knows."""
     for path in FILES:
         (repo.path / path).write_text("begin\n")
     git(repo.path, "config", "user.name", "t")
@@ -61,7 +61,7 @@ def kill(process: subprocess.Popen[bytes], *, hook: bool) -> None:
 
 
 def play(repo: Repo, diary: Path, seed: int) -> dict[str, float]:
-    """Let agents live and die, and return when each session was dead."""
+    """Let agents live and die, and return when each session died."""
     chance = random.Random(seed)
     alive = dict(start(repo, diary, f"{seed}-{n}") for n in range(AGENTS))
     dead: dict[str, float] = {}
@@ -85,7 +85,7 @@ def play(repo: Repo, diary: Path, seed: int) -> dict[str, float]:
 
 
 def telling(diary: Path) -> bool:
-    """Tell whether some were let through, and some not."""
+    """Return whether some were allowed and some were not."""
     told = [each["what"] for each in read(diary)] if diary.exists() else []
     return min(told.count("allowed"), told.count("refused")) > ENOUGH
 
@@ -96,13 +96,13 @@ def read(diary: Path) -> list[dict]:
 
 
 def stolen(lines: list[dict], dead: dict[str, float]) -> list[tuple[dict, dict]]:
-    """Return each leave to write a file that another had changed, still had, and lived."""
+    """Return each allowed write to a file that a live agent had changed and still held."""
     found = []
     held: dict[str, dict] = {}
     for line in lines:
         path, who = line["path"], line["who"]
         before = held.get(path)
-        if line["what"] == "gives back" and before and before["who"] == who:
+        if line["what"] == "releases" and before and before["who"] == who:
             del held[path]
         if line["what"] != "allowed":
             continue
@@ -113,7 +113,7 @@ def stolen(lines: list[dict], dead: dict[str, float]) -> list[tuple[dict, dict]]
 
 
 def unseen(repo: Repo, lines: list[dict], dead: dict[str, float]) -> list[tuple[dict, dict]]:
-    """Return each sly write to a file that another held all the while, and that nobody has noted."""
+    """Return each hidden write to a file that another agent held all along, and that was not recorded."""
     noted = {str(e.details) + e.summary for e in repo.ledger() if e.kind == "foreign_write"}
     found = []
     held: dict[str, dict] = {}
@@ -122,7 +122,7 @@ def unseen(repo: Repo, lines: list[dict], dead: dict[str, float]) -> list[tuple[
         before = held.get(path)
         if line["what"] == "allowed":
             held[path] = line
-        elif line["what"] == "gives back" and before and before["who"] == who:
+        elif line["what"] == "releases" and before and before["who"] == who:
             del held[path]
         elif line["what"] == "sly" and before and before["who"] != who:
             sure = before["ended"] < line["began"] and dead[before["who"]] > line["ended"]
@@ -132,17 +132,19 @@ def unseen(repo: Repo, lines: list[dict], dead: dict[str, float]) -> list[tuple[
 
 
 def inherit(repo: Repo, diary: Path) -> None:
-    """Write every file as one who comes after all are dead: nobody has to wait for a ttl.
+    """Write every file as an agent that comes after all are dead: no one has to wait for a ttl.
 
-    A hook that outlives its agent may claim once more; so an edit is tried again.
+    A hook that outlives its agent may claim once more, so an edit is retried.
     """
     heir = Hooked(RUN, str(repo.path), str(diary), str(uuid.uuid4()), "")
     for path in FILES:
-        eventually(f"{path} is free", lambda path=path: heir.edit(path) or path in heir.mine, 20)
+        eventually(
+            f"{path} is available", lambda path=path: heir.edit(path) or path in heir.mine, 20
+        )
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_no_two_write_one_file_without_being_stopped_or_caught(committed: Repo, seed: int):
+def test_no_two_agents_write_one_file_without_being_stopped_or_caught(committed: Repo, seed: int):
     diary = committed.path.parent / "diary"
 
     dead = play(committed, diary, seed)
@@ -163,12 +165,12 @@ def test_the_judge_sees_a_theft_and_no_other_case():
     first, then = line("a", "allowed", 1), line("b", "allowed", 5)
 
     assert stolen([first, then], dead) == [(first, then)]
-    assert stolen([first, line("a", "gives back", 3), then], dead) == []
+    assert stolen([first, line("a", "releases", 3), then], dead) == []
     assert stolen([first, then], dead | {"a": 5.5}) == []
     assert stolen([first, line("b", "refused", 5)], dead) == []
 
 
-def test_the_judge_sees_what_nobody_noted(committed: Repo):
+def test_the_judge_sees_what_was_not_recorded(committed: Repo):
     dead = {"a": 100.0, "b": 100.0}
     first, sly = line("a", "allowed", 1), line("b", "sly", 5)
 

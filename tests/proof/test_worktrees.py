@@ -1,4 +1,4 @@
-"""Wherever one stands in a repository, and however one spells a path, there is one project and one file."""
+"""From any folder of a repository, and in any spelling of a path, there is one project and one file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_spelling_of_a_file_is_one_path(repo: Repo, linked: Path):
         assert answer.returncode == 3, f"{spelling} in {cwd}: {answer}"
 
 
-def test_escapes_from_the_repository_are_refused_and_change_nothing(repo: Repo, linked: Path):
+def test_paths_outside_the_repository_are_refused_and_change_nothing(repo: Repo, linked: Path):
     top = repo.path
     (top.parent / "secret").write_text("")
     (top / "out").symlink_to(top.parent)

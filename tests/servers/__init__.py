@@ -1,8 +1,9 @@
 """Real servers for tests, and faults between them and their clients; all on loopback, all short-lived.
 
-``RedisServer``, ``Sentinel`` and ``Cluster`` run redis-server; ``GitRemote`` serves a bare repository as a
-path, by ``git daemon`` and by smart HTTP; ``FaultProxy`` stands in front of any of them. Each is a context
-manager, and whatever a test leaves behind is killed with the test process, however that one ends.
+``RedisServer``, ``Sentinel``, and ``Cluster`` run redis-server; ``GitRemote`` serves a bare
+repository as a path, through ``git daemon``, and over smart HTTP; ``FaultProxy`` runs in front of
+any of them. Each is a context manager, and anything a test leaves running is killed with the test
+process.
 """
 
 from __future__ import annotations

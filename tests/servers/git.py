@@ -1,4 +1,4 @@
-"""A bare repository on "another machine": as a path, by git daemon, and by smart HTTP."""
+"""A bare repository on "another machine": as a path, through git daemon, and over smart HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "remote.git"
 
 
 class GitRemote:
-    """A bare repository, ``folder/remote.git``; the servers start when their address is first asked for."""
+    """A bare repository, ``folder/remote.git``; its servers start when their URL is first needed."""
 
     def __init__(
         self, folder: str | os.PathLike[str], *, user: str = "", password: str = ""
@@ -27,7 +27,7 @@ class GitRemote:
         self.folder = os.path.realpath(folder)
         os.makedirs(self.folder, exist_ok=True)
         self.path = os.path.join(self.folder, NAME)
-        #: What smart HTTP asks for; nothing by default.
+        #: The login that smart HTTP requires; none by default.
         self.login = f"{user}:{password}" if user else ""
         self.git("init", "--quiet", "--bare", "--initial-branch=main", self.path, bare=False)
         self.git("config", "http.receivepack", "true")
@@ -36,11 +36,11 @@ class GitRemote:
 
     @property
     def file_url(self) -> str:
-        """The address as a file."""
+        """The file URL."""
         return f"file://{self.path}"
 
     def git_url(self, port: int = 0) -> str:
-        """Return the address at git daemon, by way of a proxy's ``port`` if one is given."""
+        """Return the URL at git daemon, through a proxy's ``port`` if one is given."""
         if not self.daemon.running:
             self.daemon.start()
         return f"git://127.0.0.1:{port or self.daemon.port}/{NAME}"
@@ -52,11 +52,11 @@ class GitRemote:
         return self._http
 
     def http_url(self, port: int = 0) -> str:
-        """Return the address over HTTP, by way of a proxy's ``port`` if one is given."""
+        """Return the HTTP URL, through a proxy's ``port`` if one is given."""
         return f"http://127.0.0.1:{port or self.http.port}/{NAME}"
 
     def git(self, *words: str, bare: bool = True) -> str:
-        """Run git on the repository, as somebody on its machine can; return what it printed."""
+        """Run git on the repository, as on its own machine; return its output."""
         where = [f"--git-dir={self.path}"] if bare else []
         done = subprocess.run(
             ["git", *where, *words],
@@ -73,32 +73,32 @@ class GitRemote:
         return dict(line.split() for line in lines)
 
     def close(self) -> None:
-        """End the servers; the repository stays."""
+        """Stop the servers; the repository stays."""
         self.daemon.close()
         if self._http is not None:
             self._http.close()
             self._http = None
 
     def __enter__(self) -> GitRemote:
-        """Return it; its servers start when they are needed."""
+        """Return self; the servers start when needed."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the servers."""
+        """Stop the servers."""
         self.close()
 
 
 class GitDaemon(ServerProcess):
-    """``git daemon`` over all repositories of a folder, with push."""
+    """``git daemon`` for all repositories in a folder, with push."""
 
     def command(self) -> list[str]:
-        """Serve what is below the folder."""
+        """Return the command that serves the folder."""
         options = ["--reuseaddr", "--export-all", "--enable=receive-pack", "--verbose"]
         place = ["--listen=127.0.0.1", f"--port={self.port}", f"--base-path={self.folder}"]
         return ["git", "daemon", *options, *place, self.folder]
 
     def answers(self) -> bool:
-        """Tell whether it takes connections."""
+        """Return whether it accepts connections."""
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
         except OSError:
@@ -122,7 +122,7 @@ class SmartHttp:
         self._thread.start()
 
     def close(self) -> None:
-        """End it, once the requests that run are answered."""
+        """Stop it once running requests are answered."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -133,7 +133,7 @@ class _Server(ThreadingHTTPServer):
     expected = ""
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: a client that goes away is what many tests are about."""
+        """Print nothing: many tests disconnect clients."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _body(self) -> Iterator[bytes]:
-        """Yield the request's body; git sends one that is large in chunks."""
+        """Yield the request's body; git sends a large one in chunks."""
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             while size := int(self.rfile.readline().split(b";")[0], 16):
                 yield self.rfile.read(size)
@@ -204,4 +204,4 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""

@@ -14,16 +14,16 @@ from contextlib import closing, suppress
 
 import psutil
 
-#: Below the ports that the kernel gives to clients, so that a stopped server finds its port free again;
-#: 10,000 more, where a cluster's nodes talk to each other, is below them too.
+#: Below the kernel's ephemeral ports, so that a stopped server finds its port available again; port
+#: + 10,000, which cluster nodes use among themselves, is below them too.
 PORTS = range(11_000, 22_000)
-#: Seconds after which a server that does not answer counts as failed.
+#: Seconds after which a server that does not respond counts as failed.
 READY = 20.0
 
-# pytest-randomly seeds `random` alike in all workers, which would make them all try the same ports.
+# pytest-randomly seeds `random` equally in all workers, which would make them all try the same ports.
 _CHANCE = random.SystemRandom()
 
-#: Outlives this process by a moment: when its standard input ends, it kills the groups that are left.
+#: Outlives this process briefly: when its standard input ends, it kills the remaining process groups.
 _KEEPER = """
 import os, signal, sys
 groups = set()
@@ -38,7 +38,7 @@ for group in groups:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on; the next moment it may be taken."""
+    """Return an unused port of 127.0.0.1, which may be taken again at any time."""
     while True:
         port = _CHANCE.choice(PORTS)
         with suppress(OSError), closing(listener(port)):
@@ -46,7 +46,7 @@ def free_port() -> int:
 
 
 def listener(port: int = 0) -> socket.socket:
-    """Return a socket that listens on ``port``, or on a free one."""
+    """Return a socket that listens on ``port``, or on any unused port."""
     while True:
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,16 +62,16 @@ def listener(port: int = 0) -> socket.socket:
 
 
 class ServerError(Exception):
-    """A server did not start or did not answer."""
+    """A server did not start or did not respond."""
 
 
 class ServerProcess:
-    """One server, in a process group of its own."""
+    """One server, in its own process group."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         os.makedirs(self.folder, exist_ok=True)
-        #: 0 until the first start; kept over restarts.
+        #: 0 until the first start; kept across restarts.
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +80,7 @@ class ServerProcess:
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Tell whether the server is ready."""
+        """Return whether the server is ready."""
         raise NotImplementedError
 
     @property
@@ -91,17 +91,17 @@ class ServerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process lives, stopped or not."""
+        """Whether the process is alive, stopped or not."""
         return self.process is not None and self.process.poll() is None
 
     @property
     def log(self) -> str:
-        """What the server said."""
+        """The server's output."""
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def start(self) -> ServerProcess:
-        """Start on the port of the last start, the first time on a free one, and wait until it answers."""
+        """Start on the last port, or on an unused one, and wait until the server responds."""
         if self.port:
             self._begin()
             return self
@@ -109,7 +109,7 @@ class ServerProcess:
             self.port = free_port()
             try:
                 self._begin()
-            except ServerError:  # most likely somebody was faster at the port
+            except ServerError:  # most likely, another process took the port first
                 self.port = 0
                 if attempt == 4:
                     raise
@@ -141,7 +141,7 @@ class ServerProcess:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """Ask it to end, as an operator does; kill it if it does not."""
+        """Ask it to exit, as an operator does; kill it if it does not."""
         if self.running:
             self.resume()
             self.process.terminate()
@@ -156,39 +156,39 @@ class ServerProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        # A child that is killed but not gone yet may still hold the socket that its parent listened on.
+        # A killed child may briefly keep the socket that its parent listened on.
         until(lambda: not _members(self.process.pid), f"the end of group {self.process.pid}")
         _let_go(self.process.pid)
         self.process = None
 
     def restart(self) -> None:
-        """Stop it if it runs, and start it on the same port and folder."""
+        """Stop it if it runs, and start it with the same port and folder."""
         self.stop()
         self.start()
 
     def pause(self) -> None:
-        """Stop it in its tracks: the kernel still takes connections, nobody answers."""
+        """Freeze it: the kernel still accepts connections, but no one answers."""
         os.killpg(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Unfreeze it."""
         os.killpg(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """End it for good."""
+        """End it permanently."""
         self.kill()
 
     def __enter__(self):
-        """Start, unless it runs already."""
+        """Start it, unless it already runs."""
         return self if self.running else self.start()
 
     def __exit__(self, *_: object) -> None:
-        """End it for good."""
+        """End it permanently."""
         self.close()
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without what would steer git from outside."""
+    """Return the environment without variables that influence git."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {**kept, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
@@ -203,7 +203,7 @@ def until(condition, what: str, seconds: float = READY) -> None:
 
 
 def _members(group: int) -> list[int]:
-    """Return the processes of ``group`` that run; a dead one that nobody has reaped does not count."""
+    """Return the running processes of ``group``, without zombies."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, ProcessLookupError):

@@ -1,7 +1,7 @@
-"""Faults of a network, on purpose: a TCP proxy on loopback that does to a connection what it is told.
+"""Network faults on demand: a TCP proxy on loopback.
 
-Nothing in it is left to chance. A fault goes on until ``heal``; those that are there once (``cut_after``,
-``drop_reply``) strike the first connection that they fit, are counted in ``cuts``, and are over.
+Nothing is random. A fault lasts until ``heal``; one-time faults (``cut_after``, ``drop_reply``)
+affect the first matching connection and are counted in ``cuts``.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class _Lane:
-    """One direction, over all connections."""
+    """One direction, across all connections."""
 
     def __init__(self) -> None:
         self.latency = 0.0
         self.swallows = False
         self.open = asyncio.Event()
         self.open.set()
-        #: How many bytes may still pass before the connection is cut.
+        #: How many more bytes may pass before the connection is cut.
         self.budget: int | None = None
         #: Bytes that have reached the other side.
         self.passed = 0
 
 
 class _Drop:
-    """A reply that shall be lost once the request with ``after`` in it has gone through."""
+    """A reply to lose once the request that contains ``after`` has passed."""
 
     def __init__(self, after: bytes, quiet: float) -> None:
         self.after = after
@@ -67,16 +67,16 @@ class _Link:
 
 
 class FaultProxy:
-    """A proxy in front of ``target``, a port of 127.0.0.1 or anything that has one."""
+    """A proxy in front of ``target``, a port of 127.0.0.1 or an object that has one."""
 
     def __init__(self, target) -> None:
         self._target = target
         self._lanes = {"requests": _Lane(), "replies": _Lane()}
         self._links: set[_Link] = set()
         self._drop: _Drop | None = None
-        #: How often ``cut_after`` and ``drop_reply`` have struck.
+        #: How many times ``cut_after`` and ``drop_reply`` have taken effect.
         self.cuts = 0
-        #: How many connections were taken.
+        #: How many connections were accepted.
         self.connections = 0
         self._listener: socket.socket | None = listener()
         self.port: int = self._listener.getsockname()[1]
@@ -88,7 +88,7 @@ class FaultProxy:
 
     @property
     def alive(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return self._now(lambda: len(self._links))
 
     def passed(self, direction: tuple[str, ...] = BOTH) -> int:
@@ -98,59 +98,60 @@ class FaultProxy:
     # faults that last until heal()
 
     def delay(self, seconds: float, direction: tuple[str, ...] = BOTH) -> None:
-        """Let each portion of bytes through so much later."""
+        """Delay each chunk of bytes by this many seconds."""
         self._now(lambda: [setattr(lane, "latency", seconds) for lane in self._of(direction)])
 
     def hold(self, direction: tuple[str, ...] = BOTH) -> None:
-        """Let nothing through, and lose nothing: it arrives late, after heal, as TCP sends again."""
+        """Let nothing through but lose nothing: it arrives after heal, like a TCP retransmission."""
         self._now(lambda: [lane.open.clear() for lane in self._of(direction)])
 
     def swallow(self, direction: tuple[str, ...] = BOTH) -> None:
-        """Be a black hole: take all bytes, and the end of the stream, and lose them.
+        """Act as a black hole: accept all bytes, and the end of the stream, and lose them.
 
-        One direction alone is a one-way cut. A connection that lost bytes is reset by heal.
+        In one direction only, it is a one-way cut. ``heal`` resets a connection that lost bytes.
         """
         self._now(lambda: [setattr(lane, "swallows", True) for lane in self._of(direction)])
 
     def refuse(self) -> None:
-        """Refuse new connections; those that are open go on."""
+        """Refuse new connections; open ones continue."""
         self._now(self._stop_listening)
 
     def heal(self) -> None:
-        """Be an honest wire again; bytes that were held go through, connections with a gap are reset."""
+        """End all faults; held bytes go through, connections with a gap are reset."""
         self._now(self._heal)
 
-    # faults of a moment
+    # one-time faults
 
     def reset(self) -> None:
         """Reset (RST) all connections on both sides, now."""
         self._now(lambda: [self._end(link, reset=True) for link in list(self._links)])
 
     def half_close(self, direction: tuple[str, ...]) -> None:
-        """End the stream in one direction; the other one goes on."""
+        """End the stream in one direction; the other one continues."""
         self._now(lambda: [_shut(link.sockets[way]) for link in self._links for way in direction])
 
     def cut_after(self, count: int, direction: tuple[str, ...]) -> None:
-        """Let ``count`` more bytes through, then reset the connection that has the next one."""
+        """Let ``count`` more bytes through, then reset the connection that sends the next one."""
         self._now(lambda: [setattr(lane, "budget", count) for lane in self._of(direction)])
 
     def drop_reply(self, after: bytes = b"", *, quiet: float = 0.2) -> None:
         """Let a request take effect and lose its reply: the client sees a reset and cannot know.
 
-        The request is the first that has ``after`` in it. All that the server says from then on is lost;
-        when it ends the stream, or has spoken and then been quiet for so many seconds, the client is reset.
+        The request is the first that contains ``after``. Everything the server sends from then on
+        is lost; when it ends the stream, or has replied and then paused for ``quiet`` seconds, the
+        client is reset.
         """
         self._now(lambda: setattr(self, "_drop", _Drop(after, quiet)))
 
     def await_cut(self, cuts: int = 1, timeout: float = 10.0) -> None:
-        """Wait until so many cuts have struck; fail if they do not."""
+        """Wait until this many cuts have taken effect; fail if they do not."""
         deadline = time.monotonic() + timeout
         while self.cuts < cuts:
             assert time.monotonic() < deadline, f"{self.cuts} of {cuts} cuts"
             time.sleep(0.005)
 
     def close(self) -> None:
-        """Reset what is open and stop."""
+        """Reset open connections and stop."""
         if self._loop.is_closed():
             return
         self._wait_for(self._close())
@@ -159,7 +160,7 @@ class FaultProxy:
         self._loop.close()
 
     def __enter__(self) -> FaultProxy:
-        """Return it; it listens already."""
+        """Return self; it already listens."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -212,14 +213,14 @@ class FaultProxy:
         port = self._target if isinstance(self._target, int) else self._target.port
         try:
             await self._loop.sock_connect(link.sockets["requests"], ("127.0.0.1", port))
-        except OSError:  # nobody is there: the client sees a reset, which is as near as we can come
+        except OSError:  # no server: a reset for the client is the closest we can get
             self._end(link, reset=True)
             return
         self._start(link, self._pump(link, "requests", "replies"))
         self._start(link, self._pump(link, "replies", "requests"))
 
     async def _pump(self, link: _Link, way: str, other: str) -> None:
-        """Carry one direction of one connection, until its stream ends."""
+        """Forward one direction of one connection until its stream ends."""
         source, lane = link.sockets[other], self._lanes[way]
         try:
             while data := await self._receive(link, way, source):
@@ -232,10 +233,10 @@ class FaultProxy:
                 return
             await lane.open.wait()
             _shut(link.sockets[way])
-        except OSError:  # one side is gone: so is the other, in the same way
+        except OSError:  # one side is gone: end the other in the same way
             self._end(link, reset=True)
             return
-        if len(link.tasks) == 1:  # the other direction has ended before
+        if len(link.tasks) == 1:  # the other direction has already ended
             self._end(link, reset=False)
 
     async def _receive(self, link: _Link, way: str, source: socket.socket) -> bytes:

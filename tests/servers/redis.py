@@ -1,4 +1,4 @@
-"""redis-server with a port, a folder and a life of its own."""
+"""A redis-server with its own port and folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RedisServer(ServerProcess):
     """One redis-server.
 
     ``options`` are lines of redis.conf, such as ``"maxmemory-policy noeviction"``. ``aof`` is "no",
-    "everysec" or "always". With ``user``, that user and nobody else may connect; with a ``password`` only, it
+    "everysec", or "always". With ``user``, only that user may connect; with only a ``password``, it
     is the default user's.
     """
 
@@ -34,18 +34,18 @@ class RedisServer(ServerProcess):
         self.aof = aof
         self.user = user
         self.password = password
-        # A socket's address has room for about a hundred characters, fewer than a test's folder may take.
+        # A socket's path is limited to about a hundred characters, fewer than a test's folder may need.
         self.socket = os.path.join(tempfile.mkdtemp(prefix="dibs-"), "s") if unix else ""
-        #: What a client has to trust, with TLS.
+        #: The certificate that a client must trust, with TLS.
         self.certificate = _certificate(self.folder) if tls else ""
 
     @property
     def url(self) -> str:
-        """The address of database 0."""
+        """The URL of database 0."""
         return self.url_of(0)
 
     def url_of(self, db: int, port: int = 0) -> str:
-        """Return the address of a database, by way of a proxy's ``port`` if one is given."""
+        """Return the URL of a database, through a proxy's ``port`` if one is given."""
         login = f"{self.user}:{self.password}@" if self.password else ""
         if self.certificate:
             trust = f"?ssl_ca_certs={self.certificate}"
@@ -54,12 +54,12 @@ class RedisServer(ServerProcess):
 
     @property
     def unix_url(self) -> str:
-        """The address of database 0 by way of the unix socket."""
+        """The URL of database 0 through the unix socket."""
         login = f"{self.user}:{self.password}@" if self.password else ""
         return f"unix://{login}{self.socket}?db=0"
 
     def command(self) -> list[str]:
-        """Write redis.conf anew, so that no password is on the command line."""
+        """Write redis.conf, so that no password is on the command line."""
         path = os.path.join(self.folder, "redis.conf")
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join([*self._settings(), *self.options, ""]))
@@ -91,7 +91,7 @@ class RedisServer(ServerProcess):
         return lines
 
     def client(self, url: str = "", *, timeout: float = 5.0):
-        """Return a new client of redis-py, one that never tries again by itself; close it."""
+        """Return a new redis-py client that never retries; the caller closes it."""
         import redis
         from redis.backoff import NoBackoff
         from redis.retry import Retry
@@ -105,12 +105,12 @@ class RedisServer(ServerProcess):
         )
 
     def call(self, *words: object):
-        """Return the server's answer to one command."""
+        """Return the server's reply to one command."""
         with closing(self.client()) as client:
             return client.execute_command(*words)
 
     def answers(self) -> bool:
-        """Tell whether the server answers PING, and is no longer busy loading its file."""
+        """Return whether the server answers PING and has finished loading."""
         import redis
 
         try:
@@ -123,7 +123,7 @@ class RedisServer(ServerProcess):
         return self.call("INFO", section)
 
     def replica_of(self, primary) -> None:
-        """Follow ``primary``, a server or a proxy in front of one, and wait until in step with it."""
+        """Replicate ``primary``, a server or a proxy in front of one, and wait until in sync."""
         self.call("REPLICAOF", "127.0.0.1", primary.port)
         until(lambda: self.info("replication")["master_link_status"] == "up", "replica in step")
 
@@ -132,14 +132,14 @@ class RedisServer(ServerProcess):
         self.call("REPLICAOF", "NO", "ONE")
 
     def close(self) -> None:
-        """End it for good."""
+        """End it permanently."""
         super().close()
         if self.socket:
             shutil.rmtree(os.path.dirname(self.socket), ignore_errors=True)
 
 
 def _certificate(folder: str) -> str:
-    """Make a certificate for 127.0.0.1 that signs itself; return its file."""
+    """Create a self-signed certificate for 127.0.0.1; return its file."""
     certificate = os.path.join(folder, "server.crt")
     key = os.path.join(folder, "server.key")
     kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]

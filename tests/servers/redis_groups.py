@@ -1,4 +1,4 @@
-"""Several redis-servers that belong together: a sentinel with its primary, and a cluster."""
+"""Groups of redis-servers: a sentinel with its primary, and a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOTS = 16_384
 
 
 class Sentinel(RedisServer):
-    """One sentinel that watches ``primary``, and makes its replica the primary when it is gone."""
+    """One sentinel that watches ``primary``, and promotes its replica when it fails."""
 
     name = "dibs"
 
@@ -28,7 +28,7 @@ class Sentinel(RedisServer):
         self._down_after = round(down_after * 1000)
 
     def command(self) -> list[str]:
-        """Use redis-server itself: redis-sentinel is the same program under another name."""
+        """Use redis-server itself: redis-sentinel is the same program."""
         path = os.path.join(self.folder, "sentinel.conf")
         if not os.path.exists(path) or not self._knows(path):
             with open(path, "w", encoding="utf-8") as file:
@@ -36,7 +36,7 @@ class Sentinel(RedisServer):
         return ["redis-server", path, "--sentinel"]
 
     def _knows(self, path: str) -> bool:
-        """Tell whether the file, which a sentinel keeps its memory in, is of this port."""
+        """Return whether the sentinel's state file belongs to this port."""
         with open(path, encoding="utf-8") as file:
             return f"port {self.port}\n" in file.read()
 
@@ -49,7 +49,7 @@ class Sentinel(RedisServer):
         return [*lines, f"sentinel failover-timeout {self.name} 3000"]
 
     def start(self) -> Sentinel:
-        """Start, and wait until it has seen the primary and the replicas that this has now."""
+        """Start, and wait until it has found the primary and its current replicas."""
         super().start()
         if self._primary.running:
             expected = self._primary.info("replication")["connected_slaves"]
@@ -57,11 +57,11 @@ class Sentinel(RedisServer):
         return self
 
     def replicas(self) -> list[object]:
-        """Return what the sentinel knows of the replicas."""
+        """Return the replicas that the sentinel knows."""
         return list(self.call("SENTINEL", "REPLICAS", self.name))
 
     def primary_port(self) -> int:
-        """Return where the sentinel says that the primary is."""
+        """Return the primary's port, according to the sentinel."""
         return int(self.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.name)[1])
 
     def await_failover(self, seconds: float = 30.0) -> int:
@@ -72,7 +72,7 @@ class Sentinel(RedisServer):
 
 
 class Cluster:
-    """A cluster of primaries without replicas; one node with all slots is a cluster, too."""
+    """A cluster of primaries without replicas; one node with all slots is a cluster too."""
 
     def __init__(self, folder: str | os.PathLike[str], nodes: int = 3, *options: str) -> None:
         lines = ["cluster-enabled yes", "cluster-config-file nodes.conf"]
@@ -85,11 +85,11 @@ class Cluster:
 
     @property
     def ports(self) -> list[int]:
-        """Where the nodes are."""
+        """The nodes' ports."""
         return [node.port for node in self.nodes]
 
     def start(self) -> Cluster:
-        """Start the nodes, give out the slots, introduce the nodes, and wait until all agree."""
+        """Start the nodes, assign the slots, connect the nodes, and wait until all agree."""
         for number, node in enumerate(self.nodes):
             self._open.enter_context(node)
             node.call("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
@@ -105,7 +105,7 @@ class Cluster:
         return {"cluster_state:ok", f"cluster_known_nodes:{len(self.nodes)}"} <= set(info)
 
     def close(self) -> None:
-        """End all nodes."""
+        """Stop all nodes."""
         self._open.close()
 
     def __enter__(self) -> Cluster:
@@ -117,7 +117,7 @@ class Cluster:
             raise
 
     def __exit__(self, *_: object) -> None:
-        """End all nodes."""
+        """Stop all nodes."""
         self.close()
 
 

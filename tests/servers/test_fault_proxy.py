@@ -1,4 +1,4 @@
-"""Each fault of the proxy does what it says, between a client and a server that answers in capitals."""
+"""Each fault of the proxy works, between a client and a server that replies in capitals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TestProxy:
             assert ask(client, b"hello") == b"HELLO"
             yield client
 
-    def test_an_honest_wire_carries_everything_and_the_end(self, wire, client):
+    def test_without_faults_everything_passes_including_the_end(self, wire, client):
         sent = os.urandom(3_000_000).lower()
         threading.Thread(target=client.sendall, args=(sent,)).start()
 
@@ -40,7 +40,7 @@ class TestProxy:
         eventually(lambda: wire.alive == 0)
         assert wire.passed(REQUESTS) == wire.passed(REPLIES) == len(sent) + 5
 
-    def test_latency_counts_for_each_direction(self, wire, client):
+    def test_latency_applies_to_each_direction(self, wire, client):
         wire.delay(0.1)
         started = time.monotonic()
 
@@ -53,7 +53,7 @@ class TestProxy:
         assert ask(client, b"a") == b"A"
         assert time.monotonic() - started >= 0.1
 
-    def test_what_is_held_arrives_after_heal(self, wire, client, server):
+    def test_held_bytes_arrive_after_heal(self, wire, client, server):
         wire.hold()
 
         client.sendall(b"late")
@@ -63,20 +63,20 @@ class TestProxy:
         wire.heal()
         assert receive(client, 4) == b"LATE"
 
-    def test_a_black_hole_takes_all_and_gives_nothing(self, wire, client, server):
+    def test_a_black_hole_accepts_everything_and_returns_nothing(self, wire, client, server):
         wire.swallow()
 
         client.sendall(b"lost")
 
         assert silent(client)
         assert server.heard == b"hello"
-        with connect(wire) as other:  # a new connection opens, and is as silent
+        with connect(wire) as other:  # a new connection opens, and is equally silent
             other.sendall(b"lost")
             assert silent(other)
         wire.heal()
         assert was_reset(client)
 
-    def test_a_one_way_cut_lets_the_request_through_and_no_reply(self, wire, client, server):
+    def test_a_one_way_cut_passes_the_request_but_no_reply(self, wire, client, server):
         wire.swallow(REPLIES)
 
         client.sendall(b"done")
@@ -84,7 +84,7 @@ class TestProxy:
         eventually(lambda: server.heard == b"hellodone")
         assert silent(client)
 
-    def test_the_other_one_way_cut_keeps_the_server_speaking(self, wire, client, server):
+    def test_the_other_one_way_cut_passes_replies_but_no_request(self, wire, client, server):
         wire.swallow(REQUESTS)
         client.sendall(b"lost")
 
@@ -93,14 +93,14 @@ class TestProxy:
         assert receive(client, 10) == b"still here"
         assert server.heard == b"hello"
 
-    def test_a_reset_is_seen_on_both_sides(self, wire, client, server):
+    def test_both_sides_see_a_reset(self, wire, client, server):
         wire.reset()
 
         assert was_reset(client)
         eventually(lambda: server.resets == 1)
         assert wire.alive == 0
 
-    def test_a_half_closed_connection_ends_one_stream_only(self, wire, client, server):
+    def test_a_half_closed_connection_ends_only_one_stream(self, wire, client, server):
         wire.half_close(REPLIES)
 
         assert client.recv(1) == b""
@@ -108,7 +108,7 @@ class TestProxy:
         eventually(lambda: server.heard == b"hellomore")
 
     @pytest.mark.parametrize("count", [0, 3])
-    def test_a_cut_lets_exactly_so_many_bytes_through(self, wire, client, server, count):
+    def test_a_cut_passes_exactly_this_many_bytes(self, wire, client, server, count):
         wire.cut_after(count, REQUESTS)
 
         client.sendall(b"abcdef")
@@ -117,10 +117,10 @@ class TestProxy:
         assert was_reset(client)
         eventually(lambda: server.resets == 1)
         assert server.heard == b"hello" + b"abcdef"[:count]
-        with connect(wire) as other:  # it strikes once
+        with connect(wire) as other:  # it happens once
             assert ask(other, b"again") == b"AGAIN"
 
-    def test_a_cut_waits_for_the_byte_that_is_one_too_many(self, wire, client):
+    def test_a_cut_waits_for_the_first_excess_byte(self, wire, client):
         wire.cut_after(3, REQUESTS)
         assert ask(client, b"abc") == b"ABC"
 
@@ -129,7 +129,7 @@ class TestProxy:
         wire.await_cut()
         assert was_reset(client)
 
-    def test_a_cut_of_replies_leaves_half_an_answer(self, wire, client, server):
+    def test_a_cut_of_replies_leaves_half_a_reply(self, wire, client, server):
         wire.cut_after(2, REPLIES)
 
         client.sendall(b"abcd")
@@ -138,7 +138,7 @@ class TestProxy:
         assert server.heard == b"helloabcd"
         assert was_reset(client)
 
-    def test_a_dropped_reply_comes_after_the_effect(self, wire, client, server):
+    def test_a_dropped_reply_is_lost_after_the_effect(self, wire, client, server):
         wire.drop_reply(after=b"commit")
         assert ask(client, b"read") == b"READ"
 
@@ -151,7 +151,7 @@ class TestProxy:
         with connect(wire) as other:
             assert ask(other, b"commit") == b"COMMIT"
 
-    def test_refused_is_refused_and_those_who_are_in_go_on(self, wire, client):
+    def test_new_connections_are_refused_and_open_ones_continue(self, wire, client):
         wire.refuse()
 
         with pytest.raises(ConnectionRefusedError):
@@ -162,13 +162,13 @@ class TestProxy:
         with connect(wire) as other:
             assert ask(other, b"back") == b"BACK"
 
-    def test_a_server_that_is_gone_looks_gone(self, wire, server):
+    def test_a_dead_server_looks_dead(self, wire, server):
         server.close()
 
         with pytest.raises(ConnectionResetError), connect(wire) as client:
             client.recv(1)
 
-    def test_close_leaves_nobody_connected(self, wire, client):
+    def test_close_disconnects_everyone(self, wire, client):
         wire.hold()
         client.sendall(b"x")
 
@@ -180,7 +180,7 @@ class TestProxy:
 
 
 class Shouter:
-    """A server that sends back in capitals what it gets, and remembers it."""
+    """A server that returns what it receives in capitals, and remembers it."""
 
     def __init__(self):
         self._listener = listener()
@@ -214,7 +214,7 @@ class Shouter:
         self._open[0].sendall(data)
 
     def close(self):
-        # Closing alone would not wake the thread that accepts, and so would not end the listening.
+        # Closing alone would not wake the accepting thread, and so would not stop listening.
         if self._listener.fileno() >= 0:
             self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
@@ -254,7 +254,7 @@ def silent(client):
 
 
 def was_reset(client, allowed=None):
-    """Tell whether the stream ends with a reset; bytes before it are those ``allowed``, or any."""
+    """Return whether the stream ends with a reset; bytes before it must be ``allowed``, if given."""
     data = b""
     try:
         while more := client.recv(100):
@@ -265,4 +265,4 @@ def was_reset(client, allowed=None):
 
 
 def eventually(condition):
-    until(condition, "what the proxy was told", 10)
+    until(condition, "the fault takes effect", 10)

@@ -1,4 +1,4 @@
-"""The servers and faults that other tests rely on do what they say."""
+"""The servers and faults that other tests rely on work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TestRedis:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
-    def test_a_restart_keeps_the_port_and_what_was_in_the_file(self, tmp_path):
+    def test_a_restart_keeps_the_port_and_the_persisted_data(self, tmp_path):
         with RedisServer(tmp_path, aof="always") as server:
             port = server.port
             server.call("SET", "k", "v")
@@ -44,7 +44,7 @@ class TestRedis:
             server.restart()
             assert server.call("GET", "k") == "v"
 
-    def test_without_a_file_a_kill_loses_all(self, tmp_path):
+    def test_without_persistence_a_kill_loses_everything(self, tmp_path):
         with RedisServer(tmp_path) as server:
             server.call("SET", "k", "v")
 
@@ -53,7 +53,7 @@ class TestRedis:
 
             assert server.call("GET", "k") is None
 
-    def test_a_paused_server_answers_when_it_goes_on(self, tmp_path):
+    def test_a_paused_server_responds_when_it_resumes(self, tmp_path):
         with RedisServer(tmp_path) as server, closing(server.client()) as client:
             client.ping()
 
@@ -72,7 +72,7 @@ class TestRedis:
 
             assert not server.running
 
-    def test_a_user_with_a_password_is_asked_for_both(self, tmp_path):
+    def test_a_user_with_a_password_must_give_both(self, tmp_path):
         with RedisServer(tmp_path, user="dibs", password="s3cret") as server:
             assert server.call("ACL", "WHOAMI") == "dibs"
 
@@ -80,7 +80,7 @@ class TestRedis:
             with pytest.raises(redis.AuthenticationError), stranger:
                 stranger.ping()
 
-    def test_a_password_alone_is_that_of_everybody(self, tmp_path):
+    def test_a_password_alone_is_the_default_users(self, tmp_path):
         with RedisServer(tmp_path, password="s3cret") as server:
             assert "://:s3cret@" in server.url
             stranger = server.client(f"redis://127.0.0.1:{server.port}")
@@ -95,7 +95,7 @@ class TestRedis:
                 assert client.get("k") == "v"
         assert not os.path.exists(os.path.dirname(server.socket))
 
-    def test_tls_is_spoken_to_whoever_trusts_the_certificate(self, tmp_path):
+    def test_tls_works_for_clients_that_trust_the_certificate(self, tmp_path):
         with RedisServer(tmp_path, tls=True) as server:
             assert server.url.startswith("rediss://")
             assert server.call("PING") is True
@@ -104,7 +104,7 @@ class TestRedis:
             with pytest.raises(redis.ConnectionError), stranger:
                 stranger.ping()
 
-    def test_options_are_those_of_the_file(self, tmp_path):
+    def test_options_are_written_to_the_configuration_file(self, tmp_path):
         with RedisServer(tmp_path, "maxmemory 50mb", "maxmemory-policy allkeys-lru") as server:
             assert server.call("CONFIG", "GET", "maxmemory-policy") == {
                 "maxmemory-policy": "allkeys-lru"
@@ -132,7 +132,7 @@ class TestRedis:
             assert replica.info("replication")["role"] == "master"
 
     @pytest.mark.slow
-    def test_a_sentinel_makes_the_replica_the_primary(self, tmp_path):
+    def test_a_sentinel_promotes_the_replica(self, tmp_path):
         with (
             RedisServer(tmp_path / "a") as primary,
             RedisServer(tmp_path / "b") as replica,
@@ -148,7 +148,7 @@ class TestRedis:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("nodes", [1, 3])
-    def test_a_cluster_shares_out_all_slots(self, tmp_path, nodes):
+    def test_a_cluster_distributes_all_slots(self, tmp_path, nodes):
         with Cluster(tmp_path, nodes) as cluster:
             client = redis.RedisCluster("127.0.0.1", cluster.ports[0])
 
@@ -197,11 +197,11 @@ class TestGit:
         return clone
 
     @pytest.mark.parametrize("way", ["path", "file_url", "git_url", "http_url"])
-    def test_each_address_takes_a_push_and_gives_it_back(self, git_remote, clone, tmp_path, way):
+    def test_each_url_accepts_a_push_and_returns_it(self, git_remote, clone, tmp_path, way):
         address = getattr(git_remote, way)
         address = address() if callable(address) else address
 
-        # No buffer: over HTTP the pack goes in chunks, as a large one does.
+        # No buffer: over HTTP the pack is sent in chunks, like a large one.
         git("-C", clone, "-c", "http.postBuffer=1", "push", "-q", address, "main:dibs")
         git("clone", "-q", "--branch=dibs", address, tmp_path / "other")
 
@@ -209,7 +209,7 @@ class TestGit:
         assert git_remote.refs() == {"refs/heads/dibs": head}
         assert git("-C", tmp_path / "other", "rev-parse", "HEAD") == head
 
-    def test_http_can_ask_for_a_password(self, tmp_path, clone):
+    def test_http_can_require_a_password(self, tmp_path, clone):
         from tests.servers import GitRemote
 
         with GitRemote(tmp_path / "remote", user="me", password="s3cret") as remote:
@@ -222,7 +222,7 @@ class TestGit:
                 git("-C", clone, "push", "-q", remote.http_url(), "main:other")
 
     @pytest.mark.parametrize("way", ["git_url", "http_url"])
-    def test_a_push_can_take_effect_and_its_answer_be_lost(self, git_remote, clone, way):
+    def test_a_push_can_take_effect_and_its_reply_be_lost(self, git_remote, clone, way):
         getattr(git_remote, way)()
         server = git_remote.daemon if way == "git_url" else git_remote.http
         with FaultProxy(server) as wire:
@@ -234,7 +234,7 @@ class TestGit:
             assert wire.cuts == 1
             assert git_remote.refs() == {"refs/heads/main": git("-C", clone, "rev-parse", "main")}
 
-    def test_a_stopped_daemon_is_gone_with_its_children(self, git_remote):
+    def test_a_stopped_daemon_ends_with_its_children(self, git_remote):
         git_remote.git_url()
         port = git_remote.daemon.port
 
@@ -245,7 +245,7 @@ class TestGit:
 
 
 def alive(pid):
-    try:  # nobody may be there to reap it
+    try:  # no one may be there to reap it
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

@@ -1,4 +1,4 @@
-"""The git engine keeps the contract: by path and over the network, in one machine and in several."""
+"""The git engine satisfies the contract: by path and over the network, on one machine and on several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dibs.testing import NewLifeContract, SharedEngineContract
 
 
 class GitContract(SharedEngineContract):
-    """All handles are processes of one machine."""
+    """All handles are processes on one machine."""
 
     times = 10
 
@@ -53,7 +53,7 @@ class TestByHttp(GitContract):
 
 
 class TestManyMachines(SharedEngineContract):
-    """Each handle is a machine of its own."""
+    """Each handle is a separate machine."""
 
     times = 10
     patience = 1.0

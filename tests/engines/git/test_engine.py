@@ -1,4 +1,4 @@
-"""The git engine's own promises: files, messages, clock, lives, sharing, offline answers."""
+"""Guarantees of the git engine: files, messages, clock, lives, sharing, offline reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bare(tmp_path):
 
 @pytest.fixture
 def machine(tmp_path, bare):
-    """Return a function that opens a handle on a machine, by its name."""
+    """Return a function that opens a handle on a named machine."""
     opened = []
 
     def connect(name="here", **options):
@@ -48,7 +48,7 @@ def machine(tmp_path, bare):
 
 
 class Machine:
-    """The clocks of one machine, set by hand."""
+    """The clocks of one machine, set by the test."""
 
     def __init__(self, since_boot, wall, boot="first"):
         self.since_boot, self.wall, self.boot = since_boot, wall, boot
@@ -69,7 +69,7 @@ KEYS = st.lists(SEGMENTS | st.text(max_size=4), max_size=5).map("/".join)
 @example("a//b", "a/,b")
 @example("-", "")
 @example("ledger/x", "ledger//x")
-def test_every_key_has_a_file_of_its_own_that_tells_the_key(one, other):
+def test_every_key_has_its_own_file_from_which_the_key_can_be_read(one, other):
     codec = RowFiles()
 
     paths = codec.path_of(one), codec.path_of(other)
@@ -114,7 +114,7 @@ def test_hostile_keys_pass_gits_own_check(machine, bare):
     assert [key for key, _ in everything(machine("other"))] == sorted(keys)
 
 
-def test_files_of_others_stay_as_they_are(machine, bare, tmp_path):
+def test_other_files_on_the_branch_are_not_changed(machine, bare, tmp_path):
     work = tmp_path / "work"
     subprocess.run(["git", "clone", "-q", bare, work], check=True, capture_output=True)
     (work / "dibs").mkdir()
@@ -135,7 +135,7 @@ def test_files_of_others_stay_as_they_are(machine, bare, tmp_path):
     assert everything(machine()) == []
 
 
-def test_a_file_in_the_way_is_told_and_kept(machine, bare):
+def test_a_file_in_the_way_is_reported_and_kept(machine, bare):
     blob = git(bare, "hash-object", "-w", "--stdin", data=b"mine")
     tree = git(bare, "mktree", data=f"100644 blob {blob}\tdibs\n".encode())
     argv = ["-c", "user.name=x", "-c", "user.email=x@y", "commit-tree", "-m", "x", tree]
@@ -148,7 +148,7 @@ def test_a_file_in_the_way_is_told_and_kept(machine, bare):
     assert git(bare, "cat-file", "-p", "dibs:dibs") == "mine"
 
 
-def test_no_working_tree_index_or_ref_of_the_user_changes(machine, bare, tmp_path, monkeypatch):
+def test_the_users_working_tree_index_and_refs_do_not_change(machine, bare, tmp_path, monkeypatch):
     user = tmp_path / "user"
     subprocess.run(["git", "init", "-q", user], check=True)
     monkeypatch.chdir(user)
@@ -170,7 +170,7 @@ def told(kind, agent="agent-02", summary="words", **details):
     return Event(agent, "coder", kind, summary, details)
 
 
-def test_the_log_of_the_branch_reads_as_the_audit_trail(machine, bare):
+def test_the_log_of_the_branch_is_a_readable_audit_trail(machine, bare):
     engine = machine()
     for what in (
         told(Kind.LOCK_ACQUIRED, patterns=["task:42"]),
@@ -205,7 +205,7 @@ def test_a_message_cannot_forge_trailers_or_headers(machine, bare):
 # -- the clock
 
 
-def test_time_passes_only_from_a_machines_own_first_look(machine):
+def test_time_passes_only_from_a_machines_own_first_read(machine):
     ours, theirs = Machine(100.0, 5_000.0), Machine(7.0, 9_999_999.0)
     first = machine("ours", sources=ours.sources())
     assert first.transact(lambda txn: (txn.put("k", "v"), txn.now)[1]) == 5_000.0
@@ -219,7 +219,7 @@ def test_time_passes_only_from_a_machines_own_first_look(machine):
     assert second.view(lambda txn: txn.now) == 5_030.0
 
 
-def test_a_later_commit_moves_a_machine_on_that_lags_behind(machine):
+def test_a_later_commit_moves_a_lagging_machine_forward(machine):
     ours, theirs = Machine(100.0, 5_000.0), Machine(7.0, 0.0)
     first, second = machine("a", sources=ours.sources()), machine("b", sources=theirs.sources())
     put(first, k="1")
@@ -241,7 +241,7 @@ def test_the_wall_clock_does_not_matter_once_there_is_a_time(machine):
     assert machine("a", sources=ours.sources()).view(lambda txn: txn.now) == 5_000.0
 
 
-def test_after_a_reboot_time_goes_on_and_never_back(machine):
+def test_after_a_reboot_time_continues_and_never_goes_back(machine):
     ours = Machine(100.0, 5_000.0)
     put(machine("a", sources=ours.sources()), k="1")
     ours.since_boot += 50.0
@@ -255,7 +255,7 @@ def test_after_a_reboot_time_goes_on_and_never_back(machine):
     assert again.transact(lambda txn: (txn.put("k", "3"), txn.now)[1]) == 5_055.0
 
 
-def test_a_first_guess_by_the_wall_clock_gives_way_to_what_others_agreed_on(machine):
+def test_a_first_guess_by_the_wall_clock_is_replaced_by_the_shared_time(machine):
     ahead, right = Machine(1.0, 9_000.0), Machine(1.0, 5_000.0)
     fast, slow = machine("fast", sources=ahead.sources()), machine("slow", sources=right.sources())
     assert fast.view(lambda txn: txn.now) == 9_000.0
@@ -277,7 +277,7 @@ def lives(machine):
     return calls, lambda name: machine(name, renew=renew)
 
 
-def test_a_deleted_branch_begins_a_new_life_above_all_numbers(machine, bare, tmp_path):
+def test_a_deleted_branch_starts_a_new_life_above_all_numbers(machine, bare, tmp_path):
     calls, connect = lives(machine)
     ours = connect("a")
     last = [ours.transact(increment) for _ in range(3)][-1]
@@ -293,7 +293,7 @@ def test_a_deleted_branch_begins_a_new_life_above_all_numbers(machine, bare, tmp
     assert tip in git(tmp_path / "a" / "repo", "for-each-ref", "refs/dibs/lost")
 
 
-def test_a_branch_that_was_forced_back_begins_a_new_life(machine, bare):
+def test_a_force_pushed_branch_starts_a_new_life(machine, bare):
     calls, connect = lives(machine)
     ours, theirs = connect("a"), connect("b")
     ours.transact(increment)
@@ -308,10 +308,10 @@ def test_a_branch_that_was_forced_back_begins_a_new_life(machine, bare):
     assert calls[-1] == "the branch dibs was force-pushed to an older commit"
     begun = len(calls)
     assert theirs.transact(increment) == 1_000_000_002
-    assert len(calls) == begun  # the other machine follows; it does not begin a life of its own
+    assert len(calls) == begun  # the other machine follows; it does not start its own life
 
 
-def test_a_branch_made_anew_by_a_machine_without_memory_does_not_repeat_numbers(machine, bare):
+def test_a_branch_recreated_by_a_machine_without_memory_does_not_repeat_numbers(machine, bare):
     calls, connect = lives(machine)
     ours, fresh = connect("a"), connect("fresh")
     for _ in range(5):
@@ -327,7 +327,7 @@ def test_a_branch_made_anew_by_a_machine_without_memory_does_not_repeat_numbers(
 # -- sharing, waiting, reading
 
 
-def test_the_agents_of_one_machine_share_pushes(machine, bare, tmp_path):
+def test_agents_on_one_machine_share_pushes(machine, bare, tmp_path):
     log = tmp_path / "pushes"
     hook = bare / "hooks" / "post-receive"
     hook.write_text(f"#!/bin/sh\necho push >> {log}\n")
@@ -351,7 +351,7 @@ def test_the_agents_of_one_machine_share_pushes(machine, bare, tmp_path):
     assert len(log.read_text().split()) < 30
 
 
-def test_waiting_sees_what_another_machine_writes(machine):
+def test_waiting_notices_what_another_machine_writes(machine):
     ours, theirs, found = machine("a"), machine("b"), []
     before = ours.transact(increment)
     watching = Thread(target=lambda: found.append(theirs.wait(before, 20.0)))
@@ -363,7 +363,7 @@ def test_waiting_sees_what_another_machine_writes(machine):
     assert found == [newest]
 
 
-def test_a_refusal_on_old_state_is_not_the_answer(machine):
+def test_a_denial_based_on_old_state_is_not_final(machine):
     ours, theirs = machine("a"), machine("b")
     put(ours, other="x")
     theirs.view(lambda txn: None)
@@ -377,7 +377,7 @@ def test_a_refusal_on_old_state_is_not_the_answer(machine):
     assert theirs.transact(step) == "found"
 
 
-def test_a_view_asks_the_remote_once_and_says_so_when_it_cannot(machine, bare, tmp_path):
+def test_a_view_reads_the_remote_once_and_reports_when_it_cannot(machine, bare, tmp_path):
     ours = machine()
     put(ours, k="v")
     assert ours.view(lambda txn: txn.get("k")) == "v"
@@ -402,7 +402,7 @@ def test_a_machine_that_never_saw_the_remote_has_nothing_to_show(machine, bare, 
         machine().view(lambda txn: txn.get("k"))
 
 
-# -- addresses and settings
+# -- URLs and settings
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_a_machine_that_never_saw_the_remote_has_nothing_to_show(machine, bare, 
     ["", "-x", "--upload-pack=touch x", "ext::sh -c x", "EXT::x", "fd::3", "ssh://-oX/y", "a\nb",
      "-oProxyCommand=x:y", "user@-oX:y", "gopher://x/y", "::x"],
 )  # fmt: skip
-def test_an_address_that_could_do_harm_is_refused(url, tmp_path):
+def test_a_harmful_url_is_refused(url, tmp_path):
     with pytest.raises(Misconfigured) as caught:
         GitEngine(url, state=tmp_path / "s")
 
@@ -435,14 +435,14 @@ def test_an_address_that_could_do_harm_is_refused(url, tmp_path):
         "@",
     ],
 )
-def test_a_name_that_is_no_branch_is_refused(branch, tmp_path):
+def test_an_invalid_branch_name_is_refused(branch, tmp_path):
     with pytest.raises(BadInput) as caught:
         GitEngine(str(tmp_path), state=tmp_path / "s", branch=branch)
 
     assert caught.value.code == "REF_NAME"
 
 
-def test_credentials_in_an_address_are_never_shown(tmp_path):
+def test_credentials_in_a_url_are_never_shown(tmp_path):
     url = "http://user:hunter2secret@127.0.0.1:1/x.git"
 
     with pytest.raises(DibsError) as caught:
@@ -452,7 +452,7 @@ def test_credentials_in_an_address_are_never_shown(tmp_path):
     assert caught.value.code == "REMOTE_DOWN"
 
 
-def test_of_a_users_settings_only_those_on_reaching_remotes_are_taken(tmp_path, bare):
+def test_only_settings_for_reaching_remotes_are_read_from_the_users_configuration(tmp_path, bare):
     user = tmp_path / "user"
     subprocess.run(["git", "init", "-q", user], check=True)
     git(user, "config", f"url.{bare}.insteadOf", "https://nowhere.invalid/x.git")
@@ -470,7 +470,7 @@ def test_of_a_users_settings_only_those_on_reaching_remotes_are_taken(tmp_path, 
     engine.close()
 
 
-def test_the_address_of_a_named_remote_comes_from_git(tmp_path, bare):
+def test_the_url_of_a_named_remote_comes_from_git(tmp_path, bare):
     user = tmp_path / "user"
     subprocess.run(["git", "init", "-q", user], check=True)
     git(user, "remote", "add", "origin", str(bare))
@@ -482,7 +482,7 @@ def test_the_address_of_a_named_remote_comes_from_git(tmp_path, bare):
 
 
 @pytest.mark.parametrize("filled", [False, True])
-def test_a_remote_with_sha256_names_works(tmp_path, filled):
+def test_a_remote_with_sha256_objects_works(tmp_path, filled):
     bare = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "--object-format=sha256", bare], check=True)
     if filled:
@@ -521,9 +521,7 @@ def test_a_branch_of_a_newer_version_is_refused(machine, bare):
     assert caught.value.code == "VERSION"
 
 
-def test_the_repository_is_packed_now_and_then_and_all_stays_readable(
-    machine, monkeypatch, tmp_path
-):
+def test_the_repository_is_packed_occasionally_and_stays_readable(machine, monkeypatch, tmp_path):
     monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
     ours = machine()
 
@@ -535,7 +533,7 @@ def test_the_repository_is_packed_now_and_then_and_all_stays_readable(
     git(tmp_path / "here" / "repo", "fsck", "--connectivity-only")
 
 
-def test_an_inspection_tells_what_is_promised(machine):
+def test_an_inspection_reports_the_guarantees(machine):
     engine = machine()
     put(engine, k="v")
 
@@ -560,7 +558,7 @@ def test_each_call_ends_within_its_timeout(tmp_path, bare):
     engine.close()
 
 
-def test_two_rivals_who_write_the_same_bytes_do_not_both_win(machine):
+def test_two_rivals_that_write_the_same_bytes_do_not_both_win(machine):
     clocks = Machine(100.0, 5_000.0)
     ours, theirs = (machine(name, sources=clocks.sources()) for name in ("a", "b"))
     put(ours, seed="x")
@@ -575,7 +573,7 @@ def test_two_rivals_who_write_the_same_bytes_do_not_both_win(machine):
     assert [ours.transact(take), theirs.transact(take)] == [True, False]
 
 
-def test_a_copy_that_others_could_write_to_is_refused(bare, tmp_path):
+def test_a_copy_that_others_can_write_to_is_refused(bare, tmp_path):
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
@@ -586,7 +584,7 @@ def test_a_copy_that_others_could_write_to_is_refused(bare, tmp_path):
     assert caught.value.code == "STORE_PERMISSIONS"
 
 
-def test_a_copy_on_a_disk_that_machines_share_is_refused(bare, tmp_path, monkeypatch):
+def test_a_copy_on_a_network_file_system_is_refused(bare, tmp_path, monkeypatch):
     def refuse(folder):
         raise Misconfigured(f"{folder} is on a network file system", code="STORE_NETWORK_FS")
 

@@ -1,4 +1,4 @@
-"""Faults of a git remote, with real git: what is promised holds, and unknown is never told as either."""
+"""Faults of a git remote, with real git: guarantees hold, and unknown is never reported as anything else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hook(bare, name, text):
 
 
 class TestPushing:
-    def test_a_reply_lost_after_the_effect_is_found_out(self, machine, bare):
+    def test_a_lost_reply_after_the_effect_is_detected(self, machine, bare):
         engine = machine()
         engine.transact(increment)
         lost = hook(bare, "reference-transaction", "[ $1 != committed ] || kill -9 $PPID")
@@ -75,7 +75,7 @@ class TestPushing:
         refusing.unlink()
         assert engine.transact(increment) == 2
 
-    def test_a_remote_that_goes_away_after_the_effect_leaves_the_outcome_unknown(
+    def test_a_remote_that_disappears_after_the_effect_leaves_the_outcome_unknown(
         self, machine, bare, tmp_path
     ):
         engine = machine(timeout=3.0)
@@ -95,7 +95,7 @@ class TestPushing:
         assert engine.as_of is None
         assert engine.transact(increment) == 3
 
-    def test_a_remote_that_goes_away_before_the_effect_means_that_nothing_happened(
+    def test_a_remote_that_disappears_before_the_effect_means_nothing_happened(
         self, machine, bare, tmp_path
     ):
         engine = machine(timeout=3.0)
@@ -109,7 +109,7 @@ class TestPushing:
         assert engine.view(lambda txn: txn.get("count")) == "1"
         assert engine.transact(increment) == 2
 
-    def test_two_machines_that_race_both_get_through(self, machine):
+    def test_two_machines_that_race_both_succeed(self, machine):
         ours, theirs = machine("a"), machine("b")
         ours.transact(increment)
         theirs.view(lambda txn: None)
@@ -139,7 +139,7 @@ def test_a_push_that_timed_out_but_lands_later_happens_once(machine, bare):
     assert len(entries(machine("other"))) == int(count) + 1
 
 
-def test_a_stale_lock_file_is_removed_and_a_young_one_is_not(machine, bare):
+def test_an_abandoned_lock_file_is_removed_but_a_recent_one_is_not(machine, bare):
     engine = machine(timeout=2.0)
     engine.transact(increment)
     lock = bare / "refs" / "heads" / "dibs.lock"
@@ -154,7 +154,7 @@ def test_a_stale_lock_file_is_removed_and_a_young_one_is_not(machine, bare):
     assert not lock.exists()
 
 
-def test_a_repair_removes_what_killed_pushes_left(machine, bare):
+def test_a_repair_removes_the_remains_of_killed_pushes(machine, bare):
     engine = machine()
     engine.transact(increment)
     old, young = (
@@ -220,7 +220,7 @@ def test_a_repair_replaces_a_damaged_repository_and_keeps_it(machine, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["remote.77.ff36cd4f", "remote.lock"])
-def test_what_a_killed_git_left_among_our_refs_is_in_nobodys_way(machine, tmp_path, name):
+def test_remains_of_a_killed_git_among_our_refs_block_no_one(machine, tmp_path, name):
     engine = machine()
     engine.transact(increment)
     (tmp_path / "here" / "repo" / "refs" / "dibs" / name).touch()
@@ -241,7 +241,7 @@ for _ in range(int(sys.argv[3])):
 
 
 @pytest.mark.slow
-def test_clients_killed_at_random_lose_nothing_that_was_answered(machine, bare, tmp_path):
+def test_clients_killed_at_random_lose_nothing_that_was_confirmed(machine, bare, tmp_path):
     chance = random.Random(7)
     answered = []
     for round_ in range(12):
@@ -256,7 +256,7 @@ def test_clients_killed_at_random_lose_nothing_that_was_answered(machine, bare, 
             os.killpg(worker.pid, signal.SIGKILL)
             answered += worker.communicate()[0].split(b"\n")[:-1]
 
-    for name in ("m0", "m1"):  # each brings home what its killed processes had not pushed yet
+    for name in ("m0", "m1"):  # each pushes what its killed processes had not pushed yet
         machine(name).transact(increment)
 
     found = entries(machine("fresh"))
@@ -270,7 +270,7 @@ def test_clients_killed_at_random_lose_nothing_that_was_answered(machine, bare, 
 
 @pytest.mark.slow
 def test_pushes_killed_at_random_are_settled(machine, bare, monkeypatch):
-    """The push itself is cut short; the call finds out what became of it."""
+    """The push itself is cut short; the call determines its outcome."""
     chance = random.Random(3)
     push = Remote.push
 
@@ -388,7 +388,7 @@ sys.exit("there was room")
 """
 
 
-def test_a_full_disk_is_not_filled_further_by_each_try(tmp_path):
+def test_retries_do_not_fill_a_full_disk_further(tmp_path):
     argv = [sys.executable, "-c", FULL, str(tmp_path)]
     environ = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 

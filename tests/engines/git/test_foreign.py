@@ -1,4 +1,4 @@
-"""What others put on the branch: odd names, odd contents, things in the way."""
+"""Foreign content on the branch: odd names, odd contents, files in the way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEP = b"[" * 100_000
 
 
 class Bare:
-    """A remote to which anybody can push anything."""
+    """A remote to which anyone can push anything."""
 
     def __init__(self, path):
         self.path = path
@@ -51,7 +51,7 @@ class Bare:
         self.git("update-ref", "refs/heads/dibs", commit.decode())
 
     def files(self):
-        """Return mode, blob and content of each file, by path."""
+        """Return mode, blob, and content of each file, by path."""
         rows = self.git("ls-tree", "-rz", "dibs").split(b"\0")
         pairs = (row.partition(b"\t") for row in rows if row)
         return {path: told.split()[::2] for told, _, path in pairs}
@@ -67,7 +67,7 @@ def bare(tmp_path):
 
 @pytest.fixture
 def machine(tmp_path, bare):
-    """Return a function that opens a handle on a machine, by its name."""
+    """Return a function that opens a handle on a named machine."""
     opened = []
 
     def connect(name="here", **options):
@@ -84,7 +84,7 @@ def machine(tmp_path, bare):
 
 
 @pytest.mark.parametrize("folder", [b"dibs", b"current_tasks", b"tasks/pending", b"src", b"\xfe"])
-def test_a_file_whose_name_is_no_text_stays_as_it_is(machine, bare, folder):
+def test_a_file_with_a_non_text_name_is_not_changed(machine, bare, folder):
     path = folder + b"/\xff.lock\n\xe9.row"
     bare.land(path, b"mine")
     before = bare.files()[path]
@@ -120,7 +120,7 @@ def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
         (b"dibs/meta.json/x", b"100644", "k"),
     ],
 )
-def test_what_is_where_our_file_goes_is_told_and_kept(machine, bare, path, mode, key):
+def test_something_in_the_place_of_our_file_is_reported_and_kept(machine, bare, path, mode, key):
     bare.land(path, b"mine", mode=mode)
     before = bare.files()
 
@@ -132,7 +132,7 @@ def test_what_is_where_our_file_goes_is_told_and_kept(machine, bare, path, mode,
     assert everything(machine()) == []
 
 
-def test_a_link_in_the_place_of_a_lock_is_a_lock_until_it_is_taken_off(machine, bare):
+def test_a_link_in_place_of_a_lock_is_a_lock_until_it_is_removed(machine, bare):
     bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
     bare.land(b"README.md", b"mine")
 
@@ -146,7 +146,7 @@ def test_a_link_in_the_place_of_a_lock_is_a_lock_until_it_is_taken_off(machine, 
     assert bare.show("README.md") == b"mine"
 
 
-def test_a_claim_replaces_a_link_and_not_what_it_leads_to(machine, bare):
+def test_a_claim_replaces_a_link_and_not_its_target(machine, bare):
     bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
     bare.land(b"README.md", b"mine")
     engine = machine()
@@ -183,7 +183,7 @@ def test_a_branch_with_long_keys_can_be_checked_out_and_read(machine, bare, tmp_
     assert everything(machine()) == sorted((key, "v") for key in LONG)
 
 
-def test_a_file_with_a_long_name_of_an_older_version_is_read_and_replaced(machine, bare):
+def test_a_file_with_a_long_name_from_an_older_version_is_read_and_replaced(machine, bare):
     path = b"dibs/at/src/" + b"x" * 240 + b".py,,bob,c2.row"
     bare.land(path, b"v\n")
     key = "at/src/" + "x" * 240 + ".py//bob/c2"
@@ -198,7 +198,7 @@ def test_a_file_with_a_long_name_of_an_older_version_is_read_and_replaced(machin
 @pytest.mark.parametrize(
     "content", [b"", b"v\n", b"key: 7\nv\n", b'key: "k"\nv\n', b'key: "\nv\n', b"key: [" + DEEP]
 )
-def test_a_file_with_a_digest_that_does_not_say_its_key_is_not_ours(machine, bare, content):
+def test_a_file_with_a_digest_but_without_its_key_is_not_ours(machine, bare, content):
     bare.land(b"dibs/at/x~0123456789abcdef0123456789abcdef.row", content)
     bare.land(b"dibs/%ED%A0%80.row", b"v\n")
 
@@ -209,7 +209,7 @@ def test_a_file_with_a_digest_that_does_not_say_its_key_is_not_ours(machine, bar
 
 
 @pytest.mark.parametrize("content", [b"", b"7", b"\xff", DEEP, b"<<<<<<< HEAD\n{}"])
-def test_damage_to_what_says_where_the_state_stands_is_told(machine, bare, content):
+def test_damage_to_the_state_description_is_reported(machine, bare, content):
     put(machine(), k="v")
     good = bare.show("dibs/meta.json")
     bare.land(b"dibs/meta.json", content)
@@ -225,7 +225,7 @@ def test_damage_to_what_says_where_the_state_stands_is_told(machine, bare, conte
 
 
 def line(**fields):
-    """Return a line of the ledger, with JSON text for the value of each field that differs."""
+    """Return a line of the ledger, with JSON text for each field that differs."""
     usual = {"seq": "2", "at": "1.0", "agent": '"a"', "role": '"r"', "kind": '"k"'}
     fields = {**usual, "summary": '"s"', "details": "{}", **fields}
     return "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}\n"
@@ -239,7 +239,7 @@ def line(**fields):
         *(line(at="NaN"), line(at="1" + "0" * 400), line(details="[]"), line(details='{"x":NaN}')),
     ],
 )
-def test_a_line_of_the_ledger_that_somebody_spoiled_is_passed_over(machine, bare, spoiled):
+def test_a_damaged_line_of_the_ledger_is_skipped(machine, bare, spoiled):
     machine().transact(lambda txn: txn.emit(event("first")))
     path = "dibs/ledger/000000000000.jsonl"
     bare.land(path.encode(), bare.show(path) + b"\n" + spoiled.encode("latin-1"))
@@ -256,7 +256,7 @@ LOCK, SCRIPT = b"current_tasks/x.lock", b"agent: sh\n"
 
 
 class Watch:
-    """The clocks of one machine, set by hand."""
+    """The clocks of one machine, set by the test."""
 
     moment = 1000.0
 
@@ -265,7 +265,7 @@ class Watch:
 
 
 def since(engine):
-    """Return when the one script's lock began, in seconds after the first moment of the watch."""
+    """Return when the only script's lock started, in seconds after the start of the watch."""
     (value,) = [value for key, value in everything(engine) if key.startswith("at/:task/")]
     return json.loads(value)["since"] - 1e9 - Watch.moment
 
@@ -281,7 +281,7 @@ def refuse(bare, text):
     hook.chmod(0o755)
 
 
-def test_a_refused_push_does_not_make_a_lock_young_again(machine, bare):
+def test_a_refused_push_does_not_reset_the_age_of_a_lock(machine, bare):
     watch = Watch()
     engine = machine(sources=watch.sources())
     bare.land(LOCK, SCRIPT)
@@ -295,7 +295,7 @@ def test_a_refused_push_does_not_make_a_lock_young_again(machine, bare):
     assert since(engine) == 0
 
 
-def test_a_lost_push_does_not_make_a_lock_young_again(machine, bare):
+def test_a_lost_push_does_not_reset_the_age_of_a_lock(machine, bare):
     watch = Watch()
     engine, rival = machine(sources=watch.sources()), machine("other")
     bare.land(LOCK, SCRIPT)
@@ -315,7 +315,7 @@ def test_a_lost_push_does_not_make_a_lock_young_again(machine, bare):
     assert seen[0] == seen[1]
 
 
-def test_a_lock_that_is_set_again_just_as_before_is_a_new_one(machine, bare):
+def test_a_lock_that_is_set_again_unchanged_is_a_new_one(machine, bare):
     watch = Watch()
     engine = machine(sources=watch.sources())
     bare.land(LOCK, SCRIPT)
@@ -328,7 +328,7 @@ def test_a_lock_that_is_set_again_just_as_before_is_a_new_one(machine, bare):
     assert since(engine) == 50
 
 
-def test_a_repair_does_not_make_a_lock_young_again(machine, bare):
+def test_a_repair_does_not_reset_the_age_of_a_lock(machine, bare):
     watch = Watch()
     engine = machine(sources=watch.sources())
     bare.land(LOCK, SCRIPT)
@@ -340,7 +340,7 @@ def test_a_repair_does_not_make_a_lock_young_again(machine, bare):
     assert since(engine) == 0
 
 
-def test_a_copy_that_an_older_version_made_goes_on(machine, bare, tmp_path):
+def test_a_copy_made_by_an_older_version_still_works(machine, bare, tmp_path):
     engine = machine()
     put(engine, k="v")
     engine.close()

@@ -1,4 +1,4 @@
-"""What lies between the git engine and git: deadlines, damage, growth, addresses. With real git."""
+"""Between the git engine and git: deadlines, damage, growth, URLs. With real git."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def git(where, *argv, data=None):
 
 
 def fill(engine):
-    """Write so much that a fetch brings it as a pack."""
+    """Write enough that a fetch transfers a pack."""
     put(engine, **{f"k{number}": str(number) for number in range(120)})
 
 
@@ -42,7 +42,7 @@ def bare(remote):
 
 @pytest.fixture
 def machine(tmp_path, bare):
-    """Return a function that opens a handle on a machine, by its name."""
+    """Return a function that opens a handle on a named machine."""
     opened = []
 
     def connect(name="here", url=None, **options):
@@ -58,7 +58,7 @@ def machine(tmp_path, bare):
 # -- deadlines
 
 
-def test_a_refusal_out_of_reach_is_told_as_last_known(machine, bare, tmp_path):
+def test_a_denial_while_offline_is_reported_as_last_known(machine, bare, tmp_path):
     engine = machine()
     put(engine, k="v")
     bare.rename(tmp_path / "away")
@@ -77,7 +77,7 @@ def test_a_refusal_out_of_reach_is_told_as_last_known(machine, bare, tmp_path):
 
 @pytest.fixture
 def slow_git(tmp_path, monkeypatch):
-    """Return a function that makes one command of git hang."""
+    """Return a function that makes one git command hang."""
     real = shutil.which("git")
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -92,7 +92,7 @@ def slow_git(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["rev-list", "cat-file", "config", "ls-remote"])
-def test_a_git_that_hangs_is_told_in_time(machine, slow_git, command):
+def test_a_git_that_hangs_is_reported_in_time(machine, slow_git, command):
     if command != "config":
         fill(machine("other"))
     slow_git(command)
@@ -105,7 +105,7 @@ def test_a_git_that_hangs_is_told_in_time(machine, slow_git, command):
     assert time.monotonic() - started < 20
 
 
-def test_a_comparison_that_hangs_is_told_in_time(machine, slow_git, bare):
+def test_a_comparison_that_hangs_is_reported_in_time(machine, slow_git, bare):
     machine().transact(increment)
     tree = git(bare, "rev-parse", "dibs^{tree}")
     who = ("-c", "user.name=x", "-c", "user.email=x@y")
@@ -117,7 +117,7 @@ def test_a_comparison_that_hangs_is_told_in_time(machine, slow_git, bare):
     assert engine.as_of is not None
 
 
-def test_an_inspection_by_a_git_that_hangs_is_told_in_time(machine, slow_git):
+def test_an_inspection_with_a_git_that_hangs_is_reported_in_time(machine, slow_git):
     engine = machine(timeout=2.0)
     engine.transact(increment)
     slow_git("config")
@@ -129,7 +129,7 @@ def test_an_inspection_by_a_git_that_hangs_is_told_in_time(machine, slow_git):
 # -- damage
 
 
-def test_a_copy_of_random_bytes_is_told_and_a_repair_builds_it_anew(machine, tmp_path):
+def test_a_copy_of_random_bytes_is_reported_and_a_repair_rebuilds_it(machine, tmp_path):
     put(machine(), k="v")
     noise = os.urandom(50_000)
     (tmp_path / "here" / "cache.db-wal").unlink(missing_ok=True)
@@ -150,7 +150,7 @@ def test_a_copy_of_random_bytes_is_told_and_a_repair_builds_it_anew(machine, tmp
     assert kept.read_bytes() == noise
 
 
-def test_damage_inside_the_copy_is_told_and_mended_as_well(machine, tmp_path):
+def test_damage_inside_the_copy_is_also_reported_and_repaired(machine, tmp_path):
     engine = machine()
     fill(engine)
     with engine._link() as link:
@@ -169,7 +169,7 @@ def test_damage_inside_the_copy_is_told_and_mended_as_well(machine, tmp_path):
     assert engine.view(lambda txn: txn.get("k1")) == "1"
 
 
-def test_a_repository_without_its_objects_is_fetched_anew(machine, tmp_path):
+def test_a_repository_without_its_objects_is_fetched_again(machine, tmp_path):
     ours, theirs = machine(), machine("other")
     theirs.transact(increment)
     ours.transact(increment)
@@ -193,7 +193,7 @@ def count(repo):
     return found["count:"], found["in-pack:"], found["packs:"]
 
 
-def test_what_the_state_rests_on_is_never_collected(machine, bare, tmp_path, monkeypatch):
+def test_objects_that_the_state_needs_are_never_collected(machine, bare, tmp_path, monkeypatch):
     monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
     monkeypatch.setattr("dibs.engines.git.connection.PRUNED", "now")
     engine = machine()
@@ -206,7 +206,7 @@ def test_what_the_state_rests_on_is_never_collected(machine, bare, tmp_path, mon
     git(tmp_path / "here" / "repo", "fsck", "--connectivity-only")
 
 
-def test_a_machine_that_only_looks_packs_what_it_fetched(machine, tmp_path, monkeypatch):
+def test_a_machine_that_only_reads_packs_what_it_fetched(machine, tmp_path, monkeypatch):
     monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
     ours, theirs = machine(), machine("other")
     for _ in range(6):
@@ -225,12 +225,12 @@ def test_a_machine_that_only_looks_packs_what_it_fetched(machine, tmp_path, monk
 
 @pytest.fixture(params=["path", "daemon", "http"])
 def url(request, remote):
-    """Return an address of the remote, in each way in which it can be reached."""
+    """Return each kind of URL for the remote."""
     ways = {"path": lambda: remote.path, "daemon": remote.git_url, "http": remote.http_url}
     return ways[request.param]()
 
 
-def test_a_machine_starts_from_the_newest_commit_alone(machine, bare, url, tmp_path):
+def test_a_machine_starts_with_only_the_newest_commit(machine, bare, url, tmp_path):
     old, new = machine("old"), machine("new", url)
     for _ in range(5):
         old.transact(increment)
@@ -247,7 +247,7 @@ def test_a_machine_starts_from_the_newest_commit_alone(machine, bare, url, tmp_p
 
 
 @pytest.mark.parametrize("back", [1, 3, 5])
-def test_a_branch_forced_back_is_seen_from_a_short_history_too(machine, bare, url, back):
+def test_a_force_pushed_branch_is_detected_from_a_short_history_too(machine, bare, url, back):
     old, new = machine("old"), machine("new", url)
     for _ in range(5):
         old.transact(increment)
@@ -261,10 +261,8 @@ def test_a_branch_forced_back_is_seen_from_a_short_history_too(machine, bare, ur
     assert new.transact(increment) > 1_000_000_000  # a new life
 
 
-def test_a_first_commit_under_others_of_which_the_fate_is_unknown_happens_once(
-    machine, bare, tmp_path
-):
-    """Its reply is lost, and another machine writes on top before this one looks again."""
+def test_a_first_commit_of_unknown_outcome_below_others_happens_once(machine, bare, tmp_path):
+    """Its reply is lost, and another machine writes on top before this one reads again."""
     ours = machine(timeout=3.0)
     ours.view(lambda txn: None)
     going = bare / "hooks" / "reference-transaction"
@@ -295,7 +293,7 @@ def test_a_first_fetch_may_take_longer_than_a_call(machine, tmp_path, monkeypatc
     assert machine(timeout=2.0).transact(increment) == 1
 
 
-def test_what_a_killed_fetch_left_is_removed_by_the_next(machine, tmp_path):
+def test_remains_of_a_killed_fetch_are_removed_by_the_next_one(machine, tmp_path):
     machine("other").transact(increment)
     engine = machine()
     engine.view(lambda txn: None)
@@ -309,7 +307,7 @@ def test_what_a_killed_fetch_left_is_removed_by_the_next(machine, tmp_path):
     assert not any(path.exists() for path in left)
 
 
-def test_a_killed_first_fetch_is_in_nobodys_way(machine, tmp_path):
+def test_a_killed_first_fetch_blocks_no_one(machine, tmp_path):
     machine("other").transact(increment)
     engine = machine()
     with engine._link():
@@ -318,11 +316,11 @@ def test_a_killed_first_fetch_is_in_nobodys_way(machine, tmp_path):
     assert engine.view(lambda txn: txn.get("count")) == "1"
 
 
-# -- addresses
+# -- URLs
 
 
 @pytest.mark.parametrize("password", ["hunt@er2", "hunt/er2", "hunt er2", "hu@nt/er2", "hunt:er2"])
-def test_no_part_of_a_password_is_shown_whatever_is_in_it(tmp_path, password):
+def test_no_part_of_a_password_is_shown_whatever_it_contains(tmp_path, password):
     engine = GitEngine(
         f"http://user:{password}@127.0.0.1:1/x.git", state=tmp_path / "s", timeout=9.0
     )
@@ -335,7 +333,7 @@ def test_no_part_of_a_password_is_shown_whatever_is_in_it(tmp_path, password):
         assert part not in str(caught.value)
 
 
-def test_a_password_is_not_shown_in_gits_own_words():
+def test_a_password_is_not_shown_in_gits_own_output():
     url = "http://user:hunt@er2/x@host/x.git"
     text = f"fatal: unable to access '{url}/': Could not resolve host: er2\nfatal: see http://a:b@c"
 
@@ -351,7 +349,7 @@ def test_an_at_sign_in_a_path_is_shown():
     assert shown("file:///srv/a@b.git") == "file:///srv/a@b.git"
 
 
-def test_a_file_address_means_what_git_takes_it_for(machine, tmp_path):
+def test_a_file_url_means_what_git_understands(machine, tmp_path):
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "a b%.git"], check=True)
     engine = machine(url=f"file://{tmp_path}/a%20b%25.git")
 
@@ -380,7 +378,7 @@ def indirect(request, bare, tmp_path):
     return tmp_path / "second", work / ".git"
 
 
-def test_a_path_that_leads_to_a_repository_serves_like_the_repository(machine, indirect):
+def test_a_path_that_leads_to_a_repository_works_like_the_repository(machine, indirect):
     path, real = indirect
     engine = machine(url=path)
     assert engine.transact(increment) == 1
@@ -398,7 +396,7 @@ def test_a_path_that_leads_to_a_repository_serves_like_the_repository(machine, i
     assert found["durability"] == "ok"
 
 
-def test_the_object_format_is_found_below_a_work_tree(machine, tmp_path):
+def test_the_object_format_is_found_below_a_working_tree(machine, tmp_path):
     argv = ["git", "init", "-q", "--object-format=sha256", tmp_path / "work"]
     subprocess.run(argv, check=True)
 
@@ -409,13 +407,13 @@ def test_the_object_format_is_found_below_a_work_tree(machine, tmp_path):
 
 
 def renew(bare, form):
-    """Make the remote anew, with names of another form."""
+    """Recreate the remote with another object format."""
     shutil.rmtree(bare)
     subprocess.run(["git", "init", "-q", "--bare", f"--object-format={form}", bare], check=True)
     git(bare, "config", "http.receivepack", "true")
 
 
-def test_the_object_format_of_an_empty_remote_elsewhere_is_found(machine, bare, url):
+def test_the_object_format_of_an_empty_remote_elsewhere_is_detected(machine, bare, url):
     renew(bare, "sha256")
 
     assert machine(url=url).transact(increment) == 1
@@ -426,7 +424,7 @@ def test_the_object_format_of_an_empty_remote_elsewhere_is_found(machine, bare, 
 
 
 @pytest.mark.parametrize("forms", [("sha1", "sha256"), ("sha256", "sha1")])
-def test_a_remote_made_anew_with_another_object_format_is_told(machine, bare, url, forms):
+def test_a_remote_recreated_with_another_object_format_is_reported(machine, bare, url, forms):
     renew(bare, forms[0])
     engine = machine(url=url)
     engine.transact(increment)

@@ -117,7 +117,7 @@ class TestPlace:
 
 
 class TestOpening:
-    def test_a_file_of_another_kind_is_refused_and_unchanged(self, path):
+    def test_another_kind_of_file_is_refused_and_unchanged(self, path):
         path.parent.mkdir(mode=0o700)
         path.write_text("dear diary, " * 1000)
         path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""A move of all state loses nothing, doubles nothing, and never leaves two stores open."""
+"""A migration loses nothing, duplicates nothing, and never leaves two stores open."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def why(engine):
 
 
 def fill(engine):
-    """Leave something of every sort, with nobody at work."""
+    """Leave something of every kind, with no agent working."""
     team = Team(engine)
     team.claim("alice", "src/ü☃.py", reason='it\'s "so"\n', request_id="r-1")
     team.claim("alice", "docs/**")
@@ -108,7 +108,7 @@ def fill(engine):
 
 @pytest.mark.parametrize("old", KINDS)
 @pytest.mark.parametrize("new", KINDS)
-def test_all_rows_and_entries_move_between_any_two_engines(make, old, new):
+def test_all_rows_and_entries_are_migrated_between_any_two_engines(make, old, new):
     source, target = make(old), make(new)
     fill(source)
     before, told = rows(source), ledger(source)
@@ -126,7 +126,7 @@ def test_all_rows_and_entries_move_between_any_two_engines(make, old, new):
 
 
 @pytest.mark.parametrize("new", KINDS)
-def test_numbers_go_on_above_all_of_the_old_store(make, new):
+def test_numbers_continue_above_all_of_the_old_store(make, new):
     source, target = make("sqlite"), make(new)
     fill(source)
 
@@ -138,7 +138,7 @@ def test_numbers_go_on_above_all_of_the_old_store(make, new):
 
 @pytest.mark.parametrize("old", KINDS)
 @pytest.mark.parametrize("new", KINDS)
-def test_a_claim_that_moves_stays_exclusive_and_keeps_its_token(make, old, new):
+def test_a_migrated_claim_stays_exclusive_and_keeps_its_token(make, old, new):
     source, target = make(old), make(new)
     token = Team(source).claim("alice", "src/**").token
 
@@ -152,7 +152,7 @@ def test_a_claim_that_moves_stays_exclusive_and_keeps_its_token(make, old, new):
     assert isinstance(team.claim("bob", "src/a.py"), Granted)
 
 
-def test_nobody_works_in_a_store_that_was_left_even_if_it_was_open_before():
+def test_a_migrated_store_refuses_everyone_even_if_it_was_open_before():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
     move(crew.engine, target, force=True)
@@ -169,7 +169,7 @@ def test_nobody_works_in_a_store_that_was_left_even_if_it_was_open_before():
         assert refused.value.code == "STORE_MOVED"
 
 
-def test_a_move_is_refused_while_agents_are_at_work_and_names_them():
+def test_a_migration_is_refused_while_agents_work_and_names_them():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
     crew.claim("bob", "a", queue=True)
@@ -184,7 +184,7 @@ def test_a_move_is_refused_while_agents_are_at_work_and_names_them():
     assert crew.held() == {("alice", "a")}
 
 
-def test_agents_that_were_not_heard_of_for_their_ttl_hold_nothing_up():
+def test_agents_without_a_heartbeat_for_their_ttl_do_not_block_a_migration():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
     crew.clock.advance(301)
@@ -196,7 +196,7 @@ def test_agents_that_were_not_heard_of_for_their_ttl_hold_nothing_up():
 
 
 @pytest.mark.parametrize("off", [-5000.0, 0.0, 5000.0])
-def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off):
+def test_a_claim_keeps_its_remaining_time_whatever_the_new_clock_shows(off):
     crew = Crew()
     crew.claim("alice", "a", ttl=100.0)
     crew.clock.advance(40)
@@ -213,7 +213,7 @@ def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off)
 
 
 @pytest.mark.parametrize("off", [-5000.0, 0.0, 5000.0])
-def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off):
+def test_deadlines_keep_their_remaining_time_whatever_the_new_clock_shows(off):
     crew = Crew(mail_rate=1)
     written = Loaded(Config(decide_deny=("general",)), {})
     mail, decisions = Mail(crew.store), deciding(crew.store, written)
@@ -246,7 +246,7 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
     ]  # fmt: skip
 
 
-def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monkeypatch):
+def test_deadlines_of_a_migration_interrupted_at_its_end_exist_once(monkeypatch):
     crew, clock = Crew(), ManualClock(1_000_000.0)
     mail = Mail(crew.store)
     crew.agents.join(Agent("bob"))
@@ -266,7 +266,7 @@ def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monke
     assert Mail(wired(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
 
 
-def test_a_claim_gets_a_ttl_that_the_new_engine_can_keep():
+def test_a_claim_gets_a_ttl_that_the_new_engine_supports():
     crew, target = Crew(), MemoryEngine(ManualClock(1_000_000.0))
     crew.claim("alice", "a", ttl=10.0)
     target.shortest_ttl = 60.0
@@ -293,7 +293,7 @@ def test_a_store_that_is_not_empty_is_not_touched():
     assert why(crew.engine) is None
 
 
-def test_a_store_does_not_move_onto_itself():
+def test_a_store_cannot_be_migrated_to_itself():
     crew = Crew()
     crew.claim("alice", "a")
 
@@ -303,13 +303,13 @@ def test_a_store_does_not_move_onto_itself():
     assert crew.held() == {("alice", "a")}
 
 
-def test_an_empty_store_is_not_moved():
+def test_an_empty_store_is_not_migrated():
     with pytest.raises(BadInput, match="old is empty: nothing to migrate"):
         move(MemoryEngine(), MemoryEngine())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_state_can_go_back_to_where_it_came_from(make, kind):
+def test_the_state_can_be_migrated_back(make, kind):
     first, second = make("sqlite"), make(kind)
     fill(first)
     move(first, second)
@@ -325,7 +325,7 @@ def test_the_state_can_go_back_to_where_it_came_from(make, kind):
     assert numbers == sorted(set(numbers))
 
 
-def test_a_store_takes_no_state_back_that_is_not_its_own():
+def test_a_store_does_not_accept_back_a_state_that_it_never_had():
     first, other = Crew(), Crew()
     for crew in (first, other):
         crew.claim("alice", "a")
@@ -338,7 +338,7 @@ def test_a_store_takes_no_state_back_that_is_not_its_own():
     assert why(first.engine) == "moved"
 
 
-def test_a_ledger_is_not_cut_while_its_store_is_closed():
+def test_a_ledger_is_not_trimmed_while_its_store_is_closed():
     crew = Crew(ledger_limit=100)
     crew.engine.transact(lambda txn: [txn.emit(event(n)) for n in range(200)])
     crew.engine.transact(lambda txn: txn.put(CLOSED, "{}"))
@@ -348,7 +348,7 @@ def test_a_ledger_is_not_cut_while_its_store_is_closed():
     assert len(ledger(crew.engine)) == 200
 
 
-def test_a_move_whose_target_goes_away_is_unavailable_and_goes_on_when_it_is_back(redis_server):
+def test_a_migration_whose_target_disappears_is_unavailable_and_continues_later(redis_server):
     crew = Crew()
     token = crew.claim("alice", "a").token
     db = next(redis_server.fresh)
@@ -373,7 +373,7 @@ def test_a_move_whose_target_goes_away_is_unavailable_and_goes_on_when_it_is_bac
         client.flushdb()
 
 
-def test_large_states_move_in_several_transactions(monkeypatch):
+def test_large_states_are_migrated_in_several_transactions(monkeypatch):
     monkeypatch.setattr(service, "BATCH", 7)
     source, target = MemoryEngine(), MemoryEngine()
     source.transact(lambda txn: [txn.put(f"req/a/{n:03}", "{}") for n in range(100)])
@@ -392,11 +392,11 @@ def event(n):
 
 
 class Killed(BaseException):
-    """The mover's process ends here."""
+    """The migrating process ends here."""
 
 
 class Dying:
-    """An engine whose user is killed at one of the transactions of both stores together."""
+    """An engine whose user is killed at a given transaction, counted over both stores."""
 
     def __init__(self, engine, fuse):
         self._engine = engine
@@ -431,7 +431,9 @@ def killed_at(moment, source, target):
     return False
 
 
-def test_a_mover_killed_at_any_moment_leaves_one_store_at_most_and_can_run_again(monkeypatch):
+def test_a_migration_killed_at_any_moment_leaves_at_most_one_store_open_and_can_run_again(
+    monkeypatch,
+):
     monkeypatch.setattr(service, "BATCH", 2)
     for moment in itertools.count(1):
         crew, target = Crew(), MemoryEngine()
@@ -451,7 +453,7 @@ def test_a_mover_killed_at_any_moment_leaves_one_store_at_most_and_can_run_again
     assert moment > 10
 
 
-def test_a_move_can_be_cancelled_until_the_old_store_is_left(monkeypatch):
+def test_a_migration_can_be_canceled_until_the_old_store_is_marked_as_migrated(monkeypatch):
     monkeypatch.setattr(service, "BATCH", 2)
     fates = set()
     for moment in itertools.count(1):
@@ -472,7 +474,7 @@ def test_a_move_can_be_cancelled_until_the_old_store_is_left(monkeypatch):
     assert fates == {False, True, "too late"}
 
 
-def test_a_mover_whose_move_was_cancelled_stops_before_the_new_store_opens():
+def test_a_canceled_migration_stops_before_the_new_store_opens():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
 
@@ -487,7 +489,7 @@ def test_a_mover_whose_move_was_cancelled_stops_before_the_new_store_opens():
     assert why(target) == "arriving"
 
 
-def test_of_two_movers_at_once_only_the_later_one_goes_on():
+def test_of_two_concurrent_migrations_only_the_later_one_continues():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
     second = []
@@ -503,10 +505,10 @@ def test_of_two_movers_at_once_only_the_later_one_goes_on():
     assert Team(target).claims.all()[0][0].claim.agent == "alice"
 
 
-def test_a_mover_stops_when_another_has_begun_to_clear_its_copy():
+def test_a_migration_stops_when_another_one_has_started_to_clear_its_copy():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
-    fuse = Fuse(4)  # after the first rows are gone
+    fuse = Fuse(4)  # after the first rows are deleted
 
     def watch(what, done, _total):
         if what == "comparing":
@@ -521,7 +523,7 @@ def test_a_mover_stops_when_another_has_begun_to_clear_its_copy():
     assert isinstance(Team(target).claim("bob", "a"), Denied)
 
 
-def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
+def test_a_copy_that_differs_is_detected_and_the_old_store_is_not_closed():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
 
@@ -538,7 +540,7 @@ def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
     assert crew.held() == {("alice", "a")}
 
 
-def test_moving_again_what_has_moved_changes_nothing():
+def test_repeating_a_finished_migration_changes_nothing():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
     first = move(crew.engine, target, force=True)
@@ -553,7 +555,7 @@ def test_moving_again_what_has_moved_changes_nothing():
 
 
 @pytest.mark.parametrize("row", ["", "[]", "nonsense", '{"why": 3}', '{"at": "x"}'])
-def test_a_row_that_closes_a_store_does_so_even_if_it_cannot_be_read(row):
+def test_an_unreadable_closed_row_still_closes_the_store(row):
     crew = Crew()
     crew.engine.transact(lambda txn: txn.put(CLOSED, row))
 

@@ -1,4 +1,4 @@
-"""Deadlines: carried out exactly once, by whoever comes next, never early."""
+"""Deadlines are handled exactly once, by the next command, never early."""
 
 from dibs.services.state import deadlines
 
@@ -8,7 +8,7 @@ def ring(_store, rows, id_):
 
 
 def settle(store):
-    """Carry out deadlines of a kind whose handler writes the ids that it is handed into the ledger."""
+    """Handle deadlines of a kind whose handler writes their ids to the ledger."""
     return deadlines.settle(store, {"chime": ring})
 
 
@@ -23,7 +23,7 @@ def rung(crew):
 
 
 class TestDeadlines:
-    def test_nothing_happens_before_its_moment_and_everything_at_it(self, crew):
+    def test_nothing_happens_before_its_time_and_everything_at_it(self, crew):
         moment = crew.clock.now + 0.1 + 0.2
         put(crew, moment, "a")
         crew.clock.now = moment - 1e-3
@@ -34,14 +34,14 @@ class TestDeadlines:
         assert settle(crew.store) == 1
         assert rung(crew) == ["a"]
 
-    def test_a_deadline_is_carried_out_once(self, crew):
+    def test_a_deadline_is_handled_once(self, crew):
         put(crew, 5.0, "a")
         settle(crew.store)
 
         assert settle(crew.store) == 0
         assert rung(crew) == ["a"]
 
-    def test_the_earliest_comes_first_whatever_their_order_of_writing(self, crew):
+    def test_the_earliest_deadline_is_first_whatever_the_order_of_writing(self, crew):
         for moment in (999_999.5, 7.0, 80_000.0):
             put(crew, moment, f"{moment:g}")
 
@@ -49,13 +49,13 @@ class TestDeadlines:
 
         assert rung(crew) == ["7", "80000", "1e+06"]
 
-    def test_one_that_was_taken_back_does_not_happen(self, crew):
+    def test_a_removed_deadline_does_not_happen(self, crew):
         put(crew, 5.0, "a")
         crew.store.apply(lambda rows: deadlines.drop(rows, 5.0, "chime", "a"))
 
         assert settle(crew.store) == 0
 
-    def test_what_lies_in_the_future_writes_nothing(self, crew):
+    def test_a_future_deadline_writes_nothing(self, crew):
         put(crew, crew.clock.now + 60, "a")
         before = crew.rows()
 
@@ -63,7 +63,7 @@ class TestDeadlines:
 
         assert crew.rows() == before
 
-    def test_more_than_one_transaction_carries_out_are_all_carried_out(self, crew):
+    def test_deadlines_beyond_one_transaction_are_all_handled(self, crew):
         count = 2 * deadlines.BATCH + 1
         crew.store.apply(
             lambda rows: [deadlines.put(rows, 5.0, "chime", str(number)) for number in range(count)]
@@ -72,7 +72,7 @@ class TestDeadlines:
         assert settle(crew.store) == count
         assert len(set(rung(crew))) == count
 
-    def test_a_kind_of_a_newer_version_is_kept_and_holds_nobody_up(self, crew):
+    def test_a_kind_of_a_newer_version_is_kept_and_blocks_nothing(self, crew):
         put(crew, 4.0, "x", what="of-tomorrow")
         put(crew, 5.0, "a")
 
@@ -82,14 +82,14 @@ class TestDeadlines:
             "due/0000000004.000000/of-tomorrow/x"
         ]
 
-    def test_whoever_sees_old_state_carries_out_nothing(self, crew, monkeypatch):
+    def test_nothing_is_handled_on_stale_state(self, crew, monkeypatch):
         put(crew, 5.0, "a")
         monkeypatch.setattr(crew.engine, "as_of", 3.0, raising=False)
 
         assert settle(crew.store) == 0
         assert rung(crew) == []
 
-    def test_an_id_may_hold_slashes(self, crew):
+    def test_an_id_may_contain_slashes(self, crew):
         put(crew, 5.0, "src/a.py//bob")
 
         settle(crew.store)

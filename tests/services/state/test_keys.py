@@ -18,7 +18,7 @@ def test_each_prefix_is_in_the_table():
     assert [p for p in sorted(PREFIXES) if not any(key.startswith(p) for key in listed)] == []
 
 
-def test_no_prefix_begins_another_one():
+def test_no_prefix_is_the_start_of_another_one():
     pairs = [(a, b) for a in PREFIXES for b in PREFIXES if a != b and b.startswith(a)]
 
     assert pairs == []
@@ -28,7 +28,7 @@ def test_each_owner_is_a_module():
     assert [owner for owner in keys.TABLE if not (SERVICES / f"{owner}.py").is_file()] == []
 
 
-#: What a transaction is asked for; ``txn.now`` is not a row.
+#: Methods of a transaction; ``txn.now`` is not a row.
 ACTS = {f"txn.{act}" for act in ("get", "put", "delete", "scan", "emit", "events", "restore")}
 #: Also the prefix of agents' branches.
 BRANCHES = keys.AGENT
@@ -42,14 +42,14 @@ def sources():
 
 
 def transactions(source):
-    """Return the lines of a source that use a transaction."""
+    """Return the lines of a source file that use a transaction."""
     tree = ast.parse(source if "txn" in source else "")
     used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     return [n.lineno for n in used if n.attr == "txn" or ast.unparse(n) in ACTS]
 
 
 def prefixes(source):
-    """Return the lines of a source that spell the prefix of a key: as a whole, or at the start of a text."""
+    """Return the lines of a source file that spell a key prefix, whole or at the start of a text."""
     prefixes = {prefix for prefix in PREFIXES if prefix.endswith("/")} - {BRANCHES}
     tree = ast.parse(source)
     starts = [n.values[0] for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) and n.values]
@@ -60,7 +60,7 @@ def prefixes(source):
     return sorted(begun | whole)
 
 
-def test_only_the_state_services_touch_the_transaction():
+def test_only_the_state_services_use_the_transaction():
     assert [(name, lines) for name, text in sources() if (lines := transactions(text))] == []
 
 
@@ -77,10 +77,10 @@ def test_only_the_state_services_spell_keys():
 @pytest.mark.parametrize(
     "source", ["rows.txn.get(key)", "def step(txn):\n    txn.put(key, '')", "self._rows.txn.now"]
 )
-def test_a_use_of_the_transaction_is_found(source):
+def test_a_use_of_the_transaction_is_detected(source):
     assert transactions(source)
 
 
 @pytest.mark.parametrize("source", ["LEFT = 'left/'", "rows.get(f'left/{name}')"])
-def test_a_spelled_key_is_found(source):
+def test_a_spelled_key_is_detected(source):
     assert prefixes(source)

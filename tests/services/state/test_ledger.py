@@ -1,4 +1,4 @@
-"""The ledger: queries, summary, and its bound with monthly files."""
+"""The ledger: queries, summary, and its limit with monthly files."""
 
 import json
 
@@ -8,7 +8,7 @@ from dibs.core.claims.agents import Agent
 from dibs.services.state.ledger import Query
 
 
-def test_entries_come_oldest_first_and_no_more_than_asked_for(crew):
+def test_entries_are_returned_oldest_first_and_up_to_the_limit(crew):
     for name in "abcde":
         crew.claim("alice", name)
 
@@ -17,7 +17,7 @@ def test_entries_come_oldest_first_and_no_more_than_asked_for(crew):
     assert [entry.summary for entry in entries] == ["alice claimed d", "alice claimed e"]
 
 
-def test_a_query_narrows_by_agent_kind_time_and_number(crew):
+def test_a_query_filters_by_agent_kind_time_and_number(crew):
     crew.claim("alice", "a")
     crew.clock.advance(10)
     later = crew.clock()
@@ -61,7 +61,7 @@ def archived(folder):
     return [json.loads(line)["seq"] for file in files for line in file.read_text().splitlines()]
 
 
-def test_the_ledger_stays_within_its_bound_and_nothing_is_lost(tmp_path):
+def test_the_ledger_stays_within_its_limit_and_nothing_is_lost(tmp_path):
     crew = Crew(str(tmp_path / "ledger"), ledger_limit=100)
     for round_ in range(150):
         crew.claim("alice", "a")
@@ -77,7 +77,7 @@ def test_the_ledger_stays_within_its_bound_and_nothing_is_lost(tmp_path):
 
 
 class UncutEngine:
-    """An engine whose process dies before the ledger is cut."""
+    """An engine whose process dies before the ledger is trimmed."""
 
     def __init__(self, engine):
         self.view = engine.view
@@ -86,7 +86,7 @@ class UncutEngine:
         return 0
 
 
-def test_a_crash_between_archive_and_cut_repeats_no_line(tmp_path):
+def test_a_crash_between_archiving_and_trimming_repeats_no_line(tmp_path):
     crew = Crew(str(tmp_path / "ledger"), ledger_limit=100)
     for n in range(60):
         crew.agents.report(caller("alice"), note=f"step {n}")
@@ -103,7 +103,7 @@ def test_a_crash_between_archive_and_cut_repeats_no_line(tmp_path):
     assert len(crew.ledger.newest(Query(), 1000)) <= 20
 
 
-def test_a_torn_last_line_does_not_spoil_the_next(tmp_path):
+def test_an_incomplete_last_line_does_not_damage_the_next(tmp_path):
     folder = tmp_path / "ledger"
     crew = Crew(str(folder), ledger_limit=20)
     for n in range(30):

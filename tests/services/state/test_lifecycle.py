@@ -1,4 +1,4 @@
-"""A new life of a store: its claims are void, and their holders are told."""
+"""A new life of a store voids its claims and notifies their owners."""
 
 import pytest
 from tests.services.crew import caller
@@ -20,7 +20,7 @@ def test_a_new_life_voids_every_claim_and_fences_its_token(crew):
     assert isinstance(crew.claim("bob", "src/a.py"), Granted)
 
 
-def test_a_holder_is_told_why_its_claim_is_void(crew):
+def test_an_owner_learns_why_its_claim_is_void(crew):
     crew.claim("alice", "src/a.py")
 
     crew.engine.transact(lambda txn: begin_life(txn, "the server lost its newest writes"))
@@ -29,7 +29,7 @@ def test_a_holder_is_told_why_its_claim_is_void(crew):
     assert str(lost) == "your claim on src/a.py is void: the server lost its newest writes"
 
 
-def test_the_ledger_says_that_a_new_life_began(crew):
+def test_the_ledger_records_that_a_new_life_started(crew):
     crew.claim("alice", "a", "b")
 
     crew.engine.transact(lambda txn: begin_life(txn, "it was emptied"))
@@ -40,7 +40,7 @@ def test_the_ledger_says_that_a_new_life_began(crew):
     )  # fmt: skip
 
 
-def test_the_queue_outlives_a_new_life(crew):
+def test_the_queue_survives_a_new_life(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "a", queue=True)
 
