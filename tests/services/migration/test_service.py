@@ -179,7 +179,9 @@ def test_a_migration_is_refused_while_agents_work_and_names_them():
         move(crew.engine, target)
 
     assert refused.value.code == "STORE_ACTIVE"
-    assert "alice (holds 1, seen 2s ago), bob (waits, seen 2s ago)" in refused.value.message
+    assert (
+        "alice (holds 1 claim, active 2s ago), bob (waits, active 2s ago)" in refused.value.message
+    )
     assert (why(crew.engine), rows(target)) == (None, {})
     assert crew.held() == {("alice", "a")}
 

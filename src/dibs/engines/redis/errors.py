@@ -68,8 +68,11 @@ def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
         if problem.kind == "NOREPLICAS":
             return Unavailable(f"{place}: {problem}", code="REDIS_REPLICAS")
         return Unavailable(f"{place} reported: {problem}", code="REDIS_ERROR")
+    detail = str(problem)
+    if len(target.nodes) == 1:
+        detail = detail.removeprefix(f"{target.nodes[0]}: ")
     return Unavailable(
-        f"cannot reach {place}: {problem}",
+        f"cannot reach {place}: {detail}",
         code="REDIS_UNREACHABLE",
         hint="nothing was changed; try again when the server is back",
     )

@@ -367,9 +367,10 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
 
 
 def _at_work(rows: Rows, agent: str, claims: int) -> str:
-    does = f"holds {claims}" if claims else "waits"
+    holds = "holds 1 claim" if claims == 1 else f"holds {claims} claims"
+    does = holds if claims else "waits"
     seen = rows.heard(agent)
-    ago = f", seen {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
+    ago = f", active {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
     return f"{agent} ({does}{ago})"
 
 

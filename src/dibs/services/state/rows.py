@@ -242,10 +242,10 @@ class Rows:
             return False
         known = self._is_gone.get(agent)
         if known is None:
-            known = self._is_gone[agent] = self._look_after(agent)
+            known = self._is_gone[agent] = self._check_process(agent)
         return known
 
-    def _look_after(self, agent: str) -> bool:
+    def _check_process(self, agent: str) -> bool:
         from os.path import isdir
 
         if not isdir(self._sessions):
