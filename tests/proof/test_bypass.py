@@ -123,7 +123,7 @@ def test_it_is_stopped_before_it_happens(world, way):
         world.before("first", "Edit", {"file_path": "x"}, passes=True, **more)
     for tool, given in calls(way, world):
         said = world.before("rival", tool, given, passes=False, **more)
-        assert "held by" in said
+        assert "claude-holder holds" in said
     assert (world.root / "src/a.py").read_text() == WORK
 
 
