@@ -570,7 +570,7 @@ def test_the_line_for_the_shell_profile_puts_dibs_on_the_path(dibs, repo, monkey
 
     (text,) = [f["text"] for f in dibs("doctor", "--json").json["findings"] if f["what"] == "path"]
 
-    line = text.partition("to your shell profile: ")[2]
+    line = text.partition("to your shell profile: ")[2].strip("`")
     shell = ["/bin/sh", "-c", f"{line}; command -v dibs"]
     assert subprocess.run(shell, capture_output=True, check=False, env={"PATH": "/usr/bin"}).stdout
 

@@ -1,4 +1,4 @@
-"""init wires agents up: planned first, merged into what is there, taken back byte for byte."""
+"""``dibs init`` guards agents: planned first, merged into existing files, removed byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY = ",".join(AGENTS)
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def test_with_no_agent_here_a_project_is_made_and_no_file_is_touched(dibs, repo):
+def test_without_agents_only_the_state_is_created(dibs, repo):
     before = tree(repo)
 
     answer = dibs("init")
@@ -31,7 +31,7 @@ def test_with_no_agent_here_a_project_is_made_and_no_file_is_touched(dibs, repo)
     assert not (repo / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_agents_that_are_found_are_wired(dibs, repo, home):
+def test_agents_that_are_found_are_guarded(dibs, repo, home):
     (home / ".codex").mkdir()
     put(repo, "CLAUDE.md", b"# Rules\n")
 
@@ -45,7 +45,7 @@ def test_agents_that_are_found_are_wired(dibs, repo, home):
     assert (repo / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_files_that_dibs_made_do_not_show_an_agent(dibs, repo):
+def test_files_that_dibs_created_are_not_evidence_of_an_agent(dibs, repo):
     dibs("init", "--agents", "vscode")
 
     assert dibs("init", "--json").json["agents"] == ["vscode"]
@@ -57,7 +57,7 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(dibs, repo):
     answer = dibs("init", "--agents", EVERY, "--dry-run")
 
     assert answer.status == 0
-    assert "create  .codex/hooks.json" in answer.out
+    assert "create   .codex/hooks.json" in answer.out
     assert tree(repo) == before
     assert not (repo / ".git" / "dibs").exists()
 
@@ -76,7 +76,7 @@ def test_a_second_run_has_nothing_to_do(dibs, repo):
 
 
 @pytest.mark.parametrize("agents", [*AGENTS, EVERY])
-def test_uninstalling_leaves_the_tree_as_it_was(dibs, repo, agents):
+def test_uninstall_restores_the_working_tree(dibs, repo, agents):
     put(repo, SETTINGS, THEIRS).chmod(0o600)
     put(repo, "CLAUDE.md", b"# Rules without an end of line")
     put(repo, ".gemini/settings.json", b'{\n\t"theme": "x" // mine\n}\n')
@@ -98,7 +98,7 @@ def test_uninstalling_leaves_the_tree_as_it_was(dibs, repo, agents):
     assert not (repo / ".git" / "dibs" / "wiring").exists()
 
 
-def test_each_further_run_still_knows_the_first_bytes(dibs, repo):
+def test_every_later_run_still_knows_the_original_bytes(dibs, repo):
     put(repo, SETTINGS, b'{ "hooks": {  } ,\n\n "model":"opus"}')
     put(repo, "AGENTS.md", b"# Rules without an end of line")
     put(repo, ".mcp.json", b'{ "mcpServers" : { } }')
@@ -111,7 +111,7 @@ def test_each_further_run_still_knows_the_first_bytes(dibs, repo):
     assert tree(repo) == before
 
 
-def test_row_104_hooks_of_others_run_beside_ours(dibs, repo):
+def test_row_104_existing_hooks_keep_running(dibs, repo):
     place = put(repo, SETTINGS, THEIRS)
 
     dibs("init", "--agents", "claude")
@@ -123,7 +123,7 @@ def test_row_104_hooks_of_others_run_beside_ours(dibs, repo):
     assert b"\n" not in place.read_bytes().replace(b"\r\n", b"")
 
 
-def test_row_104_a_file_that_cannot_be_read_stops_all_of_it(dibs, repo):
+def test_row_104_a_file_that_cannot_be_read_stops_everything(dibs, repo):
     put(repo, ".codex/hooks.json", b'{\n  "hooks": {\n    "Stop": [}\n  }\n}\n')
     before = tree(repo)
 
@@ -136,7 +136,7 @@ def test_row_104_a_file_that_cannot_be_read_stops_all_of_it(dibs, repo):
     assert not (repo / ".git" / "dibs").exists()
 
 
-def test_entries_that_others_added_since_stay(dibs, repo):
+def test_entries_added_after_init_stay(dibs, repo):
     place = put(repo, SETTINGS, THEIRS)
     page = put(repo, "AGENTS.md", b"# Rules\n")
     dibs("init", "--agents", "claude")
@@ -155,7 +155,7 @@ def test_entries_that_others_added_since_stay(dibs, repo):
     assert page.read_bytes() == b"# Rules\n\n# Later\n"
 
 
-def test_entries_that_others_added_since_survive_a_second_run(dibs, repo):
+def test_entries_added_after_init_survive_a_second_run(dibs, repo):
     put(repo, SETTINGS, THEIRS)
     dibs("init", "--agents", "claude")
     place = repo / SETTINGS
@@ -169,7 +169,7 @@ def test_entries_that_others_added_since_survive_a_second_run(dibs, repo):
     assert json.loads(place.read_bytes()) == {**json.loads(THEIRS), "model": "haiku"}
 
 
-def test_another_installation_takes_over(dibs, repo):
+def test_another_installation_replaces_the_hooks(dibs, repo):
     dibs("init", "--agents", "claude")
     place = repo / SETTINGS
     count = len(our_handlers(place))
@@ -181,7 +181,7 @@ def test_another_installation_takes_over(dibs, repo):
     assert "/gone/" not in place.read_text()
 
 
-def test_agents_add_up(dibs, repo):
+def test_agents_accumulate(dibs, repo):
     dibs("init", "--agents", "claude")
     dibs("init", "--agents", "codex")
 
@@ -189,7 +189,7 @@ def test_agents_add_up(dibs, repo):
     assert our_handlers(repo / SETTINGS)
 
 
-def test_what_is_not_wanted_any_more_goes(dibs, repo):
+def test_parts_that_are_no_longer_wanted_are_removed(dibs, repo):
     dibs("init", "--agents", "claude")
 
     dibs("init", "--agents", "claude", "--no-mcp", "--no-instructions")
@@ -205,7 +205,7 @@ def test_what_is_not_wanted_any_more_goes(dibs, repo):
     assert tree(repo) == {}
 
 
-def test_git_does_not_see_what_holds_for_this_machine_alone(dibs, repo):
+def test_git_ignores_machine_specific_files(dibs, repo):
     dibs("init", "--agents", EVERY)
 
     seen = git("status", "--porcelain", "--untracked-files=all").split("\n")
@@ -213,7 +213,7 @@ def test_git_does_not_see_what_holds_for_this_machine_alone(dibs, repo):
     assert seen[:-1] == ["?? AGENTS.md", "?? GEMINI.md", "?? dibs.toml"]
 
 
-def test_a_file_that_is_committed_already_is_told(dibs, repo):
+def test_a_machine_specific_file_that_is_committed_is_reported(dibs, repo):
     put(repo, ".mcp.json", b"{}\n")
     git("add", ".mcp.json")
 
@@ -222,7 +222,7 @@ def test_a_file_that_is_committed_already_is_told(dibs, repo):
     assert "do not commit it, or use --shared" in answer.out
 
 
-def test_shared_files_are_seen_by_git_and_name_no_machine(dibs, repo):
+def test_shared_files_are_visible_to_git_and_have_no_machine_paths(dibs, repo):
     dibs("init", "--agents", "claude,codex", "--shared")
 
     seen = git("status", "--porcelain", "--untracked-files=all")
@@ -231,7 +231,7 @@ def test_shared_files_are_seen_by_git_and_name_no_machine(dibs, repo):
     assert "dibs hook claude || exit 2" in (repo / ".claude" / "settings.json").read_text()
 
 
-def test_settings_that_are_there_are_never_touched(dibs, repo):
+def test_existing_settings_are_never_touched(dibs, repo):
     mine = put(repo, "dibs.toml", b'[claims]\nttl = "2m"\n')
 
     dibs("init", "--agents", "claude")
@@ -240,7 +240,7 @@ def test_settings_that_are_there_are_never_touched(dibs, repo):
     assert mine.read_bytes() == b'[claims]\nttl = "2m"\n'
 
 
-def test_settings_that_were_edited_since_stay(dibs, repo):
+def test_settings_that_were_edited_stay(dibs, repo):
     dibs("init", "--agents", "claude")
     mine = repo / "dibs.toml"
     mine.write_text(mine.read_text().replace('# ttl = "5m"', 'ttl = "2m"'))
@@ -252,7 +252,7 @@ def test_settings_that_were_edited_since_stay(dibs, repo):
     assert mine.read_bytes() == edited
 
 
-def test_no_file_is_written_through_a_link_that_leads_out(dibs, repo, tmp_path):
+def test_no_file_is_written_through_a_link_that_points_outside(dibs, repo, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (repo / ".claude").symlink_to(outside)
@@ -261,12 +261,12 @@ def test_no_file_is_written_through_a_link_that_leads_out(dibs, repo, tmp_path):
     answer = dibs("init", "--agents", "claude")
 
     assert answer.status == 0
-    assert "leads out of the repository" in answer.out
+    assert "is outside the repository" in answer.out
     assert list(outside.iterdir()) == []
     assert not (tmp_path / "no.json").exists()
 
 
-def test_a_link_inside_of_the_repository_is_kept_and_its_target_gets_one_block(dibs, repo):
+def test_a_link_inside_the_repository_stays_and_its_target_gets_one_block(dibs, repo):
     page = put(repo, "AGENTS.md", b"# Rules\n")
     (repo / "CLAUDE.md").symlink_to("AGENTS.md")
 
@@ -278,8 +278,8 @@ def test_a_link_inside_of_the_repository_is_kept_and_its_target_gets_one_block(d
     assert page.read_bytes() == b"# Rules\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator gives files away")
-def test_an_administrator_leaves_files_to_their_owner(dibs, repo):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change owners")
+def test_root_keeps_the_owner_of_files(dibs, repo):
     place = put(repo, SETTINGS, THEIRS)
     os.chown(place, 1234, 1234)
     os.chown(place.parent, 1234, 1234)
@@ -289,7 +289,7 @@ def test_an_administrator_leaves_files_to_their_owner(dibs, repo):
     assert (place.stat().st_uid, place.stat().st_gid) == (1234, 1234)
 
 
-def test_only_a_human_takes_the_guards_away(dibs, repo):
+def test_only_a_human_may_remove_the_guards(dibs, repo):
     dibs("init", "--agents", "claude")
     before = tree(repo)
 
@@ -299,13 +299,13 @@ def test_only_a_human_takes_the_guards_away(dibs, repo):
     assert tree(repo) == before
 
 
-def test_uninstalling_what_was_never_there_is_no_error(dibs, repo):
+def test_uninstall_without_init_is_not_an_error(dibs, repo):
     answer = dibs("init", "--uninstall")
 
-    assert (answer.status, answer.out) == (0, "there was nothing to take back\n")
+    assert (answer.status, answer.out) == (0, "nothing to remove\n")
 
 
-def test_an_unknown_agent_is_refused_with_what_was_meant(dibs, repo):
+def test_an_unknown_agent_gets_a_suggestion(dibs, repo):
     answer = dibs("init", "--agents", "claud")
 
     assert answer.status == 64
@@ -313,7 +313,7 @@ def test_an_unknown_agent_is_refused_with_what_was_meant(dibs, repo):
     assert not (repo / ".git" / "dibs").exists()
 
 
-def test_gates_that_were_there_before_stay_when_the_rest_goes(dibs, repo):
+def test_git_hooks_installed_before_init_survive_uninstall(dibs, repo):
     dibs("git", "install")
 
     dibs("init", "--agents", "claude")
@@ -322,19 +322,19 @@ def test_gates_that_were_there_before_stay_when_the_rest_goes(dibs, repo):
     assert (repo / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_gates_can_be_left_out(dibs, repo):
+def test_git_hooks_can_be_left_out(dibs, repo):
     dibs("init", "--agents", "claude", "--no-git-gates")
 
     assert not (repo / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_the_board_is_made_if_it_is_wanted(dibs, repo):
+def test_the_board_is_created_on_request(dibs, repo):
     dibs("init", "--agents", "none", "--board")
 
     assert (repo / "work" / "inbox").is_dir()
 
 
-def test_a_kill_at_any_file_leaves_what_can_be_taken_back(dibs, repo, monkeypatch):
+def test_a_kill_at_any_file_leaves_a_state_that_uninstall_restores(dibs, repo, monkeypatch):
     put(repo, SETTINGS, THEIRS)
     put(repo, ".mcp.json", b"{}")
     before = tree(repo)
@@ -356,7 +356,7 @@ def test_a_kill_at_any_file_leaves_what_can_be_taken_back(dibs, repo, monkeypatc
         dibs("git", "uninstall")
 
 
-def test_a_file_that_changes_while_it_is_planned_is_not_overwritten(dibs, repo, monkeypatch):
+def test_a_file_that_changes_after_planning_is_not_overwritten(dibs, repo, monkeypatch):
     place = put(repo, SETTINGS, THEIRS)
     apply_plan = apply.apply_plan
 
@@ -371,7 +371,7 @@ def test_a_file_that_changes_while_it_is_planned_is_not_overwritten(dibs, repo, 
     assert place.read_bytes() == b'{"mine": 1}'
 
 
-def test_outside_of_git_agents_are_wired_too(dibs, tmp_path, monkeypatch):
+def test_agents_are_guarded_outside_git_too(dibs, tmp_path, monkeypatch):
     place = tmp_path / "plain"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -402,7 +402,7 @@ def test_a_new_worktree_is_guarded_like_the_main_tree(dibs, repo):
     ).stdout == b""  # fmt: skip
 
 
-def test_uninstalling_takes_the_copies_of_worktrees_too(dibs, repo):
+def test_uninstall_removes_the_copies_in_worktrees_too(dibs, repo):
     git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first", "--allow-empty")
     dibs("init", "--agents", "claude,codex")
     place = Path(dibs("worktree", "new", "bob", "--json").json["worktree"]["path"])
@@ -414,7 +414,7 @@ def test_uninstalling_takes_the_copies_of_worktrees_too(dibs, repo):
     assert set(tree(place)) - {".git"} == {".codex", ".codex/hooks.json"}
 
 
-def test_a_file_that_git_ignores_anyway_goes_to_new_worktrees(dibs, repo):
+def test_a_file_that_git_ignores_is_copied_to_new_worktrees(dibs, repo):
     put(repo, ".gitignore", b".claude/settings.local.json\n")
     git("add", ".gitignore")
     git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first")
@@ -425,7 +425,7 @@ def test_a_file_that_git_ignores_anyway_goes_to_new_worktrees(dibs, repo):
     assert our_handlers(place / SETTINGS)
 
 
-def test_shared_files_are_taken_back_in_a_clone_that_nobody_wrote_down(dibs, repo):
+def test_uninstall_removes_shared_files_in_a_clone_without_a_manifest(dibs, repo):
     put(repo, ".claude/settings.json", THEIRS)
     put(repo, "CLAUDE.md", b"# Rules\n")
     dibs("init", "--agents", "claude,codex", "--shared", "--no-git-gates")
@@ -443,7 +443,7 @@ def test_shared_files_are_taken_back_in_a_clone_that_nobody_wrote_down(dibs, rep
     assert not (repo / ".mcp.json").exists()
 
 
-def test_row_104_a_hook_that_is_there_twice_is_there_once_afterwards(dibs, repo):
+def test_row_104_a_duplicated_hook_is_removed(dibs, repo):
     dibs("init", "--agents", "claude")
     place = repo / SETTINGS
     found = json.loads(place.read_bytes())
@@ -456,7 +456,7 @@ def test_row_104_a_hook_that_is_there_twice_is_there_once_afterwards(dibs, repo)
     assert {len(groups) for groups in json.loads(place.read_bytes())["hooks"].values()} == {1}
 
 
-def test_a_linked_worktree_can_be_wired_by_itself(dibs, repo):
+def test_a_linked_worktree_can_be_initialized_alone(dibs, repo):
     git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first", "--allow-empty")
     git("worktree", "add", "-q", "../side")
     side = repo.parent / "side"
@@ -470,14 +470,14 @@ def test_a_linked_worktree_can_be_wired_by_itself(dibs, repo):
     assert tree(side) == before
 
 
-def test_a_human_at_a_terminal_is_asked(repo):
+def test_a_human_on_a_terminal_is_asked(repo):
     import pexpect
 
     environ = {**os.environ, "TERM": "dumb"}
     words = ["-c", "from dibs.cli import program; program()", "init", "--agents", "claude"]
     for said, status in (("n", 3), ("y", 0)):
         child = pexpect.spawn(sys.executable, words, env=environ, encoding="utf-8", timeout=30)
-        child.expect_exact("do this? [Y/n]")
+        child.expect_exact("continue? [Y/n]")
         child.sendline(said)
         child.expect(pexpect.EOF)
         child.close()

@@ -1,4 +1,4 @@
-"""init: the packages of the MCP server, which are an extra, and what a user is asked at a terminal."""
+"""``dibs init``: the optional packages of the MCP server, and what a user is asked on a terminal."""
 
 import contextlib
 import json
@@ -19,13 +19,10 @@ def no_extra(repo, tmp_path, monkeypatch):
     return repo
 
 
-def test_a_server_that_could_not_start_is_not_registered_and_the_way_to_it_is_told(no_extra, dibs):
+def test_a_server_that_could_not_start_is_not_registered_and_a_note_says_why(no_extra, dibs):
     answer = dibs("init", "--agents", "claude,codex,gemini,opencode,cursor,vscode")
 
-    assert (
-        f"note    no MCP server; to add it, run: {install_command('mcp')} && dibs init"
-        in answer.out
-    )
+    assert f"`{install_command('mcp')} && dibs init`\n" in answer.out  # on one line, to be pasted
     assert dibs("doctor", "--json").json["agents"]
     assert all(not agent["mcp"] for agent in dibs("doctor", "--json").json["agents"])
     assert not (no_extra / ".mcp.json").exists()
@@ -41,23 +38,21 @@ def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkey
     assert "dibs" in json.loads((no_extra / ".mcp.json").read_text())["mcpServers"]
 
 
-def test_files_for_all_who_work_here_name_the_server_also_where_it_cannot_start(no_extra, dibs):
+def test_shared_files_name_the_server_even_if_it_cannot_start_here(no_extra, dibs):
     dibs("init", "--agents", "claude", "--shared")
 
     assert (no_extra / ".mcp.json").exists()
 
 
-def test_where_no_agent_is_found_the_plan_says_how_to_name_one(
-    no_extra, dibs, tmp_path, monkeypatch
-):
+def test_without_agents_the_plan_says_how_to_name_one(no_extra, dibs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     answer = dibs("init", "--dry-run")
 
-    assert "name yours with --agents claude,codex,…" in answer.out
+    assert "dibs init --agents claude" in answer.out
 
 
-def test_who_is_asked_before_all_is_taken_back_is_told_of_the_gates_too(repo, tmp_path):
+def test_the_question_before_uninstall_mentions_the_git_hooks(repo, tmp_path):
     home = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
@@ -75,11 +70,11 @@ def test_who_is_asked_before_all_is_taken_back_is_told_of_the_gates_too(repo, tm
     os.write(ours, b"no\n")
 
     said = b""
-    with contextlib.suppress(OSError):  # the terminal of a process that has ended
+    with contextlib.suppress(OSError):  # the process closed its terminal
         while part := os.read(ours, 4096):
             said += part
     os.close(ours)
 
     assert asked.wait() == 3
-    assert b"git gates" in said.partition(b"take this back?")[0]
+    assert b"git hooks" in said.partition(b"remove this?")[0]
     assert (repo / ".git" / "hooks" / "pre-commit").exists()

@@ -93,7 +93,7 @@ def test_a_kill_leaves_no_draft_among_the_files_of_its_user(dibs, repo):
     assert tree(repo) == before
 
 
-def test_gates_go_with_the_rest_after_a_kill_behind_them(dibs, repo, monkeypatch):
+def test_uninstall_removes_git_hooks_after_a_kill_during_init(dibs, repo, monkeypatch):
     install = GitHooks.install
 
     def last(hooks):
@@ -104,14 +104,14 @@ def test_gates_go_with_the_rest_after_a_kill_behind_them(dibs, repo, monkeypatch
     dibs("init", "--agents", "claude")
     monkeypatch.undo()
     monkeypatch.chdir(repo)
-    assert is_gated(repo)
+    assert has_git_hooks(repo)
 
     dibs("init", "--uninstall")
 
-    assert not is_gated(repo)
+    assert not has_git_hooks(repo)
 
 
-def test_gates_go_also_after_a_kill_while_all_is_taken_back(dibs, repo, monkeypatch):
+def test_uninstall_removes_git_hooks_after_a_killed_uninstall(dibs, repo, monkeypatch):
     dibs("init", "--agents", "claude")
     uninstall = GitHooks.uninstall
 
@@ -121,18 +121,18 @@ def test_gates_go_also_after_a_kill_while_all_is_taken_back(dibs, repo, monkeypa
 
     monkeypatch.setattr(GitHooks, "uninstall", last)
     dibs("init", "--uninstall")
-    assert is_gated(repo)
+    assert has_git_hooks(repo)
 
     dibs("init", "--uninstall")
 
-    assert not is_gated(repo)
+    assert not has_git_hooks(repo)
 
 
-def is_gated(root):
+def has_git_hooks(root):
     return (root / ".git" / "hooks" / "pre-commit").exists()
 
 
-def test_a_page_that_takes_in_another_gets_no_block_of_its_own(dibs, repo):
+def test_a_page_that_includes_another_gets_no_block(dibs, repo):
     page = repo / "CLAUDE.md"
     page.write_text("@AGENTS.md\n")
 
@@ -144,22 +144,22 @@ def test_a_page_that_takes_in_another_gets_no_block_of_its_own(dibs, repo):
     assert page.read_text() == "@AGENTS.md\n"
 
 
-def test_all_that_is_said_fits_a_terminal(dibs, repo):
+def test_the_screen_fits_80_columns(dibs, repo):
     said = dibs("init", "--agents", ",".join(AGENTS)).out
 
     wide = [line for line in said.splitlines() if len(line) > 80 and str(repo) not in line]
     assert not wide
-    assert "yours to do, once:" in said
+    assert "one-time setup:" in said
 
 
-def test_what_is_left_to_a_human_is_told_to_programs_too(dibs, repo):
+def test_one_time_setup_is_in_the_json_too(dibs, repo):
     told = dibs("init", "--agents", "codex", "--json").json["trust"]
 
     assert {row["agent"] for row in told} == {"codex"}
     assert "/hooks" in told[0]["text"]
 
 
-def test_a_file_that_cannot_be_written_is_told_by_its_own_name(dibs, repo, monkeypatch):
+def test_an_error_names_the_file_that_cannot_be_written(dibs, repo, monkeypatch):
     def refuse(draft, place):
         if ".claude" not in place:
             return replace(draft, place)

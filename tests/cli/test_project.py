@@ -40,9 +40,9 @@ def test_initializing_a_project_touches_no_file_of_the_user(dibs, repo):
 def test_initializing_a_project_says_where_and_what_to_do_next(dibs, repo):
     first, second = dibs("init", "--agents", "none"), dibs("init", "--agents", "none")
 
-    assert first.out.startswith(f"made a Dibs project of {repo}\n")
-    assert str(repo / ".git" / "dibs") in first.out
-    assert "dibs claim" in first.out
+    assert first.out.startswith(f"initialized Dibs in {repo}\n")
+    assert "state: .git/dibs" in first.out
+    assert "dibs init --agents claude" in first.out
     assert "already" in second.out.splitlines()[0]
 
 
@@ -54,7 +54,7 @@ def test_without_git_the_state_has_its_own_folder(dibs, tmp_path, monkeypatch):
     answer = dibs("init", "--agents", "none")
 
     assert answer.status == 0
-    assert "outside of git" in answer.out
+    assert "not a git repository" in answer.out
     assert stat.S_IMODE((place / ".dibs").stat().st_mode) == 0o700
     assert dibs("claim", "a").status == 0
 

@@ -170,7 +170,7 @@ CODES = {
     "STORE_FOREIGN": Code((Misconfigured,), "the file is not a Dibs store", "use another file"),
     "STORE_MOVED": Code((Misconfigured,), "the project's state was moved to another engine", "add the line in the message to `dibs.toml`"),
     "STORE_MOVING": Code((Unavailable,), "a migration is running or was interrupted", "wait, or run the same `dibs engine migrate` again"),
-    "STORE_ACTIVE": Code((NotAllowed,), "agents are using the store to be migrated", "let them finish, or use `--force`"),
+    "STORE_ACTIVE": Code((NotAllowed,), "agents hold claims in the store to be migrated or deleted", "let them finish, or use `--force`"),
     "STORE_NOT_EMPTY": Code((NotAllowed,), "the target of a migration is not empty", "use an empty one"),
     "STORE_EMPTY": Code((BadInput,), "there is nothing to migrate", "check the address"),
     "STORE_DIFFERS": Code((Unavailable,), "the copy differs from the original; the original is unchanged", "use `--cancel`, or run it again"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from dibs.errors import Unavailable
@@ -87,8 +87,10 @@ def save(repository: Repository, manifest: Manifest) -> None:
 
 
 def forget(repository: Repository) -> None:
-    """Remove the manifest and the backups."""
+    """Remove the manifest and the backups, and the state's folder if nothing else is in it."""
     shutil.rmtree(folder_of(repository), ignore_errors=True)
+    with suppress(OSError):
+        os.rmdir(repository.state)
 
 
 def keep(repository: Repository, content: bytes) -> str:

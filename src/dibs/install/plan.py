@@ -85,7 +85,7 @@ def plan(
     for name, edit in edits:
         place = ground.inside(edit.path)  # two names may lead to one file
         if place is None:
-            notes[f"{edit.path} leads out of the repository, so it is left alone"] = None
+            notes[f"{edit.path} is outside the repository, so it is not changed"] = None
         else:
             files.setdefault(place, []).append((name, edit))
     changes = [_change(ground, path, some, known) for path, some in files.items()]

@@ -55,6 +55,7 @@ VALUES = {
     "similar_task": "id:path other:path title:text share:number paths:path*",
     "similar_work": "@agent task:path? agent? title:text share:number paths:path*",
     "finding": "file:path line:int field:word code message:text fatal:bool",
+    "purge": "folders:path* refs* contents:any kept* store",
     "planned_change": "path:path act what* agents* hidden:bool note",
     "consent": "agent text",
     "committed_file": "path:path what?",
@@ -135,7 +136,7 @@ ANSWERS = {
     "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
     "init": (
         "[root:path] [state:path] [engine] [created:bool] dry_run:bool [agents*] [found:any]"
-        " changes:planned_change* git_gates:bool [notes*] [trust:consent*] [left:path*]"
+        " changes:planned_change* git_gates:bool [notes*] [trust:consent*] [left:path*] [purged:purge]"
     ),
     "run": "status:int claims:claim* lost:lost* released:claim*",
     "renew": "outcome claims:claim* lost:lost* asks:ask*",

@@ -125,6 +125,17 @@ def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
+def fold(text: str, width: int) -> list[str]:
+    """Break a text at spaces, but not inside backticks: a command stays on one line, to be pasted."""
+    from textwrap import wrap
+
+    parts = text.split("`")
+    parts[1::2] = [part.replace(" ", "\xa0") for part in parts[1::2]]
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    lines = wrap("`".join(parts), max(_NARROWEST, width), **whole)  # type: ignore[arg-type]
+    return [line.replace("\xa0", " ") for line in lines]
+
+
 def _columns(text: str) -> int:
     """Return how many columns of a terminal ``text`` takes."""
     text = _plain(text)

@@ -1,4 +1,4 @@
-"""The coding agents that Dibs knows: how each is found, and how its files name hooks and MCP servers."""
+"""The coding agents that Dibs supports: how each is detected, and where it keeps hooks and MCP servers."""
 
 from __future__ import annotations
 
@@ -9,60 +9,60 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: For how many seconds an agent waits for a hook. Ours answers far earlier; many let pass what is late.
+#: The timeouts that agents apply to a hook, in seconds. Many agents allow the call when it is exceeded.
 PATIENCE, SHORT_PATIENCE = 60, 10
 _NONE: dict[str, Any] = {}
 
 
 class HookSettings(Record):
-    """How one agent keeps its hooks. Paths are relative to the repository or, of user files, to the home."""
+    """Where and how one agent keeps hooks. User files are relative to the home folder."""
 
-    #: The file that ``dibs init`` writes, and the one that it writes to be committed, where that differs.
+    #: The file that ``dibs init`` writes, and the one it writes with ``--shared``, if different.
     file: str = ""
     shared_file: str = ""
-    #: The files that the agent reads: globs, all of them are read.
+    #: Globs for all files that the agent reads.
     files: tuple[str, ...] = ()
     user_files: tuple[str, ...] = ()
-    #: The events at which a write can be refused.
+    #: The events at which a write can be blocked.
     before: tuple[str, ...] = ("PreToolUse",)
-    #: The events of a tool, and all others that we want; a time differs from the usual where it is named.
+    #: The tool events, the other events that we use, and timeouts that differ from the usual ones.
     tool_events: tuple[str, ...] = ()
     other_events: tuple[str, ...] = ()
-    times: dict[str, int] = {}  # noqa: RUF012 - a record's default, which nobody changes
-    #: The tools that write and that read, as a pattern; empty if the agent has no matchers.
+    times: dict[str, int] = {}  # noqa: RUF012 - a record's default, never changed
+    #: Regexes for the tools that write and read; empty if the agent has no matchers.
     writers: str = ""
     readers: str = ""
-    #: Whether an event has groups of handlers, as with Claude Code, and not handlers.
+    #: Whether an event has groups of handlers, as in Claude Code, instead of handlers.
     grouped: bool = False
-    #: The key of the command, and whether the command names its event because the payload does not.
+    #: The key of the command, and whether the command has to name its event because the payload does not.
     key: str = "command"
     names_event: bool = False
-    #: The key of a handler's time limit, and how many of its units are a second.
+    #: The key of a handler's timeout, and its units per second.
     time_key: str = "timeout"
     per_second: int = 1
-    #: Fields of a handler before the command, after it, and of one that can refuse.
+    #: Fields of a handler before the command, after it, and of a handler that can block.
     first: dict[str, Any] = _NONE
     more: dict[str, Any] = _NONE
     refusing: dict[str, Any] = _NONE
-    #: The number of the format that the file has to name; 0 for none.
+    #: The format version that the file has to name; 0 for none.
     version: int = 0
-    #: What the agent accepts beyond plain JSON, tested with the real program; None if it was not tested.
+    #: The JSON extensions that the agent accepts, tested with the real program; None if untested.
     style: Style | None = None
-    #: The setting that switches all hooks off, and the value that does.
+    #: The setting that disables all hooks, and the value that does so.
     switch: tuple[str, ...] = ()
     off: bool = True
 
 
 class ServerSettings(Record):
-    """How one agent keeps its MCP servers."""
+    """Where and how one agent keeps MCP servers."""
 
-    #: The file that ``dibs init`` writes, and the key of the table of servers in it.
+    #: The file that ``dibs init`` writes, and the key of its table of servers.
     file: str
     key: str = "mcpServers"
     #: The files that the agent reads.
     files: tuple[str, ...] = ()
     user_files: tuple[str, ...] = ()
-    #: What the entry has beyond the command.
+    #: Fields of the entry besides the command.
     more: dict[str, Any] = _NONE
     style: Style = Style()
 
@@ -72,20 +72,20 @@ class AgentSettings(Record):
 
     name: str
     title: str
-    #: Programs on the PATH, folders in the home, and files in the repository that show that it is used.
+    #: Programs on the PATH, folders in the home folder, and files in the repository that indicate its use.
     programs: tuple[str, ...]
     homes: tuple[str, ...]
     signs: tuple[str, ...]
     hooks: HookSettings
     server: ServerSettings | None = None
-    #: The page of instructions that it reads, and the folder of its skills.
+    #: The file of instructions that it reads, and the folder of its skills.
     page: str = "AGENTS.md"
     skills: str = ""
-    #: What its user has to do before our hooks run. Dibs never does that for them.
+    #: What its user has to do before our hooks run. Dibs never does it for them.
     trust: tuple[str, ...] = ()
-    #: The agents whose hook files it reads, for want of its own; those of the first are written for it.
+    #: The agents whose hook files it reads instead of its own; init writes those of the first.
     borrows: tuple[str, ...] = ()
-    #: The variable that names another folder for its user's files, and the folder that it stands for.
+    #: The variable that moves its user's files to another folder, and the folder it replaces.
     home_variable: str = ""
     home_folder: str = ""
 
@@ -114,7 +114,7 @@ _CLAUDE = AgentSettings(
     ),
     ServerSettings(_SHARED_SERVERS, files=(_SHARED_SERVERS,)),
     page="CLAUDE.md", skills=".claude/skills",
-    trust=("asks once whether this folder and its MCP server `dibs` are to be trusted: say yes to both",),
+    trust=("asks once whether to trust this folder and its MCP server `dibs`: answer yes to both",),
     home_variable="CLAUDE_CONFIG_DIR", home_folder=".claude",
 )  # fmt: skip
 
@@ -133,8 +133,8 @@ _CODEX = AgentSettings(
     ),
     skills=".agents/skills",
     trust=(
-        "skips hooks silently until you trust them: start it here, trust the folder, and then its /hooks",
-        "runs commands in a login shell: have dibs on the PATH that your profile sets, or use its MCP tools",
+        "silently skips hooks until you trust them: run codex here, trust the folder, and accept /hooks",
+        "runs commands in a login shell: put dibs on the PATH in your shell profile, or use the MCP tools",
     ),
     home_variable="CODEX_HOME", home_folder=".codex",
 )  # fmt: skip
@@ -155,7 +155,7 @@ _GEMINI = AgentSettings(
         more={"timeout": PATIENCE * 1000}, style=Style(comments=True),
     ),
     page="GEMINI.md", skills=".gemini/skills",
-    trust=("runs in a trusted folder only: start it here and trust the folder; it warns of new hooks once",),
+    trust=("runs hooks only in a trusted folder: run gemini here and trust it",),
 )  # fmt: skip
 
 _COPILOT = AgentSettings(
@@ -173,7 +173,7 @@ _COPILOT = AgentSettings(
     ServerSettings(_SHARED_SERVERS, user_files=(".copilot/mcp-config.json",)),
     skills=".github/skills",
     trust=(
-        "skips hooks silently until you trust the folder: start it here and say so; -p needs --trust-folder",
+        "silently skips hooks until you trust the folder: run copilot here and trust it",
     ),
     home_variable="COPILOT_HOME", home_folder=".copilot",
 )  # fmt: skip
@@ -204,13 +204,13 @@ _CURSOR = AgentSettings(
     ),
     ServerSettings(".cursor/mcp.json", files=(".cursor/mcp.json",), user_files=(".cursor/mcp.json",)),
     trust=(
-        "runs project hooks in a trusted workspace only; switch the MCP server `dibs` on in its settings",
+        "runs project hooks only in a trusted workspace; enable the MCP server `dibs` in its settings",
     ),
 )  # fmt: skip
 
 _WINDSURF = AgentSettings(
     "windsurf", "Windsurf", ("windsurf",), (".codeium/windsurf",), (".windsurf", ".windsurfrules"),
-    HookSettings(  # it can tell its model nothing but a refusal
+    HookSettings(  # its model sees only refusals
         ".windsurf/hooks.json", "", (".windsurf/hooks.json",), (".codeium/windsurf/hooks.json",),
         before=("pre_write_code", "pre_run_command"),
         tool_events=("pre_write_code", "pre_run_command", "pre_mcp_tool_use", "post_write_code",
@@ -219,14 +219,14 @@ _WINDSURF = AgentSettings(
         more={"show_output": False}, refusing={"show_output": True},
     ),
     ServerSettings("", user_files=(".codeium/windsurf/mcp_config.json",)),
-    trust=("keeps MCP servers for all projects: add `dibs` there yourself if you want its tools",),
+    trust=("has one list of MCP servers for all projects: add `dibs` there if you want its tools",),
 )  # fmt: skip
 
 _VSCODE = AgentSettings(
-    # Its folders exist in many homes and repositories where its agent is not used.
+    # Its folders are common even where its agent is not used.
     "vscode", "VS Code", ("code", "code-insiders"), (), (), HookSettings(),
     ServerSettings(".vscode/mcp.json", "servers", (".vscode/mcp.json",), more={"type": "stdio"}, style=ANY),
-    trust=("runs hooks in a trusted workspace only; start its MCP server `dibs` from .vscode/mcp.json",),
+    trust=("runs hooks only in a trusted workspace; start the MCP server `dibs` from .vscode/mcp.json",),
     borrows=("claude", "copilot"),
 )  # fmt: skip
 

@@ -132,7 +132,7 @@ def _path_hint() -> str:
     folder = os.path.dirname(sys.executable)
     if not os.path.exists(os.path.join(folder, "dibs")):
         return "add its folder to the PATH in your shell profile"
-    return f'add this line to your shell profile: export PATH="$PATH:{folder}"'
+    return f'add this line to your shell profile: `export PATH="$PATH:{folder}"`'
 
 
 def unwired(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.cli.support.tables import page_width, table
+from dibs.cli.support.tables import fold, page_width, table
 from dibs.cli.support.text import bold, green, printable, red, yellow
 from dibs.core.text.findings import Level
 from dibs.install.inspect.gaps import guarded_by
@@ -143,17 +143,15 @@ class DoctorReport(Record):
 
 def _print_item(level: str, name: str, text: str) -> None:
     """Print one line for a finding or a tested guard; a long text continues under its beginning."""
-    from textwrap import wrap
-
     word, paint = _WORDS[level]
     width = page_width()
     if width < _NARROW:
         print(f"{paint(word)} {bold(name)}")
-        lines, before = wrap(text, max(20, width - 2), break_long_words=False), "  "
+        lines, before = fold(text, width - 2), "  "
     else:
         column = _WORD + _NAME + 4
         print(paint(word) + " " * (_WORD + 2 - len(word)) + name.ljust(_NAME), end="  ")
-        lines = wrap(text, width - column, break_long_words=False, break_on_hyphens=False) or [""]
+        lines = fold(text, width - column) or [""]
         print(lines.pop(0))
         before = " " * column
     print("".join(f"{before}{line}\n" for line in lines), end="", flush=True)

@@ -1,18 +1,22 @@
-"""Make a project of this repository, and let the coding agents that are used here respect claims.
+"""Set up Dibs in this repository and guard the coding agents that are used here.
 
-Makes the place where claims are kept: in the git directory, shared by all working trees; elsewhere in a
-folder .dibs. For each agent it puts hooks, the MCP server, a short block of instructions and a skill into
-the agent's own files of this repository; and the gates of git, and dibs.toml. What is there already is kept
-byte for byte. On a terminal the plan is shown first. Safe to repeat.
+Creates the state in the git directory, where all worktrees share it; outside git, in a folder .dibs. Adds
+hooks, an MCP server, a short block of instructions, and a skill to each agent's files in this repository,
+installs git hooks, and creates dibs.toml. Everything already in those files stays as it is. On a terminal,
+Dibs shows the plan and asks first. Safe to run again.
+
+--uninstall restores every file byte for byte. --purge also deletes the state: claims, tasks, messages, and
+history. It refuses while agents hold claims, and it never deletes saved work (refs/salvage).
 
 Examples:
-  dibs init                         for the agents that are found here
-  dibs init --agents claude,codex   for these
-  dibs init --dry-run               only show what would be done
-  dibs init --agents none           make the project, touch no file
-  dibs init --uninstall             take it all back
+  dibs init                         guard the agents found here
+  dibs init --agents claude,codex   guard these agents
+  dibs init --dry-run               show what would change
+  dibs init --agents none           create the state only
+  dibs init --uninstall             remove everything that init wrote
+  dibs init --uninstall --purge     delete the state too
 
-exit status: 0 done, or nothing to do; 3 you said no; 65 a file cannot be read, and nothing was changed
+exit status: 0 done or nothing to do, 3 you answered no, 65 a file cannot be read and nothing was changed
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from __future__ import annotations
 import os
 
 from dibs.cli.support import HELD, OK
-from dibs.errors import BadUsage, NotAllowed, NotFound
+from dibs.errors import BadUsage, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,29 +40,43 @@ _AUTO, _NONE = "auto", "none"
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs init``."""
     parser.add_argument(
-        "--agents", default=_AUTO, metavar="LIST", help="auto (found here), none, or claude,codex,…"
+        "--agents",
+        default=_AUTO,
+        metavar="LIST",
+        help="auto (those found here), none, or a list: claude,codex",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the plan, change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask on a terminal")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
-        "--shared", action="store_true", help="write files to be committed, for all who work here"
+        "--shared", action="store_true", help="write files to commit, for the whole team"
     )
-    parser.add_argument("--board", action="store_true", help="make the folders of the board")
-    parser.add_argument("--no-git-gates", action="store_true", help="leave git's hooks alone")
-    parser.add_argument("--no-mcp", action="store_true", help="register no MCP server")
+    parser.add_argument("--board", action="store_true", help="create the folders of the task board")
+    parser.add_argument("--no-git-gates", action="store_true", help="do not install git hooks")
+    parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
     parser.add_argument(
-        "--no-instructions", action="store_true", help="no block of instructions, no skill"
+        "--no-instructions", action="store_true", help="do not add instructions or a skill"
     )
-    parser.add_argument("--uninstall", action="store_true", help="take everything back (humans)")
+    parser.add_argument(
+        "--uninstall", action="store_true", help="remove everything that init wrote (humans only)"
+    )
+    parser.add_argument(
+        "--purge", action="store_true", help="with --uninstall: delete the state too"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="with --purge: even while agents hold claims"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Plan, show, ask, do; or take back."""
+    """Plan, show, ask, and apply; or uninstall."""
     from dibs.cli.commands.init import text
 
+    _check_options(args)
     repository = _repository(args)
     if args.uninstall:
-        return _uninstall(args, repository)
+        from dibs.cli.commands.init import uninstall
+
+        return uninstall.run(args, repository, asks=_asks(args))
     agents, found = _agents(args, repository)
     plan = _plan(args, repository, agents)
     gates = _wants_gates(args, repository, plan)
@@ -67,13 +85,20 @@ def run(args: Namespace) -> int:
         return _show(args, report)
     asks = _asks(args) and (plan.pending or gates)
     if asks and not text.agreed(report):
-        print("nothing was done")
+        print("nothing was changed")
         return HELD
     return _show(args, _done(args, report), planned=bool(asks))
 
 
+def _check_options(args: Namespace) -> None:
+    if args.purge and not args.uninstall:
+        raise BadUsage("init: --purge needs --uninstall", hint="run: dibs init --uninstall --purge")
+    if args.force and not args.purge:
+        raise BadUsage("init: --force needs --purge", hint="leave --force out")
+
+
 def _repository(args: Namespace) -> Repository:
-    """Return the place of the project, also where it is still to be made."""
+    """Return the repository of the project, even if the project does not exist yet."""
     from dibs.local.repository import STATE_OUTSIDE_GIT, Repository
     from dibs.project.project import locate
 
@@ -82,10 +107,14 @@ def _repository(args: Namespace) -> Repository:
     except NotFound as missing:
         try:
             root = os.path.realpath(os.path.join(os.getcwd(), args.repo))
-        except FileNotFoundError:  # the current folder is gone
+        except FileNotFoundError:  # the current folder was deleted
             raise missing from None
         if not os.path.isdir(root) or args.uninstall or _in_git_directory(root):
             raise
+        if root in {"/", os.path.realpath(os.path.expanduser("~"))}:
+            raise NotFound(
+                f"{root} is not a project folder", code="NO_REPO", hint="cd to your project first"
+            ) from None
         return Repository(root, "", os.path.join(root, STATE_OUTSIDE_GIT), "")
 
 
@@ -94,7 +123,7 @@ def _in_git_directory(folder: str) -> bool:
 
 
 def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[str, str]]:
-    """Return the agents that are meant, and by what each was found."""
+    """Return the requested agents, and the evidence for those that were found."""
     from dibs.install.agents.table import AGENTS
 
     if args.agents == _NONE:
@@ -107,17 +136,21 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
         return list(shown), shown
     names = [name.strip() for name in args.agents.split(",") if name.strip()]
     if not names:
-        raise BadUsage("init: --agents names no agent", hint="say auto, none, or claude,codex,…")
+        raise BadUsage(
+            "init: --agents names no agent", hint="use auto, none, or a list: claude,codex"
+        )
     for name in names:
         if name in {_AUTO, _NONE}:
-            raise BadUsage(f"init: --agents {name} stands alone", hint="leave the others out")
+            raise BadUsage(
+                f"init: --agents {name} cannot be combined", hint=f"run: dibs init --agents {name}"
+            )
         if name not in AGENTS:
             from dibs.core.text.names import closest, quote
 
             meant = closest(name, AGENTS)
             raise BadUsage(
-                f"init: there is no agent {quote(name)}",
-                hint=f"did you mean {meant}?" if meant else f"known are {', '.join(AGENTS)}",
+                f"init: unknown agent {quote(name)}",
+                hint=f"did you mean {meant}?" if meant else f"agents are {', '.join(AGENTS)}",
             )
     return names, {}
 
@@ -133,7 +166,7 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     known = manifest.load(repository)
     config = load.load(repository.root, repository.state, os.environ, {}).config
     shared = args.shared or (known.shared and bool(known.agents))
-    # On the machines of others the server may start; here it would only fail, in every session.
+    # Shared files also serve machines that have the packages; here the server would fail in every session.
     no_server = not (args.no_mcp or shared or has_extra())
     choice = Choice(
         repository.root,
@@ -151,12 +184,12 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
         return made
     from dibs.local.installation import install_command
 
-    note = f"no MCP server; to add it, run: {install_command('mcp')} && dibs init"
+    note = f"no MCP server; to add it, run: `{install_command('mcp')} && dibs init`"
     return made._replace(notes=(*made.notes, note))
 
 
 def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
-    """Tell whether gates of git are to be put in that are not there yet."""
+    """Tell whether git hooks are wanted and not all installed yet."""
     if args.no_git_gates or not repository.common or not plan.agents:
         return False
     from dibs.guard.git.install import GitHooks
@@ -171,7 +204,7 @@ def _asks(args: Namespace) -> bool:
 
 
 def _done(args: Namespace, report: InitReport) -> InitReport:
-    """Make the project, and carry the plan out."""
+    """Create the project and apply the plan."""
     from dibs.project.project import create
 
     project, created = create(args.repo)
@@ -204,36 +237,4 @@ def _show(args: Namespace, report: InitReport, *, planned: bool = False) -> int:
         print_json(text.shape(report))
     else:
         text.show(report, planned=planned)
-    return OK
-
-
-def _uninstall(args: Namespace, repository: Repository) -> int:
-    """Take everything back that init did to files and hooks; claims and their history stay."""
-    from dibs.cli.commands.init import text
-    from dibs.cli.support.session import careful_caller, print_json
-    from dibs.install import manifest
-    from dibs.install.apply import plan_uninstall, uninstall
-
-    if not careful_caller(args).human:
-        raise NotAllowed(
-            "only a human may take the guards away", code="HUMANS_ONLY", hint="ask a human"
-        )
-    known = manifest.load(repository)
-    changes = plan_uninstall(repository)
-    left: tuple[str, ...] = ()
-    if not args.dry_run:
-        asks = _asks(args) and (changes or known.gates)
-        if asks and not text.agreed_to_undo(changes, gates=known.gates):
-            print("nothing was done")
-            return HELD
-        if known.gates:  # first: once the files are back, nobody knows of them any more
-            from dibs.guard.git.install import GitHooks
-
-            GitHooks(repository.common, repository.state).uninstall()
-        done = uninstall(repository)
-        changes, left = done.changes, done.left
-    if args.json:
-        print_json(text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))
-    else:
-        text.show_undone(changes, left, gates=known.gates, dry=args.dry_run)
     return OK

@@ -1,7 +1,10 @@
-"""What ``dibs init`` says: the plan, what was done, and what is left to a human."""
+"""The screens of ``dibs init``: the plan, what was done, one-time setup, and the next commands."""
 
 from __future__ import annotations
 
+import os
+
+from dibs.cli.support.tables import fold, page_width
 from dibs.cli.support.text import bold, dim, green, printable, yellow
 from dibs.core.text.secrets import mask
 from dibs.install.agents.table import AGENTS
@@ -9,19 +12,33 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from dibs.install.plan import InstallPlan, PlannedChange
     from dibs.local.repository import Repository
 
+#: What happens to a file: the word in a plan, and afterwards.
+_ACTS = {
+    "create": ("create", "created"),
+    "change": ("update", "updated"),
+    "remove": ("remove", "removed"),
+    "keep": ("keep", "unchanged"),
+}
+_ACT = 9
+_GIT_HOOKS = "pre-commit, pre-push, reference-transaction"
+_NO_GIT = (
+    "this folder is not a git repository, so commits and pushes are not guarded;"
+    " to guard them: `git init && dibs init`"
+)
+
 
 class InitReport(Record):
-    """All there is to say about one call."""
+    """The result of one call."""
 
     repository: Repository
     plan: InstallPlan
-    #: Agents that were looked for and found, each with what shows it.
+    #: The agents that were found, each with the evidence.
     found: dict[str, str]
     gates: bool = False
     dry: bool = False
@@ -31,104 +48,161 @@ class InitReport(Record):
 
 def agreed(report: InitReport) -> bool:
     """Show the plan and ask whether to go on."""
-    _plan_lines(report)
-    return _yes("do this?")
+    print(f"Dibs will make these changes in {bold(printable(report.repository.root))}:")
+    _plan_lines(report, done=False)
+    return confirmed("continue?")
 
 
-def agreed_to_undo(changes: Sequence[PlannedChange], *, gates: bool) -> bool:
-    """Show what would be taken back and ask whether to go on."""
-    _undo_lines(changes, gates=gates)
-    return _yes("take this back?")
-
-
-def _yes(question: str) -> bool:
+def confirmed(question: str, *, default: bool = True) -> bool:
+    """Ask a yes-or-no question on the terminal."""
     try:
-        said = input(f"{question} [Y/n] ")
+        said = input(f"{question} {'[Y/n]' if default else '[y/N]'} ")
     except EOFError:
         return False
-    return said.strip().lower() in {"", "y", "yes"}
+    return said.strip().lower() in ({"", "y", "yes"} if default else {"y", "yes"})
 
 
 def show(report: InitReport, *, planned: bool) -> None:
-    """Print what was done, or would be, and what to do next."""
+    """Print what was done, or would be done, and what comes next."""
     if report.dry:
-        _plan_lines(report)
-        print("nothing was done (--dry-run)")
+        _plan_lines(report, done=False)
+        print("nothing was changed (--dry-run)")
         return
-    _project_lines(report)
-    if report.plan.agents:
-        if not planned:
-            _plan_lines(report)
-        elif report.plan.pending or report.gates:
-            print(green("done"))
-        _trust_lines(report)
-    print("next:")
-    if report.plan.agents:
-        print("  dibs doctor --prove                            see each guard refuse a write")
-    else:
-        print("  dibs init --agents claude,codex,…              wire up your coding agents")
-    print('  dibs claim src/login.py --reason "fix login"   take what you need')
-    print("  dibs status                                    see who has what")
+    changed = bool(report.plan.pending or report.gates)
+    _project_line(report, changed=changed)
+    if changed and not planned:
+        _plan_lines(report, done=True)
+    elif report.plan.agents:
+        _agent_lines(report)
+    _state_line(report)
+    if changed:
+        _setup_lines(report)
+    _next_lines(report)
 
 
-def _project_lines(report: InitReport) -> None:
-    repository = report.repository
-    root = bold(printable(repository.root))
+def _project_line(report: InitReport, *, changed: bool) -> None:
+    root = bold(printable(report.repository.root))
     if report.created:
-        print(f"made a Dibs project of {root}")
-    elif report.plan.pending or report.gates:
-        print(f"{root} is a Dibs project already")
+        print(f"{green('initialized Dibs')} in {root}")
     else:
-        print(f"{root} is a Dibs project already; nothing was changed")
-    engine = _engine_name(report.engine)
-    if engine == "sqlite":
-        shared = "shared by all working trees" if repository.common else "outside of git"
-        print(f"  state   {printable(repository.state)} ({shared})")
-    else:
-        print("  state   elsewhere (shared by all clones that name this engine)")
-    print(f"  engine  {printable(engine)}")
+        print(f"already initialized in {root}" + ("" if changed else "; nothing changed"))
 
 
-def _plan_lines(report: InitReport) -> None:
+def _state_line(report: InitReport) -> None:
+    repository, engine = report.repository, _engine_name(report.engine)
+    if engine != "sqlite":
+        say(f"{printable(engine)}, shared by all clones that use this engine", "state: ")
+    elif repository.common:
+        state = printable(shown(repository.state, repository.root))
+        say(f"{state}, shared by all worktrees", "state: ")
+    else:
+        print(f"state: {printable(shown(repository.state, repository.root))}")
+        say(_NO_GIT, yellow("note: "))
+
+
+def _plan_lines(report: InitReport, *, done: bool) -> None:
+    _agent_lines(report)
+    rows = [change_row(change, done=done) for change in report.plan.changes if change.act != "keep"]
+    if report.gates:
+        rows.append((_ACTS["create"][done], f"git hooks: {_GIT_HOOKS}", "", ""))
+    print_changes(rows)
+    for note in report.plan.notes:
+        print(yellow("note: ") + printable(note))
+
+
+def _agent_lines(report: InitReport) -> None:
+    if not report.plan.agents:
+        if report.dry:
+            print("no coding agents found; name yours: `dibs init --agents claude`")
+        return
+    names = []
     for name in report.plan.agents:
         how = report.found.get(name, "")
-        shown = f" ({printable(how)})" if how else ""
-        print(f"{bold(AGENTS[name].title)}{shown}")
-    if not report.plan.agents:
-        print("no coding agent is found here: name yours with --agents claude,codex,…")
-    for change in report.plan.changes:
-        _change_line(change)
-    if report.gates:
-        print(f"  {green('create')}  git gates: pre-commit, pre-push, reference-transaction")
-    for note in report.plan.notes:
-        print(f"  {yellow('note')}    {printable(note)}")
+        names.append(AGENTS[name].title + (f" ({printable(how)})" if how else ""))
+    say(", ".join(names), bold("agents: "))
 
 
-def _change_line(change: PlannedChange) -> None:
-    act = change.act
-    word = green(f"{act:<6}") if act != "keep" else dim(f"{act:<6}")
-    what = f"  {dim(', '.join(change.what))}" if change.what else ""
-    print(f"  {word}  {printable(change.path)}{what}")
-    if change.note and act != "keep":
-        print(f"          {yellow('note')}: {printable(change.note)}")
+def change_row(change: PlannedChange, *, done: bool) -> tuple[str, str, str, str]:
+    """Return what happens to a file: the word, the path, what Dibs puts there, and a note."""
+    note = change.note if change.act != "keep" else ""
+    return _ACTS[change.act][done], change.path, ", ".join(change.what), note
 
 
-def _trust_lines(report: InitReport) -> None:
-    from textwrap import TextWrapper
+def print_changes(rows: Iterable[tuple[str, str, str, str]]) -> None:
+    """Print a row for each file, in columns if the page is wide enough."""
+    rows = list(rows)
+    page = page_width()
+    described = [(len(path), len(what)) for _, path, what, _ in rows if what]
+    wide = max((path for path, _ in described), default=0)
+    fits = 2 + _ACT + wide + 2 + max((what for _, what in described), default=0) <= page
+    for act, path, what, note in rows:
+        word = (dim if act in _ACTS["keep"] else green)(act) + " " * (_ACT - len(act))
+        end = f"  {dim(what)}" if what and fits else ""
+        room = wide - len(path) if end else 0
+        if end:
+            print(f"  {word}{printable(path)}{' ' * room}{end}")
+        else:
+            say(printable(path), f"  {word}", 2 + _ACT)
+        if note:
+            say(printable(note), " " * (2 + _ACT) + yellow("note: "), 2 + _ACT)
 
-    wrapped = TextWrapper(80, "  ", "    ", break_long_words=False, break_on_hyphens=False)
-    told = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
-    if told:
-        print("yours to do, once:")
-    for line in told:
-        print(wrapped.fill(line))
+
+def _setup_lines(report: InitReport) -> None:
     if any(change.hide for change in report.plan.changes):
-        print("files that hold for this machine alone are hidden from git by .git/info/exclude")
+        say("machine-specific files are ignored by git (.git/info/exclude)")
+    lines = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
+    if lines:
+        print(bold("\none-time setup:"))
+    for line in lines:
+        say(line, "  ", 4)
+
+
+def _next_lines(report: InitReport) -> None:
+    print(bold("\nnext:"))
+    if report.plan.agents:
+        rows = [
+            ("dibs doctor --prove", "test that every guard blocks a write"),
+            ("dibs status", "see who holds what"),
+        ]
+    else:
+        rows = [
+            ("dibs init --agents claude", f"guard your agents: {', '.join(AGENTS)}"),
+            ("dibs help", "list all commands"),
+        ]
+    width = max(len(command) for command, _ in rows)
+    for command, what in rows:
+        before = f"  {command}{' ' * (width - len(command))}  "
+        if len(before) + 20 > page_width():
+            print(f"  {command}")
+        else:
+            say(what, before, len(before), paint=dim)
+
+
+def say(line: str, before: str = "", indent: int = 2, paint: Callable[[str], str] = str) -> None:
+    """Print a text behind ``before``; what does not fit continues below, indented."""
+    import re
+
+    columns = len(re.sub(r"\x1b\[\d+m", "", before))
+    first = fold(line, page_width() - columns)[0]
+    print(before + paint(first))
+    for piece in fold(line[len(first) :].strip(), page_width() - indent):
+        print(" " * indent + paint(piece))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 ledger entry``, ``2 claims``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else many}"
 
 
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
-    """Return what is left to a human, agent by agent."""
+    """Return what is left for the user to do, by agent."""
     return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
+
+
+def shown(path: str, root: str) -> str:
+    """Return a path relative to the root if it is inside."""
+    return os.path.relpath(path, root) if path.startswith(root + os.sep) else path
 
 
 def shape(report: InitReport) -> dict[str, Any]:
@@ -142,14 +216,15 @@ def shape(report: InitReport) -> dict[str, Any]:
         "dry_run": report.dry,
         "agents": list(plan.agents),
         "found": report.found,
-        "changes": [_row(change) for change in plan.changes],
+        "changes": [change_shape(change) for change in plan.changes],
         "git_gates": report.gates,
         "notes": list(plan.notes),
         "trust": [{"agent": name, "text": line} for name, line in _to_trust(report)],
     }
 
 
-def _row(change: PlannedChange) -> dict[str, Any]:
+def change_shape(change: PlannedChange) -> dict[str, Any]:
+    """Return one change for programs."""
     return {
         "path": change.path,
         "act": change.act,
@@ -160,41 +235,6 @@ def _row(change: PlannedChange) -> dict[str, Any]:
     }
 
 
-def show_undone(
-    changes: Sequence[PlannedChange], left: Sequence[str], *, gates: bool, dry: bool
-) -> None:
-    """Print what was taken back, or would be."""
-    if not changes and not gates:
-        print("there was nothing to take back")
-        return
-    _undo_lines(changes, gates=gates)
-    for folder in left:
-        print(f"  {dim('keep  ')}  {printable(folder)}/  {dim('something else is in it')}")
-    if dry:
-        print("nothing was done (--dry-run)")
-    else:
-        print("taken back; claims and their history stay where they are")
-
-
-def _undo_lines(changes: Sequence[PlannedChange], *, gates: bool) -> None:
-    for change in changes:
-        _change_line(change)
-    if gates:
-        print(f"  {green('remove')}  git gates")
-
-
-def undone_shape(
-    changes: Sequence[PlannedChange], left: Sequence[str], *, gates: bool, dry: bool
-) -> dict[str, Any]:
-    """Return what was taken back, for programs."""
-    return {
-        "changes": [_row(change) for change in changes],
-        "left": list(left),
-        "git_gates": gates,
-        "dry_run": dry,
-    }
-
-
 def _engine_name(url: str) -> str:
-    """Return the engine in force, without secrets in its address."""
+    """Return the configured engine, without secrets in its URL."""
     return mask(url) if url else "sqlite"

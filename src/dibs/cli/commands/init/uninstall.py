@@ -1,0 +1,129 @@
+"""``dibs init --uninstall``: remove everything that init wrote; with ``--purge``, the state too."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.cli.commands.init import text
+from dibs.cli.support import HELD, OK
+from dibs.errors import BadUsage, NotAllowed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.install.plan import PlannedChange
+    from dibs.install.purge import PurgePlan
+    from dibs.local.repository import Repository
+
+_PURGE = "dibs init --uninstall --purge"
+
+
+def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
+    """Plan the removal, show it, ask, and remove."""
+    from dibs.cli.support.progress import Progress
+    from dibs.cli.support.session import careful_caller, print_json
+    from dibs.install import manifest
+    from dibs.install.apply import plan_uninstall, uninstall
+    from dibs.install.purge import plan_purge, purge
+
+    caller = careful_caller(args)
+    if not caller.human:
+        raise NotAllowed(
+            "only a human may remove the guards", code="HUMANS_ONLY", hint="ask a human to run it"
+        )
+    gates = manifest.load(repository).gates
+    changes = plan_uninstall(repository)
+    plan = plan_purge(repository, force=args.force) if args.purge else None
+    if plan is not None and not (asks or args.yes or args.dry_run):
+        raise BadUsage("init: --purge needs a confirmation", hint=f"run: {_PURGE} --yes")
+    left: tuple[str, ...] = ()
+    if not args.dry_run:
+        if asks and (changes or gates or plan) and not _agreed(changes, plan, gates=gates):
+            print("nothing was changed")
+            return HELD
+        with Progress(quiet=args.json) as progress:
+            progress.step("removing hooks and settings")
+            if gates:  # before the manifest, which records them
+                from dibs.guard.git.install import GitHooks
+
+                GitHooks(repository.common, repository.state).uninstall()
+            done = uninstall(repository)
+            changes, left = done.changes, done.left
+            if plan is not None:
+                progress.step("deleting the state")
+                purge(repository, plan)
+    if args.json:
+        print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
+    else:
+        _show(repository, changes, left, plan, gates=gates, dry=args.dry_run)
+    return OK
+
+
+def _agreed(changes: Sequence[PlannedChange], plan: PurgePlan | None, *, gates: bool) -> bool:
+    _print_changes(changes, gates=gates, done=False)
+    if plan is None:
+        return text.confirmed("remove this?")
+    _print_purge(plan, done=False)
+    return text.confirmed("delete all of this?", default=False)
+
+
+def _print_changes(changes: Sequence[PlannedChange], *, gates: bool, done: bool) -> None:
+    rows = [text.change_row(change, done=done) for change in changes]
+    if gates:
+        rows.append(("removed" if done else "remove", "git hooks", "", ""))
+    text.print_changes(rows)
+
+
+def _print_purge(plan: PurgePlan, *, done: bool) -> None:
+    word = "deleted" if done else "delete"
+    contents = ", ".join(
+        text.plural(count, noun.replace("_", " ")) for noun, count in plan.contents.items()
+    )
+    rows = [(word, folder, "", "") for folder in (*plan.folders[1:], *plan.refs)]
+    first = [(word, folder, contents, "") for folder in plan.folders[:1]]
+    text.print_changes(first + rows)
+
+
+def _show(
+    repository: Repository, changes: Sequence[PlannedChange], left: Sequence[str],
+    plan: PurgePlan | None, *, gates: bool, dry: bool,
+) -> None:  # fmt: skip
+    """Print what was removed, or would be, and what stays."""
+    if not changes and not gates and not (plan and (plan.folders or plan.refs)):
+        print("nothing to remove")
+    _print_changes(changes, gates=gates, done=not dry)
+    if plan is not None:
+        _print_purge(plan, done=not dry)
+    kept = [(f"{folder}/", "contains other files") for folder in left]
+    if plan is None:
+        if os.path.isdir(repository.state):
+            state = text.shown(repository.state, repository.root)
+            kept.append((state, "claims, tasks, history"))
+    else:
+        kept += [(ref, "saved work") for ref in plan.kept]
+        if plan.store:
+            kept.append((plan.store, "store shared with other clones"))
+    text.print_changes(("kept", path, what, "") for path, what in kept)
+    if dry:
+        print("nothing was changed (--dry-run)")
+    elif plan is None and os.path.isdir(repository.state):
+        text.say(f"to delete the state too, run: `{_PURGE}`")
+    elif plan is not None and plan.kept:
+        text.say(f"saved work stays in git; to see it, run: `git show --stat {plan.kept[0]}`")
+
+
+def _shape(
+    changes: Sequence[PlannedChange], left: Sequence[str], plan: PurgePlan | None,
+    *, gates: bool, dry: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what was removed, for programs."""
+    shape: dict[str, Any] = {
+        "changes": [text.change_shape(change) for change in changes],
+        "left": list(left),
+        "git_gates": gates,
+        "dry_run": dry,
+    }
+    return shape if plan is None else {**shape, "purged": plan._asdict()}
