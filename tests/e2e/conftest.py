@@ -1,7 +1,7 @@
-"""Runs with the real agents belong to ``make e2e``: they need a download of hundreds of megabytes.
+"""Fixtures for runs with real agents (``make e2e``), which need a download of hundreds of megabytes.
 
-Each cell of the table in ``docs/reference/e2e.md`` is one test with one agent; the run writes down how each
-ended, and ``scripts/e2e.py`` makes the table of it.
+Each cell of the table in ``docs/reference/e2e.md`` is one test with one agent. The run records the outcomes,
+and ``scripts/e2e.py`` writes the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.e2e.agents import KINDS
 if TYPE_CHECKING:
     from tests.e2e.story import Family, Story
 
-#: Set by ``scripts/e2e.py``: where the results go.
+#: The file for the results, set by ``scripts/e2e.py``.
 RESULTS = os.environ.get("DIBS_E2E_RESULTS", "")
 
 if not RESULTS:
@@ -26,7 +26,7 @@ if not RESULTS:
 
 @pytest.fixture(params=list(KINDS))
 def name(request: pytest.FixtureRequest) -> str:
-    """Return an agent that is installed."""
+    """Return an installed agent."""
     if not KINDS[request.param].version:
         pytest.skip("not installed")
     return request.param
@@ -34,13 +34,13 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def stories() -> dict[str, object]:
-    """Keep what was told: each story is told once, and each test looks at it."""
+    """Cache stories: each one runs once, and all tests check its result."""
     return {}
 
 
 @pytest.fixture
 def story(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Return what happened when another agent held what this one wanted."""
+    """Return the story in which another agent holds what this one wants."""
     from tests.e2e.story import tell
 
     names = [each for each in KINDS if KINDS[each].version]
@@ -52,7 +52,7 @@ def story(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def twins(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Return what happened when two of one kind were at work."""
+    """Return the story of two sessions of one agent."""
     from tests.e2e.story import tell
 
     return _once(
@@ -64,7 +64,7 @@ def twins(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPa
 def unguarded(
     name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
 ) -> Story:
-    """Return what happened where Dibs was not."""
+    """Return the story without Dibs."""
     from tests.e2e.story import tell_without_dibs
 
     return _once(
@@ -76,7 +76,7 @@ def unguarded(
 def family(
     name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
 ) -> Family:
-    """Return what happened when an agent started a subagent."""
+    """Return the story of an agent and its subagent."""
     from tests.e2e.story import tell_family
 
     return _once(
@@ -84,20 +84,20 @@ def family(
     )
 
 
-def _once(stories, key, told, folders):
-    """Tell a story, or say again how it failed."""
+def _once(stories, key, run, folders):
+    """Run a story, or raise its failure again."""
     if key not in stories:
         try:
-            stories[key] = told(folders.mktemp(key) / "world")
+            stories[key] = run(folders.mktemp(key) / "world")
         except Exception as error:  # noqa: BLE001  each test of it fails for this reason
             stories[key] = error
     if isinstance(stories[key], Exception):
-        pytest.fail(f"the story could not be told: {stories[key]!r}")
+        pytest.fail(f"the story failed: {stories[key]!r}")
     return stories[key]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write down how a cell of the table ended."""
+    """Record the outcome of a cell."""
     decides = report.when == "call" or report.outcome != "passed"
     if not RESULTS or not decides or "[" not in report.nodeid:
         return

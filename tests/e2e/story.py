@@ -1,8 +1,8 @@
-"""What two agents do at once on one repository; told once for each kind, looked at by every test.
+"""Run two agents at once in one repository: once for each kind of agent, checked by every test.
 
-The holder changes two files and waits. The second wants one of them: by its edit tool, by its shell, by a
-commit, by our MCP server. It takes other work, then stands in the queue. The holder commits and ends; the
-second goes on. Each looks at the files at known places, so nothing here depends on how long a thing takes.
+The owner changes two files and waits. The second agent tries to change one of them: with its edit tool, in
+its shell, with a commit, and over MCP. It does other work, then waits in the queue. The owner commits and
+ends; the second continues. Files are checked at fixed steps, so nothing depends on timing.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from tests.e2e.model import Steps
     from tests.e2e.world import Run
 
-#: Puts the path together, so that nobody can read it in the command.
+#: Builds the path at run time, so that it is not visible in the command.
 SLY = "python3 -c \"open('src/' + 'c' + '.py', 'a').write('# sly')\""
 WAIT = "dibs claim src/a.py --wait 60s"
 
 
 @dataclass
 class Story:
-    """What happened."""
+    """The result of a run."""
 
     world: World
     holder: Run
     second: Run
-    #: What was in a file, or in the repository, at each look.
+    #: The content of a file, or the log, at each check.
     looks: dict[str, str] = field(default_factory=dict)
 
 
 def tell(folder: Path, holds: Kind, wants: Kind) -> Story:
-    """Let both work, and return what happened."""
+    """Run both agents and return the result."""
     world = World(folder, [holds, wants])
     looks: dict[str, str] = {}
     held = threading.Event()
@@ -51,7 +51,7 @@ def tell(folder: Path, holds: Kind, wants: Kind) -> Story:
 
 
 def tell_without_dibs(folder: Path, kind: Kind) -> Story:
-    """Let two agents that nobody guards change one file, and return what happened."""
+    """Let two unguarded agents change one file, and return the result."""
     world = World(folder, [kind], wired=False)
     held, done = threading.Event(), threading.Event()
     first = kind.change(world.repo, "src/a.py", "a = 0", "a = 'held'", label="hold")
@@ -105,7 +105,7 @@ def _second(world: World, kind: Kind, looks: dict[str, str]) -> Steps:
 
 @dataclass
 class Family:
-    """What an agent and its subagent did."""
+    """The result of an agent and its subagent."""
 
     world: World
     run: Run

@@ -1,4 +1,4 @@
-"""What of the runs with real agents was seen here, and that their table is whole."""
+"""The table of runs with real agents is complete."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TESTS = re.findall(
 )
 
 
-def test_how_many_runs_with_real_agents_there_were():
+def test_runs_with_real_agents_are_counted():
     runs = len(TESTS) * len(KINDS)
     if not os.environ.get("DIBS_E2E_RESULTS"):
-        pytest.skip(f"0 of {runs} runs with real agents: `make e2e` runs them (a large download)")
+        pytest.skip(f"0 of {runs} runs with real agents (run: make e2e; needs a large download)")
 
 
 def test_the_table_has_a_row_for_each_test_and_a_column_for_each_agent():
@@ -31,7 +31,7 @@ def test_the_table_has_a_row_for_each_test_and_a_column_for_each_agent():
     assert {row.count("|") for row in rows} == {len(KINDS) + 2}
 
 
-def test_the_packages_are_pinned_to_one_version_each():
+def test_each_package_is_pinned_to_one_version():
     wanted = json.loads((ROOT / "tests" / "e2e" / "package.json").read_text())["dependencies"]
 
     assert {kind.package for kind in KINDS.values()} == set(wanted)

@@ -1,4 +1,4 @@
-"""A repository with real agents in it: each with a home of its own, all wired by ``dibs init``."""
+"""A repository with real agents, each with its own home, set up by ``dibs init``."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from tests.e2e.model import Script
 
 FILES = {f"src/{name}.py": f"{name} = 0\n" for name in "abcde"}
-#: Where the ``dibs`` is that is tested.
+#: The folder of the ``dibs`` under test.
 HERE = os.path.dirname(sys.executable)
-#: How long one agent may take; the slowest needs a third of it.
+#: The time limit for one agent; the slowest needs a third of it.
 LIMIT = 150
 
 
 @dataclass
 class Run:
-    """An agent that works, or has."""
+    """An agent that is running or has ended."""
 
     kind: Kind
     model: Model
@@ -41,27 +41,27 @@ class Run:
     began: float = field(default_factory=time.monotonic)
 
     def wait(self) -> int:
-        """Wait until it has ended, and return its status."""
+        """Wait until the agent has ended, and return its exit status."""
         return self.process.wait(LIMIT)
 
     @property
     def seen(self) -> str:
-        """All that its model was ever shown."""
+        """Everything that its model was shown."""
         return "\n".join(asked.text for asked in self.model.asked)
 
     def result(self, label: str, word: str = "") -> str:
-        """Return what the model saw as the answer to a step; without one, say what the agent printed."""
+        """Return the result of a step as the model saw it; if there is none, fail with the agent's output."""
         result = self.model.result(label, word)
         assert result, f"no answer to {label!r}: {self.told()}"
         return result
 
     def told(self) -> str:
-        """Return the end of what it printed."""
+        """Return the end of its output."""
         return self.output.read_text(errors="replace")[-3000:]
 
 
 class World:
-    """A repository, and what is done in it."""
+    """A repository, and the commands that run in it."""
 
     def __init__(self, folder: Path, kinds: list[Kind], *, wired: bool = True) -> None:
         self.folder = folder
@@ -75,38 +75,38 @@ class World:
             assert init.returncode == 0, init.stdout + init.stderr
 
     def dibs(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command as the human who owns the repository."""
+        """Run a command as the human."""
         return self._run("dibs", *words)
 
     def git(self, *words: str) -> str:
-        """Run git as that human, and return what it says."""
+        """Run git as the human, and return its output."""
         return self._run("git", *words).stdout.strip()
 
     def text(self, path: str) -> str:
-        """Return what is in a file now."""
+        """Return a file's content."""
         return (self.repo / path).read_text()
 
     def claims(self) -> dict[str, str]:
-        """Return who holds what."""
+        """Return the claims."""
         status = json.loads(self.dibs("status", "--json").stdout)
         return {claim["pattern"]: claim["agent"] for claim in status["claims"]}
 
     def waiting(self) -> bool:
-        """Tell whether somebody stands in a queue."""
+        """Return whether an agent is in the queue."""
         return bool(json.loads(self.dibs("status", "--json").stdout)["queue"])
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Return every entry of the ledger."""
+        """Return all ledger entries."""
         return json.loads(self.dibs("log", "--json", "-n", "10000").stdout)
 
     def agents(self) -> dict[str, dict[str, Any]]:
-        """Return the roster, with those who have left."""
+        """Return all agents, including those that have left."""
         roster = json.loads(self.dibs("agent", "ls", "--all", "--json").stdout)
         return {one["id"]: one for one in roster["agents"]}
 
     @contextlib.contextmanager
     def agent(self, kind: Kind, script: Script) -> Iterator[Run]:
-        """Start an agent with a model of its own; at the end of the block it has ended, or is ended."""
+        """Start an agent with its own model; stop it at the end of the block."""
         self._homes += 1
         home = self.folder / f"home{self._homes}"
         home.mkdir()
@@ -133,7 +133,7 @@ class World:
                 process.wait()
 
     def environ(self, home: Path) -> dict[str, str]:
-        """Return the variables of a user with ``home``: nothing of whoever runs the tests."""
+        """Return the environment of a user with ``home``, without the caller's variables."""
         proxy = os.environ.get("DIBS_E2E_PROXY", "")
         away = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"} if proxy else {}
         return away | {
@@ -151,7 +151,7 @@ class World:
         )
 
     def _profile(self, home: Path) -> None:
-        """Say where programs are to who starts a login shell."""
+        """Write a profile with the PATH, for agents that start a login shell."""
         (home / ".profile").write_text(f'export PATH="{self.environ(home)["PATH"]}"\n')
 
     def _repository(self) -> None:
@@ -166,7 +166,7 @@ class World:
 
 
 def until(true: Callable[[], bool], seconds: float = 60) -> bool:
-    """Wait until ``true`` is; tell whether it came."""
+    """Wait until ``true`` returns true; return whether it did."""
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""The real agents: how each is started against a model of ours, and what its tools are called."""
+"""The real agents: how to start each with a local model, and the names of its tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests ask of an agent."""
+"""The interface of an agent under test."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from tests.e2e.model import Call
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Where npm has put the agents: ``scripts/e2e.py`` does that.
+#: Where ``scripts/e2e.py`` installed the agents.
 FOLDER = Path(os.environ.get("DIBS_E2E_BIN") or ROOT / ".e2e")
-#: Where a download of hundreds of megabytes is kept out of the way of the tests.
+#: A folder for large downloads, outside of the tests.
 BINARIES = FOLDER / "node_modules" / ".bin"
 
 
 class Kind:
-    """An agent of one maker."""
+    """One kind of agent."""
 
-    #: As ``dibs hook`` and ``dibs init`` call it.
+    #: Its name in ``dibs hook`` and ``dibs init``.
     name: str
     title: str
-    #: Its package at npm.
+    #: Its npm package.
     package: str
 
     @property
@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def version(self) -> str:
-        """The version that is installed; empty if none is."""
+        """The installed version; empty if it is not installed."""
         about = FOLDER / "node_modules" / self.package / "package.json"
         return (
             json.loads(about.read_text())["version"]
@@ -44,18 +44,18 @@ class Kind:
         )
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
-        """Write what its user has in the home: the address of the model, and what is trusted."""
+        """Write the user's settings: the model's URL, and what is trusted."""
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Return the variables that this agent needs beside ``HOME``."""
+        """Return the environment variables that this agent needs in addition to ``HOME``."""
         return {}
 
     def command(self, prompt: str) -> list[str]:
-        """Return the command that gives the agent ``prompt`` to do, and ends with its turn."""
+        """Return the command that runs one turn with ``prompt``."""
         raise NotImplementedError
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return the calls that put ``new`` in the place of ``old``; the last one is the edit."""
+        """Return the calls that replace ``old`` by ``new``; the last one is the edit."""
         raise NotImplementedError
 
     def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
@@ -67,19 +67,19 @@ class Kind:
         raise NotImplementedError
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return the call of a tool of our server."""
+        """Return the call to a Dibs MCP tool."""
         raise NotImplementedError
 
     def subagent(self, word: str, **gates: Any) -> Call | None:
-        """Return the call that starts a subagent with ``word`` in its task; ``None`` if it has none."""
+        """Return the call that starts a subagent with ``word`` in its task; None if unsupported."""
         return None
 
     def finish(self, **gates: Any) -> list[Call | Say]:
-        """Return how a subagent ends its task."""
+        """Return the step that ends a subagent's task."""
         return [Say(**gates)]
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value``, and the folders above it."""
+    """Write ``value``, and create its parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2))

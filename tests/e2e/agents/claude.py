@@ -23,7 +23,7 @@ class Claude(Kind):
         write_json(home / ".claude" / "settings.json", {"enableAllProjectMcpServers": True})
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Return the address, and leave to run as root in a sandbox."""
+        """Return the URL, and the permission to run as root in a sandbox."""
         return {
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "dummy",
@@ -33,12 +33,12 @@ class Claude(Kind):
         }
 
     def command(self, prompt: str) -> list[str]:
-        """Return a run that asks nobody."""
+        """Return a non-interactive run."""
         loud = ["--output-format", "stream-json", "--verbose"]
         return [str(self.binary), "-p", prompt, "--permission-mode", "bypassPermissions", *loud]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return an edit, after what it needs."""
+        """Return an edit, after the calls that it requires."""
         where = {"file_path": str(repo / path)}
         edit = where | {"old_string": old, "new_string": new}
         return [Call("Read", where), Call("Edit", edit, **gates)]
@@ -52,7 +52,7 @@ class Claude(Kind):
         return Call("Bash", {"command": command, "description": "run it"}, **gates)
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return a call by the name that Claude gives it."""
+        """Return a call with Claude's name for the tool."""
         return Call(f"mcp__dibs__{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:

@@ -33,7 +33,7 @@ class Codex(Kind):
     package = "@openai/codex"
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
-        """Name the model, and trust the project as a user does when asked."""
+        """Configure the model, and trust the project as a user does when asked."""
         (home / ".codex").mkdir(parents=True, exist_ok=True)
         (home / ".codex" / "config.toml").write_text(_CONFIG.format(url=url, repo=repo))
 
@@ -42,27 +42,27 @@ class Codex(Kind):
         return {"STUB_KEY": "dummy", "CODEX_HOME": str(home / ".codex")}
 
     def command(self, prompt: str) -> list[str]:
-        """Return a run that asks nobody; its user has looked at the hooks."""
+        """Return a non-interactive run whose user has trusted the hooks."""
         alone = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]
         return [str(self.binary), "exec", "--json", *alone, prompt]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return an edit, after what it needs."""
+        """Return an edit, after the calls that it requires."""
         patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
         return [Call("apply_patch", patch, custom=True, **gates)]
 
     def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
-        """Return a patch that adds the file; one that exists is written over."""
+        """Return a patch that adds or overwrites the file."""
         lines = "".join(f"+{line}\n" for line in text.splitlines())
         patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
         return Call("apply_patch", patch, custom=True, **gates)
 
     def shell(self, command: str, **gates: Any) -> Call:
-        """Return a command of its shell."""
+        """Return a shell command."""
         return Call("exec_command", {"cmd": command, "yield_time_ms": 60000}, **gates)
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return a call in the namespace that Codex gives a server."""
+        """Return a call in Codex's namespace for the server."""
         return Call(tool, given, namespace="mcp__dibs", **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:

@@ -19,7 +19,7 @@ class Copilot(Kind):
     package = "@github/copilot"
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Return the address."""
+        """Return the URL."""
         return {
             "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
             "COPILOT_PROVIDER_API_KEY": "dummy",
@@ -29,12 +29,12 @@ class Copilot(Kind):
         }
 
     def command(self, prompt: str) -> list[str]:
-        """Return a run that asks nobody, in a folder that its user trusts."""
+        """Return a non-interactive run in a trusted folder."""
         alone = ["--allow-all-tools", "--trust-folder", "--output-format", "json"]
         return [str(self.binary), "-p", prompt, *alone]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return an edit, after what it needs."""
+        """Return an edit, after the calls that it requires."""
         return [Call("edit", {"path": str(repo / path), "old_str": old, "new_str": new}, **gates)]
 
     def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
@@ -47,7 +47,7 @@ class Copilot(Kind):
         return Call("bash", given, **gates)
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return a call by the name that Copilot gives it."""
+        """Return a call with Copilot's name for the tool."""
         return Call(f"dibs-{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:

@@ -24,17 +24,17 @@ class Gemini(Kind):
         write_json(home / ".gemini" / "settings.json", auth)
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Return the address, and the trust that a user gives when asked."""
+        """Return the URL, and trust the folder as a user does when asked."""
         address = {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url}
         return address | {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
     def command(self, prompt: str) -> list[str]:
-        """Return a run that asks nobody."""
+        """Return a non-interactive run."""
         alone = ["--yolo", "-o", "stream-json"]
         return [str(self.binary), "-m", "gemini-2.5-flash", *alone, "-p", prompt]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return an edit, after what it needs."""
+        """Return an edit, after the calls that it requires."""
         edit = {"file_path": str(repo / path), "old_string": old, "new_string": new}
         return [Call("replace", edit | {"instruction": "do it"}, **gates)]
 
@@ -47,15 +47,15 @@ class Gemini(Kind):
         return Call("run_shell_command", {"command": command}, **gates)
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return a call by the name that Gemini gives it."""
+        """Return a call with Gemini's name for the tool."""
         return Call(f"mcp_dibs_{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:
-        """Return an invoke_agent of the one that has all tools."""
+        """Return an invoke_agent call for the agent that has all tools."""
         return Call(
             "invoke_agent", {"agent_name": "generalist", "prompt": f"{word}: do it"}, **gates
         )
 
     def finish(self, **gates: Any) -> list[Call | Say]:
-        """Return the call that its subagents have to end with."""
+        """Return the call with which subagents must end."""
         return [Call("complete_task", {"result": {"response": "done"}}, **gates)]

@@ -10,12 +10,12 @@ from tests.e2e.model import Call
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: What opencode gets from npm for those who write plugins; ours needs nothing of it.
+#: A package that opencode installs from npm for plugins; ours does not need it.
 PLUGIN = {"dependencies": {"@opencode-ai/plugin": "*"}}
 
 
 def _have_plugin(place: Path) -> None:
-    """Let it look as if that were there: without a network opencode would try for a minute."""
+    """Fake the package, because without a network opencode would retry for a minute."""
     (place / "node_modules").mkdir(parents=True, exist_ok=True)
     write_json(place / "package.json", PLUGIN)
     write_json(place / "package-lock.json", {"lockfileVersion": 3, "packages": {"": PLUGIN}})
@@ -29,7 +29,7 @@ class Opencode(Kind):
     package = "opencode-ai"
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
-        """Name the model in the user's own configuration."""
+        """Configure the model in the user's settings."""
         model = {"name": "stub", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
         options = {"baseURL": f"{url}/v1", "apiKey": "dummy"}
         provider = {
@@ -44,15 +44,15 @@ class Opencode(Kind):
             _have_plugin(place)
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
-        """Return what keeps it from asking the network."""
+        """Return variables that prevent network access."""
         return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
     def command(self, prompt: str) -> list[str]:
-        """Return a run that asks nobody."""
+        """Return a non-interactive run."""
         return [str(self.binary), "run", "--format", "json", prompt]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
-        """Return an edit, after what it needs."""
+        """Return an edit, after the calls that it requires."""
         where = {"filePath": str(repo / path)}
         edit = where | {"oldString": old, "newString": new}
         return [Call("read", where), Call("edit", edit, **gates)]
@@ -66,7 +66,7 @@ class Opencode(Kind):
         return Call("bash", {"command": command, "description": "run it"}, **gates)
 
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return a call by the name that opencode gives it."""
+        """Return a call with opencode's name for the tool."""
         return Call(f"dibs_{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:

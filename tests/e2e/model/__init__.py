@@ -1,4 +1,4 @@
-"""A model that says what a test wrote down: a server on loopback which the real agents take for theirs."""
+"""A scripted model: a local server that real agents use instead of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of Anthropic's messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ USAGE = {"input_tokens": 10, "output_tokens": 10}
 
 
 def opening(body: dict[str, Any]) -> str:
-    """Return what the conversation was begun with."""
+    """Return the first message of the conversation."""
     return text_of(next((m["content"] for m in body["messages"] if m["role"] == "user"), ""))
 
 
 def results(body: dict[str, Any]) -> list[str]:
-    """Return what the tools answered."""
+    """Return the tool results."""
     parts = [p for m in body["messages"] if isinstance(m["content"], list) for p in m["content"]]
     return [text_of(part.get("content")) for part in parts if part.get("type") == "tool_result"]
 
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
-    """Return ``step`` as an answer."""
+    """Return ``step`` as a response."""
     if isinstance(step, Call):
         block = {"type": "tool_use", "id": f"toolu_{number:04}", "name": step.tool}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(step.input)}

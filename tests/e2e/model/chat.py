@@ -1,4 +1,4 @@
-"""The words of OpenAI's chat completions, which many others speak."""
+"""OpenAI's Chat Completions API, which many others implement."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
 
 
 def opening(body: dict[str, Any]) -> str:
-    """Return what the conversation was begun with."""
+    """Return the first message of the conversation."""
     return text_of(next((m["content"] for m in body["messages"] if m["role"] == "user"), ""))
 
 
 def results(body: dict[str, Any]) -> list[str]:
-    """Return what the tools answered."""
+    """Return the tool results."""
     return [text_of(m.get("content")) for m in body["messages"] if m["role"] == "tool"]
 
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
-    """Return ``step`` as an answer."""
+    """Return ``step`` as a response."""
     message: dict[str, Any] = {"role": "assistant", "content": None}
     if isinstance(step, Call):
         function = {"name": step.tool, "arguments": json.dumps(step.input)}

@@ -1,4 +1,4 @@
-"""The words of Google's generateContent."""
+"""Google's generateContent API."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ USAGE = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 
 
 
 def opening(body: dict[str, Any]) -> str:
-    """Return what the conversation was begun with."""
+    """Return the first message of the conversation."""
     users = [c["parts"] for c in body["contents"] if c.get("role") == "user"]
     return "\n".join(text_of(part.get("text")) for parts in users for part in parts)
 
 
 def results(body: dict[str, Any]) -> list[str]:
-    """Return what the tools answered."""
+    """Return the tool results."""
     parts = [part for content in body["contents"] for part in content.get("parts", [])]
     given = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
     return [text_of(answer.get("output", answer.get("error", answer))) for answer in given]
 
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
-    """Return ``step`` as an answer."""
+    """Return ``step`` as a response."""
     part: dict[str, Any] = {"text": step.text} if isinstance(step, Say) else {}
     if isinstance(step, Call):
         part = {"functionCall": {"id": f"call_{number}", "name": step.tool, "args": step.input}}

@@ -1,4 +1,4 @@
-"""The words of OpenAI's responses."""
+"""OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USAGE = {"input_tokens": 10, "output_tokens": 10, "total_tokens": 20, **_DETAILS
 
 
 def opening(body: dict[str, Any]) -> str:
-    """Return what the conversation was begun with."""
+    """Return the first message of the conversation."""
     given = (
         body["input"]
         if isinstance(body["input"], list)
@@ -27,13 +27,13 @@ def opening(body: dict[str, Any]) -> str:
 
 
 def results(body: dict[str, Any]) -> list[str]:
-    """Return what the tools answered."""
+    """Return the tool results."""
     given = body["input"] if isinstance(body["input"], list) else []
     return [text_of(item.get("output")) for item in given if item.get("type") in _RESULTS]
 
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
-    """Return ``step`` as an answer."""
+    """Return ``step`` as a response."""
     item = _item(step, number)
     response = {"id": f"resp_{number}", "object": "response", "status": "completed", "usage": USAGE}
     response |= {"output": [item], "model": "stub", "error": None}

@@ -1,4 +1,4 @@
-"""What a model will say, written down before: one step for each answer."""
+"""A model's script: one step for each response."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How long a step waits for another agent; a test that comes here has failed.
+#: How long a step waits for another agent before the test fails.
 PATIENCE = 90.0
 
 
 class Late(Exception):
-    """What a step waited for did not come."""
+    """A step waited in vain."""
 
 
 @dataclass
 class _Step:
-    #: Called when the step is come to for the first time: everything before it is done, nothing of it is.
+    #: Called when the step is first reached: everything before it is done.
     look: Callable[[], object] | None = field(default=None, kw_only=True)
-    #: The step is not said before this is true: so one agent waits for another at a known place.
+    #: The step waits until this is true, so that one agent waits for another at a fixed step.
     when: Callable[[], bool] | None = field(default=None, kw_only=True)
-    #: What the tests call it.
+    #: Its name in tests.
     label: str = field(default="", kw_only=True)
 
     def come_to(self) -> None:
-        """Look, and wait for others."""
+        """Run the check, and wait for the condition."""
         if self.look:
             look, self.look = self.look, None
             look()
@@ -40,7 +40,7 @@ class _Step:
 
 @dataclass
 class Say(_Step):
-    """The model says something, and ends its turn."""
+    """The model responds with text and ends its turn."""
 
     text: str = "finished"
 
@@ -53,7 +53,7 @@ class Call(_Step):
     input: Any
     #: OpenAI: the tool takes text, not JSON.
     custom: bool = False
-    #: OpenAI: the server of a tool that is no built-in one.
+    #: OpenAI: the MCP server of the tool, if it is not built in.
     namespace: str = ""
 
 
@@ -62,13 +62,13 @@ Steps = list[Call | Say]
 
 @dataclass
 class Script:
-    """The steps of the agent, and of each of its subagents by a word in their task."""
+    """The steps of the agent, and of its subagents by a word in their task."""
 
     steps: Steps
     subagents: dict[str, Steps] = field(default_factory=dict)
 
     def of(self, opening: str) -> str:
-        """Return the word of the subagent that was given ``opening`` to do; empty for the agent itself."""
+        """Return the word of the subagent whose task is ``opening``; empty for the agent itself."""
         return next((word for word in self.subagents if word in opening), "")
 
     def step(self, word: str, number: int) -> Call | Say:
@@ -77,6 +77,6 @@ class Script:
         return steps[number] if number < len(steps) else Say()
 
     def number(self, label: str, word: str = "") -> int:
-        """Return the number of the step that is called ``label``."""
+        """Return the number of the step ``label``."""
         steps = self.subagents[word] if word else self.steps
         return next(number for number, step in enumerate(steps) if step.label == label)

@@ -1,7 +1,7 @@
-"""The server: one for each agent that runs, with that agent's script.
+"""The model server: one for each running agent, with that agent's script.
 
-It keeps no state. Step *i* is said when the conversation holds *i* results of tools, so an agent that asks
-again, or goes on after its turn, is answered the same. What was asked is kept: it is all that a model sees.
+It is stateless: the response is step *i* when the conversation contains *i* tool results, so a retry gets the
+same response. Requests are recorded, because they are everything that a model sees.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.model.script import Script
 
-#: What an address ends with, and who speaks so.
+#: The end of a URL, and the API behind it.
 WIRES = {
     "/messages": anthropic,
     "/responses": responses,
@@ -32,7 +32,7 @@ WIRES = {
 
 @dataclass
 class Asked:
-    """One question to the model."""
+    """One request to the model."""
 
     path: str
     body: dict[str, Any]
@@ -40,27 +40,27 @@ class Asked:
 
     @property
     def has_tools(self) -> bool:
-        """Whether it is the agent's work; without tools it is a title or a summary that is wanted."""
+        """Whether this is the agent's work; a request without tools asks for a title or a summary."""
         return bool(self.body.get("tools"))
 
     @property
     def opening(self) -> str:
-        """What the conversation was begun with."""
+        """The first message of the conversation."""
         return self.wire.opening(self.body)
 
     @property
     def results(self) -> list[str]:
-        """What the tools have answered so far, each as the model sees it."""
+        """The tool results so far, as the model sees them."""
         return self.wire.results(self.body)
 
     @property
     def text(self) -> str:
-        """All that the model sees."""
+        """Everything that the model sees."""
         return json.dumps(self.body, ensure_ascii=False)
 
 
 class Model:
-    """A model with a script, on a port of its own."""
+    """A scripted model on its own port."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -88,11 +88,11 @@ class Model:
 
     @property
     def work(self) -> list[Asked]:
-        """The questions that are the agent's work, in their order."""
+        """The requests that are the agent's work, in order."""
         return [asked for asked in self.asked if asked.has_tools]
 
     def results(self, word: str = "") -> list[str]:
-        """Return the answers of the tools that the agent saw, or its subagent whose task holds ``word``."""
+        """Return the tool results of the agent, or of the subagent whose task contains ``word``."""
         seen: list[str] = []
         for asked in self.work:
             if self.script.of(asked.opening) == word and len(asked.results) >= len(seen):
@@ -100,12 +100,12 @@ class Model:
         return seen
 
     def result(self, label: str, word: str = "") -> str:
-        """Return what the model saw as the answer to the step ``label``; empty if it saw none."""
+        """Return the result of the step ``label`` as the model saw it; empty if there is none."""
         results, number = self.results(word), self.script.number(label, word)
         return results[number] if number < len(results) else ""
 
     def learned(self, label: str) -> list[str]:
-        """Return each text that the model was shown after the step ``label`` and not before it."""
+        """Return each text that the model saw after the step ``label`` but not before."""
         number = self.script.number(label)
         before, after = (
             next((texts(a.body) for a in self.work if len(a.results) == n), [])
@@ -114,7 +114,7 @@ class Model:
         return [text for text in after if text not in before]
 
     def answer(self, asked: Asked) -> tuple[str, bytes]:
-        """Return the kind of content, and the content, of the answer to ``asked``."""
+        """Return the content type and the content of the response to ``asked``."""
         self.asked.append(asked)
         step: Any = Say("ok")
         if asked.has_tools:
@@ -129,7 +129,7 @@ class Model:
 
 
 def texts(value: Any) -> list[str]:
-    """Return every text in ``value``, however deep."""
+    """Return every string in ``value``, at any depth."""
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -141,7 +141,7 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *args: Any) -> None:
-            """Be silent."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             self._unknown()
@@ -170,7 +170,7 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(content)
-            except OSError:  # whoever asked is gone
+            except OSError:  # the client has disconnected
                 self.close_connection = True
 
     return Handler

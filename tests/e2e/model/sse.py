@@ -1,4 +1,4 @@
-"""Events of a server, as all three makers send them."""
+"""Server-sent events in the formats of the three APIs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JSON = "application/json"
 def stream(
     events: list[dict[str, Any]], *, named: bool = False, done: bool = False
 ) -> tuple[str, bytes]:
-    """Return ``events`` as a stream; ``named`` with the type of each, ``done`` with a mark at the end."""
+    """Return ``events`` as a stream: ``named`` adds each type, ``done`` adds an end marker."""
     lines = []
     for event in events:
         name = f"event: {event['type']}\n" if named else ""
@@ -28,7 +28,7 @@ def plain(value: dict[str, Any]) -> tuple[str, bytes]:
 
 
 def text_of(content: Any) -> str:
-    """Return the text in the content of a message, whichever of its forms that takes."""
+    """Return the text of a message's content, in any of its forms."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
