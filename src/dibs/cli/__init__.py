@@ -1,6 +1,6 @@
-"""The command line: find the command, load only its module, run it, turn errors into exit codes.
+"""The command line: load the named command, run it, and turn errors into exit statuses.
 
-Importing this loads neither a parser nor an engine; ``dibs help`` needs no command module.
+Importing this module loads neither a parser nor an engine.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import sys
 from dibs.cli.support import COMMANDS, INTERRUPTED, OK, load, quieten
 from dibs.errors import BadUsage, DibsError, Unavailable
 
-TYPE_CHECKING = False  # importing typing would double the time that `dibs help` takes
+TYPE_CHECKING = False  # importing typing would double the time of `dibs help`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
 
 def program() -> NoReturn:
-    """Be the program: run the command that this process was started with, and leave at once.
+    """Run the command of this process, and exit without cleanup.
 
-    Looking for garbage while modules load, and taking the interpreter apart at the end, cost as much
-    as the interpreter's own start. A command makes little garbage, and closes what it opens.
+    Collecting garbage during imports and tearing down the interpreter would cost as much as starting it.
     """
     import gc
     import os
@@ -47,28 +46,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         quieten()
-    except OSError as error:  # the disk behind standard output is full
+    except OSError as error:  # for example, the disk is full
         quieten()
         if not status:
-            print(f"dibs: the answer cannot be written: {error.strerror}", file=sys.stderr)
+            print(f"dibs: cannot write the output: {error.strerror}", file=sys.stderr)
         return status or Unavailable.exit_status
     return status
 
 
 def _answer(words: list[str]) -> int:
-    """Run the command; turn what it raises into a message and an exit status."""
+    """Run the command; turn an exception into a message and an exit status."""
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
         return _dispatch(words)
     except DibsError as error:
         return _report(error, as_json=as_json)
-    except SystemExit as done:  # argparse leaves so after --help, and a signal handler of ours
+    except SystemExit as done:  # from argparse after --help, or from a signal handler
         return done.code if isinstance(done.code, int) else OK
     except BrokenPipeError:
         raise
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        what = f"the system refuses: {place}{error.strerror or error}"
+        what = f"operating system error: {place}{error.strerror or error}"
         return _report(Unavailable(what, code="SYSTEM"), as_json=as_json)
     except Exception as error:  # noqa: BLE001 - the top of a surface
         return _report_bug(error, as_json=as_json)
@@ -126,7 +125,7 @@ def _report(error: DibsError, *, as_json: bool) -> int:
 
 
 def _clause(sentence: str) -> str:
-    """Return a sentence as a part of the one line that an error gets."""
+    """Return a sentence without its capital letter and period."""
     plain_word = sentence[:1].isupper() and not sentence[1:2].isupper()
     start = sentence[:1].lower() if plain_word else sentence[:1]
     return (start + sentence[1:]).removesuffix(".")
@@ -140,13 +139,13 @@ def _report_bug(error: Exception, *, as_json: bool) -> int:
     broken = DibsError(
         f"internal error: {type(error).__name__}: {error}",
         code="INTERNAL",
-        hint="please report it; DIBS_TRACEBACK=1 shows where",
+        hint="please report it; DIBS_TRACEBACK=1 prints the traceback",
     )
     return _report(broken, as_json=as_json)
 
 
 def _ready_streams() -> None:
-    """Make standard streams that take any text; a closed one becomes one that goes nowhere."""
+    """Let the standard streams accept any text; replace a closed one with /dev/null."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -46,7 +46,7 @@ _SOURCES = {
     TERMINAL: ("terminal", "because no agent is named; terminal {}"),
     LOGIN: (
         "login session",
-        "because no agent is named and there is no terminal; login session {}",
+        "because no agent is named without a terminal; login session {}",
     ),
 }
 

@@ -1,8 +1,7 @@
-"""The command that ``dibs run`` holds claims for: started, watched, signalled and ended as one group.
+"""The command that ``dibs run`` runs: start, watch, signal, and stop it as one process group.
 
-The command gets a process group of its own, so that it can be ended with everything it started. A
-terminal is lent to that group, as a shell does: the command reads from it, and Ctrl-C and Ctrl-Z
-reach it directly.
+The command gets its own process group, so that it can be stopped with everything it started. On a terminal,
+that group moves to the foreground, as in a shell, so that Ctrl-C and Ctrl-Z reach it directly.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-#: Signals that are passed on to the command when somebody sends them to us.
+#: Signals that are forwarded to the command.
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _STDIN = 0
 _POLL = 0.05
@@ -38,7 +37,7 @@ class CannotStart(Exception):
 
 
 class ChildProcess:
-    """A running command. Use it as a context, which gives signals and terminal back at the end."""
+    """A running command; a context manager that restores signals and the terminal at the end."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self._pending: list[int] = []
@@ -48,7 +47,7 @@ class ChildProcess:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._wakeup = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        # What is ignored stays so, for the command too: it may run under nohup.
+        # Ignored signals stay ignored, for the command, too: it may run under nohup.
         self._handlers = {n: signal.signal(n, self._forward) for n in not_ignored(FORWARDED)}
         self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _ignore)
         try:
@@ -82,10 +81,9 @@ class ChildProcess:
         self._give_back()
 
     def wait(self, timeout: float) -> int | None:
-        """Wait for up to ``timeout`` seconds; return the exit status once the command has ended.
+        """Wait at most ``timeout`` seconds; return the exit status once the command has ended.
 
-        A command that died by a signal has the status 128 and its number. Returns early when
-        anything happens to the command.
+        The status of a command killed by signal N is 128 + N. Returns early when the command's state changes.
         """
         status = self._look()
         if status is None:
@@ -96,21 +94,21 @@ class ChildProcess:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-Z, or somebody, has stopped the command together with its terminal."""
+        """Whether the command was stopped, for example with Ctrl-Z."""
         return self._terminal.wanted_back
 
     def stop_with_it(self) -> None:
-        """Stop this process and its pipeline as well, as a shell's job does; return when continued."""
+        """Stop this process and its pipeline as well, like a shell job; return when continued."""
         self._terminal.take_back()
         os.killpg(os.getpgrp(), signal.SIGTSTP)
 
     def go_on(self) -> None:
-        """Let a stopped command continue, with the terminal if we are in front of it."""
+        """Continue a stopped command, in the foreground if this process is there."""
         self._terminal.lend(self._running.pid)
         self.signal(signal.SIGCONT)
 
     def end(self, grace: float) -> None:
-        """End the whole group: ask, wait for up to ``grace`` seconds, then kill."""
+        """Terminate the whole group, and kill it after ``grace`` seconds."""
         self.signal(signal.SIGTERM)
         self.signal(signal.SIGCONT)
         give_up = time.monotonic() + grace
@@ -122,7 +120,7 @@ class ChildProcess:
             pass
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command and all that it started."""
+        """Send a signal to the command's process group."""
         with suppress(ProcessLookupError, PermissionError):  # macOS: only a zombie is left
             os.killpg(self._running.pid, number)
 
@@ -173,35 +171,35 @@ class ChildProcess:
 
 
 class _Terminal:
-    """The terminal on standard input, if there is one and we are in front of it."""
+    """The terminal on standard input, if this process is in its foreground."""
 
     def __init__(self) -> None:
         self._lent = False
         self.wanted_back = False
 
     def lend(self, group: int) -> None:
-        """Put ``group`` in front of the terminal."""
+        """Move ``group`` to the foreground."""
         self.wanted_back = False
         if _in_front():
             self._lent = self._put_in_front(group)
-            # It may have been stopped for reading before it was in front.
+            # It may have been stopped for reading in the background.
             os.killpg(group, signal.SIGCONT)
 
     def on_stop(self, group: int) -> None:
-        """Take note of a stop; a command that stopped because it was not in front is put there."""
+        """Record a stop; move a command that stopped in the background to the foreground."""
         if self._lent:
             self.wanted_back = True
         else:
             self.lend(group)
 
     def take_back(self) -> None:
-        """Put ourselves in front again."""
+        """Return to the foreground."""
         if self._lent:
             self._put_in_front(os.getpgrp())
             self._lent = False
 
     def _put_in_front(self, group: int) -> bool:
-        # Who is not in front is stopped for trying this, unless it ignores the signal.
+        # A background process is stopped for trying this, unless it ignores the signal.
         before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
             os.tcsetpgrp(_STDIN, group)
@@ -221,4 +219,4 @@ def _in_front() -> bool:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """Take note of nothing: the signal's byte on the wake-up pipe is all that is needed."""
+    """Do nothing: the byte on the wakeup pipe is enough."""

@@ -1,8 +1,8 @@
-"""Keep claims alive while a command runs, and notice when one of them is lost.
+"""Renew claims while a command runs, and notice when one of them is lost.
 
-A sign of life goes out every third of the ttl. In between, the ledger is looked at each second, so that a
-claim that is revoked is noticed at once. Where the engine cannot be reached, a claim counts as lost a
-little before anybody else could have it.
+A heartbeat is sent every third of the ttl. In between, the ledger is checked every second, so that a
+revocation is noticed at once. If the engine is unreachable, a claim counts as lost shortly before another
+agent could get it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.rules import Ask, Claim
 
-#: How long the ledger goes unlooked at.
+#: How often to check the ledger, in seconds.
 GLANCE = 1.0
 
 
 def certain_hold(ttl: float) -> float:
-    """Return how long after a sign of life a claim is surely still held, clocks being what they are."""
+    """Return how long after a heartbeat a claim is certainly still held, allowing for clock drift."""
     return ttl * 0.95 - max(0.25, ttl * 0.05)
 
 
 class RunClaims:
-    """The claims of one run, and what is known of them."""
+    """The claims of one run, and what became of them."""
 
     def __init__(
         self,
@@ -44,29 +44,29 @@ class RunClaims:
         self._project = session.project
         self._caller = session.caller
         self._ttl = ttl
-        # A sleeping machine gives no sign of life either.
+        # Time asleep counts: a sleeping machine sends no heartbeats.
         self._monotonic = monotonic = monotonic or since_boot()
         self._fold = session.project.tree.fold_case
-        #: What is still held of what this run claimed, by the key of its pattern.
+        #: The claims of this run that are still held, by the key of their pattern.
         self._ours = {self._key(claim.pattern): claim for claim in claims}
         self._newest = 0
         self._asked: set[Ask] = set()
         self._certain_until = monotonic() + certain_hold(ttl)
         self._next_beat = monotonic()
-        #: The news of the last ``keep``.
+        #: What the last ``keep`` found.
         self.lost: list[Lost] = []
         self.asks: list[Ask] = []
 
     def pause(self) -> float:
-        """Return how long there is nothing to do."""
+        """Return the time until ``keep`` has something to do."""
         now = self._monotonic()
         ends = self._certain_until if self._ours else now + GLANCE
         return max(0.0, min(GLANCE, self._next_beat - now, ends - now))
 
     def keep(self) -> None:
-        """Give a sign of life if it is due, and look for news: ``lost`` and ``asks`` hold them.
+        """Send a heartbeat if it is due, and update ``lost`` and ``asks``.
 
-        To be called at the start, after each ``pause``, and after a time in which it was not.
+        Call it at the start, after each ``pause``, and after any interruption.
         """
         self.lost, self.asks = [], []
         started = self._monotonic()
@@ -83,7 +83,7 @@ class RunClaims:
                 self._lose_all("is no longer certain", error.message)
 
     def _beat(self, started: float) -> None:
-        """Give a sign of life; an agent that left by itself is not brought back by it."""
+        """Send a heartbeat, unless the agent has left."""
         agent = self._agent()
         if agent is not None and is_terminal(agent.status):
             if agent.status == AgentStatus.TERMINATED:
@@ -119,8 +119,8 @@ class RunClaims:
             self._account_for(gone)
 
     def _account_for(self, gone: set[str]) -> None:
-        """Find out what became of claims: there is word of one that was lost, none of one given back."""
-        # Only a call of the agent takes off a claim that ran out, with word of it.
+        """Add claims to ``lost`` unless the agent released them itself."""
+        # Only a call of the agent itself removes an expired claim and records the loss.
         self._beat(self._monotonic())
         known = self._project.agents.show(self._caller.id)[1]
         words = {self._key(lost.pattern): lost for lost in known}

@@ -1,4 +1,4 @@
-"""The parser of one command: argparse, with our exit codes, hints and common options."""
+"""Build and run a command's argparse parser, with common options and our own errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from dibs.errors import BadInput
 
-TYPE_CHECKING = False  # importing typing would cost more than this module does
+TYPE_CHECKING = False  # importing typing would cost more than this module
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
 
     Option = tuple[tuple[str, ...], dict[str, Any]]
 
-#: The largest number that an engine can hold.
+#: The largest number that an engine can store.
 _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = 19
-#: Options that name a place on the disk, by any bytes.
+#: Options that take a path, which may contain any bytes.
 _PATHS = frozenset(("repo", "path", "to"))
-#: The largest file that is read, in bytes; what is longer is refused by whoever looks into it.
+#: How many bytes of a file are read at most.
 MOST_BYTES = 256 * 1024
-#: How wide a page of help is.
+#: The width of the help text.
 PAGE = 79
 
 
-#: Our own words are English, so a page half in another language helps nobody. It also saves looking
-#: for catalogues at each start.
+#: Turn off argparse's translations: the rest is English, and looking for catalogs takes time.
 argparse._ = str  # type: ignore[attr-defined]
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as a page; asking the terminal each time is slow, and argparse asks it often."""
+    """Help with a fixed width: argparse would ask the terminal many times, which is slow."""
 
     def __init__(self, prog: str, **options: Any) -> None:
         options["width"] = PAGE
         super().__init__(prog, **options)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Let the sentences of a description fill the page; examples and tables stay as they are."""
+        """Wrap paragraphs; keep examples and tables as they are."""
         import textwrap
         from itertools import groupby
 
         found: list[str] = []
         for prose, rows in groupby(text.splitlines(), lambda row: bool(row) and row[0] != " "):
             lines = list(rows)
-            too_long = prose and max(map(len, lines)) > width
-            found += textwrap.wrap(" ".join(lines), width) if too_long else lines
+            if prose and max(map(len, lines)) > width:  # an option must not be broken at a hyphen
+                lines = textwrap.wrap(" ".join(lines), width, break_on_hyphens=False)
+            found += lines
         return "".join(f"{indent}{line}\n" for line in found)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving, and guesses what was meant."""
+    """A parser that raises usage errors instead of exiting."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["formatter_class"] = Help
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Once(argparse.Action):
-    """An option that may be given once: twice is a contradiction, not a habit."""
+    """An option that may be given only once."""
 
     def __call__(
         self,
@@ -108,14 +108,14 @@ class Once(argparse.Action):
         if self.dest in given:
             parser.error(f"{option_string} given more than once")
         if self.option_strings and isinstance(values, str) and self.dest not in _PATHS:
-            # A byte that is no UTF-8 can be part of a path, but not of a text that others read.
+            # Bytes that are not UTF-8 are valid in a path, but not in a text.
             values = values.encode("utf-8", "backslashreplace").decode()
-        namespace._given = given | {self.dest}  # noqa: SLF001 - our own mark on the namespace
+        namespace._given = given | {self.dest}  # noqa: SLF001 - our own attribute
         setattr(namespace, self.dest, values)
 
 
 def arg(*names: str, **options: Any) -> Option:
-    """Return an option for a table, as ``add_argument`` takes it."""
+    """Return an option for a table; takes the arguments of ``add_argument``."""
     return names, options
 
 
@@ -126,17 +126,17 @@ VERBOSE = arg("-v", "--verbose", action="store_true", help="show tokens and comp
 
 
 def add_options(parser: argparse.ArgumentParser, table: Sequence[Option]) -> None:
-    """Give a parser the options of a table."""
+    """Add the options of a table to a parser."""
     for names, options in table:
         parser.add_argument(*names, **options)
 
 
 def build(name: str, module: ModuleType, verb: str | None = None) -> Parser:
-    """Return the parser of a command: its own options or verbs, and the options that every command has.
+    """Return a command's parser: its own options or subcommands, and the common options.
 
     A module has a table ``OPTIONS`` or ``VERBS``, or ``configure(parser)`` where a table is not enough. It
-    has ``act(session, args)``, which returns an exit status or nothing for success, or ``run(args)`` where it
-    does not work in an open project. Of the verbs only ``verb`` can be parsed, or all.
+    has ``act(session, args)``, which returns an exit status or None for success, or ``run(args)`` if it does
+    not need an open project. If ``verb`` is given, only that subcommand can be parsed.
     """
     parser = Parser(prog=f"dibs {name}", description=(module.__doc__ or "").strip())
     parser._positionals.title = "arguments"  # noqa: SLF001
@@ -148,24 +148,31 @@ def build(name: str, module: ModuleType, verb: str | None = None) -> Parser:
         from dibs.cli.support.verbs import add_verbs
 
         add_verbs(parser, module.VERBS, verb)
-    if parser._subparsers is None:  # noqa: SLF001 - else each of them has the common options
+    if parser._subparsers is None:  # noqa: SLF001 - else each subcommand has the common options
         common(parser)
     return parser
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has; one that the command gave its own sense stays."""
+    """Add the common options, except those that the command defines itself."""
     group = parser.add_argument_group("common options")
     if "--agent" not in parser._option_string_actions:  # noqa: SLF001
-        group.add_argument("--agent", metavar="AGENT", help="who acts (else DIBS_AGENT, else you)")
-    group.add_argument("--repo", metavar="DIR", default="", help="the repository to work on")
-    group.add_argument("--json", action="store_true", help="print JSON for programs")
+        group.add_argument(
+            "--agent", metavar="AGENT", help="act as this agent (default: DIBS_AGENT, or you)"
+        )
+    group.add_argument(
+        "--repo",
+        metavar="DIR",
+        default="",
+        help="repository to use (default: the current folder's)",
+    )
+    group.add_argument("--json", action="store_true", help="print JSON")
 
 
 def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
     """Parse the words after a command's name.
 
-    A module with ``TAKES_COMMAND`` gets what stands behind ``--`` as ``command``, untouched.
+    A module with ``TAKES_COMMAND`` gets the words after ``--`` as ``command``, unchanged.
     """
     parser = build(name, module, words[0] if words else "")
     command: list[str] = []
@@ -179,7 +186,7 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
         args, extra = parser.parse_known_args(words)
     except argparse.ArgumentError as error:
         parser.error(str(error))
-    except SystemExit:  # argparse leaves after --help, which is fine, and at no other place
+    except SystemExit:  # argparse exits only after --help
         sys.stdout.flush()
         raise
     if extra and not _take_late_patterns(args, words, extra):
@@ -189,7 +196,7 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
 
 
 def _messages_joined(words: Sequence[str]) -> list[str]:
-    """Let ``-m`` take the next word whatever it starts with, as git does; argparse takes it for an option."""
+    """Let ``-m`` take the next word even if it starts with a dash, as git does."""
     joined: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -206,7 +213,7 @@ def _messages_joined(words: Sequence[str]) -> list[str]:
 
 
 def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: list[str]) -> bool:
-    """Take patterns, or other words, that stand behind an option, which argparse leaves over."""
+    """Accept patterns, or other words, after an option, which argparse does not."""
     name = "words" if hasattr(args, "words") else "pattern"
     taken = getattr(args, name, None)
     late = isinstance(taken, list) and "--" not in words
@@ -217,46 +224,46 @@ def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: l
 
 
 def task_id(text: str) -> str:
-    """Return the id of a task of the board."""
+    """Check a task id."""
     from dibs.core.tasks.rules import check_task_id
 
     return check_task_id(text)
 
 
 def agent_id(text: str) -> str:
-    """Return the id of an agent; an empty word is none, and does not mean the caller."""
+    """Check an agent id; an empty one is an error and does not mean the caller."""
     from dibs.core.text.names import check_agent_id
 
     return check_agent_id(text)
 
 
 def branch(text: str) -> str:
-    """Return the name of a branch; an empty word is none, and does not mean the setting's."""
+    """Check a branch name; an empty one is an error and does not mean the default."""
     from dibs.core.text.names import check_branch
 
     return check_branch(text)
 
 
 def commit_name(text: str) -> str:
-    """Return what names a commit: any word, for git to judge, but not an empty one."""
+    """Return the name of a commit, which must not be empty; git checks the rest."""
     if text:
         return text
-    raise BadInput("'' names no commit", code="REF_NAME")
+    raise BadInput("'' is not a commit", code="REF_NAME")
 
 
 def number(text: str) -> int:
-    """Return a whole number from 1 on, such as a token."""
+    """Parse a whole number greater than 0, such as a token."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         value = int(text)
         if 1 <= value <= _MAX_NUMBER:
             return value
     from dibs.core.text.names import quote
 
-    raise BadInput(f"{quote(text)} is not a whole number from 1 on", code="NUMBER")
+    raise BadInput(f"{quote(text)} is not a whole number greater than 0", code="NUMBER")
 
 
 def content_of(path: str, most: int = MOST_BYTES) -> bytes:
-    """Return what a file says, or ``-`` for standard input; at most one byte more than ``most``."""
+    """Read a file, or standard input for ``-``; at most one byte more than ``most``."""
     try:
         if path == "-":
             return sys.stdin.buffer.read(most + 1)
@@ -265,5 +272,5 @@ def content_of(path: str, most: int = MOST_BYTES) -> bytes:
     except OSError as error:
         from dibs.core.text.names import quote
 
-        message = f"{quote(path)} cannot be read: {error.strerror}"
+        message = f"cannot read {quote(path)}: {error.strerror}"
         raise BadInput(message, code="TASK_FILE", field="file") from None

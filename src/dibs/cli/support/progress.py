@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: Seconds between two redraws of the bar, and between two lines where there is no terminal.
+#: Seconds between two redraws of the bar, and between two lines without a terminal.
 _REDRAW, _LINE = 0.1, 1.0
 #: Seconds before anything is shown: a fast operation needs no bar.
 _DELAY = 0.5

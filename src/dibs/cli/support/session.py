@@ -1,4 +1,4 @@
-"""What a command works with: the open project and the caller, from its common options."""
+"""A command's open project and caller, and how it prints its answer."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Session:
     def __init__(self, args: Namespace, **flags: object) -> None:
         self.json: bool = args.json
         self.verbose: bool = getattr(args, "verbose", False)
-        self.caller = caller(args)  # what is wrong is said before anything is opened
+        self.caller = caller(args)  # report errors before opening anything
         self.project: Project = open_project(args.repo, flags=flags)
         self.project.tell_board = self._tell_board
         self.project.board_progress = self._show_progress
         self._progress: Progress | None = None
-        #: Whether the command itself shows the files that are set aside.
+        #: Whether the command itself lists invalid task files.
         self.lists_aside = False
         self._told: set[str] = set()
         if args.agent is None:
@@ -52,7 +52,7 @@ class Session:
         self.project.close()
 
     def patterns(self, texts: Sequence[str], *, literal: bool = False) -> list[Pattern]:
-        """Resolve what was typed, relative to the folder in which it was typed."""
+        """Resolve patterns relative to the current folder."""
         return [self.project.tree.resolve(text, literal=literal) for text in texts]
 
     def _show_progress(self, what: str, done: int, total: int) -> None:
@@ -71,7 +71,7 @@ class Session:
             self._progress = None
 
     def _tell_board(self, report: BoardReport) -> None:
-        """Say on standard error what a command did to the board's files besides, each thing once."""
+        """Report on standard error what else changed on the board, each thing once."""
         self._end_progress()
         for line in report.remarks(aside=not self.lists_aside):
             if line not in self._told:
@@ -84,13 +84,13 @@ class Session:
         return self.verbose or not self.caller.human
 
     def now(self) -> float:
-        """Return the moment on the engine's clock."""
+        """Return the time on the engine's clock."""
         return self.project.store.now()
 
     def show(self, shape: Callable[[], Any], text: Callable[[], None]) -> None:
-        """Print the answer: JSON if it was asked for, else text for people.
+        """Print the answer, as JSON with ``--json`` and otherwise as text.
 
-        That nobody reads it any more does not change what has happened, nor the exit status.
+        A closed pipe does not change the exit status.
         """
         as_of = self.project.engine.as_of
         try:
@@ -106,9 +106,9 @@ class Session:
 
 
 def dated(shape: Any, as_of: float | None) -> Any:
-    """Return an answer with the moment that it is of, where the engine could not be reached.
+    """Add ``as_of`` to an answer from a cache, when the engine was unreachable.
 
-    Where there is no object to put that into, a line for people says it.
+    An answer that is not an object gets a warning on standard error instead.
     """
     if as_of is None:
         return shape
@@ -119,13 +119,13 @@ def dated(shape: Any, as_of: float | None) -> Any:
 
 
 def warn_if_old(as_of: float | None) -> None:
-    """Tell people from when an answer is, where the engine could not be reached."""
+    """Warn that an answer is from a cache, because the engine was unreachable."""
     if as_of is not None:
         print(f"dibs: {how_old(as_of)}", file=sys.stderr, flush=True)
 
 
 def how_old(as_of: float) -> str:
-    """Return from when an answer is, for people."""
+    """Return how old a cached answer is."""
     import time
 
     from dibs.cli.support.text import clock
@@ -134,14 +134,14 @@ def how_old(as_of: float) -> str:
 
 
 def caller(args: Namespace, state: str = "") -> Caller:
-    """Return who acts; with the ``state`` of a project, an agent is known by its process."""
+    """Return the acting agent; with a project's ``state``, its process can identify it."""
     identity = acting_agent(args.agent, os.environ, state)
     host = os.uname().nodename if hasattr(os, "uname") else ""
     return Caller(identity.id, "human" if identity.human else "agent", host)
 
 
 def careful_caller(args: Namespace) -> Caller:
-    """Return who acts, where no project is opened but only a human may go on."""
+    """Return the acting agent for a command that is reserved for humans and opens no project."""
     from dibs.errors import DibsError
     from dibs.local.repository import find, with_own_state
 
@@ -160,9 +160,9 @@ def careful_caller(args: Namespace) -> Caller:
 
 
 def print_json(shape: object, stream: TextIO | None = None) -> None:
-    """Print one line of JSON; where the stream cannot carry all letters, they are escaped.
+    """Print one line of JSON; escape characters that the stream cannot encode.
 
-    What a terminal could take for control is escaped in any case, and so is a raw byte of a path.
+    Control characters and raw bytes of paths are always escaped.
     """
     out = sys.stdout if stream is None else stream
     whole = out.encoding.lower().replace("-", "") == "utf8"
@@ -170,6 +170,6 @@ def print_json(shape: object, stream: TextIO | None = None) -> None:
 
     text = json.dumps(shape, ensure_ascii=not whole)
     if not text.isprintable():
-        # JSON lets all but the first 32 control characters stand as they are; terminals obey others, too.
+        # JSON escapes only the first 32 control characters, but terminals interpret more.
         text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
     print(text, file=out, flush=True)

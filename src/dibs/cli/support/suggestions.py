@@ -61,7 +61,7 @@ _SYNONYMS = {
     "run": "exec with",
     "help": "commands docs h man usage",
 }
-#: Each such word and the command line it stands for.
+#: Each such word and the command line it means.
 MEANINGS = {word: line for line, words in _SYNONYMS.items() for word in words.split()}
 
 

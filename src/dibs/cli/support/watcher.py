@@ -1,4 +1,4 @@
-"""Waiting for files to change, where ``watchfiles`` is installed; for a board also by its ledger."""
+"""Wait for changed files, if ``watchfiles`` is installed, and for changes in the ledger."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.services.board.board import Board
 
-#: How long one wait is, so that a signal or a changed file is met soon.
+#: The longest single wait, so that signals and changed files are noticed soon.
 SLICE = 0.5
 
 
 class FileWatcher:
-    """A thread that collects the paths that change below some folders."""
+    """A thread that collects the changed paths below some folders."""
 
     def __init__(self) -> None:
         self._changed: set[str] = set()
@@ -39,7 +39,7 @@ class FileWatcher:
         self.stop()
 
     def start(self, folders: Iterable[str]) -> bool:
-        """Watch these folders from now on; False where ``watchfiles`` is missing."""
+        """Watch these folders; return False if ``watchfiles`` is not installed."""
         self.stop()
         try:
             import watchfiles  # noqa: F401 - the extra `watch`
@@ -53,7 +53,7 @@ class FileWatcher:
         return True
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._end.set()
         if self._thread is not None:
             self._thread.join(2.0)
@@ -70,10 +70,10 @@ class FileWatcher:
                     if self._changed:
                         self._news.set()
         except (OSError, RuntimeError):
-            return  # no more watches left, or a folder is gone: then looking now and then counts
+            return  # too many watches, or a folder was removed: the caller polls instead
 
-    def counts(self, path: str) -> bool:  # noqa: ARG002 - a subclass looks at it
-        """Tell whether a changed path is of interest."""
+    def counts(self, path: str) -> bool:  # noqa: ARG002 - for subclasses
+        """Return whether a changed path counts."""
         return True
 
     def take(self) -> set[str]:
@@ -85,7 +85,7 @@ class FileWatcher:
 
 
 class BoardWatcher(FileWatcher):
-    """The files of a board."""
+    """A watcher for the board's task files."""
 
     def __init__(self, board: Board) -> None:
         super().__init__()
@@ -98,13 +98,13 @@ class BoardWatcher(FileWatcher):
         return self
 
     def counts(self, path: str) -> bool:
-        """Tell whether a path is a task's file: neither unfinished, nor a page that we write ourselves."""
+        """Return whether a path is a task file, not a temporary file or a generated page."""
         return path.lower().endswith((".yaml", ".yml"))
 
     def wait(self, engine: Engine, after: int, longest: float) -> bool:
-        """Return when a file changed, the ledger moved past ``after``, or ``longest`` seconds went by.
+        """Wait for a changed file, a ledger entry after ``after``, or ``longest`` seconds.
 
-        The answer is whether a file changed: somewhere, so that all have to be looked at.
+        Returns whether a file changed.
         """
         until = time.monotonic() + longest
         while not self._news.is_set() and (left := until - time.monotonic()) > 0:
@@ -113,5 +113,5 @@ class BoardWatcher(FileWatcher):
         return bool(self.take())
 
     def pause(self, seconds: float) -> None:
-        """Wait, whatever happens."""
+        """Wait, ignoring changes."""
         time.sleep(seconds)
