@@ -248,7 +248,7 @@ def test_git_hooks_that_dibs_installed_are_not_reported_as_new(dibs, repo):
     found = dibs("doctor", "--json").json["findings"]
 
     told = [f["text"] for f in found if f["what"] == "git hooks"]
-    assert told == ["the hook post-commit is new since the last look"]
+    assert told == ["the post-commit hook was added since the last check"]
 
 
 def test_fix_removes_what_a_killed_guard_test_left_behind(dibs, repo):

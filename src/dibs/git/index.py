@@ -189,7 +189,7 @@ def _who_has(lock: str) -> str:
         age = max(0.0, time.time() - os.stat(lock, follow_symlinks=False).st_mtime)
     except OSError:
         age = 0.0
-    return f"another process has locked git's index ({lock}, {age:.0f}s old)"
+    return f"git's index is locked by another process ({lock}, {age:.0f}s old)"
 
 
 def _link(mark: str, lock: str) -> bool:
