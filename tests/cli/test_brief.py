@@ -1,4 +1,4 @@
-"""``dibs brief``: what is printed counts as told, and nothing else does."""
+"""``dibs brief``: only printed text counts as delivered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOB = Caller("bob")
 
 @pytest.fixture
 def told(dibs):
-    """A crew of two; bob has mail."""
+    """A crew of two; bob has a message."""
     dibs("claim", "src/auth.py", agent="carol")
     dibs("claim", "mine", agent="bob")
     dibs("say", "bob", "the words", agent="carol")
@@ -39,10 +39,10 @@ def test_a_briefing_is_printed_once(told):
     assert "the words" in first.out
     assert (first.status, first.err) == (0, "")
     assert (second.status, second.out) == (0, "")
-    assert second.err == "dibs: nothing new; `dibs brief --full` tells it all again\n"
+    assert second.err == "dibs: nothing new; `dibs brief --full` shows everything again\n"
 
 
-def test_the_whole_state_comes_again_when_asked_for(told):
+def test_full_prints_the_whole_state_again(told):
     told("brief", agent="bob")
 
     again = told("brief", "--full", agent="bob").out
@@ -51,12 +51,12 @@ def test_the_whole_state_comes_again_when_asked_for(told):
     assert "the words" not in again
 
 
-def test_a_peek_is_not_counted(told):
+def test_a_peek_does_not_count_as_delivered(told):
     assert "the words" in told("brief", "--peek", agent="bob").out
     assert "the words" in told("brief", agent="bob").out
 
 
-def test_json_has_the_text_its_number_and_the_state(told):
+def test_json_contains_the_text_its_number_and_the_state(told):
     first = told("brief", "--json", agent="bob").json
 
     assert (first["number"], first["mode"], first["changed"]) == (1, "full", True)
@@ -67,7 +67,7 @@ def test_json_has_the_text_its_number_and_the_state(told):
     assert (second["number"], second["changed"], second["text"]) == (None, False, "")
 
 
-def test_a_human_gets_the_page_of_a_lead_each_time(told):
+def test_a_human_gets_the_leads_page_every_time(told):
     for _ in range(2):
         assert "== PROJECT HEALTH ==" in told("brief").out
 
@@ -75,7 +75,7 @@ def test_a_human_gets_the_page_of_a_lead_each_time(told):
 @pytest.mark.parametrize(
     "words", [("--peek", "--full"), ("--peek", "--follow"), ("--full", "--follow")]
 )
-def test_options_that_contradict_each_other_are_refused(told, words):
+def test_contradicting_options_are_refused(told, words):
     answer = told("brief", *words, agent="bob")
 
     assert (answer.status, answer.out) == (64, "")
@@ -83,7 +83,7 @@ def test_options_that_contradict_each_other_are_refused(told, words):
 
 
 @pytest.mark.parametrize("count", ["0", "199", "100001", "x", "-1"])
-def test_a_budget_that_holds_no_briefing_is_refused(told, count):
+def test_a_budget_out_of_range_is_refused(told, count):
     answer = told("brief", f"--tokens={count}", agent="bob")
 
     assert answer.status in {64, 65}
@@ -91,11 +91,11 @@ def test_a_budget_that_holds_no_briefing_is_refused(told, count):
     assert "the words" in told("brief", agent="bob").out
 
 
-# -- when the text does not arrive
+# -- lost output
 
 
 def later(repo):
-    """Return briefings as a process has them whose clock is past every lease."""
+    """Return the briefings of a process whose clock is past every lease."""
     place = locate(str(repo))
     store = os.path.join(place.repository.state, "dibs.db")
     engine = SqliteEngine(store, clock=lambda: time.time() + LEASE + 1, create=False)
@@ -113,12 +113,12 @@ def offer_of(repo):
 def eventually(look):
     end = time.monotonic() + 30
     while not look():
-        assert time.monotonic() < end, "it never came"
+        assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
 
 
 def full_pipe():
-    """Return a pipe that takes nothing more: whoever writes to it waits."""
+    """Return a full pipe: writing to it blocks."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     try:
@@ -130,9 +130,7 @@ def full_pipe():
     return reading, writing
 
 
-def test_a_reader_that_is_killed_before_its_text_is_out_gets_it_again_word_for_word(
-    told, repo, start
-):
+def test_a_reader_killed_before_printing_gets_the_same_text_again(told, repo, start):
     reading, writing = full_pipe()
     process = start("brief", "--agent", "bob", stdout=writing)
     eventually(lambda: offer_of(repo))
@@ -140,7 +138,7 @@ def test_a_reader_that_is_killed_before_its_text_is_out_gets_it_again_word_for_w
     process.wait()
     os.close(writing)
     os.close(reading)
-    assert told("brief", agent="bob").out == "", "its lease runs"
+    assert told("brief", agent="bob").out == "", "its lease has not expired"
 
     again = later(repo).prepare(BOB)
 
@@ -148,16 +146,14 @@ def test_a_reader_that_is_killed_before_its_text_is_out_gets_it_again_word_for_w
     assert "the words" in again.text
 
 
-def test_a_reader_that_is_killed_between_print_and_confirmation_gets_the_same_number(
-    told, repo, start
-):
+def test_a_reader_killed_between_printing_and_confirming_gets_the_same_number(told, repo, start):
     reading, writing = full_pipe()
     process = start("brief", "--agent", "bob", stdout=writing)
     os.close(writing)
     eventually(lambda: offer_of(repo))
     store = os.path.join(locate(str(repo)).repository.state, "dibs.db")
     writer = apsw.Connection(store)
-    writer.execute("BEGIN IMMEDIATE")  # nobody can confirm anything now
+    writer.execute("BEGIN IMMEDIATE")  # blocks every confirmation
     try:
         printed = b""
         while not printed.endswith(b"CREW_UPDATE -->\n"):
@@ -176,9 +172,7 @@ def test_a_reader_that_is_killed_between_print_and_confirmation_gets_the_same_nu
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
-    told, repo, monkeypatch, form
-):
+def test_a_lost_change_precedes_the_requested_full_state(told, repo, monkeypatch, form):
     for number in range(8):
         told("claim", f"docs/{number}.md", agent=f"agent-{number}")
     told("brief", agent="bob")
@@ -198,7 +192,7 @@ def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
     assert answer.count("more words") == 1
 
 
-def test_what_went_into_a_broken_pipe_is_not_told(told, repo):
+def test_text_written_to_a_broken_pipe_is_not_delivered(told, repo):
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -211,7 +205,7 @@ def test_what_went_into_a_broken_pipe_is_not_told(told, repo):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_what_no_disk_takes_is_not_told(told, repo):
+def test_text_written_to_a_full_disk_is_not_delivered(told, repo):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [*PROGRAM, "brief", "--agent", "bob"], stdout=full, stderr=subprocess.PIPE, check=False
@@ -222,7 +216,7 @@ def test_what_no_disk_takes_is_not_told(told, repo):
     assert "the words" in later(repo).prepare(BOB).text
 
 
-def test_many_processes_at_once_print_each_message_once(told, repo, start):
+def test_concurrent_processes_print_each_message_once(told, repo, start):
     crowd = [start("brief", "--agent", "bob") for _ in range(6)]
     outs = [process.communicate(timeout=60)[0] for process in crowd]
 
@@ -230,7 +224,7 @@ def test_many_processes_at_once_print_each_message_once(told, repo, start):
     assert all(process.returncode == 0 for process in crowd)
 
 
-def test_a_follower_prints_what_comes_and_confirms_it(told, start):
+def test_a_follower_prints_each_change_and_confirms_it(told, start):
     process = start("brief", "--follow", "--json", "--agent", "bob")
     lines = []
     reader = threading.Thread(target=lambda: lines.extend(iter(process.stdout.readline, "")))

@@ -1,4 +1,4 @@
-"""A reader that is killed at each of its steps: no message is lost, and none is in two briefings."""
+"""A reader killed at any step loses no message and gets none in two briefings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dibs.services.briefing.service import LEASE, Briefings
 pytestmark = pytest.mark.slow
 
 BOB = Caller("bob")
-#: The command, in a process that kills itself before or after the step whose number it is given.
+#: The command, in a process that kills itself at the step DIE_AT.
 DYING = """
 import os, signal, sys
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -55,13 +55,13 @@ program()
 """
 
 
-def test_a_reader_that_is_killed_at_any_step_loses_nothing_and_repeats_no_message(
+def test_a_reader_killed_at_any_step_loses_nothing_and_repeats_no_message(
     dibs, repo, start, tmp_path
 ):
     dibs("claim", "mine", agent="bob")
     place = locate(str(repo))
     store = os.path.join(place.repository.state, "dibs.db")
-    #: The texts that came out, by the number in them.
+    #: The printed texts by their number.
     pages: dict[int, set[str]] = {}
     said, status, taken_up = [], -signal.SIGKILL, 0
     while status == -signal.SIGKILL:
@@ -73,16 +73,16 @@ def test_a_reader_that_is_killed_at_any_step_loses_nothing_and_repeats_no_messag
         taken_up += take_up(store, place.loaded.config, len(said), pages)
 
     assert status == 0
-    assert 10 < len(said) < 60, "it died at each step, and at last at none"
+    assert 10 < len(said) < 60, "it died at each step, and finally survived"
     assert 0 < taken_up < len(said)
-    assert all(len(texts) == 1 for texts in pages.values()), "a number with other words"
+    assert all(len(texts) == 1 for texts in pages.values()), "two texts with one number"
     assert sorted(pages) == list(range(1, len(pages) + 1))
     for word in said:
         assert sum(word in text for texts in pages.values() for text in texts) == 1, word
 
 
 def die_at(start, step, out):
-    """Run ``dibs brief`` until a step; return its status, and what went out."""
+    """Run ``dibs brief`` until a step; return its status and output."""
     with out.open("w") as stream:
         process = start(
             "brief", "--agent", "bob", stdout=stream, program=(sys.executable, "-c", DYING),
@@ -96,7 +96,7 @@ def number_in(text):
 
 
 def take_up(store, config, turn, pages):
-    """Read to the end, as a process whose clock is past the lease; tell whether it took something up."""
+    """Read everything with a clock past the lease; return whether a delivery was repeated."""
     ahead = turn * (LEASE + 1)
     engine = SqliteEngine(store, clock=lambda: time.time() + ahead, create=False)
     briefings = Briefings(wired(engine, config))

@@ -160,7 +160,7 @@ def test_no_agent_acts_under_the_id_of_a_human(dibs):
 
     assert answer.status == 65
     assert answer.err == f"dibs: {human} is a human; an agent needs an id of its own\n"
-    assert dibs("inbox", agent="vic").out.startswith("nothing new")
+    assert dibs("inbox", agent="vic").out.startswith("no unread messages")
 
 
 def test_the_reason_that_an_agent_gives_itself_is_not_fenced(dibs):

@@ -14,12 +14,12 @@ from dibs.project.project import open_project
 def until(repo):
     """Wait until a condition is true, checking it after every change of the state."""
 
-    def wait(so):
+    def wait(condition):
         project = open_project()
         try:
             seq = 0
             for _ in range(300):
-                if so():
+                if condition():
                     return
                 seq = project.engine.wait(seq, 0.2)
         finally:
@@ -104,7 +104,7 @@ def test_an_agent_requests_a_release_and_the_reply_is_later(dibs):
 
     assert said.out.startswith("replied later to bob: a in 10m (by ")
     told = dibs("inbox", agent="bob").out
-    assert "alice says later: a in 10m, counted from this message: tests run" in told
+    assert "alice replied later: a in 10m, counted from this message: tests run" in told
     renewed = dibs("renew", agent="alice")
     assert re.search(r"bob requested a within \S+; you replied later, in \S+\n", renewed.out)
     (claim,) = dibs("status", "--json").json["claims"]
@@ -120,7 +120,7 @@ def test_an_agent_requests_a_release_and_the_reply_is_no(dibs):
     said = dibs("answer", "a", "no", "--note", "mine", "--json", agent="alice")
 
     assert [ask["answer"] for ask in said.json["answered"]] == ["no"]
-    assert "alice says no to a: mine" in dibs("inbox", agent="bob").out
+    assert "alice replied no: it keeps a: mine" in dibs("inbox", agent="bob").out
     assert dibs("claim", "a", agent="bob").status == 3
 
 
@@ -157,7 +157,7 @@ def test_an_agent_escalates_and_the_human_refuses(dibs, waiter):
     assert answer["refused"]["reason"] == "the move comes first"
     assert answer["refused"]["decision"] == name
     assert "do not wait for it" in dibs("inbox", agent="bob").out
-    assert "you keep it" in dibs("inbox", agent="alice").out
+    assert "you keep your claim" in dibs("inbox", agent="alice").out
 
 
 def test_a_waiter_learns_that_a_human_refused_it(dibs, start, wait_until):
@@ -201,7 +201,7 @@ def test_the_human_sees_both_sides_and_the_queue(dibs):
     assert [ask["answer"] for ask in sides["asker"]["asks"]] == ["no"]
 
 
-def test_a_conflict_that_is_over_leaves_nothing_to_decide(dibs):
+def test_a_conflict_that_is_over_needs_no_decision(dibs):
     dibs("claim", "a", agent="alice")
     name = decision_in(dibs("escalate", "a", agent="bob"))
     dibs("release", "a", agent="alice")
@@ -212,14 +212,14 @@ def test_a_conflict_that_is_over_leaves_nothing_to_decide(dibs):
     assert shown["sides"]["open"] is False
 
 
-def test_nobody_is_put_before_a_human_who_holds_nothing(dibs):
+def test_an_unclaimed_path_cannot_be_escalated(dibs):
     answer = dibs("escalate", "my file", agent="bob")
 
     assert answer.status == 0
     assert answer.out.endswith("claim it: dibs claim 'my file'\n")
 
 
-def test_an_agent_does_not_decide_its_own_conflict(dibs):
+def test_an_agent_cannot_decide_its_own_conflict(dibs):
     dibs("claim", "a", agent="alice")
     name = decision_in(dibs("escalate", "a", agent="bob"))
 
@@ -228,7 +228,7 @@ def test_an_agent_does_not_decide_its_own_conflict(dibs):
     assert dibs("who", "a", "--json").json["paths"][0]["holders"]
 
 
-def test_who_is_not_asked_has_nothing_to_answer(dibs):
+def test_an_answer_without_a_request_is_refused(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("answer", "a", "yes", "--json", agent="alice")
@@ -239,7 +239,7 @@ def test_who_is_not_asked_has_nothing_to_answer(dibs):
 
 
 @pytest.mark.parametrize("words", [("perhaps",), ("later",), ("yes", "--in", "5m")])
-def test_what_is_no_answer_is_one_clear_line(dibs, words):
+def test_an_invalid_answer_gets_one_clear_line(dibs, words):
     dibs("claim", "a", agent="alice")
     dibs("ask", "a", agent="bob")
 
@@ -249,7 +249,7 @@ def test_what_is_no_answer_is_one_clear_line(dibs, words):
     assert len(answer.err.splitlines()) == 1
 
 
-def test_a_waiter_asks_and_escalates_by_itself(dibs, waiter, repo, until):
+def test_a_waiting_agent_requests_and_escalates_automatically(dibs, waiter, repo, until):
     (repo / "dibs.toml").write_text('[ladder]\nask = "1s"\nescalate = "2s"\n')
     dibs("claim", "a", agent="alice")
     bob = waiter("bob", "a", "--reason", "a fix")
@@ -267,17 +267,17 @@ def test_a_waiter_asks_and_escalates_by_itself(dibs, waiter, repo, until):
     assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
 
 
-def test_the_human_reads_who_gets_it_first_and_that_a_conflict_was_over(dibs):
+def test_the_human_sees_who_is_first_in_the_queue_and_that_a_conflict_was_over(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "a", "--queue", agent="carol")
     name = decision_in(dibs("escalate", "a", agent="bob"))
 
     said = dibs("decide", "revoke", name)
 
-    assert said.out.endswith("; bob is told, and carol is first in the queue\n")
+    assert said.out.endswith(" (bob is notified); carol is first in the queue\n")
     dibs("claim", "a", agent="carol")
     name = decision_in(dibs("escalate", "a", agent="bob"))
     dibs("release", "a", agent="carol")
     said = dibs("decide", "revoke", name)
     assert said.out.startswith(f"settled {name}: ")
-    assert said.out.endswith("; bob is told; the conflict was over, so nothing else was done\n")
+    assert said.out.endswith(" (bob is notified); the conflict was already over\n")

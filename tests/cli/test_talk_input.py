@@ -1,6 +1,6 @@
-"""Bad input for mail, groups, conflicts, decisions, delegation and briefings.
+"""Bad input for messages, groups, conflicts, decisions, delegation, and briefings.
 
-Whatever is typed: the answer is one clear line with a stable code, no trace of Python, and nothing happened.
+Every mistake gets one clear line with a stable code, no traceback, and changes nothing.
 """
 
 import io
@@ -10,13 +10,13 @@ import pytest
 from dibs.cli import main
 
 LONG = "x" * 20_000
-#: What nobody means to type, and programs do.
+#: Values that no person types but programs may pass.
 HOSTILE = (
     "", "  ", "\n", "-", "--", LONG, "\u00e9" * 300, "\x1b[31m", "\u202e", "\udcff", "../x", "/etc/passwd",
     "*", "[", "a:b", "role:", "agent:", "group:", "@human", "m0", "m-1", "m99999999999999999999", "d1.1",
     "m1.1.1", "nan", "inf", "-5", "1e400", "m\u0663", "d\u0663", "\U0001f4a5", "CON", "%s", "{}", "'; --",
 )  # fmt: skip
-#: Every place for a value; BAD stands for it.
+#: Every place for a value, marked BAD.
 PLACES = (
     "say BAD hi", "say bob BAD", "say --reply BAD hi", "say bob hi --priority BAD",
     "say bob hi --ack --within BAD",
@@ -36,7 +36,7 @@ PLACES = (
 
 @pytest.fixture
 def crew(dibs, monkeypatch):
-    """Two agents that hold a file each, one of whom asks the other, and a decision that waits."""
+    """Two agents with one claim each, a release request, and a pending decision."""
     monkeypatch.setattr("sys.stdin", io.StringIO())
     dibs("agent", "join", "--role", "tester", agent="bob")
     dibs("claim", "a.py", agent="alice")
@@ -49,7 +49,7 @@ def crew(dibs, monkeypatch):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(crew, capsys, place):
+def test_no_value_breaks_a_command_or_sends_control_characters_to_a_terminal(crew, capsys, place):
     for bad in HOSTILE:
         words = [bad if word == "BAD" else word for word in place.split()]
         named = [] if "--agent" in words else ["--agent", "alice"]
@@ -66,7 +66,7 @@ def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(crew, capsys
 
 
 CASES = [
-    # mail
+    # messages
     (("say", "bbo", "hi"), 6, "NO_ADDRESSEE"),
     (("say", "alice", "hi"), 65, "TO_SELF"),
     (("say", "role:nobody", "hi"), 6, "NO_ADDRESSEE"),
@@ -115,7 +115,7 @@ CASES = [
     # decisions
     (("decide", "new", ""), 65, "TITLE"),
     (("decide", "new", "x" * 201), 65, "LIMIT"),
-    (("decide", "new", "t", "--category", "colour"), 65, "CATEGORY"),
+    (("decide", "new", "t", "--category", "paint"), 65, "CATEGORY"),
     (("decide", "new", "t", "--category", "conflict"), 65, "CATEGORY"),
     (("decide", "new", "t", "--by", "a b"), 65, "DECIDER"),
     (("decide", "new", "t", "--deadline", "soon"), 65, "DEADLINE"),
@@ -155,7 +155,7 @@ CASES = [
 
 
 def happened(crew):
-    """Return what was done so far."""
+    """Return the ledger's sequence numbers."""
     return [entry["seq"] for entry in crew("log", "--json").json]
 
 

@@ -1,4 +1,4 @@
-"""A small crew, as two of its agents see it: what tests of briefings start from."""
+"""A small crew as two of its agents see it; a starting point for briefing tests."""
 
 from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.claims.agents import Agent
@@ -35,7 +35,7 @@ def said(number, text, *, kind="message", sender="peer", role="Tester", **more):
 
 
 def crew(**changes):
-    """Return what ``me`` sees: somebody near it, somebody who waits for it, mail, decisions."""
+    """Return what ``me`` sees: an agent near it, an agent waiting for it, messages, decisions."""
     request = Ask("src/auth/login.py", "me", "peer", "for the tests", NOW - 10, NOW + 290, "m9")
     sight = CrewState(
         now=NOW,

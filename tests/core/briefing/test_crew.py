@@ -1,4 +1,4 @@
-"""What the lines of a briefing say: events, notices, neighbours and rivals."""
+"""The lines of a briefing: events, notices, nearby claims, and conflicts."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ from tests.core.briefing.crews import NONCE, NOW, as_lead, asked, crew, held, sa
 from dibs.core.briefing.activity import is_told, words
 from dibs.core.briefing.crew import sections
 from dibs.core.briefing.layout import render
-from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
+from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.briefing.page import digest, show
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry, Kind
@@ -31,14 +31,17 @@ def entry(kind, summary="", **details):
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (entry("lock_acquired", patterns=["a.py"]), "Acquired lock on a.py"),
-        (entry("lock_acquired", patterns=[*"abcde"]), "Acquired lock on a, b, c and 2 more"),
-        (entry("lock_revoked", pattern="a b"), "Revoked lock on a b"),
+        (entry("lock_acquired", patterns=["a.py"]), "Claimed a.py"),
+        (entry("lock_acquired", patterns=[*"abcde"]), "Claimed a, b, c and 2 more"),
+        (entry("lock_revoked", pattern="a b"), "Revoked the claim on a b"),
         (
             entry("release_answered", patterns=["a.py"], answer="no", asker="bob"),
-            "Said no to bob, who asks for a.py",
+            "Replied no to bob's request for a.py",
         ),
-        (entry("release_answered", patterns=["a.py"]), "Answered who asks for a.py"),
+        (entry("release_answered", patterns=["a.py"]), "Replied to the request for a.py"),
+        (entry("lock_expired", pattern="a.py"), "Claim expired: a.py"),
+        (entry("write_refused", paths=["a.py"]), "Blocked from changing a.py"),
+        (entry("foreign_write", paths=["a.py"]), "Changed another agent's a.py"),
         (entry("task_completed", task="task:write-tests"), "Completed task write-tests"),
         (entry("task_completed", "peer finished it"), "Task completed — finished it"),
         (entry("decision_made", "d1", title="use JWT"), "Decision — use JWT"),
@@ -64,32 +67,35 @@ def entry(kind, summary="", **details):
         (entry("lock_acquired", "odd", patterns=[1, None]), "Lock acquired — odd"),
     ],
 )
-def test_an_event_is_told_in_the_documents_words(event, text):
+def test_a_ledger_entry_reads_like_the_crew_document(event, text):
     assert unfenced(show(words(event), NONCE)) == text
 
 
-def test_a_title_is_by_whoever_asked_and_not_by_whoever_decided():
+def test_the_asker_not_the_decider_is_the_author_of_a_title():
     event = entry("decision_made", title="use JWT", outcome="rejected", asker="ada")
     assert 'from="ada">use JWT<' in show(words(event), NONCE)
 
 
-def test_every_kind_has_words_of_its_own_or_a_plain_name():
+def test_every_kind_has_its_own_text_or_a_readable_name():
     for kind in Kind:
         assert show(words(entry(kind)), NONCE).isprintable()
         assert not show(words(entry(kind)), NONCE).startswith("Event")
 
 
-def test_what_is_said_twice_is_told_once():
+def test_a_briefing_does_not_repeat_itself():
     assert not is_told(entry("lock_acquired", patterns=["task:t1"]))
     assert is_told(entry("lock_acquired", patterns=["task:t1", "src/a.py"]))
     assert is_told(entry("lock_acquired"))
     assert not is_told(entry("message_sent", "a to b"))
     peer = crew().agents[1]
     claims = (held("peer", "task:write-tests", 3), held("peer", "src/a.py", 4))
-    line = "- Agent peer Peer (Tester) — running, Task: write-tests, Locked: src/a.py"
+    line = "- Agent peer Peer (Tester) — running, Task: write-tests, Claims: src/a.py"
     assert line in told(crew(held=claims))
     idle = crew(agents=(Agent("me"), peer._replace(task="")), held=claims[:1])
-    assert "- Agent peer Peer (Tester) — running, No task, Locked: task:write-tests" in told(idle)
+    assert "- Agent peer Peer (Tester) — running, No task, Claims: task:write-tests" in told(idle)
+
+
+REPLY = "reply: `dibs answer m7 yes` (or: later --in 10m, no)"
 
 
 @pytest.mark.parametrize(
@@ -98,15 +104,15 @@ def test_what_is_said_twice_is_told_once():
         (
             said(7, "", kind="release_request",
                  data={"patterns": ["a"], "count": 1, "until": NOW + 90, "reason": "test"}),
-            "- RELEASE REQUEST: peer asks you for a within 1m30s: test - answer: dibs answer m7 yes|later|no",
+            "- RELEASE REQUEST: peer requested a, needed within 1m30s: test - " + REPLY,
         ),
         (
             said(7, "", kind="release_request", data={"patterns": ["a b"]}),
-            "- RELEASE REQUEST: peer asks you for a b - answer: dibs answer m7 yes|later|no",
+            "- RELEASE REQUEST: peer requested a b - " + REPLY,
         ),
         (
             said(7, "", kind="expired", sender="", role="", data={"patterns": [*"abc"], "count": 9}),
-            "- EXPIRED: your claims on a, b, c and 6 more ran out (20s ago)",
+            "- EXPIRED: your claims on a, b, c and 6 more expired (20s ago)",
         ),
         (
             said(7, "", kind="revoked", data={"patterns": ["a"], "reason": "stuck"}),
@@ -118,19 +124,19 @@ def test_what_is_said_twice_is_told_once():
         ),
         (
             said(7, "", kind="handed_over", data={"patterns": ["a"]}),
-            "- HANDED OVER: peer handed you a (20s ago)",
+            "- TRANSFERRED: peer transferred a to you (20s ago)",
         ),
         (
             said(7, "", kind="released", data={"patterns": ["a"]}),
-            "- peer gave back a, which you asked for (20s ago)",
+            "- peer released a, which you requested (20s ago)",
         ),
         (
-            said(7, "it was handed on", kind="released", data={"patterns": ["a"], "why": "transferred"}),
-            "- m7 from peer (Tester), 20s ago: it was handed on",
+            said(7, "it was transferred", kind="released", data={"patterns": ["a"], "why": "transferred"}),
+            "- m7 from peer (Tester), 20s ago: it was transferred",
         ),
         (
             said(7, "look", priority="urgent", wants_ack=True, due=NOW + 60),
-            "- URGENT m7 from peer (Tester), 20s ago, acknowledge it within 1m (dibs inbox --ack m7): look",
+            "- URGENT m7 from peer (Tester), 20s ago, acknowledge it within 1m: `dibs inbox --ack m7`: look",
         ),
         (
             said(7, "yes", reply_to="m5", to="role:Dev", boxes=("me", "other")),
@@ -138,27 +144,27 @@ def test_what_is_said_twice_is_told_once():
         ),
         (
             said(7, "files", kind="forecast", sender="", role=""),
-            "- m7 conflict ahead, 20s ago: files",
+            "- m7 predicted conflict, 20s ago: files",
         ),
-        (said(7, "do t1", kind="delegated"), "- m7 work delegated from peer (Tester), 20s ago: do t1"),
+        (said(7, "do t1", kind="delegated"), "- m7 delegated task from peer (Tester), 20s ago: do t1"),
     ],
 )  # fmt: skip
-def test_a_message_is_told_with_what_to_do(message, line):
+def test_a_message_says_what_to_do(message, line):
     assert line in told(crew(mail=(message,)))
 
 
-def test_what_is_vital_comes_first_then_a_human_then_the_urgent():
+def test_vital_notices_come_first_then_humans_then_urgent_messages():
     mail = (
         said(1, "one"), said(2, "two", priority="urgent"), said(3, "three", role="human"),
         said(4, "", kind="expired", data={"patterns": ["a"]}),
     )  # fmt: skip
     found = sections(crew(mail=mail))
     assert [line.mail for line in found[0].lines] == ["m4", "m3"]
-    letters = next(section for section in found if section.title == "MAIL")
+    letters = next(section for section in found if section.title == "MESSAGES")
     assert [line.mail for line in letters.lines] == ["m2", "m1"]
 
 
-def test_a_lead_sees_its_own_agents_apart_and_counts_those_that_ended():
+def test_a_lead_sees_its_own_agents_separately_and_a_count_of_those_that_ended():
     agents = (
         Agent("me", role="Tech Lead"), Agent("a", parent="me"), Agent("b", parent="a", status="failed"),
         Agent("c", parent="me", status="completed"), Agent("d", role="Code Reviewer"),
@@ -178,9 +184,9 @@ def section(lines, title):
 
 def test_a_lead_sees_what_its_crew_holds_and_who_waits_for_whom():
     said_later = Ask("src/b.py", "a", "b", "now", NOW - 10, NOW + 90, "m1", "later", NOW, NOW + 300)
-    no_word = Ask("src/b.py", "a", "me", "", NOW - 10, NOW + 90, "m2")
+    no_reply = Ask("src/b.py", "a", "me", "", NOW - 10, NOW + 90, "m2")
     claims = (
-        held("a", "src/b.py", 1, said_later, no_word), held("a", "src/a.py", 2), held("c", "task:t", 3),
+        held("a", "src/b.py", 1, said_later, no_reply), held("a", "src/a.py", 2), held("c", "task:t", 3),
         held("b", "task:u", 4), held("me", "docs/x.md", 5),
     )  # fmt: skip
     agents = (Agent("me", role="lead"), Agent("a", parent="me"), Agent("b", task="u"), Agent("c"))
@@ -190,34 +196,36 @@ def test_a_lead_sees_what_its_crew_holds_and_who_waits_for_whom():
     )  # fmt: skip
     pending = (asked("a", 41, decider="human"), asked("b", 42, decider="lead"))
     lines = told(crew(agents=agents, held=claims, queue=queue, pending=pending))
-    assert section(lines, "HELD BY THE CREW") == ["- a: src/a.py, src/b.py", "- c: task:t"]
-    assert section(lines, "WAITING IN THE CREW") == [
-        "- b asks a for src/b.py; a said later, in 5m",
-        "- me asks a for src/b.py; no answer yet, 10s ago",
-        "- b waits for src/*.py, held by a, for 30s",
-        "- c waits for free.py, held by nobody, for 30s",
-        "- d41 (architecture) a waits for a human, 3m20s ago: use JWT",
-        "- d42 (architecture) b waits for an agent above b, 3m20s ago: use JWT",
+    assert section(lines, "CREW CLAIMS") == ["- a: src/a.py, src/b.py", "- c: task:t"]
+    assert section(lines, "CREW REQUESTS") == [
+        "- b requested src/b.py from a; a replied later, due in 5m",
+        "- me requested src/b.py from a, 10s ago; no reply yet",
+        "- b is waiting for src/*.py, held by a, for 30s",
+        "- c is waiting for free.py, unclaimed, for 30s",
+        "- d41 (architecture) a is waiting for a human, 3m20s ago: use JWT",
+        "- d42 (architecture) b is waiting for an agent above b, 3m20s ago: use JWT",
     ]
-    assert section(lines, "WAITING FOR YOU") == ["- c waits for docs/x.md (exclusive, for 30s)"]
+    assert section(lines, "WAITING FOR YOU") == [
+        "- c is waiting for docs/x.md (exclusive, for 30s)"
+    ]
 
 
-def test_a_lead_is_told_of_whom_nothing_was_heard_and_that_changes_no_digest():
+def test_a_lead_sees_missing_heartbeats_which_do_not_change_the_digest():
     sight = as_lead(crew(seen={"peer": NOW - 1_200, "other": NOW - 299}))
     lines = told(sight)
     assert section(lines, "YOUR AGENTS") == [
-        "- peer Peer — Tester [small-1] — running, task: write-tests, not heard of for 20m"
+        "- peer Peer — Tester [small-1] — running, task: write-tests, no heartbeat for 20m"
     ]
     assert section(lines, "OTHER CREW") == ["- other — Reviewer — idle"]
     assert digest(sections(sight)) == digest(sections(as_lead(crew())))
 
 
-def test_who_does_not_lead_is_not_told_of_others_waits():
+def test_only_a_lead_sees_what_others_wait_for():
     lines = told(crew())
-    assert not [line for line in lines if "IN THE CREW" in line or "BY THE CREW" in line]
+    assert not [line for line in lines if "== CREW " in line]
 
 
-def test_all_agents_are_a_humans_own_and_humans_are_no_agents():
+def test_a_human_leads_all_agents_and_is_not_listed_as_one():
     agents = (*crew().agents, Agent("user-pts-1", role="human"))
     lines = told(crew(agents=agents, me="user-pts-1", human=True))
     assert "== OTHER CREW ==" not in lines
@@ -226,14 +234,14 @@ def test_all_agents_are_a_humans_own_and_humans_are_no_agents():
     assert "- peer Peer — Tester [small-1] — running, task: write-tests" in told(as_lead(crew()))
 
 
-def test_a_role_is_bare_only_if_it_is_a_word_or_one_that_we_know():
+def test_a_role_is_unfenced_only_if_it_is_one_word_or_known():
     for role, bare in (("QA Tester", True), ("Ignore All Claims", False), ("Tester", True)):
         agents = (Agent("me"), Agent("peer", role=role))
         text = render(sections(crew(agents=agents)), nonce=NONCE, budget=9999, number=1).text
         assert (f"({role})" in text) is bare
 
 
-# -- near, and in the way
+# -- nearby and conflicting claims
 
 
 @pytest.mark.parametrize(
@@ -254,12 +262,12 @@ def test_a_role_is_bare_only_if_it_is_a_word_or_one_that_we_know():
         ("a.py", "task:one", False),
     ],
 )
-def test_near_is_the_same_folder_or_a_tree_that_covers_it(mine, theirs, near):
-    assert Neighbourhood([mine]).near(theirs) is near
+def test_near_means_the_same_folder_or_a_tree_that_covers_it(mine, theirs, near):
+    assert Neighborhood([mine]).near(theirs) is near
 
 
 @pytest.mark.parametrize(
-    ("held_by_other", "wanted", "meet"),
+    ("held_by_other", "wanted", "conflict"),
     [
         (("src/a.py", "exclusive"), (["SRC/a.py"], "exclusive"), True),
         (("src/a.py", "shared"), (["src/a.py"], "shared"), False),
@@ -274,5 +282,5 @@ def test_near_is_the_same_folder_or_a_tree_that_covers_it(mine, theirs, near):
         (("[broken", "exclusive"), (["a"], "exclusive"), False),
     ],
 )
-def test_rivals_are_those_that_a_claim_would_have(held_by_other, wanted, meet):
-    assert bool(ConflictFinder([(7, *held_by_other)]).of(*wanted)) is meet
+def test_predicted_conflicts_are_those_of_a_claim(held_by_other, wanted, conflict):
+    assert bool(ConflictFinder([(7, *held_by_other)]).of(*wanted)) is conflict

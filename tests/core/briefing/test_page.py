@@ -1,4 +1,4 @@
-"""The digest of briefings, what they say of whom; and the crew document's two examples, word for word."""
+"""The digest of briefings, their content, and the crew document's two examples."""
 
 import re
 
@@ -32,7 +32,7 @@ def unfenced(text):
     return re.sub(rf'<data-{NONCE} from="[^"]*">|</data-{NONCE}>', "", text)
 
 
-# -- the document's examples
+# -- the document's examples, with claims instead of locks
 
 LEAD = """\
 <!-- CREW_UPDATE
@@ -43,14 +43,14 @@ LEAD = """\
 - abc12345 — Developer [claude-opus-4.6] — running, task: Implement login endpoint
 - def67890 — Code Reviewer [gemini-3-pro-preview] — idle
 == RECENT ACTIVITY ==
-- [13:45:02] Developer abc12345: Acquired lock on src/auth.ts
+- [13:45:02] Developer abc12345: Claimed src/auth.ts
 - [13:44:58] Architect ghi11111: Decision — use JWT for session tokens
 CREW_UPDATE -->
 """
 SPECIALIST = """\
 <!-- CREW_UPDATE
 == CURRENT CREW STATUS ==
-- Agent abc12345 (Developer) — running, Task: impl-login, Locked: src/auth.ts
+- Agent abc12345 (Developer) — running, Task: impl-login, Claims: src/auth.ts
 - Agent def67890 (Reviewer) — idle, No task
 == RECENT ACTIVITY ==
 - [13:44:30] QA jkl22222: Completed task write-auth-tests
@@ -60,17 +60,17 @@ QUARTER_TO_TWO = 20_000 * 86_400 + 13 * 3_600 + 45 * 60.0
 
 
 def without_the_legend(text):
-    return re.sub(r"(?m)^briefing \d+ · in data-.*\n", "", unfenced(text))
+    return re.sub(r"(?m)^briefing \d+ · text in data-.*\n", "", unfenced(text))
 
 
-def test_the_leads_example_is_kept_word_for_word():
+def test_the_leads_example_is_reproduced():
     agents = (
         Agent("lead0000", role="Project Lead"),
         Agent("abc12345", role="Developer", parent="lead0000", model="claude-opus-4.6",
               task="Implement login endpoint"),
         Agent("def67890", role="Code Reviewer", parent="lead0000", status="idle",
               model="gemini-3-pro-preview"),
-        # The document counts six agents and names two; the others are of no concern to this lead.
+        # The document counts six agents and names two; the others do not belong to this lead.
         Agent("ghi11111", role="Architect"),
         Agent("jkl22222", role="QA", status="idle"),
         Agent("mno33333", role="QA", status="completed"),
@@ -90,11 +90,11 @@ def test_the_leads_example_is_kept_word_for_word():
         at + 3, "lead0000", False, agents, pending=pending, tally=tally, activity=activity
     )
     told = without_the_legend(text_of(sight))
-    ours = "OTHER CREW|WAITING IN THE CREW"
+    ours = "OTHER CREW|CREW REQUESTS"
     assert re.sub(rf"== ({ours}) ==\n(- .*\n)+", "", told) == LEAD
 
 
-def test_the_specialists_example_is_kept_word_for_word():
+def test_the_specialists_example_is_reproduced():
     agents = (
         Agent("me", role="Developer"),
         Agent("abc12345", role="Developer", task="impl-login"),
@@ -119,7 +119,7 @@ def test_the_specialists_example_is_kept_word_for_word():
         (Tally(), 2, 0, "✅ "),
     ],
 )
-def test_the_icon_tells_the_worst(tally, idle, active, icon):
+def test_the_icon_shows_the_worst_problem(tally, idle, active, icon):
     agents = [Agent(f"i{n}", status="idle") for n in range(idle)]
     agents += [Agent(f"r{n}") for n in range(active)]
     sight = CrewState(NOW, "user", True, tuple(agents), tally=tally)
@@ -131,7 +131,7 @@ def test_blocked_and_failed_tasks_are_named():
     assert "\n5 blocked tasks: a, b, c and 2 more · 1 failed: f\n" in text
 
 
-def test_who_leads_is_a_human_has_agents_below_or_is_called_so():
+def test_a_lead_is_a_human_a_parent_or_a_lead_by_role():
     assert not is_lead(crew())
     assert is_lead(as_lead(crew()))
     assert is_lead(crew(human=True))
@@ -140,35 +140,36 @@ def test_who_leads_is_a_human_has_agents_below_or_is_called_so():
 
 
 CONCERNED = """\
-- src/auth/login.py (exclusive, token 11, until 08:09:00, 9m left)
-- docs/guide.md (exclusive): place 1, held by other, gives up in 1m30s
-- peer asks for src/auth/login.py within 4m50s - for the tests - answer: dibs answer m9 yes|later|no
-- peer waits for src/auth/*.py (exclusive, for 30s) - all of it
-- peer holds src/auth/token.py (exclusive, 9m left) - refactor it
-- d41 (architecture) peer asks, 3m20s ago: use JWT - it is simple; 1 comment: dibs decide show d41 - decide: \
-dibs decide confirm|reject d41
-- d42 (architecture) you asked, 3m20s ago: drop Python 3.10; waits for a human
+- src/auth/login.py (exclusive, token 11, expires in 9m, at 08:09:00)
+- docs/guide.md (exclusive): position 1, held by other, times out in 1m30s
+- peer requested src/auth/login.py, needed within 4m50s - for the tests - reply: `dibs answer m9 yes` \
+(or: later --in 10m, no)
+- peer is waiting for src/auth/*.py (exclusive, for 30s) - all of it
+- peer holds src/auth/token.py (exclusive, expires in 9m) - refactor it
+- d41 (architecture) peer asked, 3m20s ago: use JWT - it is simple; 1 comment: `dibs decide show d41` - \
+`dibs decide confirm d41` or `dibs decide reject d41 --reason WHY`
+- d42 (architecture) you asked, 3m20s ago: drop Python 3.10; waiting for a human
 - m31 from peer (Tester), 20s ago: how far are you?
 """
 
 
-def test_a_specialist_learns_what_concerns_it():
+def test_a_specialist_sees_what_concerns_it():
     told = unfenced(text_of(crew()))
     assert {*CONCERNED.splitlines()} <= {*told.splitlines()}
     assert "other holds" not in told
 
 
-def test_a_place_in_a_queue_counts_those_that_want_the_same():
+def test_a_queue_position_counts_the_agents_ahead_for_the_same_path():
     queue = (
         waits("peer", "docs/*.md", 18),
         waits("other", "src/x.py", 19),
         waits("me", "docs/guide.md", 20),
         waits("other", "docs/guide.md", 21),
     )
-    assert "- docs/guide.md (exclusive): place 2, held by other," in text_of(crew(queue=queue))
+    assert "- docs/guide.md (exclusive): position 2, held by other," in text_of(crew(queue=queue))
 
 
-def test_activity_that_was_told_is_not_told_again():
+def test_activity_is_shown_once():
     recent = tuple(
         Entry(n, NOW, "peer", "QA", "task_completed", "", {"task": f"t{n}"}) for n in range(1, 30)
     )
@@ -182,7 +183,7 @@ def test_activity_that_was_told_is_not_told_again():
 
 
 def changed(sight, kind, field, value):
-    """Return the sight with one field of the one value of this kind that belongs to ``peer`` changed."""
+    """Return the sight with one field of ``peer``'s value of this kind changed."""
     found = {
         "agents": lambda a: a.id == "peer",
         "held": lambda h: h.claim.agent == "peer",
@@ -251,11 +252,11 @@ def test_every_change_that_concerns_an_agent_changes_its_digest(kind, field):
 @pytest.mark.parametrize(
     ("kind", "field"), [(k, f) for k, fields in DOES_NOT.items() for f in fields]
 )
-def test_what_a_briefing_does_not_tell_leaves_the_digest(kind, field):
+def test_what_a_briefing_does_not_show_does_not_change_the_digest(kind, field):
     assert both_digests(changed(crew(), kind, field, DOES_NOT[kind][field])) == both_digests(crew())
 
 
-def test_every_field_is_known_to_concern_or_not():
+def test_every_field_is_classified_as_shown_or_not():
     for kind, keys in KEYS.items():
         one = getattr(crew(), kind)[0]
         inner = {"held": "claim", "queue": "ticket"}.get(kind)
@@ -279,7 +280,7 @@ def asks_changed(**changes):
         crew(held=(crew().held[0]._replace(claim=crew().held[0].claim._replace(token=77)), *crew().held[1:])),
     ],
 )  # fmt: skip
-def test_what_comes_goes_or_is_answered_changes_the_digest(after):
+def test_arrivals_departures_and_replies_change_the_digest(after):
     assert digest(sections(after)) != digest(sections(crew()))
 
 
@@ -288,7 +289,7 @@ def test_what_comes_goes_or_is_answered_changes_the_digest(after):
               Tally(11, 5, 2, ("deploy",), ("build",)), Tally(9, 5, 2, ("x",), ("build",)),
               Tally(9, 5, 2, ("deploy",), ())],
 )  # fmt: skip
-def test_what_moves_on_the_board_changes_the_digest_of_a_lead(tally):
+def test_board_changes_change_a_leads_digest(tally):
     before = digest(sections(as_lead(crew())))
     assert digest(sections(as_lead(crew(tally=tally)))) != before
 
@@ -301,25 +302,27 @@ def later(sight, seconds):
     )
 
 
-@settings(deadline=None)  # a busy machine takes its time
+@settings(deadline=None)  # slow on a busy machine
 @given(st.floats(0.001, 10**7))
 def test_time_alone_never_changes_the_digest(seconds):
     for sight in (crew(), as_lead(crew()), crew(human=True)):
         assert digest(sections(later(sight, seconds))) == digest(sections(sight))
         shown = text_of(sight, known=items(sections(later(sight, seconds))), number=2)
-        assert re.search(r"(?m)^== CHANGES SINCE BRIEFING 1 ==\n== (FOR YOU NOW|MAIL) ==$", shown)
+        assert re.search(
+            r"(?m)^== CHANGES SINCE BRIEFING 1 ==\n== (FOR YOU NOW|MESSAGES) ==$", shown
+        )
 
 
-def test_mail_and_activity_are_no_part_of_the_digest():
+def test_messages_and_activity_do_not_change_the_digest():
     assert digest(sections(crew(mail=(), activity=()))) == digest(sections(crew()))
 
 
-def test_the_order_of_a_sight_is_no_part_of_the_digest():
+def test_order_does_not_change_the_digest():
     turned = crew(agents=crew().agents[::-1], held=crew().held[::-1], pending=crew().pending[::-1])
     assert digest(sections(turned)) == digest(sections(crew()))
 
 
-def test_no_two_lines_of_a_briefing_have_one_key():
+def test_every_line_of_a_briefing_has_a_unique_key():
     for sight in (crew(), as_lead(crew()), crew(human=True)):
         keys = [line.key for section in sections(sight) for line in section.lines]
         assert len(set(keys)) == len(keys)
@@ -328,13 +331,13 @@ def test_no_two_lines_of_a_briefing_have_one_key():
 # -- text
 
 
-def test_a_first_briefing_and_one_after_compaction_are_whole():
+def test_the_first_briefing_and_one_after_compaction_are_complete():
     known = items(sections(crew()))
     assert "== CHANGES" in text_of(crew(), known=known)
     assert "== CHANGES" not in text_of(crew())
 
 
-def test_texts_of_others_are_found_for_the_nonce():
+def test_the_nonce_is_checked_against_all_untrusted_text():
     assert {"refactor it", "how far are you?", "use JWT"} <= {*foreign_texts(sections(crew()))}
 
 

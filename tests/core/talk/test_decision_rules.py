@@ -1,4 +1,4 @@
-"""The rules of decisions: who may decide, and what silence means."""
+"""Rules for decisions: who may decide, and what happens at the deadline."""
 
 from itertools import product
 
@@ -17,10 +17,10 @@ VOTERS = {
     "human": Voter("user-pts-1", human=True, role="human"),
     "asker": Voter("asker", human=False, role="backend"),
     "parent": Voter("parent", human=False, role="lead"),
-    "grandparent": Voter("grandparent", human=False, role="human"),  # says so, and is not
+    "grandparent": Voter("grandparent", human=False, role="human"),  # claims to be, and is not
     "child": Voter("child", human=False, role="backend"),
     "peer": Voter("peer", human=False, role="Reviewer"),
-    "lead": Voter("lead", human=False, role="other"),  # an agent may be called so
+    "lead": Voter("lead", human=False, role="other"),  # an agent may have this name
 }
 MAY = {
     "human": {"human"},
@@ -37,7 +37,7 @@ MAY = {
 
 
 @pytest.mark.parametrize(("decider", "name"), list(product(MAY, VOTERS)))
-def test_nobody_decides_who_may_not(decider, name):
+def test_only_those_entitled_may_decide(decider, name):
     decision = DRAFT._replace(decider=decider)
     above = ["parent", "grandparent"]
 
@@ -51,7 +51,7 @@ def test_nobody_decides_who_may_not(decider, name):
         assert "a human may" in refused.value.message
 
 
-def test_a_role_called_human_means_humans_when_it_is_asked_for():
+def test_the_role_human_means_the_humans():
     assert decision_rules.check_decider("role:Human", "asker", ()) == "human"
 
 
@@ -65,7 +65,7 @@ def test_a_role_called_human_means_humans_when_it_is_asked_for():
         ("role:tech  lead", "role:tech lead"),
     ],
 )
-def test_who_decides_is_stored_without_ambiguity(text, stored):
+def test_a_decider_is_stored_unambiguously(text, stored):
     assert decision_rules.check_decider(text, "asker", {"bob", "lead"}) == stored
 
 
@@ -83,7 +83,7 @@ def test_who_decides_is_stored_without_ambiguity(text, stored):
         ("role:" + "x" * 101, "LIMIT"),
     ],
 )
-def test_who_cannot_decide_is_refused_in_one_line(text, code):
+def test_an_invalid_decider_is_refused_in_one_line(text, code):
     with pytest.raises((BadInput, NotFound)) as refused:
         decision_rules.check_decider(text, "asker", {"bob"})
 
@@ -92,19 +92,19 @@ def test_who_cannot_decide_is_refused_in_one_line(text, code):
 
 
 @pytest.mark.parametrize("category", [*CATEGORIES, CONFLICT])
-def test_silence_decides_nothing_where_no_policy_says_so(category):
+def test_without_a_policy_there_is_no_deadline(category):
     assert decision_rules.terms(category, NOW, DecisionPolicy(), 5.0)[:2] == (Silence.WAIT, 0.0)
 
 
-def test_silence_confirms_where_the_project_s_file_says_so():
+def test_the_project_file_can_make_a_deadline_confirm():
     policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
 
     terms = decision_rules.terms("style", NOW, policy, None)
 
-    assert terms == (Silence.ALLOW, NOW + 60, "silence confirms style by dibs.toml:4")
+    assert terms == (Silence.ALLOW, NOW + 60, "confirmed automatically (dibs.toml:4 allows style)")
 
 
-def test_silence_does_not_confirm_because_another_place_says_so():
+def test_no_other_setting_can_make_a_deadline_confirm():
     policy = DecisionPolicy(unproven=("style",))
 
     terms = decision_rules.terms("style", NOW, policy, None)
@@ -113,33 +113,33 @@ def test_silence_does_not_confirm_because_another_place_says_so():
     assert "only in dibs.toml" in terms.why
 
 
-def test_silence_rejects_where_two_lists_disagree():
+def test_deny_wins_over_allow():
     policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deny=("style",))
 
     assert decision_rules.terms("style", NOW, policy, None).silence == Silence.DENY
 
 
 @pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 60.0), (90.0, 90.0)])
-def test_an_asker_cannot_shorten_the_time_after_which_silence_confirms(given, deadline):
+def test_an_asker_cannot_shorten_a_deadline_that_confirms(given, deadline):
     policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
 
     assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
 
 
 @pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 1.0), (90.0, 90.0)])
-def test_an_asker_says_when_silence_rejects(given, deadline):
+def test_an_asker_may_set_a_deadline_that_rejects(given, deadline):
     policy = DecisionPolicy(deny=("style",), deadline=60.0)
 
     assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
 
 
-def test_no_conflict_is_ever_confirmed_by_silence():
+def test_a_deadline_never_confirms_a_conflict():
     assert decision_rules.by_silence(DRAFT._replace(silence=Silence.ALLOW)) == Outcome.CONFIRMED
     conflict = DRAFT._replace(silence=Silence.ALLOW, category=CONFLICT)
     assert decision_rules.by_silence(conflict) == Outcome.REJECTED
 
 
-def test_a_deadline_has_passed_at_its_moment_and_not_before():
+def test_a_deadline_has_passed_at_its_exact_time():
     decision = DRAFT._replace(deadline=NOW)
 
     assert decision_rules.has_passed(decision, NOW)
@@ -149,12 +149,12 @@ def test_a_deadline_has_passed_at_its_moment_and_not_before():
 
 
 @pytest.mark.parametrize("text", ["tool_access", "tool access", "Tool-Access", " tool_access\n"])
-def test_a_category_may_be_spelled_as_people_do(text):
+def test_a_category_may_be_spelled_with_spaces_or_dashes(text):
     assert decision_rules.check_category(text) == "tool_access"
 
 
 @pytest.mark.parametrize("text", ["", "styl", "conflict", "general;"])
-def test_an_unknown_category_is_refused_with_what_there_is(text):
+def test_an_unknown_category_is_refused_with_the_valid_ones(text):
     with pytest.raises(BadInput) as refused:
         decision_rules.check_category(text)
     assert refused.value.code == "CATEGORY"
@@ -164,7 +164,7 @@ def test_an_unknown_category_is_refused_with_what_there_is(text):
 @pytest.mark.parametrize(
     "text", ["", "d", "12", "D12", "d-1", "d1.5", "d٣", "d12 ", "d" + "9" * 17, "m3"]
 )
-def test_what_is_no_id_names_no_decision(text):
+def test_an_invalid_decision_id_is_not_found(text):
     with pytest.raises(NotFound) as refused:
         decision_rules.check_id(text)
 
@@ -185,7 +185,7 @@ def test_a_title_is_one_line_without_secrets():
 
 
 @pytest.mark.parametrize(("text", "code"), [(" \n ", "TITLE"), ("x" * 201, "LIMIT")])
-def test_a_title_that_cannot_be_is_refused(text, code):
+def test_an_empty_or_too_long_title_is_refused(text, code):
     with pytest.raises(BadInput) as refused:
         decision_rules.check_title(text)
 

@@ -149,3 +149,55 @@ def test_the_welcome_names_commands_that_work(crew):
 
     assert "bob" in crew.run("alice", ask.replace("PATH", "held.txt"))
     crew.run("alice", wait.replace("PATH", "other.txt"))
+
+
+def test_a_human_can_paste_the_command_that_readmits_a_stopped_agent(crew):
+    crew.edit("alice", "a.txt")
+    crew.run("", "dibs agent stop alice --reason enough")
+    assert "you were stopped" in crew.edit("alice", "a.txt")
+
+    refused = crew.start("alice", "dibs claim a.txt")
+    (join,) = commands(refused.communicate(timeout=60)[0])
+    crew.run("", join)
+
+    assert crew.edit("alice", "a.txt") == ""
+
+
+def test_the_owner_can_paste_each_reply_to_a_release_request(crew):
+    crew.edit("bob", "a.txt")
+    for reply in ("no", "later --in 10m", "yes"):
+        crew.run("alice", "dibs ask a.txt")
+
+        (answer,) = commands(crew.run("bob", "dibs brief"))
+
+        crew.run("bob", answer.replace("yes", reply))
+    assert crew.edit("alice", "a.txt") == ""
+
+
+def test_the_decider_can_paste_both_answers(crew):
+    crew.edit("bob", "a.txt")
+    for chosen in (0, 1):
+        crew.run("alice", f"dibs decide new 'plan {chosen}' --confirm --by bob")
+
+        both = commands(crew.run("bob", "dibs brief"))
+
+        assert len(both) == 2
+        crew.run("bob", both[chosen])
+
+
+def test_a_message_that_wants_an_acknowledgment_names_the_command(crew):
+    crew.edit("bob", "a.txt")
+    crew.run("alice", "dibs say bob 'stop: the schema changes' --ack")
+
+    (ack,) = commands(crew.run("bob", "dibs brief"))
+
+    assert "acknowledged" in crew.run("bob", ack)
+
+
+def test_lines_that_do_not_fit_can_be_shown_with_the_command_below_them(crew):
+    for number in range(30):
+        crew.run("bob", f"dibs claim docs/{number}.md")
+
+    (peek,) = commands(crew.run("bob", "dibs brief --full --tokens 200"))
+
+    assert "docs/9.md" in crew.run("bob", peek)

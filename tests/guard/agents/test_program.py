@@ -289,7 +289,7 @@ def test_a_store_that_is_gone_refuses_and_says_so(project):
     _, line, status = said(call("Write", file_path="a.txt"))
 
     assert status == 2
-    assert "is gone" in line
+    assert "is missing" in line
 
 
 def test_a_server_that_is_not_there_refuses_within_the_deadline(project):

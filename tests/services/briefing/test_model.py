@@ -1,4 +1,4 @@
-"""Whatever readers, writers, crashes and clocks do: each message is in exactly one delivery of each box."""
+"""Each message is in exactly one delivery per box, whatever readers, writers, crashes, and clocks do."""
 
 from contextlib import suppress
 
@@ -22,8 +22,8 @@ BOXES = ("ann", "bob", HUMANS, "hugo")
 PROCESSES = 3
 
 
-class Hand:
-    """A process on its way through a delivery."""
+class Reading:
+    """A process in the middle of a delivery."""
 
     def __init__(self, caller, process, delivery):
         self.caller = caller
@@ -33,26 +33,26 @@ class Hand:
 
 
 class Deliveries(RuleBasedStateMachine):
-    """A crew that talks, and readers that die at any point."""
+    """A crew that sends messages, and readers that die at any point."""
 
     def __init__(self, store):
         super().__init__()
         self.store = store
         self.processes = [store.open() for _ in range(PROCESSES)]
-        self.hands = []
+        self.readings = []
         #: Each message with its boxes.
         self.said = {}
         #: By reader and number: the text and the messages of the delivery.
         self.offered = {}
         self.confirmed = set()
         self.written = set()
-        #: By box and message: the number under which it was told to whoever reads that box.
+        #: By box and message: the number of the delivery that contained it.
         self.told = {}
 
     def process(self, data):
         return data.draw(st.sampled_from(self.processes))
 
-    # -- what people do
+    # -- actions
 
     @rule(data=st.data(), boxes=st.lists(st.sampled_from(BOXES), min_size=1, unique=True))
     def say(self, data, boxes):
@@ -61,7 +61,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @rule(data=st.data(), path=st.sampled_from(("a", "b")), give=st.booleans())
     def work(self, data, path, give):
-        """Change the state, so that there is something to tell without mail."""
+        """Change the state, so that there is news without messages."""
         process = self.process(data)
         act = process.holdings.release if give else process.claims.claim
         with suppress(DibsError):
@@ -76,87 +76,87 @@ class Deliveries(RuleBasedStateMachine):
         if between in {
             "read",
             "tell",
-        }:  # somebody else begins the same delivery after we have looked
+        }:  # another process starts the same delivery after we read
             rival = data.draw(st.sampled_from([p for p in self.processes if p is not process]))
             process.engine.rival = lambda: self.rival(caller, rival, between == "tell")
-        elif between == "end" and self.written_hands():
-            hand = data.draw(st.sampled_from(self.written_hands()))
-            if hand.process is not process:
-                process.engine.rival = lambda: self.end(hand)
+        elif between == "end" and self.written_readings():
+            reading = data.draw(st.sampled_from(self.written_readings()))
+            if reading.process is not process:
+                process.engine.rival = lambda: self.end(reading)
         self.begin(caller, process, full=full, budget=budget)
         process.engine.rival = None
 
     def rival(self, caller, process, tell):
-        """Begin a delivery, and maybe end it, while another process is between two steps."""
+        """Start a delivery, and maybe finish it, while another process is between two steps."""
         delivery = self.begin(caller, process)
         if tell and delivery is not None and delivery.number:
             self.written.add((reader_of(caller), delivery.number))
-            self.end(self.hands.pop())
+            self.end(self.readings.pop())
 
     def begin(self, caller, process, **options):
         delivery = process.briefings.prepare(caller, **options)
         if delivery is not None and delivery.number:
             self.check(caller, delivery)
-            self.hands.append(Hand(caller, process, delivery))
+            self.readings.append(Reading(caller, process, delivery))
         return delivery
 
     def check(self, caller, delivery):
         mark = reader_of(caller), delivery.number
-        assert mark not in self.confirmed, "told again though it was confirmed"
+        assert mark not in self.confirmed, "delivered again after confirmation"
         fresh = mark not in self.offered
         first = self.offered.setdefault(mark, (delivery.text, delivery.mail))
-        assert first == (delivery.text, delivery.mail), "a number with other words"
+        assert first == (delivery.text, delivery.mail), "two texts with one number"
         for id_ in delivery.mail if fresh else ():
             text, boxes = self.said[id_]
-            # A text for which there is no room is named by its id: `dibs inbox` shows it.
+            # A text that does not fit is referred to by its id: `dibs inbox` shows it.
             assert text.split()[0] in delivery.text or id_ in delivery.text
             own = set(boxes_of(caller.id, human=caller.human)) & set(boxes)
             news = [box for box in own if (box, id_) not in self.told]
-            assert news, "a message that was told before"
+            assert news, "a message that was delivered before"
             self.told.update({(box, id_): delivery.number for box in news})
 
     # -- steps of a delivery, and deaths between them
 
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.readings)
     @rule(data=st.data())
     def write(self, data):
-        hand = data.draw(st.sampled_from(self.hands))
-        hand.written = True
-        self.written.add((reader_of(hand.caller), hand.delivery.number))
+        reading = data.draw(st.sampled_from(self.readings))
+        reading.written = True
+        self.written.add((reader_of(reading.caller), reading.delivery.number))
 
-    def written_hands(self):
-        return [hand for hand in self.hands if hand.written]
+    def written_readings(self):
+        return [reading for reading in self.readings if reading.written]
 
-    @precondition(lambda self: self.written_hands())
+    @precondition(lambda self: self.written_readings())
     @rule(data=st.data(), twice=st.booleans())
     def confirm(self, data, twice):
-        hand = data.draw(st.sampled_from(self.written_hands()))
-        self.end(hand)
+        reading = data.draw(st.sampled_from(self.written_readings()))
+        self.end(reading)
         if not twice:
-            self.hands.remove(hand)
+            self.readings.remove(reading)
 
-    def end(self, hand):
-        mark = reader_of(hand.caller), hand.delivery.number
-        news = hand.process.briefings.delivered(hand.caller, hand.delivery.number)
+    def end(self, reading):
+        mark = reader_of(reading.caller), reading.delivery.number
+        news = reading.process.briefings.delivered(reading.caller, reading.delivery.number)
         assert news == (mark not in self.confirmed)
         self.confirmed.add(mark)
 
-    @precondition(lambda self: self.hands)
+    @precondition(lambda self: self.readings)
     @rule(data=st.data())
     def die(self, data):
-        self.hands.remove(data.draw(st.sampled_from(self.hands)))
+        self.readings.remove(data.draw(st.sampled_from(self.readings)))
 
     @rule(place=st.integers(0, PROCESSES - 1))
     def restart(self, place):
         old = self.processes[place]
-        self.hands = [hand for hand in self.hands if hand.process is not old]
+        self.readings = [reading for reading in self.readings if reading.process is not old]
         self.processes[place] = self.store.open()
 
     @rule(span=st.sampled_from((0.5, LEASE - 1, LEASE + 1, 400.0)))
     def time_passes(self, span):
         self.store.later += span
 
-    # -- what holds at the end
+    # -- final checks
 
     def teardown(self):
         try:
@@ -165,7 +165,7 @@ class Deliveries(RuleBasedStateMachine):
             self.store.close()
 
     def drain(self):
-        """Let everybody read to the end; then all was told."""
+        """Let everyone read to the end; then everything was delivered."""
         process = self.processes[0]
         for caller in READERS:
             for _ in range(3 * len(self.said) + 5):
@@ -173,10 +173,10 @@ class Deliveries(RuleBasedStateMachine):
                 delivery = self.begin(caller, process)
                 if delivery is None or not delivery.number:
                     break
-                self.end(self.hands[-1])
+                self.end(self.readings[-1])
                 self.written.add((reader_of(caller), delivery.number))
             else:
-                raise AssertionError("reading never comes to an end")
+                raise AssertionError("reading never ends")
         waits = [key for key, _ in process.rows("unread/") if not key.startswith("unread/carol/")]
         assert waits == []
         assert process.rows("offer/") == []
@@ -184,7 +184,7 @@ class Deliveries(RuleBasedStateMachine):
         assert set(self.offered) == self.confirmed <= self.written
 
 
-#: For each engine how many histories of how many steps are tried.
+#: Number of histories and steps per history, by engine.
 EFFORT = {"memory": (80, 40), "sqlite": (25, 30), "redis": (15, 30), "git": (3, 15)}
 
 
@@ -192,7 +192,7 @@ EFFORT = {"memory": (80, 40), "sqlite": (25, 30), "redis": (15, 30), "git": (3, 
     "engine",
     ["memory", "sqlite", "redis", pytest.param("git", marks=pytest.mark.slow)],
 )
-def test_each_message_is_in_exactly_one_delivery_of_each_addressee(request, engine):
+def test_each_message_is_in_exactly_one_delivery_per_recipient(request, engine):
     examples, steps = EFFORT[engine]
     run(
         lambda: Deliveries(store_of(request, engine)),

@@ -1,4 +1,4 @@
-"""Readers of one agent that race while others write: each message is told once, on every engine."""
+"""Racing readers of one agent deliver each message once, on every engine."""
 
 import threading
 
@@ -14,7 +14,7 @@ READERS, MESSAGES = 3, 12
 @pytest.mark.parametrize(
     "engine", ["memory", "sqlite", "redis", pytest.param("git", marks=pytest.mark.slow)]
 )
-def test_readers_that_race_tell_each_message_once(request, engine):
+def test_racing_readers_deliver_each_message_once(request, engine):
     store = store_of(request, engine)
     writer, readers = store.open(), [store.open() for _ in range(READERS)]
     done, told, broken = threading.Event(), [], []
@@ -26,7 +26,7 @@ def test_readers_that_race_tell_each_message_once(request, engine):
                 if delivery is not None:
                     told.append(delivery)
                     process.briefings.delivered(BOB, delivery.number)
-        except BaseException as error:  # told by the test, which would not see it
+        except BaseException as error:  # reported by the test
             broken.append(error)
             raise
 
@@ -46,4 +46,4 @@ def test_readers_that_race_tell_each_message_once(request, engine):
     assert left == []
     assert sorted(id_ for delivery in told for id_ in delivery.mail) == sorted(said)
     numbers = [delivery.number for delivery in told]
-    assert sorted(numbers) == list(range(1, len(numbers) + 1)), "no number twice, none left out"
+    assert sorted(numbers) == list(range(1, len(numbers) + 1)), "every number exactly once"

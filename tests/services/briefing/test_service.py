@@ -1,4 +1,4 @@
-"""When an agent is briefed, of what, and when that counts as told."""
+"""When an agent is briefed, about what, and when that counts as delivered."""
 
 import json
 from contextlib import suppress
@@ -23,7 +23,7 @@ BOB, CAROL = Caller("bob"), Caller("carol")
 
 
 class BriefCrew(Crew):
-    """A crew with mail and briefings."""
+    """A crew with messages and briefings."""
 
     def __init__(self, **settings):
         super().__init__(**settings)
@@ -50,7 +50,7 @@ def crew():
     return made
 
 
-def test_the_first_briefing_is_whole_and_a_reader_joins_by_it(crew):
+def test_the_first_briefing_is_complete_and_adds_the_reader_to_the_roster(crew):
     told = crew.brief(Caller("erin"))
 
     assert (told.number, told.mode, told.again) == (1, "full", False)
@@ -59,7 +59,7 @@ def test_the_first_briefing_is_whole_and_a_reader_joins_by_it(crew):
     assert crew.row("agent/erin")["status"] == "running"
 
 
-def test_an_unchanged_state_is_not_told_again_and_writes_nothing(crew):
+def test_an_unchanged_state_is_not_repeated_and_writes_nothing(crew):
     crew.brief(BOB)
     rows, kinds = crew.rows(), crew.kinds()
 
@@ -69,7 +69,7 @@ def test_an_unchanged_state_is_not_told_again_and_writes_nothing(crew):
     assert (crew.rows(), crew.kinds()) == (rows, kinds)
 
 
-def test_a_look_that_tells_nothing_keeps_an_agent_alive_before_its_claims_run_out(crew):
+def test_an_empty_briefing_still_renews_the_readers_claims(crew):
     crew.claim("bob", "mine")
     crew.brief(BOB)
     for _ in range(20):
@@ -80,7 +80,7 @@ def test_a_look_that_tells_nothing_keeps_an_agent_alive_before_its_claims_run_ou
     assert ("bob", "mine") in crew.held()
 
 
-def test_what_changed_is_told_as_a_change(crew):
+def test_a_change_is_delivered_as_a_delta(crew):
     for number in range(12):
         crew.claim(f"agent-{number}", f"docs/{number}.md")
     crew.brief(BOB)
@@ -93,7 +93,7 @@ def test_what_changed_is_told_as_a_change(crew):
     assert "docs/3.md" not in told.text
 
 
-def test_a_reader_that_forgot_gets_the_whole_state_but_no_mail_that_it_was_told(crew):
+def test_a_full_briefing_repeats_the_state_but_no_delivered_messages(crew):
     crew.brief(BOB)
     crew.mail.say(CAROL, "bob", "the words")
     assert "the words" in crew.brief(BOB).text
@@ -105,16 +105,16 @@ def test_a_reader_that_forgot_gets_the_whole_state_but_no_mail_that_it_was_told(
     assert "the words" not in told.text
 
 
-def test_an_open_request_is_in_each_whole_state(crew):
+def test_an_open_request_is_in_every_full_briefing(crew):
     crew.claim("bob", "mine")
     crew.brief(BOB)
     crew.ask("carol", "mine", note="for a fix")
     assert "RELEASE REQUEST" in crew.brief(BOB).text
 
-    assert "carol asks for mine" in crew.brief(BOB, full=True).text
+    assert "carol requested mine" in crew.brief(BOB, full=True).text
 
 
-def test_a_session_that_began_anew_gets_the_whole_state(crew):
+def test_a_restarted_session_gets_the_full_state(crew):
     crew.brief(BOB)
     crew.agents.leave(BOB)
     crew.clock.advance(1)
@@ -125,7 +125,7 @@ def test_a_session_that_began_anew_gets_the_whole_state(crew):
     assert (told.number, told.mode) == (2, "full")
 
 
-def test_a_delivery_that_nobody_confirmed_comes_again_word_for_word_after_its_lease(crew):
+def test_an_unconfirmed_delivery_is_repeated_unchanged_after_its_lease(crew):
     crew.mail.say(CAROL, "bob", "one")
     first = crew.briefings.prepare(BOB)
     crew.mail.say(CAROL, "bob", "two")
@@ -138,7 +138,7 @@ def test_a_delivery_that_nobody_confirmed_comes_again_word_for_word_after_its_le
 
     assert again.again
     assert again._replace(again=False, state=None) == first._replace(state=None)
-    assert crew.briefings.prepare(BOB) is None, "whoever took it up is left alone with it"
+    assert crew.briefings.prepare(BOB) is None, "only one process repeats it"
     assert crew.briefings.delivered(BOB, again.number)
     assert "two" in crew.brief(BOB).text
 
@@ -156,7 +156,7 @@ def test_a_confirmation_counts_once_and_a_late_one_counts_too(crew):
     assert crew.brief(BOB) is None
 
 
-def test_a_confirmation_of_an_earlier_delivery_ends_no_later_one(crew):
+def test_confirming_an_earlier_delivery_does_not_confirm_a_later_one(crew):
     first = crew.brief(BOB)
     crew.mail.say(CAROL, "bob", "one")
     second = crew.briefings.prepare(BOB)
@@ -168,7 +168,7 @@ def test_a_confirmation_of_an_earlier_delivery_ends_no_later_one(crew):
 
 @pytest.fixture
 def rivals():
-    """Two processes of bob; the second acts when the first has looked and not yet written."""
+    """Two processes of bob; the second acts after the first has read and before it writes."""
     store = EngineStore(*memory(None))
     mine, other = store.open(), store.open()
     mine.claims.claim(CAROL, [parse("x")])
@@ -194,14 +194,14 @@ def rivals():
 
 @pytest.mark.parametrize("later", [0.0, LEASE])
 @pytest.mark.parametrize("tell", [True, False])
-def test_who_comes_second_between_look_and_offer_tells_nothing(rivals, tell, later):
+def test_a_process_that_loses_the_race_for_an_offer_delivers_nothing(rivals, tell, later):
     mine, got = rivals(tell=tell, later=later)
 
     assert "one" in got[0].text
     assert mine is None
 
 
-def test_mail_counts_as_told_when_it_was_confirmed_and_not_before(crew):
+def test_a_message_counts_as_delivered_only_after_confirmation(crew):
     message = crew.mail.say(CAROL, "bob", "one")
     delivery = crew.briefings.prepare(BOB)
     assert [key for key, _ in crew.rows() if key.startswith("unread/bob/")]
@@ -213,7 +213,7 @@ def test_mail_counts_as_told_when_it_was_confirmed_and_not_before(crew):
     assert (letter.message.id, letter.briefed) == (message.id, delivery.number)
 
 
-def test_what_the_inbox_showed_is_in_the_briefing_all_the_same(crew):
+def test_a_message_read_in_the_inbox_is_still_in_the_briefing(crew):
     crew.brief(BOB)
     message = crew.mail.say(CAROL, "bob", "one")
     crew.mail.read(BOB, [message.id])
@@ -222,7 +222,7 @@ def test_what_the_inbox_showed_is_in_the_briefing_all_the_same(crew):
     assert crew.brief(BOB) is None
 
 
-def test_mail_that_finds_no_room_comes_with_the_next_briefings(crew):
+def test_messages_that_do_not_fit_come_with_the_next_briefings(crew):
     said = [crew.mail.say(CAROL, "bob", f"{n} " + "lorem ipsum " * 60).id for n in range(30)]
     told = []
     while (delivery := crew.brief(BOB, budget=600)) is not None:
@@ -232,7 +232,7 @@ def test_mail_that_finds_no_room_comes_with_the_next_briefings(crew):
     assert told == said
 
 
-def test_after_a_lease_that_runs_a_reader_that_forgot_gets_a_page_without_that_mail(crew):
+def test_during_a_lease_a_full_briefing_omits_the_offered_messages(crew):
     crew.mail.say(CAROL, "bob", "the words")
     crew.briefings.prepare(BOB)
 
@@ -243,7 +243,7 @@ def test_after_a_lease_that_runs_a_reader_that_forgot_gets_a_page_without_that_m
     assert "the words" not in page.text
 
 
-def test_humans_share_their_box_and_always_get_the_whole_page(crew):
+def test_humans_share_one_inbox_and_always_get_the_full_page(crew):
     message = crew.mail.say(CAROL, "human", "help")
     first = crew.brief(human("hugo"))
     second = crew.brief(human("hilda"))
@@ -252,10 +252,10 @@ def test_humans_share_their_box_and_always_get_the_whole_page(crew):
     assert (second.number, second.mail, second.mode) == (0, (), "full")
     assert "PROJECT HEALTH" in second.text
     assert crew.row(f"briefed/{HUMANS}")["number"] == 1
-    assert crew.row("agent/hugo") is None, "who only looks does not join"
+    assert crew.row("agent/hugo") is None, "reading does not join the roster"
 
 
-def test_what_one_human_took_up_and_lost_another_gets_word_for_word(crew):
+def test_a_delivery_that_one_human_lost_reaches_another_unchanged(crew):
     crew.mail.say(CAROL, "human", "help")
     lost = crew.briefings.prepare(human("hugo"))
     page = crew.briefings.prepare(human("hilda"))
@@ -267,7 +267,7 @@ def test_what_one_human_took_up_and_lost_another_gets_word_for_word(crew):
     assert (again.number, again.text) == (lost.number, lost.text)
 
 
-def test_a_peek_shows_all_and_notes_nothing(crew):
+def test_a_peek_shows_everything_and_records_nothing(crew):
     crew.mail.say(CAROL, "bob", "the words")
     rows = crew.rows()
 
@@ -278,7 +278,7 @@ def test_a_peek_shows_all_and_notes_nothing(crew):
     assert crew.rows() == rows
 
 
-def test_a_request_is_told_once_as_news_and_then_as_state(crew):
+def test_a_request_is_shown_once_as_news_and_then_as_state(crew):
     crew.claim("bob", "src/db.py")
     crew.brief(BOB)
     crew.holdings.ask(CAROL, [parse("src/db.py")], note="for the tests")
@@ -290,17 +290,17 @@ def test_a_request_is_told_once_as_news_and_then_as_state(crew):
     assert news.left == 0
     assert crew.brief(BOB) is None
     again = crew.brief(BOB, full=True).text
-    assert "== WAITING FOR YOU ==\n- carol asks for src/db.py" in again
+    assert "== WAITING FOR YOU ==\n- carol requested src/db.py" in again
     assert again.count("for the tests") == 1
 
 
-def test_what_an_ended_agent_was_told_is_forgotten_with_old_mail(crew):
+def test_the_delivery_record_of_an_ended_agent_is_deleted_with_old_messages(crew):
     erin = Caller("erin")
     crew.agents.beat(erin)
     for who in (BOB, erin, human("hugo")):
         crew.mail.say(CAROL, "human" if who.human else who.id, "words")
         crew.brief(who)
-    crew.mail.say(CAROL, "erin", "words that nobody confirms")
+    crew.mail.say(CAROL, "erin", "an unconfirmed message")
     crew.briefings.prepare(erin)
     crew.agents.leave(erin)
 
@@ -318,20 +318,20 @@ def test_what_an_ended_agent_was_told_is_forgotten_with_old_mail(crew):
     assert readers() == {"briefed/bob", "briefed/@human"}
 
 
-def test_a_peek_has_what_a_page_left_out(crew):
+def test_a_peek_shows_what_a_page_omitted(crew):
     for number in range(99):
         crew.agents.beat(Caller(f"agent-{number}"))
 
     told = crew.brief(BOB, budget=300)
 
-    assert f"and {told.left} more: dibs brief --peek\n" in told.text
+    assert f"and {told.left} more: `dibs brief --peek`\n" in told.text
     page = crew.briefings.peek(BOB)
     assert page.left == 0
     assert "agent-98" in page.text
     assert crew.briefings.peek(BOB, budget=300).left
 
 
-def test_an_agent_that_was_stopped_is_told_so(crew):
+def test_a_stopped_agent_gets_an_error(crew):
     crew.brief(BOB)
     crew.agents.stop(caller("human"), "bob", reason="enough")
 
@@ -341,17 +341,17 @@ def test_an_agent_that_was_stopped_is_told_so(crew):
     assert caught.value.code == "AGENT_STOPPED"
 
 
-def test_an_agent_that_comes_back_late_is_told_of_its_loss_at_once(crew):
+def test_an_agent_that_returns_late_sees_its_expired_claims_at_once(crew):
     crew.claim("bob", "mine")
     crew.brief(BOB)
     crew.clock.advance(1_000)
 
     told = crew.brief(BOB)
 
-    assert "your claim on mine ran out" in told.text or "EXPIRED" in told.text
+    assert "EXPIRED: your claim on mine expired" in told.text
 
 
-def test_a_store_that_cannot_be_written_leaves_the_mail_where_it_is(crew, monkeypatch):
+def test_messages_stay_unread_if_the_store_cannot_be_written(crew, monkeypatch):
     crew.mail.say(CAROL, "bob", "one")
     with monkeypatch.context() as patch:
         patch.setattr(crew.engine, "transact", _unavailable)
@@ -369,7 +369,7 @@ def _unavailable(step):
 
 
 class Changes:
-    """An engine's ``wait`` that lets something happen each time, until nothing is left."""
+    """An engine's ``wait`` that performs the next action each time, until none is left."""
 
     def __init__(self, crew, acts):
         self.crew = crew
@@ -398,7 +398,7 @@ def follow(crew, monkeypatch, who, *acts):
     return told, changes.pauses
 
 
-def test_a_follower_hears_of_changes_once_and_lets_them_gather(crew, monkeypatch):
+def test_a_follower_batches_changes_and_shows_each_once(crew, monkeypatch):
     told, pauses = follow(
         crew, monkeypatch, BOB,
         lambda: crew.mail.say(CAROL, "bob", "one"),
@@ -412,7 +412,7 @@ def test_a_follower_hears_of_changes_once_and_lets_them_gather(crew, monkeypatch
     assert pauses == [DEBOUNCE] * 2
 
 
-def test_a_human_who_follows_sees_a_page_only_when_it_changed(crew, monkeypatch):
+def test_a_human_who_follows_sees_a_page_only_after_a_change(crew, monkeypatch):
     told, _ = follow(
         crew, monkeypatch, human("hugo"), lambda: None, lambda: crew.claim("dave", "x")
     )
@@ -429,10 +429,10 @@ def test_a_follower_does_not_keep_its_agent_alive(crew, monkeypatch):
     assert crew.held() == set()
 
 
-# -- how far the board is
+# -- progress of the board
 
 
-def test_the_board_is_counted_by_how_its_tasks_stand(crew):
+def test_tasks_are_counted_by_status(crew):
     tasks = RowTasks(crew.store)
     boss = caller("human")
     tasks.create(boss, [Draft({}, id=name) for name in ("a", "b", "c", "d", "e")])
@@ -451,7 +451,7 @@ def test_the_board_is_counted_by_how_its_tasks_stand(crew):
     assert counted.failed == failed
 
 
-def test_a_lead_reads_how_far_the_board_is(crew):
+def test_only_a_lead_sees_the_progress_of_the_board(crew):
     RowTasks(crew.store).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
     RowTasks(crew.store).cancel(caller("human"), "a", reason="no")
     crew.agents.join(Agent("boss", role="Project Lead"))

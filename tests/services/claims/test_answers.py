@@ -28,7 +28,7 @@ def test_a_yes_is_told_once(court):
 
     (message,) = court.mail("bob")
     assert message.kind == MailKind.ANSWER
-    assert message.text == "alice says yes: src/** is given back: take it"
+    assert message.text == "alice replied yes and released src/**: take it"
 
 
 def test_a_yes_lets_the_waiter_in_at_its_next_call(court):
@@ -66,7 +66,9 @@ def test_a_later_promises_a_moment_and_keeps_the_claim(court):
     assert court.asks() == [ask]
     (message,) = court.mail("bob", MailKind.ANSWER)
     assert message.data["promised"] == ask.promised
-    assert message.text == "alice says later: src/** in 10m, counted from this message: tests run"
+    assert (
+        message.text == "alice replied later: src/** in 10m, counted from this message: tests run"
+    )
 
 
 def test_a_no_keeps_the_claim_and_says_why(court):
@@ -74,7 +76,7 @@ def test_a_no_keeps_the_claim_and_says_why(court):
 
     assert court.held() == {("alice", "src/**")}
     assert [ask.answer for ask in court.asks()] == ["no"]
-    assert court.mail("bob")[0].text == "alice says no to src/**: half of it is moved"
+    assert court.mail("bob")[0].text == "alice replied no: it keeps src/**: half of it is moved"
 
 
 def test_an_answer_can_be_changed(court):

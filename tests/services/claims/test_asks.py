@@ -41,9 +41,9 @@ def test_a_promise_that_passes_is_told_to_both_once(court):
 
     (to_holder,), (to_asker,) = reminders(court)
     assert to_holder.text == (
-        "bob still waits for docs/b.md, src/**, which you promised by now: a fix"
+        "bob is still waiting for docs/b.md, src/**, which you promised by now: a fix"
     )
-    assert to_asker.text.startswith("alice promised docs/b.md, src/** by now, and still holds it")
+    assert to_asker.text.startswith("alice promised docs/b.md, src/** by now and still holds it")
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
 
 

@@ -62,7 +62,7 @@ def test_the_human_and_the_holder_are_told(court):
     assert to_human.data["decision"] == decision.id
     assert to_human.text.endswith("(bob wants src/a.py, which alice holds): prod is down")
     (to_holder,) = court.mail("alice", MailKind.DECISION)
-    assert to_holder.text.startswith("bob asks a human for what you hold")
+    assert to_holder.text.startswith("bob asked a human for what you hold")
 
 
 def test_a_repeat_finds_the_decision_that_waits(court):
@@ -122,7 +122,7 @@ def test_to_revoke_takes_the_claim_and_lets_the_waiter_in(court):
     assert lost.text == "human revoked your claim on src/**: prod first"
     (told,) = court.mail("bob")
     assert told.text.endswith(
-        "was confirmed by human: prod first; the claim is revoked, so claim it now"
+        "was confirmed by human: prod first; the claim is revoked, so you can claim it now"
     )
     assert "lock_revoked" in court.kinds()
 
@@ -181,7 +181,7 @@ def test_to_refuse_is_told_to_both(court):
     court.refuse(decision, "not now")
 
     assert court.mail("bob")[-1].text.endswith("was rejected by human: not now; do not wait for it")
-    assert court.mail("alice")[-1].text.startswith("you keep it: human refused ")
+    assert court.mail("alice")[-1].text.startswith("you keep your claim: human refused ")
     assert court.asks() == []
 
 

@@ -85,7 +85,7 @@ def test_a_foreign_write_is_told_to_both_with_the_lost_content_kept(guarded, tex
     assert heard.word == Word.TELL
     assert f"which {ONE} holds" in heard.text
     assert ref in heard.text
-    assert f"a command of {TWO} changed src/a.py" in told(guarded, ONE)
+    assert f"{TWO}'s command changed src/a.py" in told(guarded, ONE)
 
 
 def test_a_clean_file_of_another_needs_no_copy_for_the_last_commit_has_it(guarded):
@@ -157,7 +157,7 @@ def test_while_the_holder_is_in_the_middle_of_a_call_nobody_is_blamed(guarded):
     heard = after(guarded, B, "pytest")
 
     assert foreign(guarded)[0].details["sure"] is False
-    assert "changed during your command" in heard.text
+    assert "changed while your command ran" in heard.text
 
 
 def test_what_two_commands_at_once_write_goes_to_neither_by_mistake(guarded):
@@ -284,7 +284,7 @@ def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
 
     assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
     for text in (heard.text, told(guarded, ONE)):
-        assert "no copy could be kept of src/a.py" in text
+        assert "no backup of src/a.py could be saved" in text
 
 
 def test_a_large_file_is_kept(guarded, monkeypatch):
@@ -353,7 +353,7 @@ def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
     heard = command(guarded, B, "rm src/a.py; git prune --expire=now")
 
     assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
-    assert "no copy could be kept of src/a.py" in heard.text
+    assert "no backup of src/a.py could be saved" in heard.text
 
 
 @pytest.mark.parametrize("moment", [EventKind.PROMPTED, EventKind.STOPPED])

@@ -202,7 +202,7 @@ def test_what_was_committed_meanwhile_is_not_told_to_who_claims_it_by_a_command(
     guarded.claim("codex-7", "new.py", "old.py")
 
     text = Briefings(guarded.store).prepare(Caller("codex-7")).text
-    (told,) = [line for line in text.splitlines() if "half-done" in line]
+    (told,) = [line for line in text.splitlines() if "uncommitted changes" in line]
     assert "old.py" in told
     assert "new.py" not in told
 
@@ -231,7 +231,7 @@ def test_who_does_not_listen_is_told_by_mail(guarded):
 
     assert guarded.edit(B, "new.py", listens=False).word == Word.PASS
     told = guarded.hear(B, EventKind.AFTER).text
-    assert "half-done" in told
+    assert "uncommitted changes" in told
     assert copies(guarded)[0].ref in told
 
 
@@ -243,7 +243,7 @@ def test_who_claims_it_by_a_command_is_told_by_mail(guarded):
     guarded.claim("codex-7", "src/")
 
     told = Briefings(guarded.store).prepare(Caller("codex-7")).text
-    assert "half-done" in told
+    assert "uncommitted changes" in told
     assert copies(guarded)[0].ref in told
     guarded.claim("codex-7", "src/new.py")
     assert guarded.kinds().count("progress_update") == 1

@@ -1,4 +1,4 @@
-"""What the doctor finds in the crew: processes that are gone, claims that ran out, worktrees, clocks."""
+"""What the doctor finds in the crew: dead processes, expired claims, worktrees, clocks."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ def guarded(tmp_path, own_git):
 
 
 def at(folder, moment):
-    """Make a crew whose store has a clock of its own."""
+    """Create a crew whose store has its own clock."""
     clock = ManualClock(moment)
     made = Guarded(folder, MemoryEngine(clock))
     made.clock = clock
@@ -40,24 +40,22 @@ def told(guarded, what):
     return [f.text for f in doctor(guarded).inspect("1") if f.what == what]
 
 
-def test_a_crew_in_which_all_is_well_gives_only_its_versions(guarded):
+def test_a_healthy_crew_reports_only_versions(guarded):
     guarded.claims.claim(caller("alice"), [parse("a.txt")])
 
     assert [f.what for f in doctor(guarded).inspect("1")] == ["versions"]
 
 
-def test_a_claim_that_ran_out_is_told_and_taken_off_by_repair(guarded):
+def test_an_expired_claim_is_reported_and_removed_by_repair(guarded):
     guarded.claims.claim(caller("alice"), [parse("a.txt")], ttl=60)
     guarded.clock.advance(90)
 
-    assert "the claim of alice on a.txt ran out 30s ago" in told(guarded, "claims")[0]
-    assert doctor(guarded).repair(Caller("you", "human")) == [
-        "1 of the claims had run out and are taken off"
-    ]
+    assert "alice's claim on a.txt expired 30s ago" in told(guarded, "claims")[0]
+    assert doctor(guarded).repair(Caller("you", "human")) == ["removed 1 expired claim"]
     assert told(guarded, "claims") == []
 
 
-def test_an_agent_whose_process_is_gone_is_told_and_ended_by_repair(guarded):
+def test_an_agent_with_a_dead_process_is_reported_and_ended_by_repair(guarded):
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     guarded.processes["one"] = running(child.pid)
     guarded.edit("one", "a.txt")
@@ -67,23 +65,21 @@ def test_an_agent_whose_process_is_gone_is_told_and_ended_by_repair(guarded):
     child.communicate()
 
     (text,) = told(guarded, "process")
-    assert f"(process {child.pid}) is gone, and 1 of its claims are left" in text
+    assert f"(process {child.pid}) is dead and has 1 claim left" in text
     (line,) = doctor(guarded).repair(Caller("you", "human"))
-    assert line.endswith("is ended: its process is gone")
+    assert line.endswith(": its process is dead")
     assert told(guarded, "process") == []
     assert guarded.claims.all()[0] == []
 
 
 @pytest.mark.parametrize(("off", "side"), [(3_600, "ahead of"), (-3_600, "behind")])
-def test_a_store_whose_clock_is_far_from_this_machines_is_told(tmp_path, own_git, off, side):
+def test_a_store_clock_far_from_this_machines_is_reported(tmp_path, own_git, off, side):
     (text,) = told(at(tmp_path / "repo", time.time() + off), "clock")
 
     assert f" {side} this machine's" in text
 
 
-def test_a_worktree_whose_agent_ended_is_told_and_removed_only_if_it_holds_no_work(
-    tmp_path, own_git
-):
+def test_an_ended_agents_worktree_is_reported_and_removed_only_if_it_has_no_work(tmp_path, own_git):
     repo = Guarded(tmp_path / "repo")
     project = open_project(repo.root, {})
     try:
@@ -100,7 +96,7 @@ def test_a_worktree_whose_agent_ended_is_told_and_removed_only_if_it_holds_no_wo
         done = project.doctoring.repair(you)
 
         assert len(found) == 2
-        assert done == [f"the worktree {paths['idle']} of idle is removed"]
+        assert done == [f"removed idle's worktree {paths['idle']}"]
         assert os.path.exists(os.path.join(paths["busy"], "work.txt"))
         assert not os.path.exists(paths["idle"])
     finally:

@@ -1,4 +1,4 @@
-"""Decisions: who is told, who may, what silence does, and that nothing happens twice."""
+"""Decisions: who is notified, who may decide, deadlines, and that nothing happens twice."""
 
 import threading
 
@@ -30,13 +30,13 @@ def outcome(court, decision):
 
 
 def _brief(court, agent):
-    """Let an agent read all that waits for it."""
+    """Deliver everything unread to an agent."""
     briefings = Briefings(court.store)
     briefings.delivered(caller(agent), briefings.prepare(caller(agent)).number)
 
 
 class TestRecording:
-    def test_what_nobody_has_to_confirm_is_recorded_at_once(self, court):
+    def test_a_decision_without_confirmation_is_recorded_at_once(self, court):
         made = court.decisions.new(
             caller("alice"), "tabs", category="style", rationale="fewer bytes"
         )
@@ -46,7 +46,7 @@ class TestRecording:
         assert court.made() == ["recorded"]
         assert court.decisions.all(pending=True) == []
 
-    def test_a_category_that_needs_confirmation_waits_without_being_asked_to(self):
+    def test_a_category_can_require_confirmation(self):
         court = Court(decide_confirm=("dependency",))
 
         asked = court.decisions.new(caller("alice"), "use httpx", category="dependency")
@@ -55,7 +55,7 @@ class TestRecording:
         assert (asked.outcome, other.outcome) == ("pending", "recorded")
         assert court.decisions.all(pending=True) == [asked]
 
-    def test_secrets_are_masked_wherever_they_are_written(self, court):
+    def test_secrets_are_masked_everywhere(self, court):
         token = "ghp_" + "a1B2c3D4e5" * 4
         asked = court.ask("alice", f"title {token}", rationale=f"why {token}")
         court.decisions.comment(HUMAN, asked.id, f"said {token}")
@@ -104,7 +104,7 @@ class TestRecording:
         assert "\n" not in refused.value.message
         assert court.rows() == before
 
-    def test_an_agent_cannot_fill_the_list_of_what_waits(self, court, monkeypatch):
+    def test_an_agent_cannot_flood_the_list_of_pending_decisions(self, court, monkeypatch):
         monkeypatch.setattr(decisions.decision_rules, "MAX_OPEN_OF_AGENT", 2)
         court.ask("alice", "one")
         court.ask("alice", "two")
@@ -118,7 +118,7 @@ class TestRecording:
 
 class TestDeciding:
     @pytest.mark.parametrize(("act", "word"), [("confirm", "confirmed"), ("reject", "rejected")])
-    def test_the_asker_is_told_what_was_decided_by_whom_and_why(self, court, act, word):
+    def test_the_asker_learns_the_outcome_who_decided_and_why(self, court, act, word):
         asked = court.ask("alice")
 
         decided = getattr(court.decisions, act)(HUMAN, asked.id, "because")
@@ -128,7 +128,7 @@ class TestDeciding:
         assert court.made() == [word]
         assert court.decisions.all(pending=True) == []
 
-    def test_a_rejection_says_why(self, court):
+    def test_a_rejection_needs_a_reason(self, court):
         asked = court.ask("alice")
 
         with pytest.raises(BadInput) as refused:
@@ -137,33 +137,33 @@ class TestDeciding:
         assert refused.value.code == "REASON"
         assert outcome(court, asked) == "pending"
 
-    def test_what_was_decided_is_not_decided_again_and_the_refusal_says_by_whom(self, court):
+    def test_nothing_is_decided_twice_and_the_refusal_names_the_decider(self, court):
         asked = court.ask("alice")
         court.decisions.confirm(HUMAN, asked.id)
         before = court.rows()
 
-        with pytest.raises(BadInput, match=f"{asked.id} was confirmed by human") as refused:
+        with pytest.raises(BadInput, match=f"{asked.id} was already confirmed by human") as refused:
             court.decisions.reject(HUMAN, asked.id, "no")
 
         assert refused.value.code == "DECIDED"
         assert court.rows() == before
 
-    def test_the_same_answer_of_the_same_voter_is_a_repeat(self, court):
+    def test_the_same_vote_again_changes_nothing(self, court):
         asked = court.ask("alice")
         first = court.decisions.confirm(HUMAN, asked.id)
 
         assert court.decisions.confirm(HUMAN, asked.id) == first
         assert court.made() == ["confirmed"]
 
-    def test_what_was_recorded_needs_no_confirmation(self, court):
+    def test_a_recorded_decision_cannot_be_confirmed(self, court):
         made = court.decisions.new(caller("alice"), "tabs")
 
-        with pytest.raises(BadInput, match="was recorded by alice") as refused:
+        with pytest.raises(BadInput, match="was already recorded by alice") as refused:
             court.decisions.confirm(HUMAN, made.id)
 
         assert refused.value.code == "DECIDED"
 
-    def test_several_are_decided_all_or_none(self, court):
+    def test_several_decisions_are_made_all_or_none(self, court):
         one, two = court.ask("alice", "one"), court.ask("alice", "two")
 
         with pytest.raises(NotFound):
@@ -198,7 +198,7 @@ class TestWhoMay:
         made.join("qa-1", "Reviewer")
         return made
 
-    EVERYBODY = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "human")
+    EVERYONE = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "human")
 
     @pytest.mark.parametrize(
         ("decider", "may", "told"),
@@ -213,8 +213,8 @@ class TestWhoMay:
             ("role:security", {"human"}, {HUMANS}),
         ],
     )
-    def test_only_those_decide_who_may_and_they_are_told(self, court, decider, may, told):
-        for name in self.EVERYBODY:
+    def test_only_those_entitled_decide_and_they_are_notified(self, court, decider, may, told):
+        for name in self.EVERYONE:
             asked = court.ask("worker-1", f"for {name}", decider=decider)
             if name in may:
                 assert court.decisions.confirm(caller(name), asked.id).decided_by == name
@@ -225,10 +225,10 @@ class TestWhoMay:
             with pytest.raises(NotAllowed):
                 court.decisions.reject(caller(name), asked.id, "no")
             assert outcome(court, asked) == "pending"
-        boxes = {HUMANS, *self.EVERYBODY} - {"worker-1"}
+        boxes = {HUMANS, *self.EVERYONE} - {"worker-1"}
         assert {box for box in boxes if court.told(box)} == told
 
-    def test_who_has_not_heard_that_it_may_decide_hears_that_another_did(self, court):
+    def test_an_undelivered_request_is_replaced_by_the_outcome(self, court):
         asked = court.ask("worker-1", "drop it", decider="lead")
         other = court.ask("worker-1", "keep it", decider="lead")
         _brief(court, "boss")
@@ -237,25 +237,25 @@ class TestWhoMay:
 
         assert court.told("boss")[0].startswith(f"worker-1 asks you to decide {asked.id}")
         assert court.told("lead-1")[0] == (
-            f"nobody needs to decide {asked.id} (drop it) any more: it was rejected by lead-1"
+            f"you no longer need to decide {asked.id} (drop it): it was rejected by lead-1"
         )
         for box in ("boss", "lead-1"):
             assert court.told(box)[1].startswith(f"worker-1 asks you to decide {other.id}")
 
-    def test_a_question_that_was_taken_back_asks_no_human_any_more(self, court):
+    def test_a_withdrawn_request_no_longer_asks_anyone(self, court):
         asked = court.ask("worker-1", "drop it")
 
         court.decisions.withdraw(caller("worker-1"), asked.id)
 
         (told,) = court.told(HUMANS)
-        assert told.endswith("any more: it was settled by worker-1")
+        assert told.endswith(": it was settled by worker-1")
 
-    def test_a_human_confirms_even_what_it_asked_for_itself(self, court):
+    def test_a_human_may_confirm_their_own_request(self, court):
         asked = court.ask("human")
 
         assert court.decisions.confirm(HUMAN, asked.id).outcome == "confirmed"
 
-    def test_an_agent_that_ended_is_not_told_and_a_human_is(self, court):
+    def test_if_the_decider_has_ended_the_humans_are_notified(self, court):
         court.agents.leave(caller("qa-1"))
 
         court.ask("worker-1", decider="agent:qa-1")
@@ -263,7 +263,7 @@ class TestWhoMay:
         assert court.told("qa-1") == []
         assert len(court.told(HUMANS)) == 1
 
-    def test_only_the_asker_or_a_human_takes_it_back(self, court):
+    def test_only_the_asker_or_a_human_may_withdraw_a_request(self, court):
         asked, other = court.ask("worker-1"), court.ask("worker-1", "other")
 
         with pytest.raises(NotAllowed):
@@ -274,7 +274,7 @@ class TestWhoMay:
         assert court.decisions.withdraw(HUMAN, other.id, "moot").outcome == "settled"
         assert court.told("worker-1") == [f"{other.id} (other) was settled by human: moot"]
 
-    def test_a_comment_reaches_the_asker_and_the_asker_s_own_those_who_decide(self, court):
+    def test_a_comment_reaches_the_asker_and_the_askers_comment_the_deciders(self, court):
         asked = court.ask("worker-1", decider="agent:qa-1")
 
         court.decisions.comment(caller("helper-1"), asked.id, "why not?")
@@ -284,10 +284,12 @@ class TestWhoMay:
             ("helper-1", "why not?"),
             ("worker-1", "it is small"),
         ]
-        assert court.told("worker-1") == [f"helper-1 says on {asked.id} (use httpx): why not?"]
-        assert court.told("qa-1")[1:] == [f"worker-1 says on {asked.id} (use httpx): it is small"]
+        assert court.told("worker-1") == [f"helper-1 commented on {asked.id} (use httpx): why not?"]
+        assert court.told("qa-1")[1:] == [
+            f"worker-1 commented on {asked.id} (use httpx): it is small"
+        ]
 
-    def test_an_empty_comment_and_one_too_many_are_refused(self, court, monkeypatch):
+    def test_an_empty_comment_and_too_many_comments_are_refused(self, court, monkeypatch):
         asked = court.ask("worker-1")
         monkeypatch.setattr(decisions.decision_rules, "MAX_COMMENTS", 1)
         court.decisions.comment(HUMAN, asked.id, "one")
@@ -305,9 +307,9 @@ POLICIES = [
 ]
 
 
-class TestSilence:
+class TestDeadlines:
     @pytest.mark.parametrize(("silence", "policy", "word"), POLICIES)
-    def test_each_policy_at_its_deadline_and_not_a_moment_before(self, silence, policy, word):
+    def test_each_policy_applies_exactly_at_the_deadline(self, silence, policy, word):
         court = Court(decide_deadline=600.0, **policy)
         asked = court.ask("alice", category="style")
         assert asked.silence == silence
@@ -321,7 +323,7 @@ class TestSilence:
         assert court.made() == expected
         assert len(court.told("alice")) == len(expected)
 
-    def test_where_silence_means_nothing_no_time_is_long_enough(self, court):
+    def test_without_a_policy_a_decision_stays_pending(self, court):
         asked = court.ask("alice", deadline="1s")
         court.clock.advance(10 * 365 * 86_400)
 
@@ -351,7 +353,7 @@ class TestSilence:
         assert court.made() == ([] if silence == Silence.WAIT else [word])
         court.engine.close()
 
-    def test_what_silence_means_is_fixed_when_it_is_asked(self):
+    def test_the_policy_is_fixed_when_the_decision_is_asked_for(self):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
 
@@ -360,7 +362,7 @@ class TestSilence:
 
         assert outcome(court, asked) == "confirmed"
 
-    def test_two_who_settle_at_once_carry_it_out_once(self, tmp_path):
+    def test_concurrent_processes_apply_a_deadline_once(self, tmp_path):
         court = Court(decide_allow=("style",))
         path = tmp_path / "dibs.db"
         court.reopen(SqliteEngine(path, clock=court.clock))
@@ -387,18 +389,18 @@ class TestSilence:
         assert len(court.told("alice")) == 20
         court.engine.close()
 
-    def test_a_vote_that_comes_after_the_deadline_is_too_late(self):
+    def test_a_vote_after_the_deadline_is_refused(self):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.clock.advance(600)
 
-        with pytest.raises(BadInput, match="was confirmed by silence") as refused:
+        with pytest.raises(BadInput, match="was already confirmed automatically") as refused:
             court.decisions.reject(HUMAN, asked.id, "no")
 
         assert refused.value.code == "DECIDED"
         assert court.made() == ["confirmed"]
 
-    def test_a_vote_ends_although_nobody_filed_the_deadline_that_has_passed(self):
+    def test_a_vote_is_too_late_even_if_the_deadline_row_is_missing(self):
         court = Court(decide_deny=("style",))
         asked = court.ask("bob", category="style")
         drop = [key for key, _ in court.rows() if key.startswith("due/")]
@@ -411,7 +413,7 @@ class TestSilence:
         assert late.value.code == "DECIDED"
         assert outcome(court, asked) == "rejected"
 
-    def test_a_deadline_that_passes_while_somebody_votes_counts(self, monkeypatch):
+    def test_a_deadline_that_passes_during_a_vote_counts(self, monkeypatch):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.clock.advance(599)
@@ -422,17 +424,17 @@ class TestSilence:
             return transact(step)
 
         monkeypatch.setattr(court.engine, "transact", linger)
-        with pytest.raises(BadInput, match="by silence"):
+        with pytest.raises(BadInput, match="automatically at its deadline"):
             court.decisions.reject(HUMAN, asked.id, "no")
 
         assert court.made() == ["confirmed"]
 
     @pytest.mark.parametrize("act", ["confirm", "reject", "withdraw"])
-    def test_what_was_decided_in_time_has_no_deadline_any_more(self, act):
+    def test_a_decision_made_in_time_drops_its_deadline(self, act):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.clock.advance(599)
-        getattr(court.decisions, act)(HUMAN, asked.id, "so be it")
+        getattr(court.decisions, act)(HUMAN, asked.id, "fine")
         before = court.made()
         assert court.deadlines() == []
 
@@ -441,7 +443,7 @@ class TestSilence:
         assert court.settle() == 0
         assert court.made() == before
 
-    def test_a_deadline_whose_decision_is_gone_holds_nobody_up(self):
+    def test_a_deadline_without_a_decision_blocks_nothing(self):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.store.apply(lambda rows: deadlines.put(rows, 5.0, "decision", "d999"))
@@ -450,7 +452,7 @@ class TestSilence:
         assert court.settle() == 2
         assert outcome(court, asked) == "confirmed"
 
-    def test_an_asker_that_ended_meanwhile_is_not_told(self):
+    def test_an_ended_asker_gets_no_notice(self):
         court = Court(decide_allow=("style",))
         court.ask("alice", category="style")
         court.agents.leave(caller("alice"))
@@ -459,7 +461,7 @@ class TestSilence:
         assert court.settle() == 1
         assert court.told("alice") == []
 
-    def test_who_only_looks_is_answered_although_nothing_can_be_written(self, monkeypatch):
+    def test_reading_works_even_if_nothing_can_be_written(self, monkeypatch):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.clock.advance(600)
@@ -473,7 +475,7 @@ class TestSilence:
 
 
 class TestPolicy:
-    def test_the_settings_of_whoever_asks_make_the_policy_stricter_only(self):
+    def test_a_callers_settings_can_only_make_the_policy_stricter(self):
         written = Loaded(
             Config(decide_confirm=("style",), decide_deny=("testing",), decide_deadline=600.0),
             {"decide_allow": "default"},
@@ -492,14 +494,14 @@ class TestPolicy:
         assert policy.deadline == 600.0
 
     @pytest.mark.parametrize("place", ["", "default", "DIBS_DECIDE_ALLOW", "--decide-allow"])
-    def test_that_silence_confirms_counts_in_the_project_s_file_alone(self, place):
+    def test_only_the_project_file_can_make_a_deadline_confirm(self, place):
         written = Loaded(Config(decide_allow=("style",)), {"decide_allow": place})
 
         assert policy_of(written, Config()).allow == ()
 
 
 class TestConflicts:
-    def test_a_conflict_that_is_over_is_closed_by_whoever_looks(self, court):
+    def test_reading_settles_a_conflict_that_is_over(self, court):
         from dibs.core.patterns.pattern import parse
         from dibs.services.claims.escalation import Escalations
 

@@ -1,4 +1,4 @@
-"""Decisions and their deadlines on every engine: whoever races whom, each is decided once."""
+"""Decisions and deadlines on every engine: whatever races, each is decided once."""
 
 import threading
 
@@ -17,7 +17,7 @@ WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 
 @on_every_engine
 def connect(request):
-    """Return a way to open the store as one more process would."""
+    """Return a function that opens the store as another process would."""
     with common_store(request) as another:
         yield lambda: wired(another(), Config())
 
@@ -33,7 +33,7 @@ def told(store, box):
 
 
 def at_once(*acts):
-    """Run each in a thread of its own, all from one moment on; return what they answered or raised."""
+    """Run each in its own thread, all at once; return the results or errors."""
     start, answers = threading.Barrier(len(acts)), [None] * len(acts)
 
     def run(place):
@@ -51,7 +51,7 @@ def at_once(*acts):
     return answers
 
 
-def test_rivals_carry_out_each_deadline_once(connect):
+def test_racing_processes_apply_each_deadline_once(connect):
     store = connect()
     decisions = deciding(store, WRITTEN)
     asked = [
@@ -61,9 +61,9 @@ def test_rivals_carry_out_each_deadline_once(connect):
     store.apply(
         lambda rows: [deadlines.put(rows, 5.0, "decision", id_) for id_ in asked]
     )  # long ago
-    desks = [connect() for _ in range(3)]
+    stores = [connect() for _ in range(3)]
 
-    counts = at_once(*(lambda rival=rival: settle(rival) for rival in desks))
+    counts = at_once(*(lambda rival=rival: settle(rival) for rival in stores))
 
     assert sum(counts) == 5
     assert sorted(made(store)) == sorted(asked)
@@ -72,7 +72,7 @@ def test_rivals_carry_out_each_deadline_once(connect):
     assert listed == []
 
 
-def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(connect):
+def test_of_racing_voters_one_decides_and_the_others_get_an_error(connect):
     store = connect()
     asked = deciding(store, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
     rivals = [

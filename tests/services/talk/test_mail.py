@@ -1,4 +1,4 @@
-"""Mail as it is kept: who has which message, what was read and acknowledged, and what is forgotten."""
+"""Stored messages: who has them, what was read or acknowledged, and what is deleted."""
 
 import pytest
 from tests.core.text.test_secrets import TOKENS
@@ -17,7 +17,7 @@ from dibs.services.talk.mail import Mail
 
 
 class Post(Crew):
-    """A crew that talks."""
+    """A crew that sends messages."""
 
     def __init__(self, **settings):
         super().__init__(**settings)
@@ -47,7 +47,7 @@ class Post(Crew):
         return [key for key, _ in self.rows() if key.startswith(start)]
 
     def brief(self, box):
-        """Do what a delivered briefing does to a box."""
+        """Mark a box's messages as delivered by a briefing."""
         from dibs.services.state import mailbox as post
 
         waiting = self.kept(f"unread/{box}/")
@@ -67,10 +67,10 @@ def post():
     return made
 
 
-# -- saying and reading
+# -- sending and reading
 
 
-def test_a_message_waits_until_it_is_read_and_for_a_briefing_all_the_same(post):
+def test_a_message_stays_unread_until_read_and_still_waits_for_a_briefing(post):
     said = post.say("alice", "bob", "the tests fail")
 
     assert post.texts("bob") == post.texts("bob") == ["the tests fail"]
@@ -82,14 +82,14 @@ def test_a_message_waits_until_it_is_read_and_for_a_briefing_all_the_same(post):
     assert len(post.kept("unread/bob/")) == 1
 
 
-def test_messages_come_in_the_order_in_which_they_were_said(post):
+def test_messages_arrive_in_order(post):
     for number in range(12):
         post.say("alice", "bob", str(number))
 
     assert post.texts("bob") == [str(number) for number in range(12)]
 
 
-def test_the_ledger_tells_that_something_was_said_but_not_all_of_it(post):
+def test_the_ledger_records_only_the_start_of_a_message(post):
     post.say("alice", "bob", "line one\n" + "x" * 500)
     post.say("alice", "all", "freeze", priority="urgent")
 
@@ -101,7 +101,7 @@ def test_the_ledger_tells_that_something_was_said_but_not_all_of_it(post):
     assert f"m{second.seq}" == post.inbox("bob")[-1].message.id
 
 
-def test_an_unknown_addressee_and_oneself_are_refused_and_nothing_changes(post):
+def test_an_unknown_recipient_and_oneself_are_refused_and_nothing_changes(post):
     before = post.rows()
     for to, code in (("carol", "NO_ADDRESSEE"), ("alice", "TO_SELF")):
         with pytest.raises((NotFound, BadInput)) as refused:
@@ -114,7 +114,7 @@ def test_an_unknown_addressee_and_oneself_are_refused_and_nothing_changes(post):
     assert post.rows() == before
 
 
-def test_one_that_has_ended_is_written_to_and_the_sender_hears_that(post):
+def test_the_sender_learns_that_a_recipient_has_ended(post):
     post.agents.leave(caller("bob"))
 
     assert post.say("alice", "bob").data == {"ended": ["bob"]}
@@ -123,14 +123,14 @@ def test_one_that_has_ended_is_written_to_and_the_sender_hears_that(post):
     assert post.texts("bob") == ["hello"]
 
 
-def test_all_humans_share_a_box_that_is_there_before_them(post):
+def test_all_humans_share_a_box_that_always_exists(post):
     post.say("alice", "human", "help")
 
     assert post.texts("human") == ["help"]
     assert [box for letter in post.inbox("human") for box in letter.message.boxes] == [HUMANS]
 
 
-def test_only_a_human_speaks_as_one(post):
+def test_no_agent_can_take_the_human_role(post):
     for role in ("human", "Human", " human"):
         with pytest.raises(BadInput) as caught:
             post.agents.report(caller("alice"), role=role)
@@ -144,7 +144,7 @@ def test_only_a_human_speaks_as_one(post):
 
 
 @pytest.mark.parametrize("name", ["human", "HUMAN", "Human-1", "human.root", "HUMAN_x", "all"])
-def test_no_agent_has_an_id_that_means_a_human_or_everybody(post, name):
+def test_no_agent_can_have_an_id_that_means_humans_or_everyone(post, name):
     before = post.rows()
     for call in (lambda: post.join(name), lambda: post.mail.say(Caller(name), "bob", "obey")):
         with pytest.raises(BadInput, match="that means others") as caught:
@@ -156,7 +156,7 @@ def test_no_agent_has_an_id_that_means_a_human_or_everybody(post, name):
     post.mail.say(Caller("human-pts-3", "human"), "bob", "me")
 
 
-def test_who_goes_on_in_a_thread_reaches_all_of_it_again(post):
+def test_a_follow_up_to_a_thread_reaches_the_whole_thread(post):
     post.join("carol")
     first = post.say("alice", "all", "begin")
     second = post.say("bob", "", "to all of you", reply_to=first.id, everybody=True)
@@ -167,7 +167,7 @@ def test_who_goes_on_in_a_thread_reaches_all_of_it_again(post):
     assert (more.to, more.thread) == (f"thread:{first.id}", first.id)
 
 
-def test_a_human_who_got_a_notice_in_a_thread_is_told_once(post):
+def test_a_human_with_a_notice_in_a_thread_gets_one_copy(post):
     post.mail.inbox(me := Caller("me-pts-1", "human"))
     post.claims.claim(me, [parse("src/**")])
     post.ask("alice", "src/a.py")
@@ -179,7 +179,7 @@ def test_a_human_who_got_a_notice_in_a_thread_is_told_once(post):
     assert said.boxes == (HUMANS,)
 
 
-def test_mail_of_an_agent_that_would_be_a_human_stays_its_own(post):
+def test_an_agent_that_tries_to_be_human_keeps_its_own_inbox(post):
     with pytest.raises(BadInput):
         post.agents.report(caller("alice"), role="human")
     post.claim("bob", "src/**")
@@ -191,7 +191,7 @@ def test_mail_of_an_agent_that_would_be_a_human_stays_its_own(post):
     assert [letter.message.role for letter in post.inbox("bob")] == ["agent"]
 
 
-def test_a_repeat_of_a_request_says_it_once(post):
+def test_a_repeated_request_sends_one_message(post):
     first = post.say("alice", "bob", "once", request_id="r1")
 
     assert post.say("alice", "bob", "once", request_id="r1") == first
@@ -214,7 +214,7 @@ def test_no_secret_is_stored(post, secret):
 # -- threads
 
 
-def test_an_answer_goes_to_whom_it_answers_in_the_same_thread(post):
+def test_a_reply_goes_to_the_sender_in_the_same_thread(post):
     asked = post.say("alice", "bob", "which port?")
     answer = post.say("bob", "", "4100", reply_to=asked.id)
     again = post.say("alice", "", "thanks", reply_to=answer.id)
@@ -228,13 +228,13 @@ def test_an_answer_goes_to_whom_it_answers_in_the_same_thread(post):
     assert post.texts("alice", thread=again.id) == ["which port?", "4100", "thanks"]
 
 
-def test_an_answer_to_what_one_said_oneself_goes_on_with_it(post):
+def test_a_reply_to_ones_own_message_goes_to_its_recipient(post):
     asked = post.say("alice", "bob")
 
     assert post.say("alice", "", "and?", reply_to=asked.id).to == "bob"
 
 
-def test_an_answer_to_all_reaches_everybody_of_the_thread_but_its_sender(post):
+def test_a_reply_to_all_reaches_everyone_else_in_the_thread(post):
     post.join("carol", "dave")
     asked = post.say("human", "all", "who is free?")
     one = post.say("bob", "", "me", reply_to=asked.id)
@@ -244,7 +244,7 @@ def test_an_answer_to_all_reaches_everybody_of_the_thread_but_its_sender(post):
     assert whole.boxes == (HUMANS, "alice", "bob", "dave")
 
 
-def test_others_cannot_answer_or_see_a_message_between_two_but_a_human_can(post):
+def test_only_the_two_agents_and_humans_can_see_or_answer_their_messages(post):
     post.join("carol")
     secret = post.say("alice", "bob")
     for call in (
@@ -261,7 +261,7 @@ def test_others_cannot_answer_or_see_a_message_between_two_but_a_human_can(post)
 
 
 @pytest.mark.parametrize("number", ["", "m", "41", "m-1", "m1.x", "m٣", "m" + "9" * 40, "m999999"])
-def test_what_names_no_message_is_not_found(post, number):
+def test_an_invalid_message_id_is_not_found(post, number):
     for call in (
         lambda: post.mail.ack(caller("bob"), [number]),
         lambda: post.mail.show(number),
@@ -272,7 +272,7 @@ def test_what_names_no_message_is_not_found(post, number):
         assert refused.value.code == "NO_MESSAGE"
 
 
-def test_a_notice_of_dibs_is_not_answered(post):
+def test_a_notice_cannot_be_answered(post):
     post.claim("bob", "a", ttl=60)
     post.clock.advance(60)
     post.claim("alice", "a")
@@ -286,7 +286,7 @@ def test_a_notice_of_dibs_is_not_answered(post):
 # -- groups
 
 
-def test_a_group_reaches_its_members_and_who_has_its_roles(post):
+def test_a_group_reaches_its_members_and_agents_with_its_roles(post):
     post.join("carol", "dave", role="Tester")
     post.groups.new(caller("alice"), "web", ["bob", "role:tester", "human"])
 
@@ -326,7 +326,7 @@ def test_a_group_shows_its_last_twenty_messages(post):
         ("drop", ("wep",), "NO_GROUP"),
     ],
 )
-def test_what_is_wrong_with_a_group_is_refused_and_nothing_changes(post, act, words, code):
+def test_an_invalid_group_change_is_refused_and_changes_nothing(post, act, words, code):
     post.groups.new(caller("alice"), "web", ["bob"])
     before = post.rows()
     with pytest.raises((BadInput, NotFound)) as refused:
@@ -336,10 +336,10 @@ def test_what_is_wrong_with_a_group_is_refused_and_nothing_changes(post, act, wo
     assert post.rows() == before
 
 
-# -- acknowledgements
+# -- acknowledgments
 
 
-def test_the_sender_is_told_once_of_each_acknowledgement(post):
+def test_the_sender_is_notified_once_of_each_acknowledgment(post):
     post.join("carol")
     said = post.say("alice", "all", "freeze", wants_ack=True)
     for _ in range(2):
@@ -356,7 +356,7 @@ def test_the_sender_is_told_once_of_each_acknowledgement(post):
     }
 
 
-def test_an_acknowledgement_that_nobody_asked_for_is_noted_only(post):
+def test_an_unrequested_acknowledgment_sends_no_notice(post):
     said = post.say("alice", "bob")
     post.mail.ack(caller("bob"), [said.id])
 
@@ -364,7 +364,7 @@ def test_an_acknowledgement_that_nobody_asked_for_is_noted_only(post):
     assert post.inbox("bob") == []
 
 
-def test_at_the_deadline_the_sender_is_told_once_who_has_not_acknowledged(post):
+def test_at_the_deadline_the_sender_learns_once_who_has_not_acknowledged(post):
     post.join("carol")
     said = post.say("alice", "all", "freeze", within=60)
     post.mail.ack(caller("bob"), [said.id])
@@ -382,7 +382,7 @@ def test_at_the_deadline_the_sender_is_told_once_who_has_not_acknowledged(post):
     assert len(post.inbox("alice")) == 1
 
 
-def test_what_all_acknowledged_in_time_is_not_overdue(post):
+def test_a_message_acknowledged_in_time_is_not_overdue(post):
     said = post.say("alice", "bob", within=60)
     assert len(post.kept("due/")) == 1
     post.mail.ack(caller("bob"), [said.id])
@@ -392,7 +392,7 @@ def test_what_all_acknowledged_in_time_is_not_overdue(post):
     assert [letter.message.kind for letter in post.inbox("alice")] == ["acknowledged"]
 
 
-def test_a_deadline_waits_for_whoever_comes_after_a_restart(post):
+def test_a_deadline_survives_a_restart(post):
     post.say("alice", "bob", within=60)
     post.clock.advance(60)
     later = Mail(wired(post.engine.connect(), post.store.config))
@@ -400,7 +400,7 @@ def test_a_deadline_waits_for_whoever_comes_after_a_restart(post):
     assert [letter.message.kind for letter in later.inbox(caller("alice"))] == ["overdue"]
 
 
-def test_a_sender_that_has_ended_is_told_nothing(post):
+def test_an_ended_sender_gets_no_notice(post):
     said = post.say("alice", "bob", within=60)
     post.agents.leave(caller("alice"))
     post.mail.ack(caller("bob"), [said.id])
@@ -411,7 +411,7 @@ def test_a_sender_that_has_ended_is_told_nothing(post):
 # -- limits
 
 
-def test_of_ten_thousand_messages_in_a_minute_only_those_allowed_get_through(post):
+def test_of_ten_thousand_messages_in_a_minute_only_the_allowed_ones_are_sent(post):
     through = refused = 0
     for _ in range(10_000):
         try:
@@ -426,7 +426,7 @@ def test_of_ten_thousand_messages_in_a_minute_only_those_allowed_get_through(pos
     assert len(post.kept("mail/")) == through
 
 
-def test_each_agent_has_a_rate_of_its_own(post):
+def test_the_rate_limit_is_per_agent(post):
     post.join("carol")
     for _ in range(60):
         post.say("alice", "bob")
@@ -436,7 +436,7 @@ def test_each_agent_has_a_rate_of_its_own(post):
     assert post.say("carol", "bob")
 
 
-def test_a_full_box_takes_no_more_words_but_notices_and_room_comes_by_reading():
+def test_a_full_inbox_accepts_only_notices_until_messages_are_read():
     post = Post(mail_rate=100_000)
     post.join("alice", "bob", "carol")
     post.claim("bob", "a")
@@ -458,16 +458,16 @@ def test_a_full_box_takes_no_more_words_but_notices_and_room_comes_by_reading():
     post.say("alice", "bob")
 
 
-# -- what Dibs says
+# -- notices
 
 
-def test_a_holder_is_told_who_asks_for_what_and_until_when(post):
+def test_an_owner_learns_who_requested_what_and_until_when(post):
     post.claim("bob", "a", "b")
     asks = post.ask("alice", "**", within=120, note="hot fix")
 
     (letter,) = post.inbox("bob")
 
-    assert letter.message.text == "alice asks you for a, b: hot fix"
+    assert letter.message.text == "alice requested a, b: hot fix"
     assert letter.message.data == {
         "patterns": ["a", "b"], "count": 2, "until": post.clock.now + 120, "reason": "hot fix",
     }  # fmt: skip
@@ -475,54 +475,54 @@ def test_a_holder_is_told_who_asks_for_what_and_until_when(post):
     assert {ask.id for h in post.claims.all()[0] for ask in h.asks} == {letter.message.id}
 
 
-def test_a_repeated_ask_replaces_the_message_that_still_waits(post):
+def test_a_repeated_request_replaces_the_unread_message(post):
     post.claim("bob", "a", "b")
     post.ask("alice", "a", note="one")
     post.ask("alice", "b", note="other")
     post.ask("alice", "a", note="two")
-    assert post.texts("bob") == ["alice asks you for a: two", "alice asks you for b: other"]
+    assert post.texts("bob") == ["alice requested a: two", "alice requested b: other"]
     post.brief("bob")
     post.ask("alice", "a", note="three")
 
-    assert post.texts("bob")[-1] == "alice asks you for a: three"
+    assert post.texts("bob")[-1] == "alice requested a: three"
     assert len(post.inbox("bob")) == 3
 
 
-def test_claims_that_run_out_together_are_one_message(post):
+def test_claims_that_expire_together_are_one_message(post):
     post.claim("bob", *"abcde", ttl=60)
     post.clock.advance(60)
     post.agents.sweep()
 
     (letter,) = post.inbox("bob")
 
-    assert letter.message.text == "your claims on a, b, c and 2 more ran out"
+    assert letter.message.text == "your claims on a, b, c and 2 more expired"
     assert letter.message.data["patterns"] == list("abcde")
 
 
 @pytest.mark.parametrize(
     ("end", "told"),
     [
-        (lambda post: post.release("bob"), "bob gave back a, which you asked for"),
+        (lambda post: post.release("bob"), "bob released a, which you requested"),
         (
             lambda post: post.revoke("human", "a", "stop"),
-            "the claim of bob on a, which you asked for, ended: revoked",
+            "bob's claim on a, which you requested, ended: revoked",
         ),
         (
             lambda post: post.agents.stop(caller("human"), "bob"),
-            "the claim of bob on a, which you asked for, ended: terminated",
+            "bob's claim on a, which you requested, ended: terminated",
         ),
-        (lambda post: post.agents.leave(caller("bob")), "bob gave back a, which you asked for"),
+        (lambda post: post.agents.leave(caller("bob")), "bob released a, which you requested"),
         (
             lambda post: (post.clock.advance(60), post.agents.sweep()),
-            "the claim of bob on a, which you asked for, ran out",
+            "bob's claim on a, which you requested, expired",
         ),
         (
             lambda post: post.transfer("bob", "a", to="carol"),
-            "bob handed a, which you asked for, to carol",
+            "bob transferred a, which you requested, to carol",
         ),
     ],
 )
-def test_who_asked_is_told_when_the_holder_has_it_no_more(post, end, told):
+def test_a_requester_learns_when_the_owner_no_longer_holds_the_claim(post, end, told):
     post.join("carol")
     post.claim("bob", "a", ttl=60)
     post.ask("alice", "a")
@@ -533,31 +533,31 @@ def test_who_asked_is_told_when_the_holder_has_it_no_more(post, end, told):
     assert post.kept("ask/") == []
 
 
-def test_a_revoked_holder_and_an_heir_are_told(post):
+def test_the_loser_of_a_revoked_claim_and_the_receiver_of_a_transfer_are_notified(post):
     post.claim("bob", "a", "b")
     post.transfer("bob", "b", to="alice")
     post.revoke("human", "a", "stop it")
 
-    assert post.texts("alice") == ["bob handed you b"]
+    assert post.texts("alice") == ["bob transferred b to you"]
     assert post.texts("bob") == ["human revoked your claim on a: stop it"]
 
 
-def test_an_heir_that_had_asked_is_told_that_it_has_it(post):
+def test_a_requester_that_receives_the_claim_is_notified_once(post):
     post.claim("bob", "a")
     post.ask("alice", "a")
     post.transfer("bob", "a", to="alice")
 
-    assert post.texts("alice") == ["bob handed you a"]
+    assert post.texts("alice") == ["bob transferred a to you"]
 
 
-def test_who_was_stopped_is_told_nothing(post):
+def test_a_stopped_agent_gets_no_notice(post):
     post.claim("bob", "a")
     post.agents.stop(caller("human"), "bob")
 
     assert post.kept("box/bob/") == []
 
 
-def test_an_asker_that_has_ended_is_told_nothing(post):
+def test_an_ended_requester_gets_no_notice(post):
     post.claim("bob", "a")
     post.ask("alice", "a")
     post.agents.leave(caller("alice"))
@@ -566,12 +566,12 @@ def test_an_asker_that_has_ended_is_told_nothing(post):
     assert post.kept("box/alice/") == []
 
 
-def test_words_and_notices_of_one_step_have_different_ids(post):
+def test_messages_and_notices_of_one_step_have_different_ids(post):
     post.claim("alice", "a", ttl=60)
     post.claim("bob", "b", ttl=60)
     post.ask("bob", "a")
     post.clock.advance(60)
-    post.say("alice", "bob")  # by which her own claim is found to have run out
+    post.say("alice", "bob")  # this also expires her own claim
     ids = [key.removeprefix("mail/") for key in post.kept("mail/")]
 
     assert len(set(ids)) == len(ids) == 4
@@ -579,10 +579,10 @@ def test_words_and_notices_of_one_step_have_different_ids(post):
     assert set(post.mail_kinds("alice")) == {"release_request", "expired"}
 
 
-# -- forgetting
+# -- retention
 
 
-def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
+def test_a_message_is_deleted_when_old_and_delivered_to_everyone(post):
     post.join("carol")
     post.say("alice", "bob", "read")
     post.say("alice", "all", "half read")
@@ -598,7 +598,7 @@ def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
     assert [post.kept(start) for start in ("mail/", "box/", "unread/", "rate/")] == [[], [], [], []]
 
 
-def test_unread_words_are_kept_until_their_reader_has_ended(post):
+def test_unread_messages_are_kept_until_the_recipient_ends(post):
     post.say("alice", "bob")
     post.clock.advance(10 * post.store.config.mail_keep)
     assert retention.trim_mail(post.store) == 0
@@ -607,7 +607,7 @@ def test_unread_words_are_kept_until_their_reader_has_ended(post):
     assert retention.trim_mail(post.store) == 1
 
 
-def test_mail_is_trimmed_with_the_ledger():
+def test_messages_are_trimmed_with_the_ledger():
     post = Post(ledger_limit=100)
     post.join("alice", "bob")
     post.say("alice", "bob")
@@ -625,19 +625,19 @@ def _any():
     return Query()
 
 
-def test_what_a_holder_has_seen_is_not_rewritten_under_its_eyes(post):
+def test_a_message_that_was_read_is_not_rewritten(post):
     post.claim("bob", "src/**")
     post.ask("alice", "src/a.py", note="soon")
     post.ask("alice", "src/a.py", note="today")
-    assert post.texts("bob") == ["alice asks you for src/**: today"]
+    assert post.texts("bob") == ["alice requested src/**: today"]
     post.read_all("bob")
 
     post.ask("alice", "src/a.py", note="production is down")
 
-    assert post.texts("bob") == ["alice asks you for src/**: production is down"]
+    assert post.texts("bob") == ["alice requested src/**: production is down"]
 
 
-def test_a_request_that_comes_again_while_a_briefing_tells_the_first_is_told_as_well(post):
+def test_a_request_repeated_during_a_delivery_is_delivered_too(post):
     briefings = Briefings(post.store)
     post.claim("bob", "src/**")
     post.ask("alice", "src/a.py", note="soon")

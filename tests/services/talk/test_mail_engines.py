@@ -1,4 +1,4 @@
-"""Mail on every engine: the story of a message, and many senders at once."""
+"""Messages on every engine: the life of a message, and many senders at once."""
 
 import threading
 
@@ -18,7 +18,7 @@ from dibs.services.talk.mail import Mail
 
 @on_every_engine
 def store(request):
-    """Return a way to open the project as one more process would."""
+    """Return a function that opens the project as another process would."""
     with common_store(request) as another:
         yield lambda: wired(another(), Config(mail_rate=1_000))
 
@@ -27,7 +27,7 @@ def texts(mail, agent):
     return [letter.message.text for letter in mail.inbox(caller(agent))]
 
 
-def test_the_story_of_a_message_is_the_same_on_every_engine(store):
+def test_a_message_behaves_the_same_on_every_engine(store):
     here, there = store(), store()
     mail, theirs = Mail(here), Mail(there)
     for name in ("alice", "bob"):
@@ -37,7 +37,7 @@ def test_the_story_of_a_message_is_the_same_on_every_engine(store):
 
     asked = mail.say(caller("alice"), "web", "wörds\nand lines", wants_ack=True, within=600)
     Holdings(here).ask(caller("alice"), [parse("src/a")], note="soon")
-    assert texts(theirs, "bob") == ["wörds\nand lines", "alice asks you for src/**: soon"]
+    assert texts(theirs, "bob") == ["wörds\nand lines", "alice requested src/**: soon"]
     assert texts(theirs, "human") == ["wörds\nand lines"]
     theirs.ack(caller("bob"), [asked.id])
     theirs.say(caller("human"), "", "fine", reply_to=asked.id)
@@ -46,20 +46,20 @@ def test_the_story_of_a_message_is_the_same_on_every_engine(store):
     assert texts(mail, "alice") == [
         f"bob acknowledged {asked.id}: wörds and lines",
         "fine",
-        "bob gave back src/**, which you asked for",
+        "bob released src/**, which you requested",
     ]
     mail.read(caller("alice"), [letter.message.id for letter in mail.inbox(caller("alice"))])
     assert texts(theirs, "alice") == []
 
 
-def test_what_many_say_at_once_arrives_whole_and_once(store):
+def test_concurrent_messages_arrive_complete_and_once(store):
     senders, each = 4, 5
     Agents(store()).join(Agent("bob"))
-    desks = [store() for _ in range(senders)]
+    stores = [store() for _ in range(senders)]
     ready = threading.Barrier(senders)
 
     def talk(number):
-        mail = Mail(desks[number])
+        mail = Mail(stores[number])
         ready.wait()
         for count in range(each):
             mail.say(caller(f"a{number}"), "bob", f"{number} {count}", request_id=f"r{count}")

@@ -1,9 +1,14 @@
-"""Tell where the crew stands and what you have not been told: mail, requests, what changed.
+"""Show crew status and what is new for you: messages, release requests, changes.
 
-A second call says nothing unless something changed. After your memory was cut, ask for --full.
-What is printed counts as told; what could not be printed comes again, word for word.
+A second call prints nothing unless something changed. After context compaction, use --full.
+A briefing that could not be printed is repeated unchanged by a later call.
 
-exit status: 0, whether there was something to tell or not
+Examples:
+  dibs brief
+  dibs brief --full
+  dibs brief --peek --tokens 2000
+
+exit status: 0, whether there is news or not
 """
 
 from __future__ import annotations
@@ -21,10 +26,12 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs brief``."""
-    parser.add_argument("--full", action="store_true", help="the whole state, even if unchanged")
-    parser.add_argument("--peek", action="store_true", help="the whole state; note nothing as told")
-    parser.add_argument("--follow", action="store_true", help="go on with each change until Ctrl-C")
-    parser.add_argument("--tokens", type=_tokens, default=0, metavar="N", help="at most so long")
+    parser.add_argument("--full", action="store_true", help="show everything, even if unchanged")
+    parser.add_argument(
+        "--peek", action="store_true", help="show everything, mark nothing as delivered"
+    )
+    parser.add_argument("--follow", action="store_true", help="print each change until Ctrl-C")
+    parser.add_argument("--tokens", type=_tokens, default=0, metavar="N", help="maximum length")
 
 
 def _tokens(text: str) -> int:
@@ -34,13 +41,15 @@ def _tokens(text: str) -> int:
 
 
 def run(args: Namespace) -> int:
-    """Print what there is to tell; note it as told once it is out."""
+    """Print a briefing, and confirm it once it is printed."""
     from dibs.cli.support.session import Session
 
     if args.peek and (args.full or args.follow):
-        raise BadUsage("brief: --peek shows the whole state once", hint="give it alone")
+        raise BadUsage("brief: --peek cannot be combined with --full or --follow")
     if args.full and args.follow:
-        raise BadUsage("brief: --follow tells what changes", hint="call --full by itself first")
+        raise BadUsage(
+            "brief: --full cannot be combined with --follow", hint="run `dibs brief --full` first"
+        )
     with Session(args) as session:
         if args.follow:
             return _follow(session, args.tokens)
@@ -57,7 +66,7 @@ def run(args: Namespace) -> int:
 
 
 def _follow(session: Session, budget: int) -> int:
-    """Print each change, until Ctrl-C or until nobody reads any more."""
+    """Print each change until Ctrl-C or a closed pipe."""
     briefings = session.project.briefings
     try:
         for delivery in briefings.follow(session.caller, budget=budget):
@@ -70,7 +79,7 @@ def _follow(session: Session, budget: int) -> int:
 
 
 def _write(session: Session, delivery: Delivery) -> bool:
-    """Write a briefing out; tell whether all of it went out to somebody."""
+    """Print a briefing; return whether all of it was written."""
     from dibs.cli.support.session import dated, print_json, warn_if_old
 
     as_of = session.project.engine.as_of
@@ -99,4 +108,4 @@ def _say_nothing_new(session: Session) -> None:
         return
     import sys
 
-    print("dibs: nothing new; `dibs brief --full` tells it all again", file=sys.stderr)
+    print("dibs: nothing new; `dibs brief --full` shows everything again", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Make and change groups of agents, to be written to together.
+"""Manage groups of agents, so that one message reaches them all.
 
 Examples:
   dibs group new backend alice bob role:tester
@@ -6,9 +6,9 @@ Examples:
   dibs group add backend carol
   dibs group show backend
 
-A member is an agent, human, or role:NAME for all that have a role.
+A member is an agent, human, or role:NAME for every agent with a role.
 
-exit status: 0 done, 6 there is no such group or agent
+exit status: 0 done, 6 no such group or agent
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _NAME_OPTIONS = (arg("name", metavar="NAME", help="the group"),)
 
 _SOME_MEMBERS_OPTIONS = (
     *_NAME_OPTIONS,
-    arg("member", nargs="*", metavar="MEMBER", help="an agent, human or role:NAME"),
+    arg("member", nargs="*", metavar="MEMBER", help="an agent, human, or role:NAME"),
 )
 
 _MEMBERS_OPTIONS = (
     *_NAME_OPTIONS,
-    arg("member", nargs="+", metavar="MEMBER", help="an agent, human or role:NAME"),
+    arg("member", nargs="+", metavar="MEMBER", help="an agent, human, or role:NAME"),
 )
 
 
 def _new(session: Session, args: Namespace) -> None:
-    """Make a group."""
+    """Create a group."""
     _changed(session, session.project.groups.new(session.caller, args.name, args.member))
 
 
@@ -53,20 +53,20 @@ def _add(session: Session, args: Namespace) -> None:
 
 
 def _remove(session: Session, args: Namespace) -> None:
-    """Take members out of a group."""
+    """Remove members from a group."""
     _changed(session, session.project.groups.remove(session.caller, args.name, args.member))
 
 
 def _drop(session: Session, args: Namespace) -> None:
-    """Forget a group; what was said to it stays with those who got it."""
+    """Delete a group; messages sent to it stay in the inboxes."""
     group = session.project.groups.drop(session.caller, args.name)
-    session.show(lambda: mail.group(group), lambda: print(f"dropped the group {group.name}"))
+    session.show(lambda: mail.group(group), lambda: print(f"deleted group {group.name}"))
 
 
 def _changed(session: Session, group: Group) -> None:
     def text() -> None:
         quoted = _quoting(session, [group])
-        print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'nobody'}"])))
+        print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'no members'}"])))
 
     session.show(lambda: mail.group(group), text)
 
@@ -86,17 +86,17 @@ def _list(session: Session, _: Namespace) -> None:
 
     def text() -> None:
         if not groups:
-            print("there are no groups; make one with: dibs group new NAME AGENT…")
+            print("no groups; create one with `dibs group new NAME AGENT`")
             return
         quoted = _quoting(session, groups)
         rows = [(group.name, _who(group, quoted), group.by) for group in groups]
-        print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "MADE BY"), rows, quoted.width))))
+        print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "CREATED BY"), rows, quoted.width))))
 
     session.show(lambda: {"groups": [mail.group(group) for group in groups]}, text)
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show a group, whom it reaches now, and the last 20 messages to it."""
+    """Show a group's members, the agents it reaches now, and its last 20 messages."""
     shown = session.project.groups.show(args.name)
     now = session.now()
     session.show(lambda: mail.shown(shown), lambda: _print(session, shown, now))
@@ -106,8 +106,9 @@ def _print(session: Session, shown: GroupView, now: float) -> None:
     from dibs.services.talk.mail import Letter
 
     quoted = _quoting(session, [shown.group])
-    who = f"{bold(shown.group.name)}: {_who(shown.group, quoted) or 'nobody'}"
-    for line in quoted.page([who, f"  reaches {', '.join(shown.reaches) or 'nobody now'}"]):
+    who = f"{bold(shown.group.name)}: {_who(shown.group, quoted) or 'no members'}"
+    reaches = ", ".join(shown.reaches) or "no one right now"
+    for line in quoted.page([who, f"  reaches {reaches}"]):
         print(line)
     letters = [Letter(message) for message in shown.messages]
     for line in lines(letters, session.caller, now):
@@ -115,10 +116,10 @@ def _print(session: Session, shown: GroupView, now: float) -> None:
 
 
 VERBS = {
-    "new": ("make a group", _SOME_MEMBERS_OPTIONS, _new),
+    "new": ("create a group", _SOME_MEMBERS_OPTIONS, _new),
     "add": ("add members", _MEMBERS_OPTIONS, _add),
-    "rm": ("take members out", _MEMBERS_OPTIONS, _remove),
-    "drop": ("forget a group", _NAME_OPTIONS, _drop),
-    "ls": ("list the groups", (), _list),
-    "show": ("show its members and its last messages", _NAME_OPTIONS, _show),
+    "rm": ("remove members", _MEMBERS_OPTIONS, _remove),
+    "drop": ("delete a group", _NAME_OPTIONS, _drop),
+    "ls": ("list groups", (), _list),
+    "show": ("show members and recent messages", _NAME_OPTIONS, _show),
 }

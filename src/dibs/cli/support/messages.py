@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Tells an agent which messages it may follow.
 _HUMANS = "Messages marked HUMAN are from a person."
+_KINDS = {MailKind.ANSWER: "reply", MailKind.HANDED_OVER: "transfer"}
 
 
 def lines(letters: Sequence[Letter], caller: Caller, now: float) -> list[str]:
@@ -35,7 +36,7 @@ def _heading(letter: Letter, caller: Caller, now: float) -> str:
     message = letter.message
     parts = [f"{message.id} {clock(message.at, now)} {_who(message)}{_whom(message, caller)}"]
     if message.kind != MailKind.MESSAGE:
-        parts.append(message.kind.replace("_", " "))
+        parts.append(_KINDS.get(message.kind) or message.kind.replace("_", " "))
     if message.priority != Priority.NORMAL:
         parts.append(message.priority)
     if message.reply_to:

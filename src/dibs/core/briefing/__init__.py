@@ -1,1 +1,1 @@
-"""What a briefing says, in which order, and what is dropped when it gets too long."""
+"""Rules for briefings: what they contain, in which order, and what is left out when space is short."""

@@ -1,6 +1,6 @@
-"""Ledger entries in the crew document's words, and the parts that lines share. Pure.
+"""Ledger entries as briefing lines, and parts that lines share. Pure.
 
-The words are ours; names and free text in an entry are untrusted.
+Names and free text in an entry are untrusted.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
 
-#: How many things an entry names; the others are counted.
+#: An entry names at most this many things and counts the rest.
 NAMED = 3
 
-#: What a briefing does not repeat: heartbeats, what only its agent needs, mail, and what the crew list shows.
+#: Kinds that briefings omit: heartbeats, private entries, messages, and what the crew list shows anyway.
 UNTOLD = frozenset({
     Kind.FILE_READ, Kind.FILE_EDIT, Kind.LOCK_RENEWED, Kind.LOCK_DENIED, Kind.LOCK_UNQUEUED,
     Kind.MESSAGE_SENT, Kind.GROUP_MESSAGE, Kind.GROUP_CHANGED, Kind.PROGRESS_UPDATE, Kind.TASK_EDITED,
@@ -29,7 +29,7 @@ UNTOLD = frozenset({
     Kind.BOARD_CYCLE, Kind.LEDGER_RESTARTED, Kind.STORE_MOVED,
 })  # fmt: skip
 
-#: Roles of more than one word that are shown without a fence because we know them.
+#: Known roles of more than one word; they need no fence.
 CREW_ROLES = frozenset({
     "code reviewer", "critical reviewer", "data engineer", "devops engineer", "product manager",
     "project lead", "project manager", "qa engineer", "qa tester", "readability reviewer",
@@ -37,48 +37,53 @@ CREW_ROLES = frozenset({
     "software engineer", "tech lead", "technical writer", "test engineer", "ux designer",
 })  # fmt: skip
 
-#: What was done to the paths or patterns, or to the tasks, that an entry names.
+#: What an entry did to the paths or patterns it names.
 _TO_PATHS = {
-    Kind.LOCK_ACQUIRED: "Acquired lock on ",
-    Kind.LOCK_RELEASED: "Released lock on ",
-    Kind.LOCK_EXPIRED: "Lost by silence the lock on ",
-    Kind.LOCK_REVOKED: "Revoked lock on ",
-    Kind.LOCK_TRANSFERRED: "Handed over lock on ",
-    Kind.LOCK_QUEUED: "Waits for ",
-    Kind.RELEASE_REQUESTED: "Asks for ",
-    Kind.RELEASE_ANSWERED: "Answered who asks for ",
-    Kind.CONFLICT_ESCALATED: "Put before a human the conflict over ",
+    Kind.LOCK_ACQUIRED: "Claimed ",
+    Kind.LOCK_RELEASED: "Released ",
+    Kind.LOCK_EXPIRED: "Claim expired: ",
+    Kind.LOCK_REVOKED: "Revoked the claim on ",
+    Kind.LOCK_TRANSFERRED: "Transferred ",
+    Kind.LOCK_QUEUED: "Waiting for ",
+    Kind.RELEASE_REQUESTED: "Requested ",
+    Kind.RELEASE_ANSWERED: "Replied to the request for ",
+    Kind.CONFLICT_ESCALATED: "Escalated to a human the conflict over ",
+    Kind.WRITE_REFUSED: "Blocked from changing ",
+    Kind.FOREIGN_WRITE: "Changed another agent's ",
 }
+#: What an entry did to the tasks it names.
 _TO_TASKS = {
     Kind.TASK_STARTED: "Started task ",
     Kind.TASK_COMPLETED: "Completed task ",
     Kind.TASK_ADDED: "Added task ",
     Kind.TASK_ASSIGNED: "Assigned task ",
-    Kind.TASK_REVIEWED: "Handed in for review task ",
+    Kind.TASK_REVIEWED: "Submitted for review: task ",
     Kind.TASK_FAILED: "Failed task ",
-    Kind.TASK_RETURNED: "Gave back task ",
+    Kind.TASK_RETURNED: "Returned task ",
     Kind.TASK_REOPENED: "Reopened task ",
     Kind.TASK_BLOCKED: "Blocked task ",
-    Kind.TASK_CANCELLED: "Cancelled task ",
-    Kind.TASK_REASSIGNED: "Gave to another task ",
-    Kind.TASK_STUCK: "Reported as stuck task ",
-    Kind.HANDOFF_CREATED: "Handed on task ",
+    Kind.TASK_CANCELLED: "Canceled task ",
+    Kind.TASK_REASSIGNED: "Reassigned task ",
+    Kind.TASK_STUCK: "Reported stuck task ",
+    Kind.HANDOFF_CREATED: "Handed off task ",
     Kind.DELEGATED: "Delegated task ",
-    Kind.DELEGATION_CANCELLED: "Took back task ",
+    Kind.DELEGATION_CANCELLED: "Canceled the delegation of task ",
 }
-#: What is written before an entry's title or summary.
+#: Text before an entry's title or summary.
 _BEFORE = {
     Kind.DECISION_MADE: "Decision",
-    Kind.DECISION_ASKED: "Asks for a decision",
-    Kind.DECISION_COMMENTED: "Commented a decision",
+    Kind.DECISION_ASKED: "Asked for a decision",
+    Kind.DECISION_COMMENTED: "Comment",
     Kind.COMMITTED: "Committed",
     Kind.MERGED: "Merged",
-    Kind.AGENT_EXITED: "Left",
-    Kind.AGENT_TERMINATED: "Stopped an agent",
-    Kind.CONFLICT_FORECAST: "Conflict ahead",
+    Kind.AGENT_EXITED: "Exited",
+    Kind.AGENT_TERMINATED: "Stopped",
+    Kind.CONFLICT_FORECAST: "Predicted a conflict",
     Kind.ERROR: "Error",
 }
-#: The outcome of a decision that was pending; one that nobody had to confirm is only a decision.
+#: Verbs of summaries that the text before them already contains.
+_VERBS = ("commented ", "stopped ", "exited: ")
+#: The outcome of a decision that was pending; one that needed no confirmation has none.
 _OUTCOMES = {
     Outcome.CONFIRMED: " confirmed",
     Outcome.REJECTED: " rejected",
@@ -87,7 +92,7 @@ _OUTCOMES = {
 
 
 def is_told(entry: Entry) -> bool:
-    """Tell whether an entry is news to others; the lock of a task repeats the task's entry."""
+    """Return whether an entry is news to others; a task's claim repeats the task's entry."""
     if entry.kind in UNTOLD or is_probe_entry(entry):
         return False
     of_locks = entry.kind in {Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED}
@@ -96,7 +101,7 @@ def is_told(entry: Entry) -> bool:
 
 
 def words(entry: Entry) -> tuple[Part, ...]:
-    """Return what an entry says, without who and when."""
+    """Return an entry's text, without its agent and time."""
     kind, agent, details = entry.kind, entry.agent, entry.details
     if kind in _TO_PATHS:
         named = things(details, "patterns", "pattern", "paths", "path", "files")
@@ -109,7 +114,7 @@ def words(entry: Entry) -> tuple[Part, ...]:
     what = _BEFORE.get(kind) or _spelled(kind)
     if kind == Kind.DECISION_MADE:
         what += _OUTCOMES.get(str(details.get("outcome")), "")
-    # The title of a decision was written by the agent that asked for it.
+    # The agent that asked for a decision wrote its title.
     titles = things(details, "title")
     author = next(iter(things(details, "asker")), agent) if titles else agent
     said = titles[0] if titles else _without(agent, entry.summary)
@@ -117,29 +122,32 @@ def words(entry: Entry) -> tuple[Part, ...]:
 
 
 def _answered(entry: Entry) -> tuple[Part, ...]:
-    """Return what was done to paths; for an answer, what was said to whom."""
+    """Return the verb for paths; for a reply, who replied what to whom."""
     answer, asker = (things(entry.details, name) for name in ("answer", "asker"))
     if entry.kind != Kind.RELEASE_ANSWERED or not answer or not asker:
         return (_TO_PATHS[entry.kind],)
     said, whom = word(answer[0], entry.agent), word(asker[0], entry.agent)
-    return ("Said ", said, " to ", whom, ", who asks for ")
+    return ("Replied ", said, " to ", whom, "'s request for ")
 
 
 def _without(agent: str, summary: str) -> str:
-    """Return a summary without the agent that it begins with: the line names it already."""
+    """Return a summary without what the line already says: the agent and the verb."""
     rest = summary.removeprefix(agent)
-    return rest.lstrip(": ") if rest != summary and rest[:1] in {":", " "} else summary
+    if rest == summary or rest[:1] not in {":", " "}:
+        return summary
+    rest = rest.lstrip(": ")
+    return next((rest[len(verb) :] for verb in _VERBS if rest.startswith(verb)), rest)
 
 
 def _spelled(kind: str) -> str:
-    """Return a kind that has no words of its own, as words; one of a newer Dibs may be any text."""
+    """Return an unlisted kind as words; a kind from a newer Dibs may be any text."""
     plain = kind.replace("_", "")
     known = plain.isascii() and plain.isalpha() and len(kind) <= 32  # noqa: PLR2004
     return kind.replace("_", " ").capitalize() if known else "Event"
 
 
 def things(details: dict[str, Any], *names: str) -> list[str]:
-    """Return what the details of an entry or a message name under the first of ``names`` that they have."""
+    """Return what ``details`` lists under the first of ``names`` it has."""
     for name in names:
         found = details.get(name)
         if isinstance(found, str) and found:
@@ -150,7 +158,7 @@ def things(details: dict[str, Any], *names: str) -> list[str]:
 
 
 def listed(named: Sequence[str], origin: str, *, count: int = 0, most: int = NAMED) -> list[Part]:
-    """Return the parts of a list of paths or names; ``count`` is how many there are, if more than these."""
+    """Return the parts of a list of paths or names; ``count`` is the total, if ``named`` is not all."""
     parts: list[Part] = []
     for name in named[:most]:
         parts += [", ", path(name, origin, 120)] if parts else [path(name, origin, 120)]
@@ -159,7 +167,7 @@ def listed(named: Sequence[str], origin: str, *, count: int = 0, most: int = NAM
 
 
 def role_part(role: str, agent: str) -> Part:
-    """Return a role for a line; one that only looks like the role of humans is fenced."""
+    """Return a role for a line; one that imitates the human role is fenced."""
     if role.lower() == "human" != role:
         return UntrustedText(role, agent, 80)
     return role if role.lower() in CREW_ROLES else word(role or "agent", agent)
@@ -168,12 +176,12 @@ def role_part(role: str, agent: str) -> Part:
 def reason_part(
     reason: str, origin: str, before: str = " - ", limit: int = 200
 ) -> tuple[Part, ...]:
-    """Return somebody's reason for the end of a line; nothing if it is empty."""
+    """Return a reason for the end of a line; nothing if it is empty."""
     return (before, UntrustedText(reason, origin, limit)) if reason else ()
 
 
 def span(seconds: float) -> str:
-    """Return a span to the second; a negative one is 0."""
+    """Return a duration to the second; a negative one is 0."""
     return show_span(max(0, round(seconds)))
 
 

@@ -1,7 +1,7 @@
-"""The crew as one agent needs to see it: from a snapshot to the sections of a briefing. Pure.
+"""Turn a snapshot of the crew into the sections of one agent's briefing. Pure.
 
-The forms of the lines under PROJECT HEALTH, YOUR AGENTS, OTHER CREW, CURRENT CREW STATUS and RECENT ACTIVITY
-are those of the crew document.
+The sections PROJECT HEALTH, YOUR AGENTS, OTHER CREW, CURRENT CREW STATUS, and RECENT ACTIVITY follow the crew
+document.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.ledger import Entry
 
-#: How much of the activity is told.
+#: How many entries of recent activity are shown.
 RECENT = 15
 _MANY_IDLE = 3
-#: From when on a lead is told that nothing was heard of an agent.
+#: A lead's briefing reports a missing heartbeat after this many seconds.
 _SILENT = 300
-_LOCKED_SHOWN = 4
+_CLAIMS_SHOWN = 4
 _TASK_SHOWN = 120
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def utc_clock(moment: float) -> str:
-    """Return the time of day of a moment, where no reader's time zone is known."""
+    """Return the time of day in UTC, for readers whose time zone is unknown."""
     return strftime("%H:%M:%S", gmtime(moment))
 
 
 def sections(
     state: CrewState, *, told: int = 0, clock: Callable[[float], str] = utc_clock
 ) -> list[Section]:
-    """Return what there is to tell, what matters most first.
+    """Return the sections of a briefing, most important first.
 
-    Of the activity only what came after the ledger's entry ``told``; ``clock`` shows moments to the reader.
+    Activity starts after the ledger entry ``told``; ``clock`` formats times for the reader.
     """
     first, letters = mail_sections(state.mail, state.now)
     crew = _lead_view(state) if is_lead(state) else _specialist_view(state)
@@ -52,7 +52,7 @@ def sections(
 
 
 def is_lead(state: CrewState) -> bool:
-    """Tell whether the reader leads: it is human, has agents below it, or is called a lead."""
+    """Return whether the reader is a lead: a human, a parent of agents, or a lead by role."""
     me = next((agent for agent in state.agents if agent.id == state.me), None)
     said = me.role.lower().replace("-", " ").replace("_", " ").split() if me else []
     return state.human or "lead" in said or any(a.parent == state.me for a in state.agents)
@@ -100,7 +100,7 @@ def _health(state: CrewState, crew: Sequence[Agent]) -> Line:
 
 
 def _age(seconds: float) -> str:
-    """Return an age in one unit, as the document has it: ``3 min``."""
+    """Return an age in one unit, as in the crew document: ``3 min``."""
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if seconds >= unit:
             return f"{int(seconds // unit)} {name}"
@@ -117,7 +117,7 @@ def _blocked(tally: Tally) -> Line:
 
 
 def _roster(state: CrewState, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
-    """Return the agents that work or failed, one by one; those that ended otherwise are counted."""
+    """Return one line for each agent that works or failed, and a count of those that ended."""
     lines, ended = [], 0
     for agent in agents:
         if is_terminal(agent.status) and agent.status != AgentStatus.FAILED:
@@ -129,16 +129,16 @@ def _roster(state: CrewState, agents: Iterable[Agent], whose: str) -> tuple[Line
                  " — ", word(agent.status, agent.id), *task, *_silence(state, agent))  # fmt: skip
         lines.append(Line(f"agent {agent.id}", parts))
     if ended and lines:
-        lines.append(Line(f"ended of {whose}", (f"- and {ended} ended",)))
+        lines.append(Line(f"{whose} that ended", (f"- and {ended} ended",)))
     return tuple(lines)
 
 
 def _silence(state: CrewState, agent: Agent) -> tuple[Part, ...]:
-    """Return for how long nothing was heard of an agent, if that is long."""
+    """Return for how long an agent has sent no heartbeat, if that is long."""
     silent = state.now - state.seen.get(agent.id, state.now)
     if is_terminal(agent.status) or silent < _SILENT:
         return ()
-    return (ShownTime(f", not heard of for {span(silent)}"),)
+    return (ShownTime(f", no heartbeat for {span(silent)}"),)
 
 
 def _called(agent: Agent) -> tuple[Part, ...]:
@@ -150,16 +150,16 @@ def _called(agent: Agent) -> tuple[Part, ...]:
 
 
 def _specialist_view(state: CrewState) -> list[Section]:
-    locked: dict[str, list[str]] = {}
+    claimed: dict[str, list[str]] = {}
     for held in state.held:
-        locked.setdefault(held.claim.agent, []).append(held.claim.pattern)
+        claimed.setdefault(held.claim.agent, []).append(held.claim.pattern)
     lines = [
-        _peer(agent, sorted(locked.get(agent.id, ())))
+        _peer(agent, sorted(claimed.get(agent.id, ())))
         for agent in state.agents
         if agent.id != state.me
         and not is_terminal(agent.status)
-        # People come and go without a word; only what they hold concerns an agent.
-        and (agent.role != HUMAN or agent.id in locked)
+        # Humans matter to an agent only while they hold something.
+        and (agent.role != HUMAN or agent.id in claimed)
     ]
     return [Section("CURRENT CREW STATUS", tuple(lines), rank=4)] if lines else []
 
@@ -168,11 +168,11 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
     task: tuple[Part, ...] = (
         (", Task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else (", No task",)
     )
-    # A task is claimed by its name; who tells of its task has told of that claim.
+    # The task field already shows the claim on a task.
     files = [one for one in patterns if not (agent.task and one.startswith("task:"))]
-    locks = (", Locked: ", *listed(files, agent.id, most=_LOCKED_SHOWN)) if files else ()
+    claims = (", Claims: ", *listed(files, agent.id, most=_CLAIMS_SHOWN)) if files else ()
     parts = (f"- Agent {agent.id}", *_called(agent), " (", role_part(agent.role, agent.id), ") — ",
-             word(agent.status, agent.id), *task, *locks)  # fmt: skip
+             word(agent.status, agent.id), *task, *claims)  # fmt: skip
     return Line(f"agent {agent.id}", parts)
 
 
@@ -180,7 +180,7 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
 
 
 def _activity(state: CrewState, told: int, clock: Callable[[float], str]) -> list[Section]:
-    """Return what others did, the newest first."""
+    """Return what others did, newest first."""
     news = [
         entry
         for entry in state.activity

@@ -1,10 +1,10 @@
-"""Claims, queues, requests and decisions as lines: the reader's, and for a lead everybody's. Pure."""
+"""Claims, queues, requests, and decisions as lines: the reader's, and for a lead the whole crew's. Pure."""
 
 from __future__ import annotations
 
 from dibs.core.briefing.activity import listed, plural, reason_part, span
 from dibs.core.briefing.mail import answer_hint, named
-from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
+from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN, ancestors, is_terminal
 from dibs.core.talk.decision_rules import Voter, may_decide
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Clock = Callable[[float], str]
 
-#: How many lines a list has; the others are counted.
+#: A list shows at most this many lines and counts the rest.
 LISTED = 40
 
 
@@ -31,11 +31,11 @@ def own_sections(state: CrewState, clock: Clock) -> list[Section]:
     """Return the sections that concern the reader alone."""
     mine = [held for held in state.held if held.claim.agent == state.me]
     theirs = [held for held in state.held if held.claim.agent != state.me]
-    near = Neighbourhood(held.claim.pattern for held in mine)
+    near = Neighborhood(held.claim.pattern for held in mine)
     close = [held for held in theirs if mine and near.near(held.claim.pattern)]
     to_decide, asked, _ = _decisions(state)
     return [
-        *_section("YOUR CLAIMS", [_claim(held, clock) for held in mine], 2),
+        *_section("YOUR CLAIMS", [_claim(held, clock, token=not state.human) for held in mine], 2),
         *_section("YOUR QUEUE", _queue(state, theirs), 2),
         *_section("WAITING FOR YOU", _waiting(state, mine), 1),
         *_section("NEAR YOUR FILES", [_near(held) for held in close], 3),
@@ -44,25 +44,25 @@ def own_sections(state: CrewState, clock: Clock) -> list[Section]:
 
 
 def crew_sections(state: CrewState) -> list[Section]:
-    """Return what others hold, and what waits for somebody other than the reader."""
+    """Return what others hold, and what waits for someone other than the reader."""
     theirs = [held for held in state.held if held.claim.agent != state.me]
     waits = [_open_request(ask, held, state.now) for held in theirs for ask in held.asks]
     waits += _crew_queue(state) + _decisions(state)[2]
     return [
-        *_section("HELD BY THE CREW", _crew_claims(state, theirs), 5),
-        *_section("WAITING IN THE CREW", waits, 2),
+        *_section("CREW CLAIMS", _crew_claims(state, theirs), 5),
+        *_section("CREW REQUESTS", waits, 2),
     ]
 
 
 def _section(title: str, lines: Sequence[Line], rank: int) -> list[Section]:
-    """Return a section, unless it is empty; lines beyond the limit are counted."""
+    """Return a section unless it is empty; count the lines beyond the limit."""
     more = len(lines) - LISTED
     rest = (Line(f"more under {title}", (f"- and {more} more",)),) if more > 0 else ()
     return [Section(title, (*lines[:LISTED], *rest), rank=rank)] if lines else []
 
 
 def _name(pattern: str, claim: str) -> str:
-    """Return how a key names a claim: by its pattern where that can be shown without a fence."""
+    """Return a claim's name in a key: its pattern if that needs no fence."""
     return pattern if is_plain_path(pattern) else claim
 
 
@@ -73,24 +73,26 @@ def _ago(now: float, at: float) -> ShownTime:
 # -- claims
 
 
-def _claim(held: Held, clock: Clock) -> Line:
+def _claim(held: Held, clock: Clock, *, token: bool) -> Line:
     claim = held.claim
-    until = ShownTime(f", until {clock(held.expires_at)}, {span(held.expires_in)} left")
+    until = ShownTime(f", expires in {span(held.expires_in)}, at {clock(held.expires_at)}")
     what = path(claim.pattern, claim.agent)
-    parts = ("- ", what, f" ({claim.mode}, token {claim.token}", until, ")")
+    number = f", token {claim.token}" if token else ""
+    parts = ("- ", what, f" ({claim.mode}{number}", until, ")")
     return Line(f"your claim {_name(claim.pattern, claim.id)} {claim.mode}", parts)
 
 
 def _near(held: Held) -> Line:
     claim = held.claim
-    what, left = path(claim.pattern, claim.agent), ShownTime(f", {span(held.expires_in)} left")
+    what = path(claim.pattern, claim.agent)
+    left = ShownTime(f", expires in {span(held.expires_in)}")
     parts = (f"- {claim.agent} holds ", what, f" ({claim.mode}", left, ")",
              *reason_part(claim.reason, claim.agent))  # fmt: skip
-    return Line(f"claim {_name(claim.pattern, claim.id)} {claim.mode} of {claim.agent}", parts)
+    return Line(f"{claim.agent}'s claim {_name(claim.pattern, claim.id)} {claim.mode}", parts)
 
 
 def _crew_claims(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
-    """Return one line for each owner; the task that it reports names the claim on that task already."""
+    """Return one line for each owner, without the claim on a task that the owner already reports."""
     busy = {agent.id for agent in state.agents if agent.task and not is_terminal(agent.status)}
     patterns: dict[str, list[str]] = {}
     for held in theirs:
@@ -98,7 +100,7 @@ def _crew_claims(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
         if not (claim.agent in busy and claim.pattern.startswith("task:")):
             patterns.setdefault(claim.agent, []).append(claim.pattern)
     return [
-        Line(f"claims of {agent}", (f"- {agent}: ", *listed(sorted(some), agent)))
+        Line(f"{agent}'s claims", (f"- {agent}: ", *listed(sorted(some), agent)))
         for agent, some in sorted(patterns.items())
     ]
 
@@ -119,7 +121,7 @@ def _others(state: CrewState) -> list[Waiter]:
 
 
 def _queue(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
-    """Return the reader's places, how many are before it, and who holds what it waits for."""
+    """Return the reader's queue entries: its position, and who holds what it waits for."""
     own = [waiter for waiter in state.queue if waiter.ticket.agent == state.me]
     if not own:
         return []
@@ -132,16 +134,16 @@ def _queue(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
         before = sum(number < ticket.number for number in queued.of(ticket.patterns, ticket.mode))
         found = holding.of(ticket.patterns, ticket.mode)
         holders = [*dict.fromkeys(theirs[number].claim.agent for number in found)]
-        now = "" if holders or before else ": claim it now"
-        said = f"): place {before + 1}, held by {few(holders) or 'nobody'}{now}"
-        parts = ("- ", *_wanted(waiter), f" ({ticket.mode}", said,
-                 ShownTime(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
+        now = "" if before else ": claim it now"
+        owner = f"held by {few(holders)}" if holders else f"unclaimed{now}"
+        parts = ("- ", *_wanted(waiter), f" ({ticket.mode}): position {before + 1}, {owner}",
+                 ShownTime(f", times out in {span(waiter.gives_up_in)}"))  # fmt: skip
         lines.append(Line(f"your ticket {ticket.number}", parts))
     return lines
 
 
 def _waiting(state: CrewState, mine: Sequence[Held]) -> list[Line]:
-    """Return the requests for the reader's claims, and the tickets that wait for them."""
+    """Return the requests for the reader's claims, and the agents waiting for them."""
     requests = (m for m in state.mail if m.kind == MailKind.RELEASE_REQUEST)
     news = {message.id: named(message) for message in requests}
     lines = [_request(ask, held, state.now, news) for held in mine for ask in held.asks]
@@ -150,39 +152,39 @@ def _waiting(state: CrewState, mine: Sequence[Held]) -> list[Line]:
         ticket = waiter.ticket
         if own.of(ticket.patterns, ticket.mode):
             since = ShownTime(f", for {span(state.now - ticket.since)}")
-            parts = (f"- {ticket.agent} waits for ", *_wanted(waiter), f" ({ticket.mode}", since,
+            parts = (f"- {ticket.agent} is waiting for ", *_wanted(waiter), f" ({ticket.mode}", since,
                      ")", *reason_part(ticket.reason, ticket.agent))  # fmt: skip
-            lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
+            lines.append(Line(f"{ticket.agent}'s ticket {ticket.number}", parts))
     return lines
 
 
 def _request(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) -> Line:
-    """Return a request to the reader; one among the ``news`` is said by its message alone."""
-    said = f"; you said {ask.answer}" if ask.answer in {"later", "no"} else ""
-    when = f", in {span(ask.promised - now)}" if ask.promised > now else ", by now"
+    """Return a request to the reader; the message itself replaces one among the ``news``."""
+    said = f"; you replied {ask.answer}" if ask.answer in {"later", "no"} else ""
+    when = f", due in {span(ask.promised - now)}" if ask.promised > now else ", due now"
     promised = (ShownTime(when),) if ask.promised and said else ()
-    within = ShownTime(f" within {span(ask.until - now)}")
-    parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
+    within = ShownTime(f", needed within {span(ask.until - now)}")
+    parts = (f"- {ask.asker} requested ", path(ask.pattern, ask.asker), within, said, *promised,
              *reason_part(ask.note, ask.asker), "" if said else answer_hint(ask.id))  # fmt: skip
     told = "" if said or ask.pattern not in news.get(ask.id, ()) else ask.id
-    key = f"request of {ask.asker} for {_name(ask.pattern, held.claim.id)}, claim {held.claim.id}"
+    key = f"{ask.asker}'s request for {_name(ask.pattern, held.claim.id)}, claim {held.claim.id}"
     return Line(key, parts, said_by=told)
 
 
 def _open_request(ask: Ask, held: Held, now: float) -> Line:
-    """Return a request to somebody else."""
+    """Return a request to another agent."""
     holder = held.claim.agent
-    parts: tuple[Part, ...] = ("; no answer yet", _ago(now, ask.at))
+    parts: tuple[Part, ...] = (_ago(now, ask.at), "; no reply yet")
     if ask.answer:
-        when = (ShownTime(f", in {span(ask.promised - now)}"),) if ask.promised else ()
-        parts = (f"; {holder} said ", word(ask.answer, holder), *when)
+        when = (ShownTime(f", due in {span(ask.promised - now)}"),) if ask.promised else ()
+        parts = (f"; {holder} replied ", word(ask.answer, holder), *when)
     what = path(ask.pattern, ask.asker)
-    key = f"request of {ask.asker} to {holder} for {_name(ask.pattern, held.claim.id)}"
-    return Line(key, (f"- {ask.asker} asks {holder} for ", what, *parts))
+    key = f"{ask.asker}'s request to {holder} for {_name(ask.pattern, held.claim.id)}"
+    return Line(key, (f"- {ask.asker} requested ", what, f" from {holder}", *parts))
 
 
 def _crew_queue(state: CrewState) -> list[Line]:
-    """Return who waits for whom, but for those that wait for the reader alone."""
+    """Return who waits for whom, without those that wait for the reader alone."""
     others = _others(state)
     holding = _claims_of(state.held if others else ())
     lines = []
@@ -191,10 +193,11 @@ def _crew_queue(state: CrewState) -> list[Line]:
         found = holding.of(ticket.patterns, ticket.mode)
         holders = {state.held[number].claim.agent for number in found} - {ticket.agent}
         if holders != {state.me}:
-            by = f", held by {few(sorted(holders - {state.me})) or 'nobody'}"
+            owners = few(sorted(holders - {state.me}))
+            by = f", held by {owners}" if owners else ", unclaimed"
             since = ShownTime(f", for {span(state.now - ticket.since)}")
-            parts = (f"- {ticket.agent} waits for ", *_wanted(waiter), by, since)
-            lines.append(Line(f"wait {ticket.number} of {ticket.agent}", parts))
+            parts = (f"- {ticket.agent} is waiting for ", *_wanted(waiter), by, since)
+            lines.append(Line(f"{ticket.agent}'s wait {ticket.number}", parts))
     return lines
 
 
@@ -202,7 +205,7 @@ def _crew_queue(state: CrewState) -> list[Line]:
 
 
 def _decisions(state: CrewState) -> tuple[list[Line], list[Line], list[Line]]:
-    """Return the pending decisions that the reader may decide, that it asked for, and all others."""
+    """Return the pending decisions that the reader may make, that it asked for, and all others."""
     me = next((agent for agent in state.agents if agent.id == state.me), None)
     voter = Voter(state.me, state.human, me.role if me else "")
     parents = {agent.id: agent.parent for agent in state.agents if agent.parent}
@@ -210,15 +213,15 @@ def _decisions(state: CrewState) -> tuple[list[Line], list[Line], list[Line]]:
     for one in state.pending:
         asker, now = one.asker, state.now
         if asker == state.me:
-            after = ("; waits for ", _decider(one, "you"), *_terms(one, now))
+            after = ("; waiting for ", _decider(one, "you"), *_terms(one, now))
             asked.append(_decision(one, now, ("you asked",), after))
         elif may_decide(one, voter, ancestors(asker, parents)):
-            verbs = "revoke|refuse" if one.category == CONFLICT else "confirm|reject"
-            how = f" - decide: dibs decide {verbs} {one.id}"
+            yes, no = ("revoke", "refuse") if one.category == CONFLICT else ("confirm", "reject")
+            how = f" - `dibs decide {yes} {one.id}` or `dibs decide {no} {one.id} --reason WHY`"
             after = (*reason_part(one.rationale, asker), *_terms(one, now), how)
-            to_decide.append(_decision(one, now, (f"{asker} asks",), after))
+            to_decide.append(_decision(one, now, (f"{asker} asked",), after))
         else:
-            said = (f"{asker} waits for ", _decider(one, asker))
+            said = (f"{asker} is waiting for ", _decider(one, asker))
             others.append(_decision(one, now, said, key="open decision"))
     return to_decide, asked, others
 
@@ -236,18 +239,18 @@ def _decision(
 
 
 def _decider(one: Decision, asker: str) -> Part:
-    """Return who may decide; ``asker`` is how the reader calls the agent that asked."""
+    """Return who may decide; ``asker`` is what the line calls the agent that asked."""
     if one.decider in {HUMAN, LEAD}:
         return "a human" if one.decider == HUMAN else f"an agent above {asker}"
     return word(one.decider.removeprefix("agent:").removeprefix("role:"), one.asker)
 
 
 def _terms(one: Decision, now: float) -> tuple[Part, ...]:
-    """Return what silence means, from when, and how many have commented."""
+    """Return what happens at the deadline, and the number of comments."""
     parts: tuple[Part, ...] = ()
     if one.deadline and one.silence in {Silence.ALLOW, Silence.DENY}:
-        means = "confirms" if one.silence == Silence.ALLOW else "rejects"
-        parts = (f"; silence {means} it", ShownTime(f" in {span(one.deadline - now)}"))
+        outcome = "confirmed" if one.silence == Silence.ALLOW else "rejected"
+        parts = (f"; {outcome} automatically", ShownTime(f" in {span(one.deadline - now)}"))
     if one.comments:
-        parts += (f"; {plural(len(one.comments), 'comment')}: dibs decide show {one.id}",)
+        parts += (f"; {plural(len(one.comments), 'comment')}: `dibs decide show {one.id}`",)
     return parts

@@ -1,6 +1,6 @@
-"""Mail as lines of a briefing. Pure.
+"""Messages as lines of a briefing. Pure.
 
-Notices of claims are our own words, with untrusted paths and reasons; what somebody said is untrusted text.
+Notices about claims are our own text with untrusted paths and reasons; message text is untrusted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.core.talk.mail import Message
 
-#: How much of a message a briefing has; `dibs inbox` has all of it.
+#: How much of a message a briefing shows; `dibs inbox` shows all of it.
 MESSAGE_SHOWN = 1_000
 
 _RANK = {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}
@@ -28,36 +28,37 @@ _LABELS = {
 }
 #: The shortest form of a message, by its kind.
 _BARE = {
-    MailKind.RELEASE_REQUEST: "you are asked to release",
-    MailKind.EXPIRED: "claims of yours ran out",
-    MailKind.REVOKED: "claims of yours were revoked",
-    MailKind.HANDED_OVER: "claims were handed to you",
+    MailKind.RELEASE_REQUEST: "release request",
+    MailKind.EXPIRED: "your claims expired",
+    MailKind.REVOKED: "your claims were revoked",
+    MailKind.HANDED_OVER: "claims were transferred to you",
+    MailKind.FOREIGN_WRITE: "a file changed",
 }
-#: A notice's label, what was done, and its end; the sender did what begins with a blank.
+#: A notice's label, verb, and ending; the sender is the subject of a verb that starts with a blank.
 _OF_CLAIMS = {
-    MailKind.RELEASE_REQUEST: ("RELEASE REQUEST: ", " asks you for ", ""),
-    MailKind.EXPIRED: ("EXPIRED: ", "your {claims} on ", " ran out"),
+    MailKind.RELEASE_REQUEST: ("RELEASE REQUEST: ", " requested ", ""),
+    MailKind.EXPIRED: ("EXPIRED: ", "your {claims} on ", " expired"),
     MailKind.REVOKED: ("REVOKED: ", " revoked your {claims} on ", ""),
-    MailKind.HANDED_OVER: ("HANDED OVER: ", " handed you ", ""),
-    MailKind.RELEASED: ("", " gave back ", ", which you asked for"),
+    MailKind.HANDED_OVER: ("TRANSFERRED: ", " transferred ", " to you"),
+    MailKind.RELEASED: ("", " released ", ", which you requested"),
 }
 _NOUNS = {
-    MailKind.DELEGATED: "work delegated",
-    MailKind.ANSWER: "answer",
-    MailKind.FORECAST: "conflict ahead",
+    MailKind.DELEGATED: "delegated task",
+    MailKind.ANSWER: "reply",
+    MailKind.FORECAST: "predicted conflict",
     MailKind.DECISION: "decision",
-    MailKind.ACKNOWLEDGED: "acknowledged",
-    MailKind.OVERDUE: "not acknowledged in time",
+    MailKind.ACKNOWLEDGED: "acknowledgment",
+    MailKind.OVERDUE: "missing acknowledgment",
 }
 
 
 def _of_human(message: Message) -> bool:
-    """Tell whether a human says something by this message."""
+    """Return whether a human wrote this message."""
     return message.role == HUMAN and message.kind == MailKind.MESSAGE
 
 
 def mail_sections(mail: Sequence[Message], now: float) -> tuple[list[Section], list[Section]]:
-    """Return the mail that comes first, and the rest, the urgent before the old."""
+    """Return the messages that come first, and the rest in order of priority, then age."""
     lines = {message.id: _line(message, now) for message in mail}
     vital = [message for message in mail if message.kind in VITAL]
     said = sorted(
@@ -68,20 +69,20 @@ def mail_sections(mail: Sequence[Message], now: float) -> tuple[list[Section], l
     rest = [lines[m.id] for m in said if not _of_human(m)]
     return (
         [Section("FOR YOU NOW", tuple(first), volatile=True)] if first else [],
-        [Section("MAIL", tuple(rest), volatile=True)] if rest else [],
+        [Section("MESSAGES", tuple(rest), volatile=True)] if rest else [],
     )
 
 
 def _line(message: Message, now: float) -> Line:
     human, kind = _of_human(message), message.kind
     short = _BARE.get(kind) or _NOUNS.get(kind, "a message")
-    bare = f"- {'HUMAN wrote' if human else short}: dibs inbox shows {message.id}"
+    bare = f"- {'HUMAN wrote' if human else short}: `dibs inbox {message.id}`"
     parts = _notice(message, now) or _said(message, now)
     return Line(message.id, parts, human or kind in VITAL, message.id, bare)
 
 
 def _notice(message: Message, now: float) -> tuple[Part, ...]:
-    """Return what happened to claims, where the message names them; nothing for another message."""
+    """Return a notice about claims as parts; nothing for any other message."""
     patterns, data = things(message.data, "patterns"), message.data
     words = _of_claims(message)
     if not patterns or words is None:
@@ -104,33 +105,35 @@ def _notice(message: Message, now: float) -> tuple[Part, ...]:
     if message.kind != MailKind.RELEASE_REQUEST:
         return (*told, ShownTime(f" ({span(now - message.at)} ago)"), *because)
     until = None if data.get("promised") else data.get("until")
-    within = (ShownTime(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
-    return (*told, *within, *because, answer_hint(message.id))
+    if isinstance(until, int | float):
+        told = (*told, ShownTime(f", needed within {span(until - now)}"))
+    return (*told, *because, answer_hint(message.id))
 
 
 def named(message: Message) -> Sequence[str]:
-    """Return the patterns that the line of a notice names."""
+    """Return the patterns that a notice's line names."""
     return things(message.data, "patterns")[:NAMED]
 
 
 def _of_claims(message: Message) -> tuple[str, str, str] | None:
-    """Return our words for a notice, None if its own text says it."""
+    """Return the wording of a notice; None if the message's own text is shown."""
     if message.kind == MailKind.REVOKED and not message.sender:
         return ("REVOKED: ", "your {claims} on ", " became void")
     if message.kind == MailKind.RELEASE_REQUEST and message.data.get("promised"):
-        return ("RELEASE REQUEST: ", " still waits for ", ", which you promised by now")
+        return ("RELEASE REQUEST: ", " is still waiting for ", ", which you promised by now")
     if message.kind == MailKind.RELEASED and message.data.get("why"):
         return None
     return _OF_CLAIMS.get(message.kind)
 
 
 def answer_hint(message: str) -> str:
-    """Return how a request is answered: by its message, for a pattern would have to be quoted."""
-    return f" - answer: dibs answer {message if is_plain(message) else 'PATTERN'} yes|later|no"
+    """Return how to reply to a request: by message, because a pattern would have to be quoted."""
+    what = message if is_plain(message) else "PATTERN"
+    return f" - reply: `dibs answer {what} yes` (or: later --in 10m, no)"
 
 
 def _said(message: Message, now: float) -> tuple[Part, ...]:
-    """Return what somebody said: who, when, to whom, and the words."""
+    """Return a message as parts: sender, age, recipients, and text."""
     sender, role = message.sender, message.role
     start = f"{_LABELS.get(message.priority, '')}{message.id}"
     origin = HUMAN if _of_human(message) else sender or "dibs"
@@ -153,4 +156,4 @@ def _acknowledge(message: Message, now: float) -> tuple[Part, ...]:
     if not message.wants_ack:
         return ()
     within = (ShownTime(f" within {span(message.due - now)}"),) if message.due else ()
-    return (", acknowledge it", *within, f" (dibs inbox --ack {message.id})")
+    return (", acknowledge it", *within, f": `dibs inbox --ack {message.id}`")

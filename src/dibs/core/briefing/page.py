@@ -1,7 +1,7 @@
-"""A briefing as values: lines in sections, their digest, and what their text costs.
+"""A briefing as values: lines in sections, their digest, and the cost of their text.
 
-Pure. A line is made of parts: our own words, untrusted text (which is fenced), and words that depend on
-the time alone. The digest covers what is stable: time alone never changes it.
+Pure. A line consists of parts: our own text, untrusted text (which is fenced), and text that depends only on
+the time. The digest covers the stable parts, so time alone never changes it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: The smallest budget: the frame, what the fence means and one vital line need this much.
+#: The smallest budget: enough for the frame, the legend, and one vital line.
 MIN_BUDGET = 200
 MAX_BUDGET = 100_000
 
 
 def check_budget(tokens: int) -> int:
-    """Return how many tokens a briefing may have; refuse too few and too many."""
+    """Return a token budget for a briefing; refuse one out of range."""
     if not MIN_BUDGET <= tokens <= MAX_BUDGET:
-        message = f"a briefing has {MIN_BUDGET} to {MAX_BUDGET} tokens, not {tokens}"
+        message = f"{tokens} tokens is out of range (use {MIN_BUDGET} to {MAX_BUDGET})"
         raise BadInput(message, code="LIMIT", field="tokens")
     return tokens
 
@@ -33,16 +33,16 @@ def check_budget(tokens: int) -> int:
 class Line(Record):
     """One line of a briefing."""
 
-    #: What it is about, in plain words that are shown when it is gone; unique in a briefing.
+    #: A unique name in plain words, shown when the line is no longer there.
     key: str
     parts: tuple[Part, ...]
     #: Whether it comes before everything else, as vital messages do.
     must: bool = False
-    #: The id of the message that it carries.
+    #: The id of the message it carries.
     mail: str = ""
-    #: What replaces it where there is no room for it; our own words only.
+    #: A short replacement if there is no room; contains no untrusted text.
     bare: str = ""
-    #: The message on the same page that says all of it: the line is left out, and counts as told.
+    #: A message on the same page that says the same: then the line is omitted and counts as shown.
     said_by: str = ""
 
 
@@ -51,14 +51,14 @@ class Section(Record):
 
     title: str
     lines: tuple[Line, ...]
-    #: Whether it is not in the digest: mail and activity are told once, not compared with the last time.
+    #: Whether the digest skips it: messages and activity are shown once, not compared with the last time.
     volatile: bool = False
-    #: Which sections get room first; the order of the text is that of the list.
+    #: Sections with a lower rank get space first; the list decides the order on the page.
     rank: int = 5
 
 
 def _stable(line: Line) -> str:
-    """Return the part of a line that does not depend on the time."""
+    """Return the parts of a line that do not depend on the time."""
     found = []
     for part in line.parts:
         if isinstance(part, str):
@@ -99,7 +99,7 @@ def foreign_texts(sections: Iterable[Section]) -> list[str]:
     ]
 
 
-#: Pairs of letters that are one token wherever they stand: by the first letter, which may be a capital.
+#: Pairs of letters that are always one token; the first letter may be a capital.
 _PAIRS = re.compile(
     "[aA][bcdfgiklmnprstuvy]|[bB][aelorsy]|[cC][aehiklort]|[dD][aeiosy]|[eE][abcdefglmnprstvwxy]"
     "|[fF][aeilortu]|[gG][aeinors]|[hH][aeiou]|[iI][bcdefglmnorstv]|[kK][einst]|[lL][adeilosuy]"
@@ -107,7 +107,7 @@ _PAIRS = re.compile(
     "|[rR][acdegimnorstuvy]|[sS][acehikoprstuw]|[tT][acehilorstuwy]|[uU][celmnprst]|[vV][aei]"
     "|[wW][aehinors]|[xX]t|[yY][eos]"
 )
-#: Words that briefings are made of and that are one token, with the blank before them.
+#: Words common in briefings that are one token together with the blank before them.
 _WORDS = re.compile(
     " (?:Agent|Code|Lead|Project|Review|Task|Technical|Test|Writer|agent|ago|and|answer|asks|board|branch"
     "|brief|claim|claims|code|commit|conflict|core|data|decide|decision|decisions|developer|done|exclusive"
@@ -116,16 +116,16 @@ _WORDS = re.compile(
     "|since|started|status|task|tasks|test|tests|that|the|this|token|until|with|within|words|work|writer|yes"
     "|you|your)(?![A-Za-z])"
 )
-#: Blanks that go with the word after them.
+#: Blanks that belong to the token of the next word.
 _BLANKS = re.compile(r" (?=[A-Za-z])")
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens a model's tokenizer makes of ``text`` at most.
+    """Return an upper bound of the tokens in ``text``.
 
-    No tokenizer makes more tokens than bytes: that is the count of what is not ASCII. Digits, signs and
-    letters count one each. Pairs of letters that all tokenizers have count one, and so do the words that
-    briefings are made of. By seven tokenizers this is 1.4 to 2 times the truth for pages.
+    No tokenizer makes more tokens than bytes, so non-ASCII text counts its bytes. Each other character counts
+    one; so do pairs of letters that all tokenizers merge, and common words. For whole pages, this is 1.4 to 2
+    times the count of seven real tokenizers.
     """
     rest, known = _WORDS.subn("", text)
     size = len(rest) if rest.isascii() else len(rest.encode("utf-8", "surrogatepass"))
@@ -133,12 +133,15 @@ def tokens(text: str) -> int:
 
 
 def show(parts: Sequence[Part], nonce: str, limit: int = 1_000_000) -> str:
-    """Return the text of a line's parts, each untrusted text cut at ``limit`` characters."""
+    """Return the text of a line's parts, each untrusted text cut at ``limit`` characters.
+
+    Without a ``nonce`` nothing is fenced: the reader is a person.
+    """
     found = []
     for part in parts:
         if isinstance(part, UntrustedText):
             text = clean(part.text, min(part.limit, limit))
-            found.append(fenced(text, part.origin, nonce))
+            found.append(fenced(text, part.origin, nonce) if nonce else text)
         else:
             found.append(part.text if isinstance(part, ShownTime) else part)
     return "".join(found)

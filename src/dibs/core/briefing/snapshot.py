@@ -1,4 +1,4 @@
-"""All that a briefing is made of: the crew as one agent sees it at one moment. Pure."""
+"""The input of a briefing: the crew as one agent sees it at one moment. Pure."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 
 
 class Tally(Record):
-    """How far the board is."""
+    """Progress of the board."""
 
     total: int = 0
     done: int = 0
-    #: Cancelled: nobody has to do it any more.
+    #: Canceled tasks.
     skipped: int = 0
     blocked: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
 class CrewState(Record):
-    """What there is to tell one agent."""
+    """Everything that a briefing for one agent can report."""
 
     now: float
     me: str
     human: bool
-    #: Everybody who ever joined and was not forgotten, the reader too.
+    #: All agents on the roster, including the reader.
     agents: tuple[Agent, ...] = ()
-    #: All live claims, the reader's too, each with those who ask for it.
+    #: All live claims with their release requests, including the reader's.
     held: tuple[Held, ...] = ()
     #: All live tickets.
     queue: tuple[Waiter, ...] = ()
-    #: What waits to be told, oldest first.
+    #: Messages to deliver, oldest first.
     mail: tuple[Message, ...] = ()
     #: All pending decisions, oldest first.
     pending: tuple[Decision, ...] = ()
     tally: Tally = Tally()
-    #: When each agent was last heard of, where a lead looks.
+    #: The last heartbeat of each agent; only for a lead.
     seen: dict[str, float] = {}  # noqa: RUF012 - a default of a record, never changed
-    #: What others did lately, oldest first.
+    #: Recent ledger entries of others, oldest first.
     activity: tuple[Entry, ...] = ()

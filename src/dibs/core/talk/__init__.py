@@ -1,1 +1,1 @@
-"""Rules about messages, recipients and decisions."""
+"""Rules for messages, recipients, and decisions."""

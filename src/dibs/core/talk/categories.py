@@ -1,3 +1,3 @@
-"""What a decision can be about; short because the settings load it with every command."""
+"""Categories of decisions; short because every command loads it with the settings."""
 
 CATEGORIES = ("style", "architecture", "tool_access", "dependency", "testing", "general")

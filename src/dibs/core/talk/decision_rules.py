@@ -1,8 +1,8 @@
-"""The rules of decisions: what may be asked, who may decide, and what silence means.
+"""Rules for decisions: what may be asked, who may decide, and what happens at the deadline.
 
-Pure. Three things are fixed when a decision is asked for, so that nobody changes them while it waits: who may
-decide, what silence means, and from when. Silence never confirms anything unless the project's own file says
-so; a variable or an option of whoever asks is not enough.
+Pure. Three things are fixed when a decision is asked for, so that nobody can change them while it is pending:
+who may decide, the deadline, and what happens then. Only the project's own file can make a deadline confirm
+anything; a variable or an option of the asker is not enough.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
     from dibs.core.talk.decisions import Decision
 
 MAX_TITLE, MAX_RATIONALE, MAX_ROLE, MAX_COMMENTS = 200, 4_000, 100, 100
-#: How many decisions may wait at once: of all, and of one agent.
+#: How many decisions may be pending at once: in total, and of one agent.
 MAX_OPEN, MAX_OPEN_OF_AGENT = 1_000, 100
-#: How long a decision is kept after it was made, in seconds. No setting: nobody shortens what is known.
+#: How long a decision is kept after it was made, in seconds; not a setting, so nobody can shorten it.
 KEPT_FOR = 365 * 86_400.0
 DEADLINE_MIN, DEADLINE_MAX = 1.0, 2_592_000.0
-#: What people are told of a decision, besides its outcome.
+#: Events of a decision besides its outcomes.
 ASKED, COMMENTED = "asked", "commented"
-#: What becomes of the word to those who may decide, where they have not heard it in time.
+#: Replaces ``ASKED`` for a decider that has not read it before someone else decided.
 NEEDLESS = "needless"
-#: What the holder of a claim is told of a conflict over it: that a human is asked, that it keeps it.
+#: Events for the owner in a conflict: a human was asked; the owner keeps the claim.
 DISPUTED, KEPT = "disputed", "kept"
-#: What the asker of a conflict can do now, by what became of it.
+#: What the asker of a conflict can do now, by outcome.
 _AFTER_CONFLICT = {
-    Outcome.CONFIRMED: "the claim is revoked, so claim it now",
+    Outcome.CONFIRMED: "the claim is revoked, so you can claim it now",
     Outcome.REJECTED: "do not wait for it",
     Outcome.SETTLED: "try to claim it if you still need it",
 }
-#: The project's own file, the one place where it counts that silence confirms.
+#: The only file that can make a deadline confirm a decision.
 PROJECT_FILE = "dibs.toml"
 
 _MAX_DIGITS = 16
 
 
 class DecisionPolicy(Record):
-    """What the settings say of decisions, as lists of categories."""
+    """The settings for decisions, as lists of categories."""
 
     confirm: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    #: Those that silence confirms, and the place that says so, such as ``dibs.toml:12``.
+    #: Categories that the deadline confirms, and the line that says so, such as ``dibs.toml:12``.
     allow: tuple[str, ...] = ()
     allow_place: str = ""
-    #: Those that silence would confirm if the project's own file said so.
+    #: Categories listed as ``allow`` anywhere, which counts only in the project's own file.
     unproven: tuple[str, ...] = ()
     deadline: float = 600.0
 
 
 class Terms(Record):
-    """What silence means for one decision, from when, and why."""
+    """What happens at the deadline of one decision, when, and why."""
 
     silence: str
     deadline: float
@@ -69,7 +69,7 @@ class Terms(Record):
 
 
 class Voter(Record):
-    """Somebody who wants to decide, as the store knows it."""
+    """An agent or human that wants to decide."""
 
     id: str
     human: bool
@@ -80,7 +80,7 @@ class Voter(Record):
 
 
 def check_id(text: str) -> str:
-    """Return ``text`` if it can be the id of a decision; there is none of another form."""
+    """Return the id of a decision in its stored form; refuse what cannot be one."""
     digits = text.removeprefix("d")
     if digits != text and digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
         return f"d{int(digits)}"
@@ -88,17 +88,17 @@ def check_id(text: str) -> str:
 
 
 def no_decision(text: str) -> NotFound:
-    """Return the error for a decision that is not there."""
+    """Return the error for a decision that does not exist."""
     return NotFound(
-        f"there is no decision {quote(text)}",
+        f"no decision {quote(text)}",
         code="NO_DECISION",
         field="id",
-        hint="`dibs decide ls` names them, such as d12",
+        hint="`dibs decide ls` lists them; an ID looks like d12",
     )
 
 
 def check_title(text: str) -> str:
-    """Return a title on one line, masked."""
+    """Return a title on one line, with secrets masked."""
     title = " ".join(text.split())
     if not title:
         raise BadInput("a decision needs a title", code="TITLE", field="title")
@@ -106,13 +106,13 @@ def check_title(text: str) -> str:
 
 
 def check_category(text: str) -> str:
-    """Return a category that can be asked for; ``tool access`` and ``tool-access`` are ``tool_access``."""
+    """Return a valid category; ``tool access`` and ``tool-access`` mean ``tool_access``."""
     word = text.strip().lower().replace(" ", "_").replace("-", "_")
     if word in CATEGORIES:
         return word
     meant = closest(word, CATEGORIES)
     raise BadInput(
-        f"{quote(text)} is no category of decisions",
+        f"unknown category {quote(text)}",
         code="CATEGORY",
         field="category",
         hint=f"did you mean {meant}?" if meant else f"use one of {', '.join(CATEGORIES)}",
@@ -120,7 +120,7 @@ def check_category(text: str) -> str:
 
 
 def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
-    """Return who may decide, as it is stored; an agent must be known, a role need not be taken yet."""
+    """Return a decider in its stored form; an agent must exist, a role need not."""
     kind, mark, name = text.strip().partition(":")
     if mark and kind == "role" and name.strip():
         role = check_text(" ".join(name.split()), "role", MAX_ROLE)
@@ -130,69 +130,69 @@ def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
     agent = name if mark and kind == "agent" else text.strip()
     if not is_agent_id(agent):
         raise BadInput(
-            f"{quote(text)} cannot decide",
+            f"invalid decider {quote(text)}",
             code="DECIDER",
             field="decider",
-            hint="name human, lead, agent:ID or role:NAME",
+            hint="use human, lead, agent:ID, or role:NAME",
         )
     if agent == asker:
         raise BadInput(
-            f"{asker} cannot decide what it asks for itself",
+            f"{asker} cannot decide its own request",
             code="DECIDER",
             field="decider",
-            hint="name somebody else, or record it without asking",
+            hint="name another agent, or record the decision without --by",
         )
     if agent not in agents:
         meant = closest(agent, agents)
         raise NotFound(
-            f"no agent {agent} works here",
+            f"no agent {agent} here",
             code="NO_AGENT",
             field="decider",
-            hint=f"did you mean {meant}?" if meant else "`dibs agent ls` names those that do",
+            hint=f"did you mean {meant}?" if meant else "`dibs agent ls` lists the agents",
         )
     return f"agent:{agent}"
 
 
 def check_deadline(value: object) -> float:
-    """Return how long a decision waits, in seconds."""
+    """Return the deadline of a decision, in seconds from now."""
     return check_span(value, DEADLINE_MIN, DEADLINE_MAX, field="deadline", code="DEADLINE")
 
 
-# -- what silence means
+# -- deadlines
 
 
 def terms(category: str, now: float, policy: DecisionPolicy, given: float | None) -> Terms:
-    """Return what silence will mean for a decision that is asked for now.
+    """Return what will happen at the deadline of a decision that is asked for now.
 
-    Where it allows, an asker can give others more time than the project does, but not less: else it
-    would allow itself whatever it likes before anybody could look.
+    If the deadline confirms, an asker may extend it but not shorten it: otherwise it could allow itself
+    anything before anyone looks.
     """
     span = policy.deadline if given is None else given
     if category in policy.deny:
-        why = f"silence rejects {category} in this project"
+        why = f"rejected automatically ([decide] deny lists {category})"
         return Terms(Silence.DENY, now + span, why)
     if category in policy.allow:
-        why = f"silence confirms {category} by {policy.allow_place}"
+        why = f"confirmed automatically ({policy.allow_place} allows {category})"
         return Terms(Silence.ALLOW, now + max(span, policy.deadline), why)
     if category in policy.unproven:
-        why = f"silence decides nothing: that it confirms {category} counts only in {PROJECT_FILE}"
+        why = f"no deadline: [decide] allow counts only in {PROJECT_FILE}, which does not list {category}"
         return Terms(Silence.WAIT, 0.0, why)
-    return Terms(Silence.WAIT, 0.0, f"silence decides nothing: no policy for {category}")
+    return Terms(Silence.WAIT, 0.0, f"no deadline: dibs.toml has no policy for {category}")
 
 
 def has_passed(decision: Decision, now: float) -> bool:
-    """Tell whether silence has decided already; at the deadline it has."""
+    """Return whether the deadline of a pending decision has been reached."""
     return decision.outcome == Outcome.PENDING and 0 < decision.deadline <= now
 
 
 def by_silence(decision: Decision) -> str:
-    """Return the outcome of a decision about which nobody said anything."""
+    """Return the outcome if nobody decides by the deadline."""
     allowed = decision.silence == Silence.ALLOW and decision.category != CONFLICT
     return Outcome.CONFIRMED if allowed else Outcome.REJECTED
 
 
 def is_old(decision: Decision, now: float) -> bool:
-    """Tell whether a decision need not be kept: it was made long ago; what waits is never old."""
+    """Return whether a decision can be deleted: it was made long ago; a pending one is never old."""
     made = max(decision.at, decision.decided_at)
     return decision.outcome != Outcome.PENDING and made + KEPT_FOR <= now
 
@@ -201,7 +201,7 @@ def is_old(decision: Decision, now: float) -> bool:
 
 
 def may_decide(decision: Decision, voter: Voter, above: Collection[str]) -> bool:
-    """Tell whether somebody may decide; ``above`` are the agents above the asker."""
+    """Return whether a voter may decide; ``above`` are the agents above the asker."""
     if voter.human:
         return True
     if voter.id == decision.asker or decision.decider == HUMAN:
@@ -215,7 +215,7 @@ def may_decide(decision: Decision, voter: Voter, above: Collection[str]) -> bool
 
 
 def who_may(decision: Decision, shown: Callable[[str], str] = quote) -> str:
-    """Return who may decide, in words; ``shown`` is how a role reads, which is the asker's text."""
+    """Return who may decide, in words; ``shown`` formats a role, which the asker wrote."""
     if decision.decider == HUMAN:
         return "a human"
     if decision.decider == LEAD:
@@ -227,82 +227,87 @@ def who_may(decision: Decision, shown: Callable[[str], str] = quote) -> str:
 
 
 def check_voter(decision: Decision, voter: Voter, above: Collection[str]) -> None:
-    """Refuse whoever may not decide, and say who may."""
+    """Refuse a voter that may not decide, and say who may."""
     if may_decide(decision, voter, above):
         return
-    own = ", which it asked for itself" if voter.id == decision.asker else ""
+    own = ", its own request" if voter.id == decision.asker else ""
     raise NotAllowed(
         f"{voter.id} may not decide {decision.id}{own}: {who_may(decision)} may",
         code="MAY_NOT_DECIDE",
-        hint=f"`dibs decide comment {decision.id} TEXT` says what you think",
+        hint=f"to share your opinion: `dibs decide comment {decision.id} TEXT`",
     )
 
 
 def check_pending(decision: Decision) -> None:
-    """Refuse to decide again what was decided."""
+    """Refuse to decide twice."""
     if decision.outcome != Outcome.PENDING:
         raise BadInput(
-            f"{how_decided(decision)} already",
+            how_decided(decision, already=True),
             code="DECIDED",
             field="id",
-            hint="record another decision if that was wrong",
+            hint="if that was wrong, record another decision",
         )
 
 
 def check_conflict(decision: Decision) -> None:
-    """Refuse to take for a conflict what is another decision."""
+    """Refuse to revoke or refuse anything other than a conflict."""
     if decision.category != CONFLICT:
         raise BadInput(
-            f"{decision.id} is no conflict over claims",
+            f"{decision.id} is not a conflict over claims",
             code="NO_CONFLICT",
             field="id",
-            hint="`dibs decide confirm` or `dibs decide reject` decides it",
+            hint=f"`dibs decide confirm {decision.id}` or `dibs decide reject {decision.id} --reason WHY`",
         )
 
 
 def check_asker(decision: Decision, voter: Voter) -> None:
-    """Refuse whoever takes back what another asked for."""
+    """Refuse to withdraw another agent's request."""
     if voter.id != decision.asker and not voter.human:
         raise NotAllowed(
-            f"{decision.id} was asked for by {decision.asker}: only it or a human takes it back",
+            f"only {decision.asker} or a human may withdraw {decision.id}",
             code="MAY_NOT_DECIDE",
-            hint=f"`dibs decide show {decision.id}` says who may decide",
+            hint=f"`dibs decide show {decision.id}` shows who may decide",
         )
 
 
-def how_decided(decision: Decision) -> str:
-    """Return what became of a decision and by whom, in words, as in ``d12 was confirmed by carol``."""
+def how_decided(decision: Decision, *, already: bool = False) -> str:
+    """Return the outcome of a decision in words, as in ``d12 was confirmed by carol``."""
     who = decision.decided_by
+    by = f" by {who}" if who else ""
     if decision.outcome == Outcome.RECORDED:
-        who = decision.asker
+        by = f" by {decision.asker}"
     elif not who and decision.outcome != Outcome.SETTLED:
-        who = "silence"
-    return f"{decision.id} was {decision.outcome}" + (f" by {who}" if who else "")
+        by = " automatically at its deadline"
+    return f"{decision.id} was {'already ' if already else ''}{decision.outcome}{by}"
 
 
 def before_asker(decision: Decision) -> str:
-    """Return who gets what was revoked before the asker does, nobody if the asker is the first."""
+    """Return the agent that gets a revoked claim before the asker; empty if the asker is first."""
     first: str = decision.data.get("first", "")
     return first if first != decision.asker else ""
 
 
 def notice(sender: str, data: dict[str, Any]) -> str:
-    """Return what somebody is told of a decision that is news to it."""
+    """Return the text of a notice about a decision."""
     what, why = f"{data['decision']} ({data['title']})", data.get("reason") or ""
-    if data["event"] == ASKED:
-        return f"{sender} asks you to decide {what}" + (f": {why}" if why else "")
-    if data["event"] == NEEDLESS:
-        return f"nobody needs to decide {what} any more: it was {data['outcome']}{_by(sender)}"
-    if data["event"] == COMMENTED:
-        return f"{sender} says on {what}: {why}"
-    if data["event"] == DISPUTED:
-        return f"{sender} asks a human for what you hold, {what}" + (f": {why}" if why else "")
-    if data["event"] == KEPT:
-        return f"you keep it: {sender} refused {what}" + (f": {why}" if why else "")
-    after = f"; {_AFTER_CONFLICT[data['event']]}" if data.get("category") == CONFLICT else ""
+    event = data["event"]
+    because = f": {why}" if why else ""
+    if event == NEEDLESS:
+        return f"you no longer need to decide {what}: it was {data['outcome']}{_by(sender)}"
+    if event in _ABOUT:
+        return _ABOUT[event].format(sender=sender, what=what) + because
+    after = f"; {_AFTER_CONFLICT[event]}" if data.get("category") == CONFLICT else ""
     if data.get("first"):
         after = f"; the claim is revoked, but {data['first']} is first in the queue: wait for it"
-    return f"{what} was {data['event']}{_by(sender)}" + (f": {why}" if why else "") + after
+    return f"{what} was {event}{_by(sender)}{because}{after}"
+
+
+_ABOUT = {
+    ASKED: "{sender} asks you to decide {what}",
+    COMMENTED: "{sender} commented on {what}",
+    DISPUTED: "{sender} asked a human for what you hold, {what}",
+    KEPT: "you keep your claim: {sender} refused {what}",
+}
 
 
 def _by(sender: str) -> str:

@@ -1,7 +1,4 @@
-"""Decisions: what was decided, what waits for somebody, and who that may be.
-
-Pure: records come in as values, time comes in as ``now``.
-"""
+"""Decisions as values. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -12,26 +9,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: The category of a conflict that was put before a human; nobody asks for it by name.
+#: The category of a conflict escalated to a human; nobody asks for it by name.
 CONFLICT = "conflict"
 
-#: What stands for whoever is above the asker, where it does not name one who decides.
+#: The decider that means any agent above the asker.
 LEAD = "lead"
 
 
 class Outcome(metaclass=TextEnum):
-    """Where a decision stands."""
+    """The state of a decision."""
 
     RECORDED = "recorded"
     PENDING = "pending"
     CONFIRMED = "confirmed"
     REJECTED = "rejected"
-    #: It became needless: the conflict is over, or its asker took it back.
+    #: No longer needed: the conflict ended, or the asker withdrew it.
     SETTLED = "settled"
 
 
 class Silence(metaclass=TextEnum):
-    """What it means that nobody decided by the deadline."""
+    """What happens if nobody decides by the deadline."""
 
     WAIT = "wait"
     ALLOW = "allow"
@@ -39,7 +36,7 @@ class Silence(metaclass=TextEnum):
 
 
 class Comment(Record):
-    """What somebody said on a decision."""
+    """A comment on a decision."""
 
     at: float
     by: str
@@ -48,9 +45,9 @@ class Comment(Record):
 
 
 class Decision(Record):
-    """Something decided, or to be decided. Its texts are already masked."""
+    """Something decided, or to be decided. Secrets in its texts are already masked."""
 
-    #: ``d`` and the number of the ledger entry that brought it.
+    #: ``d`` and the number of its ledger entry.
     id: str
     at: float
     asker: str
@@ -59,15 +56,15 @@ class Decision(Record):
     rationale: str
     category: str
     outcome: str
-    #: Who may decide: ``human``, ``lead``, ``agent:x`` or ``role:x``; a human always may.
+    #: Who may decide: ``human``, ``lead``, ``agent:x``, or ``role:x``; a human always may.
     decider: str = HUMAN
-    #: What silence means here, fixed when it was asked.
+    #: What happens at the deadline, fixed when it was asked.
     silence: str = Silence.WAIT
-    #: When silence counts; 0 for never.
+    #: The deadline; 0 for none.
     deadline: float = 0.0
     decided_by: str = ""
     decided_at: float = 0.0
     reason: str = ""
     comments: tuple[Comment, ...] = ()
-    #: What programs need: why silence means what it does; for a conflict its two sides.
+    #: Data for programs: the policy behind the deadline; for a conflict, its two sides.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed

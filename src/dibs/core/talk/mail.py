@@ -1,7 +1,7 @@
-"""What agents and humans are told: the values of mail.
+"""Messages to agents and humans, and the text of notices.
 
-Pure. A message goes into boxes: the box of an agent has the agent's id, and all humans share one. What Dibs
-itself has to say of claims (asked for, run out, revoked, handed over) is mail of another kind.
+Pure. A message goes into boxes: an agent's box has the agent's id, and all humans share one. Notices about
+claims (requested, expired, revoked, transferred) are messages of other kinds.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 #: The box that all humans share; no agent can have this id.
 HUMANS = "@human"
-#: So long is each number in the id of a message, at most.
+#: The most digits of each number in a message id.
 _DIGITS = 16
-#: How long the text of a message may be.
+#: The longest text of a message.
 MAX_MESSAGE = 16_000
-#: How many patterns a notice names; the others are counted.
+#: A notice names at most this many patterns and counts the rest.
 NAMED = 20
 
 
 class MailKind(metaclass=TextEnum):
-    """What a message is. The value is what is stored and shown."""
+    """The kind of a message, as stored and shown."""
 
     MESSAGE = "message"
     DELEGATED = "delegated"
@@ -43,7 +43,7 @@ class MailKind(metaclass=TextEnum):
     FOREIGN_WRITE = "foreign_write"
 
 
-#: What no budget of a briefing leaves out: an agent that misses it breaks somebody's work.
+#: Kinds that a briefing never omits: an agent that misses one breaks another agent's work.
 VITAL = frozenset({
     MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
     MailKind.FOREIGN_WRITE,
@@ -51,7 +51,7 @@ VITAL = frozenset({
 
 
 class Priority(metaclass=TextEnum):
-    """How soon a message should be read."""
+    """How urgent a message is."""
 
     URGENT = "urgent"
     HIGH = "high"
@@ -60,38 +60,38 @@ class Priority(metaclass=TextEnum):
 
 
 class Message(Record):
-    """Something that was said, and to whom. Its text is already masked."""
+    """A message with its recipients. Secrets in its text are already masked."""
 
-    #: ``m`` and the number of the ledger entry that came with it; one entry may bring several.
+    #: ``m`` and the number of its ledger entry; one entry may create several messages.
     id: str
     at: float
     sender: str
-    #: The sender's role; ``human`` is the voice of a human.
+    #: The sender's role; ``human`` for a person.
     role: str
     kind: str
     text: str
-    #: To whom it was addressed, in the sender's words: an agent, ``role:x``, ``group:x`` or ``all``.
+    #: The recipient as the sender wrote it: an agent, ``role:x``, ``group:x``, or ``all``.
     to: str
-    #: The boxes that it went into.
+    #: The boxes it was put into.
     boxes: tuple[str, ...]
-    #: The first message of its thread; its own id where it began one.
+    #: The first message of its thread, which may be itself.
     thread: str = ""
     reply_to: str = ""
     priority: str = Priority.NORMAL
     wants_ack: bool = False
-    #: Until when it should be acknowledged; 0 for no matter when.
+    #: The deadline for its acknowledgment; 0 for none.
     due: float = 0.0
-    #: What programs need: patterns, tokens, a decision, a task.
+    #: Data for programs: patterns, tokens, a decision, a task.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
 
 
 def box_of(who: str, role: str) -> str:
-    """Return the box of somebody who has this role."""
+    """Return the box of an agent or human."""
     return HUMANS if role == HUMAN else who
 
 
 def id_in(text: str) -> str:
-    """Return the id of a message as it is stored, ``m41`` or ``m41.2``; empty where there is none."""
+    """Return a message id as stored, ``m41`` or ``m41.2``; empty if ``text`` is not one."""
     numbers = text.removeprefix("m").removesuffix(".0").split(".")
     plain = all(n.isascii() and n.isdigit() and len(n) <= _DIGITS for n in numbers)
     if not text.startswith("m") or not plain or len(numbers) > 2:  # noqa: PLR2004
@@ -100,40 +100,40 @@ def id_in(text: str) -> str:
 
 
 _WORDS = {
-    MailKind.RELEASE_REQUEST: "{sender} asks you for {what}{why}",
-    MailKind.EXPIRED: "your {claims} on {what} ran out",
+    MailKind.RELEASE_REQUEST: "{sender} requested {what}{why}",
+    MailKind.EXPIRED: "your {claims} on {what} expired",
     MailKind.REVOKED: "{sender} revoked your {claims} on {what}{why}",
-    MailKind.HANDED_OVER: "{sender} handed you {what}{why}",
-    MailKind.RELEASED: "{sender} gave back {what}, which you asked for",
-    MailKind.FORECAST: "your work and that of {other} would conflict in {what}",
+    MailKind.HANDED_OVER: "{sender} transferred {what} to you{why}",
+    MailKind.RELEASED: "{sender} released {what}, which you requested",
+    MailKind.FORECAST: "your work and {other}'s work would conflict in {what}",
 }
-#: How an asker hears of claims that their holder did not simply give back, by what became of them.
+#: For an agent that requested claims: what happened to them other than a release.
 _FREED = {
-    "transferred": "{sender} handed {what}, which you asked for, to {heir}",
-    "expired": "the {claims} of {sender} on {what}, which you asked for, ran out",
+    "transferred": "{sender} transferred {what}, which you requested, to {heir}",
+    "expired": "{sender}'s {claims} on {what}, which you requested, expired",
 }
-#: What a holder answered to whoever asked for its claims.
+#: Replies to a release request.
 _ANSWERS = {
-    "yes": "{sender} says yes: {what} is given back{why}",
-    "later": "{sender} says later: {what} {span}, counted from this message{why}",
-    "no": "{sender} says no to {what}{why}",
-    "broken": "{sender} promised {what} by now, and still holds it: ask again, or dibs escalate",
+    "yes": "{sender} replied yes and released {what}{why}",
+    "later": "{sender} replied later: {what} {span}, counted from this message{why}",
+    "no": "{sender} replied no: it keeps {what}{why}",
+    "broken": "{sender} promised {what} by now and still holds it; request it again, or use dibs escalate",
 }
-#: How the holder of a file, and whoever wrote it, hear of that: surely, or maybe.
+#: Reports of a foreign write, by reader (the file's owner or the writer) and whether it is certain.
 _FOREIGN = {
-    ("holder", True): "a command of {sender} changed {what}, which you hold{why}",
+    ("holder", True): "{sender}'s command changed {what}, which you hold{why}",
     ("writer", True): "your command changed {what}, which {sender} holds{why}",
-    ("holder", False): "{what}, which you hold, changed during a command of {sender}{why}",
-    ("writer", False): "{what}, which {sender} holds, changed during your command{why}",
+    ("holder", False): "{what}, which you hold, changed while {sender} ran a command{why}",
+    ("writer", False): "{what}, which {sender} holds, changed while your command ran{why}",
 }
-#: How a holder hears of what it promised, and did not give back.
-_PROMISED = "{sender} still waits for {what}, which you promised by now{why}"
-_ENDED = "the {claims} of {sender} on {what}, which you asked for, ended: {how}"
+#: For an owner that did not keep its promise.
+_PROMISED = "{sender} is still waiting for {what}, which you promised by now{why}"
+_ENDED = "{sender}'s {claims} on {what}, which you requested, ended: {how}"
 _VOID = "your {claims} on {what} became void{why}"
 
 
 def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any]) -> str:
-    """Return what a notice of Dibs says to its reader."""
+    """Return the text of a notice."""
     if kind == MailKind.DECISION:
         from dibs.core.talk.decision_rules import notice
 

@@ -1,7 +1,7 @@
-"""To whom a message goes: everybody, the humans, an agent, a group, or all that have a role.
+"""Resolve the recipients of a message: everyone, the humans, an agent, a group, or all agents with a role.
 
-Pure. Where two readings fit, the first of this order counts; ``agent:x``, ``group:x``, ``role:x`` have one.
-All humans share one box, whichever of their names is written.
+Pure. If a name fits several of these, the first in this order counts; ``agent:x``, ``group:x``, and
+``role:x`` are unambiguous. All humans share one box.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL = "all"
 
 
 class Group(Record):
-    """Agents that are written to together: some by name, others by what they are."""
+    """A named set of agents and roles."""
 
     name: str
     members: tuple[str, ...] = ()
@@ -32,22 +32,22 @@ class Group(Record):
 
 
 class Addressed(Record):
-    """The boxes that a word leads to."""
+    """A resolved recipient."""
 
-    #: The word, so that it has one reading: an agent's id, ``human``, ``all``, ``group:x`` or ``role:x``.
+    #: The unambiguous form: an agent's id, ``human``, ``all``, ``group:x``, or ``role:x``.
     to: str
     boxes: tuple[str, ...]
-    #: Which of them belong to agents that have ended.
+    #: The boxes of agents that have ended.
     ended: tuple[str, ...] = ()
 
     @property
     def many(self) -> bool:
-        """Whether more than one reader may be meant."""
+        """Whether it can mean more than one reader."""
         return self.to == ALL or ":" in self.to
 
 
 class Crew(Record):
-    """Everybody who could be written to."""
+    """All possible recipients."""
 
     agents: Sequence[Agent]
     groups: Mapping[str, Group]
@@ -57,21 +57,21 @@ class Crew(Record):
         return next((agent for agent in self.agents if agent.id == name), None)
 
     def working(self) -> list[Agent]:
-        """Return those that have not ended."""
+        """Return the agents that have not ended."""
         return [agent for agent in self.agents if not is_terminal(agent.status)]
 
     def with_role(self, role: str) -> list[Agent]:
-        """Return those that work and have a role, in whatever case it is written."""
+        """Return the working agents with a role, ignoring case."""
         return [agent for agent in self.working() if has_role(agent, role)]
 
 
 def has_role(agent: Agent, role: str) -> bool:
-    """Tell whether an agent has a role, in whatever case, or by the word that tasks have for it."""
+    """Return whether an agent has a role, ignoring case, or by the name that tasks use for it."""
     return role.casefold() in {agent.role.casefold(), role_word(agent.role)}
 
 
 def resolve(to: str, sender: Caller, crew: Crew) -> Addressed:
-    """Return whose boxes ``to`` means; refuse what leads nowhere, or back to the sender alone."""
+    """Return the boxes that ``to`` means; refuse an unknown recipient, or only the sender."""
     prefix, mark, name = to.partition(":")
     if not mark or prefix not in _READINGS:
         prefix, name = "", to
@@ -89,14 +89,14 @@ def _common(name: str, sender: Caller, crew: Crew) -> Addressed | None:
         return None
     boxes = _boxes(crew.working(), sender)
     if not boxes:
-        raise NotFound("nobody else works here", code="NO_ADDRESSEE", field="to")
+        raise NotFound("no other agent is working here", code="NO_ADDRESSEE", field="to")
     return Addressed(ALL, boxes)
 
 
 def _agent(name: str, sender: Caller, crew: Crew) -> Addressed | None:
     if name == sender.id:
-        hint = "`dibs agent report` tells others what you do"
-        raise BadInput(f"{name} is yourself", code="TO_SELF", field="to", hint=hint)
+        hint = "to share your progress, use `dibs agent report`"
+        raise BadInput(f"{name} is you", code="TO_SELF", field="to", hint=hint)
     agent = crew.known(name)
     if agent is None:
         return None
@@ -113,14 +113,14 @@ def _group(name: str, sender: Caller, crew: Crew) -> Addressed | None:
     if HUMAN in group.members and HUMANS not in boxes and not sender.human:
         boxes = (*boxes, HUMANS)
     if not boxes:
-        message = f"nobody else in the group {name} works here"
-        hint = f"`dibs group show {name}` names its members"
+        message = f"no other member of group {name} is working here"
+        hint = f"`dibs group show {name}` lists its members"
         raise NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
     return Addressed(f"group:{name}", boxes)
 
 
 def members(group: Group, crew: Crew) -> list[Agent]:
-    """Return the agents of a group that work: those it names, and those that have one of its roles."""
+    """Return a group's working agents: its members, and those with one of its roles."""
     return [
         agent
         for agent in crew.working()
@@ -134,13 +134,13 @@ def _role(name: str, sender: Caller, crew: Crew) -> Addressed | None:
         return None
     boxes = _boxes(found, sender)
     if not boxes:
-        message = f"nobody but you has the role {name}"
+        message = f"no one else has the role {name}"
         raise BadInput(message, code="TO_SELF", field="to")
     return Addressed(f"role:{found[0].role}", boxes)
 
 
 def _boxes(agents: Iterable[Agent], sender: Caller) -> tuple[str, ...]:
-    """Return the boxes of agents, but for those that the sender reads itself."""
+    """Return the boxes of agents, except the sender's own."""
     own = {sender.id, HUMANS} if sender.human else {sender.id}
     boxes = {box_of(agent.id, agent.role) for agent in agents}
     return tuple(sorted(boxes - own))
@@ -150,8 +150,8 @@ def _unknown(to: str, name: str, crew: Crew) -> NotFound:
     names = {agent.id for agent in crew.agents} | set(crew.groups) | {ALL, HUMAN}
     names |= {agent.role for agent in crew.working()}
     meant = closest(name, sorted(names)) if name else ""
-    hint = f"did you mean {meant}?" if meant else "`dibs agent ls` and `dibs group ls` name them"
-    message = f"no agent, group or role {quote(to)} is here"
+    hint = f"did you mean {meant}?" if meant else "see `dibs agent ls` and `dibs group ls`"
+    message = f"unknown recipient {quote(to)} (not an agent, group, or role)"
     return NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
 
 

@@ -1,1 +1,1 @@
-"""Briefings: what an agent is told about its crew, and that it is told once."""
+"""Briefings: what changed in the crew, delivered to each agent exactly once."""

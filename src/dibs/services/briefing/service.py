@@ -1,12 +1,12 @@
-"""Briefings: what an agent is told of its crew when that changes, each message in exactly one of them.
+"""Briefings: tell an agent what changed in its crew, with each message in exactly one briefing.
 
-A delivery has three steps, and the process may die between them. ``prepare`` writes an offer: the text, its
-number, and the messages in it. Then a surface writes the text out. ``delivered`` confirms it: only then do
-the messages count as told. An offer that is not confirmed before its lease ends is made again, with the same
-number and the same words. So a message is in one numbered delivery, and a number that arrives twice was not
-confirmed the first time.
+A delivery has three steps, and the process may die between them. ``prepare`` stores an offer: the text, its
+number, and its messages. A surface prints the text. ``delivered`` confirms it: only then do the messages
+count as delivered. An offer that is not confirmed before its lease expires is repeated with the same number
+and text. So each message is in one numbered delivery, and a number that arrives twice was not confirmed the
+first time.
 
-The state is read in a view, which blocks no writer. A short transaction then writes the offer, if no other
+A view reads the state without blocking writers. A short transaction then stores the offer, unless another
 delivery was offered in between.
 """
 
@@ -43,36 +43,36 @@ if TYPE_CHECKING:
 
 #: How long an offer waits for its confirmation, in seconds on the engine's clock.
 LEASE = 10.0
-#: How long a follower collects changes before it reports them, and how often it looks without one.
+#: How long a follower collects changes before it reports them, and how often it polls.
 DEBOUNCE, POLL = 2.0, 5.0
 #: The budget of a page without a limit.
 UNBOUNDED = 1 << 40
-#: A call with nothing to tell is a heartbeat once the last one is older than this part of its ttl.
+#: A call with nothing to report renews the heartbeat if that is older than this part of its ttl.
 STALE = 0.25
 
 
 class Delivery(Record):
-    """A briefing to be written out, and confirmed by its number; 0 is a page that is not counted."""
+    """A briefing to print and then confirm by its number; 0 is a page that needs no confirmation."""
 
     number: int
     #: ``full`` or ``delta``.
     mode: str
     digest: str
     text: str
-    #: The messages that are in it.
+    #: The messages in it.
     mail: tuple[str, ...]
     #: How many lines and messages the budget left out.
     left: int
-    #: Whether it was offered before and not confirmed.
+    #: Whether it repeats an unconfirmed offer.
     again: bool = False
-    #: The state that it reports; for one that is told again, the state now.
+    #: The state it reports; for a repeated offer, the state now.
     state: CrewState | None = None
-    #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
+    #: The whole state, for a reader that asked for it, if ``text`` repeats a lost change.
     whole: str = ""
 
 
 class _Wish(Record):
-    """What a reader asks for."""
+    """A reader and what it asks for."""
 
     caller: Caller
     budget: int
@@ -80,17 +80,17 @@ class _Wish(Record):
 
 
 class _Plan(Record):
-    """What to tell, and the offer to be written before that."""
+    """A delivery, and the offer to store before it."""
 
     delivery: Delivery | None = None
     offer: Offer | None = None
-    #: Whether the reader has to renew its heartbeat before anything else, or at least soon.
+    #: Whether the reader must renew its heartbeat first, or at least soon.
     first: bool = False
     soon: bool = False
 
 
 class Briefings:
-    """The use cases of a reader that wants to know the state of the crew."""
+    """Use cases: brief a reader on the state of the crew."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -98,10 +98,10 @@ class Briefings:
     def prepare(
         self, caller: Caller, *, full: bool = False, budget: int = 0, alive: bool = True
     ) -> Delivery | None:
-        """Return what there is to tell ``caller``, if anything; the caller confirms it by ``delivered``.
+        """Return the next briefing for ``caller``, if there is news; the caller confirms it by ``delivered``.
 
-        ``full`` is for a reader that forgot what it was told. ``alive`` says that the agent itself calls:
-        then the call is a heartbeat.
+        ``full`` is for a reader that lost its context. ``alive`` says that the agent itself is calling: then
+        the call is a heartbeat.
         """
         self._store.settle()
         wish = _Wish(caller, budget or self._store.config.brief_tokens, full)
@@ -115,13 +115,13 @@ class Briefings:
                 return plan.delivery
 
     def delivered(self, caller: Caller, number: int) -> bool:
-        """Confirm the delivery ``number``; tell whether that was not known yet."""
+        """Confirm the delivery ``number``; return whether it was unconfirmed."""
         return number > 0 and self._store.apply(partial(_end, caller=caller, number=number))
 
     def peek(self, caller: Caller, *, budget: int = 0) -> Delivery:
-        """Return the whole state as ``caller`` would be told it, with its mail; change nothing.
+        """Return the whole state as ``caller`` sees it, with unread messages; change nothing.
 
-        Without a ``budget`` nothing is left out: a page that left something out points here.
+        Without a ``budget`` nothing is left out: a page that left something out refers here.
         """
         wish = _Wish(caller, budget or UNBOUNDED, full=True)
         return self._store.look(partial(_page, wish=wish))
@@ -129,9 +129,9 @@ class Briefings:
     def follow(
         self, caller: Caller, *, budget: int = 0, pause: Callable[[float], None] = time.sleep
     ) -> Iterator[Delivery]:
-        """Yield what there is to tell whenever that changes, without end; each is confirmed before the next.
+        """Yield a briefing after every change, forever; confirm each before the next.
 
-        Only the start is a heartbeat: a follower may outlive the agent that it was started for.
+        Only the start is a heartbeat: a follower may outlive its agent.
         """
         engine = self._store.engine
         newest, shown, first = engine.wait(0, 0), "", True
@@ -147,7 +147,7 @@ class Briefings:
 
 
 def _plan(rows: Rows, wish: _Wish, *, alive: bool) -> _Plan:
-    """Find what there is to tell."""
+    """Return what to deliver."""
     caller = wish.caller
     beat = rows.beat(caller.id)
     if alive and (beat.lapsed(rows.now) if beat is not None else not caller.human):
@@ -164,7 +164,7 @@ def _plan(rows: Rows, wish: _Wish, *, alive: bool) -> _Plan:
 
 
 def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
-    """Return what a reader has not been told, if there is anything."""
+    """Return what is new to a reader, if anything."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human))
     if caller.human and not waiting.messages:
@@ -178,7 +178,7 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     if unchanged and not waiting.messages:
         return None
     number = last.number + 1
-    page = _render(sections, wish.budget, number, None if forgot else last.items)
+    page = _render(sections, wish, number, None if forgot else last.items)
     if unchanged and not page.mail:
         return None
     newest = next((entry.seq for entry in rows.events(newest_first=True)), 0)
@@ -188,31 +188,31 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
 
 
 def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
-    """Return a delivery that was not confirmed, word for word.
+    """Return an unconfirmed delivery unchanged.
 
-    A reader that asks for the whole state and lost a change also gets the state, without mail.
+    A reader that asks for the whole state after losing a change also gets the state, without messages.
     """
     from dibs.core.briefing.layout import FULL
 
     seen = crew_state(rows, wish.caller.id, human=wish.caller.human)
     whole = ""
     if wish.full and offer.briefed.mode != FULL:
-        whole = _render(_sections(seen)[0], wish.budget, 0, None).text
+        whole = _render(_sections(seen)[0], wish, 0, None).text
     return _delivery(offer, seen)._replace(again=True, whole=whole)
 
 
 def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
-    """Return the whole state as a page that is not counted; ``without`` is in another delivery."""
+    """Return the whole state as a page without a number; the messages ``without`` are in another delivery."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
     seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
     sections, digest = _sections(seen)
-    page = _render(sections, wish.budget, 0, None)
+    page = _render(sections, wish, 0, None)
     return Delivery(0, page.mode, digest, page.text, page.mail, page.left, state=seen)
 
 
 def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:
-    """Return what there is to tell, and its digest; of the activity only what came after ``told``."""
+    """Return the sections and their digest; activity starts after the entry ``told``."""
     from dibs.core.briefing.crew import sections
     from dibs.core.briefing.page import digest
 
@@ -224,14 +224,17 @@ def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:
 
 
 def _render(
-    sections: list[Section], budget: int, number: int, known: dict[str, str] | None
+    sections: list[Section], wish: _Wish, number: int, known: dict[str, str] | None
 ) -> Rendered:
+    """Render a page; text from other agents is fenced unless a person reads it."""
     from dibs.core.briefing.layout import render
     from dibs.core.briefing.page import foreign_texts
     from dibs.core.text.untrusted import nonce_for
 
-    nonce = nonce_for(foreign_texts(sections), lambda: os.urandom(4).hex())
-    return render(sections, nonce=nonce, budget=budget, number=number, known=known)
+    nonce = ""
+    if not wish.caller.human:
+        nonce = nonce_for(foreign_texts(sections), lambda: os.urandom(4).hex())
+    return render(sections, nonce=nonce, budget=wish.budget, number=number, known=known)
 
 
 def _delivery(offer: Offer, seen: CrewState) -> Delivery:
@@ -240,7 +243,7 @@ def _delivery(offer: Offer, seen: CrewState) -> Delivery:
 
 
 def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
-    """Write the offer of a plan; tell whether it is still the next delivery and nobody else made it."""
+    """Store a plan's offer; return False if another delivery came first."""
     assert plan.offer is not None
     assert plan.delivery is not None
     reader, number = reader_of(wish.caller), plan.delivery.number
@@ -257,7 +260,7 @@ def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
 
 
 def _end(rows: Rows, caller: Caller, number: int) -> bool:
-    """Confirm a delivery, if it is the one that is offered."""
+    """Confirm a delivery if it is the current offer."""
     reader = reader_of(caller)
     offer = get_offer(rows, reader)
     if offer is None or offer.briefed.number != number:

@@ -1,4 +1,4 @@
-"""The crew as one agent sees it, from one snapshot: the raw material of its briefing."""
+"""Read the input of a briefing: the crew as one agent sees it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Rows
 
-#: How many of the newest entries are looked at, and how many of others' deeds are kept of them.
+#: How many of the newest ledger entries are read, and how many of them are shown at most.
 LOOKED_AT, KEPT = 120, 20
-#: How many unread messages are read; more do not fit into any briefing, and come with the next one.
+#: How many unread messages are read; more do not fit into any briefing and wait for the next one.
 MAX_MAIL = 1_000
 
 
 class Unread(Record):
-    """What lies in somebody's boxes and waits to be told."""
+    """Undelivered messages in a reader's boxes."""
 
     #: Each once, oldest first.
     messages: tuple[Message, ...]
-    #: The boxes that a message lies in, by its id.
+    #: The boxes of each message, by its id.
     boxes: dict[str, list[str]]
 
 
 def crew_state(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()) -> CrewState:
-    """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
+    """Return what a briefing can report to ``me``; progress of the board only for a lead."""
     from dibs.core.briefing.crew import is_lead
 
     seen = CrewState(
@@ -57,7 +57,7 @@ def crew_state(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()
 
 
 def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
-    """Return what waits in ``boxes``, but for the messages ``without``."""
+    """Return the undelivered messages in ``boxes``, except the messages ``without``."""
     left_out = set(without)
     listed: dict[str, list[str]] = {}
     for box in boxes:
@@ -73,7 +73,7 @@ def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> U
 
 
 def tally(rows: Rows) -> Tally:
-    """Count the tasks that are not archived by how they stand."""
+    """Count the tasks that are not archived by status."""
     by_status: dict[str, list[str]] = {}
     for id_, status in statuses(rows):
         by_status.setdefault(status, []).append(id_)
@@ -87,7 +87,7 @@ def tally(rows: Rows) -> Tally:
 
 
 def _activity(rows: Rows, me: str) -> list[Entry]:
-    """Return what others did lately, oldest first; only the newest entries are looked at."""
+    """Return recent entries of others, oldest first; only the newest entries are read."""
     found: list[Entry] = []
     for looked, entry in enumerate(rows.events(newest_first=True)):
         if looked >= LOOKED_AT or len(found) >= KEPT:

@@ -1,10 +1,10 @@
-"""What a shell command changed: a snapshot before it runs, the difference afterwards.
+"""Find out what a shell command changed: a snapshot before it runs, a comparison afterwards.
 
-A change to a file that another agent holds goes to the ledger and to both agents, and the old content is
-kept in a salvage ref. An unclaimed file becomes the writer's, as by an edit.
+A change to a file that another agent holds is recorded in the ledger and reported to both agents, and the old
+content is saved in a salvage ref. An unclaimed file is claimed for the writer, as by an edit.
 
-Nobody is blamed for what the owner may have done itself: what an agent's own calls wrote is noted, and
-while the owner has a call of its own open, Dibs only says that the file changed meanwhile.
+The owner's own changes are not blamed on others: Dibs records what an agent's own calls wrote, and while the
+owner has an open call, the report only says that the file changed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: Git gets so many seconds to say what has changed; without it only files that others hold are looked at.
+#: Time limit for `git status`, in seconds; after it, only files that others hold are checked.
 _PATIENCE = 1.0
-#: More new files than this are the output of a program, and nobody's edit.
+#: More new files than this are a program's output, not an edit.
 MOST_CLAIMED = 50
 
 
@@ -47,16 +47,16 @@ class ForeignChange(Record):
 
     path: str
     holder: str
-    #: The ref that keeps what the file held before; empty where the last commit has it.
+    #: The ref with the old content; empty if the last commit has it.
     salvage: str = ""
-    #: Whether the holder cannot have done it itself.
+    #: Whether the owner cannot have made the change.
     sure: bool = True
-    #: Whether there is no copy of what it held: it was too large, or git failed.
+    #: Whether there is no backup of the old content: it was too large, or git failed.
     lost: bool = False
 
 
 class Attribution:
-    """Finds out what shell commands changed, in one working tree."""
+    """Detects what shell commands changed in one working tree."""
 
     def __init__(
         self, store: Store, repository: Repository, policy: GuardPolicy | None = None
@@ -67,7 +67,7 @@ class Attribution:
         self._marks = TreeSnapshots(repository)
 
     def mark(self, agent: str, call: str = "") -> None:
-        """Note how the tree lies, before a command of an agent runs."""
+        """Take a snapshot of the tree before an agent's command runs."""
         if not self._repository.common:
             return
         now, claims = self._claims()
@@ -79,21 +79,21 @@ class Attribution:
         paths.update(dirty or ())
         root = self._repository.root
         stats = {path: stat_of(root, path) for path in sorted(paths)}
-        # Also of what git takes for unchanged: it may be ignored, or git told not to look at it.
+        # Include files that git reports as unchanged: they may be ignored or marked assume-unchanged.
         at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
         blobs = copies(self._repository, self._marks, at_stake)
-        with contextlib.suppress(OSError):  # a disk that is full stops no command
+        with contextlib.suppress(OSError):  # a full disk must not block the command
             self._marks.put(TreeSnapshot(agent, call, now, stats, blobs, known))
 
     def found(self, agent: str, call: str = "") -> list[ForeignChange]:
-        """Return what of others changed since the mark, after both were told; take what nobody had."""
+        """Report foreign changes since the snapshot and return them; claim unclaimed files."""
         mark = self._marks.take(agent, call)
         return [] if mark is None else self._since(mark)
 
     def unheard(self, agent: str, *, ended: bool) -> list[ForeignChange]:
-        """Do so for calls whose end was not heard, as of a command that its user broke off.
+        """Do the same for calls whose end was not reported, such as an interrupted command.
 
-        Unless the agent has ``ended`` its turn, one of them may still run: it is looked at again.
+        Unless the agent has ``ended`` its turn, such a call may still run, so it is checked again later.
         """
         found: list[ForeignChange] = []
         for mark in self._marks.take_all(agent):
@@ -103,7 +103,7 @@ class Attribution:
         return found
 
     def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
-        """Find out, tell and take what changed since a mark."""
+        """Detect, report, and claim what changed since a snapshot."""
         agent, dirty = mark.agent, self._dirty()
         changes = self._changes(mark, dirty)
         if not changes:
@@ -115,7 +115,7 @@ class Attribution:
         own = [path for path, holder in owners.items() if holder in {agent, ""}]
         self._marks.note_own(agent, own, now)
         theirs = self._marks.owned_by_others(agent, changes)
-        # A subagent may write under the claims of its session.
+        # A subagent may write under its parent's claims.
         known = self._store.look(lambda rows: rows.agent(agent))
         mine = {agent, "", known.parent if known is not None else ""}
         foreign = [
@@ -132,7 +132,7 @@ class Attribution:
     # -- what changed
 
     def _dirty(self) -> list[str] | None:
-        """Return the files that differ from the last commit; None where git cannot tell in time."""
+        """Return the files that differ from the last commit; None if git fails or takes too long."""
         try:
             git = guarded_calls(self._repository.root, self._repository, timeout=_PATIENCE)
             return [change.path for change in changed(git) if not change.nested]
@@ -140,7 +140,7 @@ class Attribution:
             return None
 
     def _brought_in(self, path: str, holder: str, dirty: list[str] | None) -> bool:
-        """Tell whether git brought a commit's file in, where its holder works in another working tree."""
+        """Return whether git checked the file out from a commit while its owner works in another tree."""
         if dirty is None or path in dirty:
             return False
         root = self._repository.root
@@ -148,7 +148,7 @@ class Attribution:
         return found is not None and found[1].root not in {"", root} and root not in found[1].also
 
     def _changes(self, mark: TreeSnapshot, dirty: list[str] | None) -> list[str]:
-        """Return the files whose content is other than at the mark."""
+        """Return the files whose content differs from the snapshot."""
         root = self._repository.root
         found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]
         if mark.known:
@@ -169,25 +169,25 @@ class Attribution:
         return self._store.look(step)
 
     def _may_have(self, holder: str, mark: TreeSnapshot, now: float) -> bool:
-        """Tell whether a holder may have changed its file itself during a call."""
+        """Return whether the owner may have changed its file itself during a call."""
         if self._marks.is_open(holder):
             return True
         noted = self._marks.last_noted(holder)
         seen = self._store.look(lambda rows: rows.heard(holder))
-        # A sign of life during the call, of something other than what is noted already.
+        # A heartbeat during the call that is newer than the owner's recorded writes.
         return mark.at <= seen <= now and seen > noted
 
-    # -- who is told
+    # -- reports and claims
 
     def _told(
         self, agent: str, mark: TreeSnapshot, foreign: Sequence[ForeignChange]
     ) -> list[ForeignChange]:
-        """Keep what was there before, and tell the ledger and both agents."""
+        """Save the old content, and report to the ledger and both agents."""
         found: list[ForeignChange] = []
         for holder in dict.fromkeys(one.holder for one in foreign):
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
-            about = f"{few(paths)} before a command of {agent}"
+            about = f"{few(paths)} before {agent} ran a command"
             ref = keep_old(self._repository, holder, paths, mark, about)
             blobs = mark.blobs if ref is not None else {}
             ref = ref or ""
@@ -202,7 +202,7 @@ class Attribution:
         return found
 
     def _take(self, agent: str, paths: Sequence[str]) -> None:
-        """Claim files that nobody held for the agent whose command wrote them."""
+        """Claim unclaimed files for the agent whose command wrote them."""
         config = self._store.config
         if config.guard_auto_claim == "off" or not paths or len(paths) > MOST_CLAIMED:
             return
@@ -214,7 +214,7 @@ class Attribution:
             if taken:
                 shown = printable(few(taken))
                 rows.emit(
-                    agent, "agent", Kind.FILE_EDIT, f"{agent} wrote {shown} by a command",
+                    agent, "agent", Kind.FILE_EDIT, f"{agent} wrote {shown} with a command",
                     paths=taken[:20], count=len(taken),
                 )  # fmt: skip
 
@@ -241,16 +241,18 @@ def _holder(cover: Cover, path: str) -> str:
 
 
 def _tell(rows: Rows, agent: str, foreign: Sequence[ForeignChange], ref: str) -> None:
-    """Write one entry, and tell holder and writer by mail."""
+    """Write a ledger entry, and notify the owner and the writer."""
     from dibs.services.state.mailbox import tell
 
     holder = foreign[0].holder
     paths = tuple(one.path for one in foreign)
     sure = all(one.sure for one in foreign)
-    how = "changed" if sure else "changed, or its holder did meanwhile,"
     shown = printable(few(list(paths)))
+    summary = f"{agent}'s command changed {shown}, held by {holder}"
+    if not sure:
+        summary = f"{shown}, held by {holder}, changed while {agent} ran a command"
     rows.emit(
-        agent, "agent", Kind.FOREIGN_WRITE, f"a command of {agent} {how} {shown}, held by {holder}",
+        agent, "agent", Kind.FOREIGN_WRITE, summary,
         paths=list(paths[:20]), count=len(paths), holder=holder, salvage=ref, sure=sure,
         lost=[one.path for one in foreign if one.lost][:20],
     )  # fmt: skip
@@ -266,10 +268,10 @@ def _mode(about: Stat) -> int | None:
 
 
 def _where(foreign: Sequence[ForeignChange], ref: str) -> str:
-    """Say where that lies which was there before."""
+    """Return where the old content is."""
     lost = [one.path for one in foreign if one.lost]
-    found = f"what was there before lies in {ref}" if ref else "the last commit has what was there"
+    found = f"the old content is in {ref}" if ref else "the old content is in the last commit"
     if not lost:
         return found
-    gone = f"no copy could be kept of {few(lost)}, only the last commit may have it"
+    gone = f"no backup of {few(lost)} could be saved; the last commit may have it"
     return gone if len(lost) == len(foreign) else f"{found}; {gone}"

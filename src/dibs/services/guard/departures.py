@@ -1,8 +1,8 @@
-"""How turns and sessions end: by their own word, or because their process is gone.
+"""End turns and sessions: the agent ended them, or its process died.
 
-What is committed or unchanged is given back. What is not committed is half-done: at the end of a turn it
-stays with its agent; at the end of a session a copy is kept, and whoever claims it next is told; see
-services/guard/unfinished.py. A subagent hands it to its parent.
+Claims on committed or unchanged files are released. Claims on files with uncommitted changes stay with the
+agent at the end of a turn; at the end of a session a backup is saved, and the next owner is notified (see
+services/guard/unfinished.py). A subagent transfers them to its parent.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 
 class Dirt(Record):
-    """The files that an agent holds and has not committed."""
+    """The files with uncommitted changes that an agent holds."""
 
-    #: Path and the working tree that it lies in.
+    #: Path and working tree.
     files: tuple[tuple[str, str], ...] = ()
-    #: Whether git could not tell: then all counts as not committed.
+    #: Whether git failed: then everything counts as uncommitted.
     unknown: bool = False
 
     @property
@@ -69,13 +69,13 @@ class Departures:
         self._repository = repository
 
     def rest(self, session: SessionRow) -> list[str]:
-        """End a turn: give back what is not changed; return what is still held and not committed."""
+        """End a turn: release unchanged files; return the files that are still held and uncommitted."""
         dirt = self._dirt(session)
         self._store.apply(lambda rows: _give_back_clean(rows, session, dirt))
         return dirt.paths
 
     def told(self, key: str, what: str) -> bool:
-        """Note what an agent was told at the end of a turn; tell whether that is new to it."""
+        """Record what an agent was shown at the end of a turn; return whether it is new."""
 
         def step(rows: Rows) -> bool:
             session = get_session(rows, key)
@@ -87,9 +87,9 @@ class Departures:
         return self._store.apply(step)
 
     def end(self, key: str) -> list[str]:
-        """End the session in a row, with all subagents in it, or one subagent; return who left.
+        """End a session with its subagents, or one subagent; return the agents that ended.
 
-        What is not committed stays with its agent until its ttl is over or its process is gone.
+        Uncommitted files stay claimed until the claim expires or the process dies.
         """
 
         def look(rows: Rows) -> list[tuple[str, SessionRow]]:
@@ -105,21 +105,21 @@ class Departures:
         return [agent for agent in left if agent]
 
     def gone(self, names: Iterable[str] | None = None, *, within: float = 3_600.0) -> list[str]:
-        """End the agents of this machine whose process is gone; of these ``names``, or of all.
+        """End this machine's agents whose process is dead: all of them, or only ``names``.
 
-        After ``within`` seconds no other is begun: a copy of much work takes its time.
+        Stop after ``within`` seconds: a backup of many files takes time.
         """
         until = time.monotonic() + within
         wanted = None if names is None else set(names)
         left = []
         for row, session in reversed(self._store.look(lambda rows: gone_sessions(rows, wanted))):
-            left.append(self._end_one(row, session, "its process is gone", gone=True))
+            left.append(self._end_one(row, session, "its process died", gone=True))
             if time.monotonic() >= until:
                 break
         return [agent for agent in left if agent]
 
     def inherit(self, key: str, heir: SessionRow) -> None:
-        """Let a session have what an earlier one of the same process left: its context was only cleared."""
+        """Transfer the claims of an earlier session of the same process, whose context was cleared."""
 
         def step(rows: Rows) -> None:
             for row, session in sessions(rows):
@@ -129,14 +129,14 @@ class Departures:
                     drop_session(rows, row, session)
                     continue
                 if rows.beat(session.id) is not None:
-                    arrive(rows, Caller(session.id, "agent"))  # what ran out is not handed on
+                    arrive(rows, Caller(session.id, "agent"))  # expired claims are not transferred
                 filed = claims_of(rows, session.id)
                 try:
                     if filed:
                         hand_over(rows, session.id, "agent", filed, heir.id)
                 except DibsError:
-                    continue  # it stays protected until its ttl is over
-                _leave(rows, row, session, f"{heir.id} goes on in its place")
+                    continue  # its claims stay until they expire
+                _leave(rows, row, session, f"{heir.id} continues its session")
 
         if self._store.look(
             lambda rows: any(is_heir(heir, session) for _, session in sessions(rows))
@@ -144,7 +144,7 @@ class Departures:
             self._store.apply(step)
 
     def _end_one(self, row: str, session: SessionRow, why: str, *, gone: bool) -> str:
-        """End one agent. The copy is made first: whoever dies after that leaves one copy too many."""
+        """End one agent. Back up first: dying after that only leaves one backup too many."""
         dirt = self._dirt(session)
         half_done = [] if session.parent and not gone else self._kept(session, dirt)
 
@@ -155,7 +155,7 @@ class Departures:
                 session.born,
                 session.id,
             ):
-                return False  # it came back meanwhile, or somebody else was faster
+                return False  # it came back, or another process ended it first
             for left in half_done:
                 put_left(rows, pattern_of(left.path, fold_case=self._store.fold_case), left)
             if (dirt.files or dirt.unknown) and not gone and self._stays(rows, row, now, dirt):
@@ -169,7 +169,7 @@ class Departures:
         return session.id
 
     def _stays(self, rows: Rows, row: str, session: SessionRow, dirt: Dirt) -> bool:
-        """Keep what is not committed with its agent, or a subagent's with its parent; tell which."""
+        """Leave uncommitted files with the agent and return True, or transfer a subagent's to its parent."""
         _give_back_clean(rows, session, dirt)
         if not session.parent:
             put_session(rows, row, session._replace(over=True))
@@ -187,20 +187,20 @@ class Departures:
         return False
 
     def _kept(self, session: SessionRow, dirt: Dirt) -> list[UnfinishedFile]:
-        """Keep copies of what an agent leaves behind, one for each working tree."""
+        """Back up what an agent leaves behind, one ref for each working tree."""
         if session.over or not dirt.files:
             return []
         at = self._store.now()
         found = []
         for root in dict.fromkeys(root for _, root in dirt.files):
             paths = [path for path, where in dirt.files if where == root]
-            about = f"left half-done by {session.id}"
+            about = f"uncommitted changes of {session.id}"
             ref = keep(root, self._repository, session.id, paths, at=at, about=about)
             found += [UnfinishedFile(path, session.id, at, ref, root) for path in paths]
         return found
 
     def _dirt(self, session: SessionRow) -> Dirt:
-        """Look at what an agent holds and has not committed, in each working tree that it wrote in."""
+        """Return an agent's uncommitted files in each working tree it wrote to."""
 
         def held(rows: Rows) -> list[str]:
             return [c.pattern for _, c in claims_of(rows, session.id) if c.mode == EXCLUSIVE]
@@ -224,7 +224,7 @@ class Departures:
 
 
 def _give_back_clean(rows: Rows, session: SessionRow, dirt: Dirt) -> None:
-    """Give back the claims on files that are as the last commit has them; named resources stay."""
+    """Release the claims on files without uncommitted changes; named resources stay claimed."""
     if dirt.unknown or rows.beat(session.id) is None:
         return
     beat = arrive(rows, Caller(session.id, "agent"))
@@ -244,7 +244,7 @@ def _clean(rows: Rows, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
 
 
 def _leave(rows: Rows, row: str, session: SessionRow, why: str) -> None:
-    """End an agent: all that it holds is given back."""
+    """End an agent and release everything it holds."""
     drop_session(rows, row, session)
     agent = rows.agent(session.id)
     if agent is None or rows.beat(session.id) is None:

@@ -1,6 +1,6 @@
-"""The agent that a hook speaks for: sessions, the subagents in them, and the processes that they run in.
+"""Find the agent behind a hook call: its session, subagent, and process.
 
-Two sessions of one name are two agents; so are two processes that have the same session at once.
+Two sessions with the same name are two agents; so are two processes that run the same session at once.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent
     from dibs.services.state.rows import Rows
 
-#: What the human named an agent, and the number that Claude Code gives its own process.
+#: Variables with an agent's name and with Claude Code's own process ID.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
-#: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
+#: Dialects whose hooks an editor starts: a human's terminal has the same parent process.
 EDITORS = frozenset({"cursor", "windsurf", "vscode"})
 
 
 class HookCaller(Record):
-    """What is known of whoever runs a hook, beside what it says."""
+    """What is known about the caller of a hook besides the event."""
 
-    #: The agent's own process; None where it is not known.
+    #: The agent's own process, if known.
     agent: RunningProcess | None = None
     named: str = ""
     root: str = ""
@@ -49,7 +49,7 @@ class HookCaller(Record):
 def hook_caller(
     process: int | RunningProcess, environ: Mapping[str, str], dialect: str, root: str
 ) -> HookCaller:
-    """Return who runs a hook: ``process`` is the agent's own, or the number of its hook's."""
+    """Return the caller of a hook; ``process`` is the agent's own process or the hook's process ID."""
     if isinstance(process, RunningProcess):
         agent: RunningProcess | None = process
     else:
@@ -61,8 +61,8 @@ def hook_caller(
 def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
     """Return the key of the calling session. A session that runs in two processes at once is two agents.
 
-    That happens if a session is resumed while it still runs. An editor has a process for each window, which
-    does not tell its sessions apart.
+    That happens if a session is resumed while it still runs. An editor has one process per window, which does
+    not distinguish its sessions.
     """
     key = session_key(heard.agent, heard.session, heard.subagent)
     if who.agent is None or heard.agent in EDITORS:
@@ -77,9 +77,9 @@ def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
 
 
 def join_session(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, SessionRow, bool]:
-    """Return the key and the row of the calling session, and whether this call is its first.
+    """Return the key and the row of the calling session, and whether this is its first call.
 
-    A session that goes on in another process keeps its id.
+    A session that continues in another process keeps its id.
     """
     key = row_of(rows, heard, who)
     known = get_session(rows, key)
@@ -90,12 +90,12 @@ def join_session(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, Se
     if runs:
         session = known._replace(over=False, root=who.root or known.root)
     elif known.pid and who.agent is None:
-        return key, known, False  # a hook that outlives its agent must not bring the agent back
+        return key, known, False  # a hook that outlives its agent must not revive the agent
     else:
         session = known._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
     if session != known:
         put_session(rows, key, session)
-    if not runs or rows.beat(session.id) is None:  # it had ended, and comes back
+    if not runs or rows.beat(session.id) is None:  # it had ended and came back
         _join(rows, session, heard)
     return key, session, False
 
@@ -121,12 +121,12 @@ def _process(who: HookCaller) -> tuple[int, int]:
 
 
 def _runs(session: SessionRow, who: HookCaller) -> bool:
-    """Tell whether a session needs no other process: its own still runs."""
+    """Return whether a session's own process still runs."""
     return session.realm == who.realm and (not session.pid or is_there(session.pid, session.born))
 
 
 class _Taken:
-    """The names that other running sessions or humans have."""
+    """The names of other running sessions and of humans."""
 
     def __init__(self, rows: Rows, key: str, own: SessionRow) -> None:
         self._rows, self._key, self._own = rows, key, own
@@ -142,19 +142,19 @@ class _Taken:
 
 
 def is_heir(session: SessionRow, before: SessionRow) -> bool:
-    """Tell whether a session follows on one that is over, in the same process: its context was cleared."""
+    """Return whether a session continues one that ended in the same process (its context was cleared)."""
     same = (before.pid, before.born, before.realm) == (session.pid, session.born, session.realm)
     return bool(session.pid) and same and before.over and not (session.parent or before.parent)
 
 
 def _join(rows: Rows, session: SessionRow, heard: HookEvent) -> None:
-    """Write the agent of a session as one that works, unless somebody stopped it."""
+    """Mark a session's agent as running, unless it was stopped."""
     known, beat = rows.agent(session.id), rows.beat(session.id)
     if known is not None and known.status == AgentStatus.TERMINATED and beat is None:
         raise NotAllowed(
             f"{session.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
-            hint="stop your work; a human can let you back in with `dibs agent join`",
+            hint=f"stop working; a human can readmit you with `dibs agent join --agent {session.id}`",
         )
     host = session.realm.partition("/")[0]
     role = role_of(heard.subagent_type) if session.parent else "agent"
@@ -170,12 +170,12 @@ def _join(rows: Rows, session: SessionRow, heard: HookEvent) -> None:
 
 
 def note_process(state: str, session: SessionRow) -> None:
-    """Note an agent's process, so that commands that it runs itself are known to be its own."""
+    """Record an agent's process, so that commands it runs are attributed to it."""
     if session.pid and session.dialect not in EDITORS:
         note(state, session.pid, session.born, session.parent or session.id)
 
 
 def forget_process(state: str, session: SessionRow) -> None:
-    """Remove that note."""
+    """Remove the record of an agent's process."""
     if session.pid and not session.parent:
         forget(state, session.pid, session.id)

@@ -1,4 +1,4 @@
-"""Files that an agent left uncommitted: what is kept of them; the next agent to claim one is told, once."""
+"""Files with uncommitted changes that an agent left behind; the next owner is notified once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-    #: The key of the row that says so, and what it says.
+    #: The key and the value of a row.
     Row = tuple[str, "UnfinishedFile"]
 
 
 def changed_in(root: str, repository: Repository) -> list[str] | None:
-    """Return the changed files of a working tree; None where git cannot tell."""
+    """Return the changed files of a working tree; None if git fails."""
     if not repository.common:
         return []
     try:
@@ -32,7 +32,7 @@ def changed_in(root: str, repository: Repository) -> list[str] | None:
 
 
 def dirty_in(root: str, repository: Repository, patterns: Sequence[Pattern]) -> list[str] | None:
-    """Return the changed files that these patterns match; None where git cannot tell."""
+    """Return the changed files that these patterns match; None if git fails."""
     found = changed_in(root, repository)
     if found is None:
         return None
@@ -40,7 +40,7 @@ def dirty_in(root: str, repository: Repository, patterns: Sequence[Pattern]) -> 
 
 
 def still_dirty(repository: Repository, left: Sequence[UnfinishedFile]) -> list[UnfinishedFile]:
-    """Return those files that are still uncommitted; where git cannot tell, all."""
+    """Return the files that are still uncommitted; all of them if git fails."""
     dirty: dict[str, list[str] | None] = {}
     for one in left:
         if one.root not in dirty:
@@ -51,7 +51,7 @@ def still_dirty(repository: Repository, left: Sequence[UnfinishedFile]) -> list[
 def settle(
     store: Store, repository: Repository, agent: str, found: Iterable[Row], *, by_mail: bool = True
 ) -> list[UnfinishedFile]:
-    """Forget that files were left behind: an agent has them. Return what it has to know; or mail it too."""
+    """Forget files left behind that an agent now holds; return, and optionally mail, what it must know."""
     listed = dict(found)
     left = still_dirty(repository, [one for one in listed.values() if one.agent != agent])
 
@@ -65,15 +65,15 @@ def settle(
 
 
 def mail_left(rows: Rows, agent: str, left: Sequence[UnfinishedFile]) -> None:
-    """Tell an agent by mail what it has of others' half-done work."""
+    """Notify an agent by message of unfinished work in its new claims."""
     if not left:
         return
     from dibs.core.claims.ledger import Kind
     from dibs.core.talk.mail import MailKind
     from dibs.services.state.mailbox import tell
 
-    rows.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} has files that were left half-done")
+    rows.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} took over unfinished files")
     for one in left:
-        copy = f"; a copy lies in {one.salvage}" if one.salvage else ""
-        reason = f"it was left half-done, not committed{copy}"
+        copy = f" (backup: {one.salvage})" if one.salvage else ""
+        reason = f"it has uncommitted changes{copy}"
         tell(rows, agent, MailKind.HANDED_OVER, (one.path,), sender=one.agent, reason=reason)

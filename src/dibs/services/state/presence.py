@@ -58,7 +58,7 @@ def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
         raise NotAllowed(
             f"{caller.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
-            hint="stop working; a human can readmit you with `dibs agent join`",
+            hint=f"stop working; a human can readmit you with `dibs agent join --agent {caller.id}`",
         )
     check_own_id(caller.id, human=caller.human)
     agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=rows.now)

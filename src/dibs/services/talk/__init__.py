@@ -1,1 +1,1 @@
-"""Messages, groups and decisions."""
+"""Messages, groups, and decisions."""

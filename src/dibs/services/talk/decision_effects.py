@@ -1,4 +1,4 @@
-"""What becomes of one decision inside a transaction: written, told to the ledger, and to whom it concerns."""
+"""Write one decision inside a transaction: the row, the ledger entry, and the notices."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from dibs.core.talk.decisions import Comment, Decision
     from dibs.services.state.rows import Rows
 
-#: How deadlines of decisions are filed.
+#: The kind of a decision's deadline.
 WHAT = "decision"
 
 
 def record(rows: Rows, draft: Decision) -> Decision:
-    """Write a decision that nobody has to confirm, under the number of its entry in the ledger."""
+    """Write a decision that needs no confirmation; its ledger entry numbers it."""
     seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
         title=draft.title, category=draft.category, outcome=draft.outcome,
@@ -34,10 +34,10 @@ def record(rows: Rows, draft: Decision) -> Decision:
 
 
 def ask(rows: Rows, draft: Decision) -> Decision:
-    """Write a decision that waits, under the number of its entry in the ledger."""
+    """Write a pending decision; its ledger entry numbers it."""
     seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_ASKED,
-        f"{draft.asker} asks for a decision: {draft.title}",
+        f"{draft.asker} asked for a decision: {draft.title}",
         title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
         rationale=draft.rationale,
     )  # fmt: skip
@@ -45,7 +45,7 @@ def ask(rows: Rows, draft: Decision) -> Decision:
 
 
 def open_decision(rows: Rows, decision: Decision) -> Decision:
-    """Write a decision that waits, with its deadline, and tell those who may decide."""
+    """Write a pending decision with its deadline, and notify those who may decide."""
     told = {}
     for box in decider_boxes(rows, decision):
         news = _news(decision, ASKED, decision.rationale)
@@ -60,12 +60,12 @@ def open_decision(rows: Rows, decision: Decision) -> Decision:
 
 
 def decided(rows: Rows, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
-    """Return a decision as decided now; by nobody means by silence."""
+    """Return a decision as decided now; an empty ``by`` means the deadline decided."""
     return decision._replace(outcome=outcome, decided_by=by, decided_at=rows.now, reason=reason)
 
 
 def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
-    """Write what became of a decision, and tell its asker unless it did that itself."""
+    """Write the outcome of a decision, and notify its asker unless the asker decided."""
     put_decision(rows, done)
     if before.deadline:
         deadlines.drop(rows, before.deadline, WHAT, done.id)
@@ -76,14 +76,14 @@ def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
         decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
-    _ask_nobody_any_more(rows, done)
+    _cancel_notices(rows, done)
     if done.decided_by != done.asker:
         tell(rows, asker_box(done), done, done.outcome, done.decided_by, done.reason)
     return done
 
 
-def _ask_nobody_any_more(rows: Rows, done: Decision) -> None:
-    """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
+def _cancel_notices(rows: Rows, done: Decision) -> None:
+    """Replace undelivered notices to deciders by the outcome."""
     role = role_of(rows, done.decided_by) if done.decided_by else ""
     for box, number in done.data.get("told", {}).items():
         message = mailbox.message_at(rows, number) if mailbox.untold(rows, box, number) else None
@@ -95,13 +95,13 @@ def _ask_nobody_any_more(rows: Rows, done: Decision) -> None:
 
 
 def tell(rows: Rows, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
-    """Let the owner of a box know what is new of a decision."""
+    """Notify a box about a decision."""
     news = _news(decision, event, reason)
     mailbox.tell(rows, box, MailKind.DECISION, (), sender=sender, **news)
 
 
 def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
-    """Return what a message says of a decision, for programs."""
+    """Return a decision's data for a message."""
     news = {
         "decision": decision.id, "title": decision.title, "category": decision.category,
         "event": event, "reason": reason,
@@ -111,7 +111,7 @@ def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
 
 
 def tell_comment(rows: Rows, decision: Decision, said: Comment) -> None:
-    """Tell the asker what was said; where the asker said it, those who are to decide."""
+    """Notify the asker of a comment; if the asker commented, notify the deciders."""
     boxes = [asker_box(decision)]
     if said.by == decision.asker:
         boxes = decider_boxes(rows, decision) if decision.outcome == Outcome.PENDING else []
@@ -120,12 +120,12 @@ def tell_comment(rows: Rows, decision: Decision, said: Comment) -> None:
 
 
 def asker_box(decision: Decision) -> str:
-    """Return the box of whoever asked; humans share one."""
+    """Return the asker's box; humans share one."""
     return box_of(decision.asker, decision.role)
 
 
 def decider_boxes(rows: Rows, decision: Decision) -> list[str]:
-    """Return the boxes of those who may decide; humans are told where no agent that works may."""
+    """Return the boxes of those who may decide; the humans' box if no working agent may."""
     if decision.decider == HUMAN:
         return [HUMANS]
     leads = above(rows, decision.asker) if decision.decider == LEAD else ()
@@ -141,5 +141,5 @@ def decider_boxes(rows: Rows, decision: Decision) -> list[str]:
 
 
 def above(rows: Rows, asker: str) -> list[str]:
-    """Return the agents above the asker, the nearest first."""
+    """Return the agents above the asker, nearest first."""
     return ancestors(asker, {agent.id: agent.parent for agent in rows.agents()})

@@ -1,7 +1,7 @@
-"""Decisions: recorded, or asked for and then decided by somebody who may, or by a deadline.
+"""Decisions: recorded directly, or asked for and then decided by someone entitled to, or by a deadline.
 
-Each is one transaction that writes the decision, tells the ledger, and tells whom it concerns by mail: those
-who may decide when it is asked for, and its asker when it is decided.
+Each use case is one transaction that writes the decision and its ledger entry and sends notices: to those who
+may decide when it is asked for, and to its asker when it is decided.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """The use cases of decisions; ``written`` is what the project's own file says of them.
+    """Use cases of decisions; ``written`` are the settings of the project's own file.
 
-    ``carry_out`` does what was chosen in a conflict of claims, in the transaction that records the choice.
+    ``carry_out`` applies the choice in a conflict over claims, in the transaction that records it.
     """
 
     def __init__(self, store: Store, written: Loaded, carry_out: CarryOut) -> None:
@@ -55,7 +55,7 @@ class Decisions:
         deadline: object = None,
         request_id: str = "",
     ) -> Decision:
-        """Record a decision; where somebody is to confirm it, ask whoever ``decider`` names."""
+        """Record a decision, or ask ``decider`` if it needs confirmation."""
         name = decision_rules.check_title(title)
         words = check_text(rationale.strip(), "rationale", decision_rules.MAX_RATIONALE)
         kind = decision_rules.check_category(category)
@@ -81,7 +81,7 @@ class Decisions:
         return self._store.apply(step)
 
     def _pending(self, rows: Rows, made: Decision, decider: str, span: float | None) -> Decision:
-        """Return a draft as one that waits, under the policy that holds now."""
+        """Return a draft as a pending decision under the current policy."""
         check_room(rows, made.asker)
         known = {agent.id for agent in rows.agents()}
         who = decision_rules.check_decider(decider, made.asker, known)
@@ -92,7 +92,7 @@ class Decisions:
         )  # fmt: skip
 
     def all(self, *, pending: bool = False, category: str = "") -> list[Decision]:
-        """Return decisions, the oldest first: all, or those that wait, or those of a category."""
+        """Return decisions, oldest first, optionally only pending ones or one category."""
         kind = (
             decision_rules.check_category(category) if category not in {"", CONFLICT} else category
         )
@@ -111,11 +111,11 @@ class Decisions:
         return self._store.look(lambda rows: _known(rows, known))
 
     def confirm(self, caller: Caller, id_: str, reason: str = "") -> Decision:
-        """Confirm what waits; for those who may decide it."""
+        """Confirm a pending decision."""
         return self.decide(caller, [id_], Outcome.CONFIRMED, reason)[0]
 
     def reject(self, caller: Caller, id_: str, reason: str) -> Decision:
-        """Reject what waits, and say why; for those who may decide it."""
+        """Reject a pending decision with a reason."""
         return self.decide(caller, [id_], Outcome.REJECTED, reason)[0]
 
     def decide(
@@ -123,7 +123,7 @@ class Decisions:
     ) -> list[Decision]:
         """Confirm or reject decisions, all or none; a repeat by the same voter changes nothing."""
         if outcome == Outcome.REJECTED and not reason.strip():
-            raise BadInput("say why: --reason is needed", code="REASON", field="reason")
+            raise BadInput("a rejection needs a --reason", code="REASON", field="reason")
         words = check_text(reason.strip(), "reason")
 
         def decided(rows: Rows, decision: Decision, voter: Voter) -> Decision:
@@ -141,7 +141,7 @@ class Decisions:
         return self._each(caller, ids, decided)
 
     def check_conflicts(self, ids: Sequence[str]) -> None:
-        """Refuse to revoke or refuse what is no conflict."""
+        """Refuse decisions that are not conflicts."""
         known = [decision_rules.check_id(id_) for id_ in ids]
 
         def step(rows: Rows) -> None:
@@ -151,7 +151,7 @@ class Decisions:
         self._store.look(step)
 
     def withdraw(self, caller: Caller, id_: str, reason: str = "") -> Decision:
-        """Take back what the caller asked for; it need not be decided any more."""
+        """Withdraw the caller's own request."""
         words = check_text(reason.strip(), "reason")
 
         def withdrawn(rows: Rows, decision: Decision, voter: Voter) -> Decision:
@@ -160,7 +160,7 @@ class Decisions:
             decision_rules.check_pending(decision)
             decision_rules.check_asker(decision, voter)
             done = decision_effects.decided(
-                rows, decision, Outcome.SETTLED, voter.id, words or "taken back"
+                rows, decision, Outcome.SETTLED, voter.id, words or "withdrawn"
             )
             return decision_effects.close(rows, decision, done, voter.role)
 
@@ -172,13 +172,13 @@ class Decisions:
         ids: Sequence[str],
         act: Callable[[Rows, Decision, Voter], Decision],
     ) -> list[Decision]:
-        """Act on decisions in one transaction, after silence has decided what it had to."""
+        """Act on decisions in one transaction, after applying deadlines that have passed."""
         known = list(dict.fromkeys(map(decision_rules.check_id, ids)))
 
         def step(rows: Rows) -> list[Decision] | None:
             found = [_known(rows, id_) for id_ in known]
             passed = [one.id for one in found if decision_rules.has_passed(one, rows.now)]
-            for id_ in passed:  # a deadline came between the two
+            for id_ in passed:  # a deadline passed in between
                 fall_silent(self._store, rows, id_)
             if passed:
                 return None
@@ -191,22 +191,22 @@ class Decisions:
                 return answer
 
     def comment(self, caller: Caller, id_: str, text: str) -> Decision:
-        """Say something on a decision; its asker is told, or those who may decide if the asker speaks."""
+        """Comment on a decision; notify its asker, or the deciders if the asker comments."""
         known = decision_rules.check_id(id_)
         if not text.strip():
-            raise BadInput("a comment needs words", code="COMMENT", field="text")
+            raise BadInput("the comment is empty", code="COMMENT", field="text")
         words = check_text(text.strip(), "comment", decision_rules.MAX_RATIONALE)
 
         def step(rows: Rows) -> Decision:
             decision = _known(rows, known)
             if len(decision.comments) >= decision_rules.MAX_COMMENTS:
-                message = f"{known} has {decision_rules.MAX_COMMENTS} comments, and there is no room for more"
+                message = f"{known} already has {decision_rules.MAX_COMMENTS} comments, the maximum"
                 raise BadInput(message, code="LIMIT", field="text")
             role = arrive(rows, caller).role
             said = Comment(rows.now, caller.id, role, words)
             decision = decision._replace(comments=(*decision.comments, said))
             put_decision(rows, decision)
-            summary = f"{caller.id} on {known}: {words}"
+            summary = f"{caller.id} commented on {known}: {words}"
             rows.emit(caller.id, role, Kind.DECISION_COMMENTED, summary, decision=known)
             decision_effects.tell_comment(rows, decision, said)
             return decision
@@ -215,9 +215,9 @@ class Decisions:
 
 
 def policy_of(written: Loaded, asked: Config) -> DecisionPolicy:
-    """Return the policy of the project's file, which the settings of whoever asks make stricter only.
+    """Return the policy of the project's file; the caller's own settings can only make it stricter.
 
-    A variable is set by whoever starts an agent, and often by the agent itself.
+    Agents can often set their own environment variables.
     """
     file = written.config
     place = written.origins.get("decide_allow", "")
@@ -232,7 +232,7 @@ def policy_of(written: Loaded, asked: Config) -> DecisionPolicy:
 
 
 def fall_silent(_: Store, rows: Rows, id_: str) -> None:
-    """Let silence decide what it was asked about, at its deadline."""
+    """Decide a pending decision whose deadline has passed."""
     decision = get_decision(rows, id_)
     if decision is None or decision.outcome != Outcome.PENDING or not decision.deadline:
         return
@@ -250,14 +250,14 @@ def _known(rows: Rows, id_: str) -> Decision:
 
 
 def check_room(rows: Rows, asker: str) -> None:
-    """Refuse one more decision that waits, where too many do."""
+    """Refuse another pending decision if there are too many."""
     askers = [decision.asker for decision in waiting(rows)]
     if (
         len(askers) >= decision_rules.MAX_OPEN
         or askers.count(asker) >= decision_rules.MAX_OPEN_OF_AGENT
     ):
         raise BadInput(
-            f"{len(askers)} decisions wait already, {askers.count(asker)} of them for {asker}",
+            f"{len(askers)} decisions are pending, {askers.count(asker)} of them from {asker}",
             code="LIMIT",
-            hint="let some be decided, or `dibs decide withdraw` them",
+            hint="wait for some of them, or withdraw one with `dibs decide withdraw ID`",
         )

@@ -1,6 +1,6 @@
-"""Groups: agents that are written to together, by name or by role.
+"""Groups: named sets of agents and roles that can be messaged together.
 
-Every agent may change one; the ledger says who did.
+Any agent may change a group; the ledger records who did.
 """
 
 from __future__ import annotations
@@ -26,60 +26,63 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 1_000
 MAX_MEMBERS = 1_000
-#: How many of its messages a group is shown with.
+#: How many of a group's messages are shown.
 SHOWN = 20
 _ROLE = "role:"
 _AGENT = "agent:"
 
 
 class GroupView(Record):
-    """A group as its page shows it."""
+    """A group with its reach and recent messages."""
 
     group: Group
     #: The agents that a message to it would reach now.
     reaches: tuple[str, ...]
-    #: The newest messages to it, the oldest of them first.
+    #: The newest messages to it, oldest first.
     messages: tuple[Message, ...]
 
 
 class Groups:
-    """The use cases of groups."""
+    """Use cases of groups."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def new(self, caller: Caller, name: str, members: Sequence[str] = ()) -> Group:
-        """Make a group of agents and roles (``role:x``)."""
+        """Create a group of agents and roles (``role:x``)."""
         check_name(name)
 
         def make(rows: Rows) -> Group:
             if mailbox.get_group(rows, name) is not None:
-                hint = f"`dibs group add {name} AGENT` adds to it"
-                message = f"there is a group {name} already"
+                hint = f"add members with `dibs group add {name} AGENT`"
+                message = f"group {name} already exists"
                 raise BadInput(message, code="GROUP_EXISTS", field="group", hint=hint)
             if len(mailbox.groups(rows)) >= MAX_GROUPS:
-                raise BadInput(f"there are {MAX_GROUPS} groups: drop some", code="LIMIT")
+                hint = "delete one with `dibs group drop NAME`"
+                raise BadInput(f"there are already {MAX_GROUPS} groups", code="LIMIT", hint=hint)
             return _with(rows, Group(name, by=caller.id, at=rows.now), members)
 
-        return self._change(caller, "made", make)
+        return self._change(caller, "created", make)
 
     def add(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
-        """Add agents and roles to a group; those in it stay what they are."""
+        """Add agents and roles to a group."""
         return self._change(caller, "added to", lambda rows: _with(rows, need(rows, name), members))
 
     def remove(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
-        """Take agents and roles out of a group."""
-        return self._change(caller, "took from", lambda rows: _without(need(rows, name), members))
+        """Remove agents and roles from a group."""
+        return self._change(
+            caller, "removed from", lambda rows: _without(need(rows, name), members)
+        )
 
     def _change(self, caller: Caller, verb: str, change: Callable[[Rows], Group]) -> Group:
-        """Write a group as ``change`` returns it, and tell the ledger what was done to it."""
+        """Write the group that ``change`` returns, and a ledger entry."""
 
         def step(rows: Rows) -> Group:
             role = arrive(rows, caller).role
             group = change(rows)
             mailbox.put_group(rows, group)
             rows.emit(
-                caller.id, role, Kind.GROUP_CHANGED, f"{caller.id} {verb} the group {group.name}",
+                caller.id, role, Kind.GROUP_CHANGED, f"{caller.id} {verb} group {group.name}",
                 group=group.name, members=list(group.members), roles=list(group.roles),
             )  # fmt: skip
             return group
@@ -87,13 +90,13 @@ class Groups:
         return self._store.apply(step)
 
     def drop(self, caller: Caller, name: str) -> Group:
-        """Forget a group; its messages stay where they are."""
+        """Delete a group; its messages stay."""
 
         def step(rows: Rows) -> Group:
             role = arrive(rows, caller).role
             group = need(rows, name)
             mailbox.drop_group(rows, name)
-            summary = f"{caller.id} dropped the group {name}"
+            summary = f"{caller.id} deleted group {name}"
             rows.emit(caller.id, role, Kind.GROUP_CHANGED, summary, group=name, dropped=True)
             return group
 
@@ -104,7 +107,7 @@ class Groups:
         return self._store.look(lambda rows: list(mailbox.groups(rows).values()))
 
     def show(self, name: str) -> GroupView:
-        """Return a group, whom it reaches now, and what was said to it lately."""
+        """Return a group, the agents it reaches now, and its recent messages."""
 
         def step(rows: Rows) -> GroupView:
             from dibs.core.talk.recipients import members
@@ -119,35 +122,35 @@ class Groups:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a group; it is spelled like the id of an agent."""
+    """Return a valid group name; the rules are those of agent ids."""
     try:
         check_agent_id(name)
     except BadInput as error:
-        message = f"{quote(name)} cannot be the name of a group"
+        message = f"invalid group name {quote(name)}"
         raise BadInput(message, code="GROUP_NAME", field="group", hint=error.hint) from None
     if name in {ALL, HUMAN}:
-        message = f"{name} is no name for a group: it means others already"
+        message = f"a group cannot be named {name}: that name is reserved"
         raise BadInput(message, code="GROUP_NAME", field="group")
     return name
 
 
 def crew_of(rows: Rows) -> Crew:
-    """Return everybody who can be written to."""
+    """Return all possible recipients."""
     return Crew(rows.agents(), mailbox.groups(rows))
 
 
 def need(rows: Rows, name: str) -> Group:
-    """Return the group of this name, or say which one was meant."""
+    """Return an existing group; suggest a similar name if there is none."""
     group = mailbox.get_group(rows, name) if is_agent_id(name) else None
     if group is not None:
         return group
     meant = closest(name, mailbox.groups(rows)) if name else ""
-    hint = f"did you mean {meant}?" if meant else "`dibs group ls` names those that there are"
-    raise NotFound(f"there is no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
+    hint = f"did you mean {meant}?" if meant else "`dibs group ls` lists the groups"
+    raise NotFound(f"no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
 
 
 def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
-    """Return the group with more members; refuse one that nobody knows, so that no message is lost."""
+    """Return the group with more members; refuse an unknown agent, so that no message is lost."""
     known = {agent.id for agent in rows.agents()} | {HUMAN}
     members, roles = list(group.members), list(group.roles)
     for word in words:
@@ -157,15 +160,15 @@ def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
         name = word.removeprefix(_AGENT)
         if name not in known:
             meant = closest(name, sorted(known))
-            hint = f"did you mean {meant}?" if meant else "write role:NAME for all with a role"
-            message = f"no agent {quote(name)} works here"
+            hint = f"did you mean {meant}?" if meant else "use role:NAME for everyone with a role"
+            message = f"no agent {quote(name)} here"
             raise NotFound(message, code="NO_AGENT", field="member", hint=hint)
         members.append(name)
     if len(members) + len(roles) > MAX_MEMBERS:
-        message = f"a group has at most {MAX_MEMBERS} members and roles"
-        raise BadInput(message, code="LIMIT", field="member", hint="name a role")
+        message = f"a group can have at most {MAX_MEMBERS} members and roles"
+        raise BadInput(message, code="LIMIT", field="member", hint="use role:NAME")
     if "" in roles:
-        raise BadInput("role: needs a name behind it", code="GROUP_NAME", field="member")
+        raise BadInput("role: needs a name, as in role:tester", code="GROUP_NAME", field="member")
     return group._replace(members=tuple(dict.fromkeys(members)), roles=tuple(dict.fromkeys(roles)))
 
 
@@ -174,8 +177,8 @@ def _without(group: Group, words: Sequence[str]) -> Group:
     there = {*group.members, *(f"{_ROLE}{role}" for role in group.roles)}
     strange = sorted(gone - there)
     if strange:
-        message = f"{quote(strange[0])} is not in the group {group.name}"
-        hint = f"`dibs group show {group.name}` names its members"
+        message = f"{quote(strange[0])} is not in group {group.name}"
+        hint = f"`dibs group show {group.name}` lists its members"
         raise NotFound(message, code="NOT_IN_GROUP", field="member", hint=hint)
     return group._replace(
         members=tuple(m for m in group.members if m not in gone),

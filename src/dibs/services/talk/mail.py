@@ -1,6 +1,6 @@
-"""Mail: saying something to others, reading what they said, and acknowledging it.
+"""Messages: send, read, and acknowledge.
 
-The inbox is a view. It notes what was read, and takes nothing from a briefing, which has each message once.
+The inbox is a view: reading it marks messages as read, but a briefing still delivers each message once.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How much of a message a word about it repeats.
+#: How much of a message an acknowledgment quotes.
 SHOWN = 60
 
 
 class Letter(Record):
-    """A message as one reader has it."""
+    """A message and its state in one reader's box."""
 
     message: Message
-    #: When it was read in the inbox, and when it was acknowledged; 0 for not yet.
+    #: When it was read in the inbox and when it was acknowledged; 0 for not yet.
     read: float = 0.0
     acked: float = 0.0
-    #: The number of the briefing that held it; 0 for none yet.
+    #: The number of the briefing that contained it; 0 for none yet.
     briefed: int = 0
 
 
 def letter_of(message: Message, state: dict[str, Any]) -> Letter:
-    """Return a message with what became of it in a box."""
+    """Return a message with its state in a box."""
     return Letter(message, state.get("read", 0.0), state.get("acked", 0.0), state.get("briefed", 0))
 
 
 class Mail:
-    """The use cases of those who write and read."""
+    """Use cases of messages."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,10 +61,10 @@ class Mail:
         within: object = None,
         request_id: str = "",
     ) -> Message:
-        """Put a message into the boxes of whoever ``to`` means.
+        """Send a message to ``to``.
 
-        An answer (``reply_to``) goes to whom it answers where ``to`` is empty; with ``everybody`` to all
-        in the thread.
+        A reply (``reply_to``) with an empty ``to`` goes to the sender of the original; with ``everybody``, to
+        everyone in the thread.
         """
         from dibs.services.talk.send import Saying, check, say
 
@@ -76,7 +76,7 @@ class Mail:
     def inbox(
         self, caller: Caller, *, everything: bool = False, thread: str = "", sent: bool = False
     ) -> list[Letter]:
-        """Return what the caller has not read, oldest first; or all of it, a thread, or what it sent."""
+        """Return unread messages, oldest first; or all messages, a thread, or sent messages."""
         self._store.settle()
 
         def step(rows: Rows) -> list[Letter]:
@@ -90,14 +90,14 @@ class Mail:
         return self._store.look(step)
 
     def follow(self, caller: Caller, *, poll: float = 1.0) -> Iterator[list[Letter]]:
-        """Yield what the caller has not read, at once and after every change; nothing where that is so."""
+        """Yield the unread messages immediately and after every change, even if there are none."""
         newest = self._store.engine.wait(0, 0)
         while True:
             yield self.inbox(caller)
             newest = self._store.engine.wait(newest, poll)
 
     def read(self, caller: Caller, ids: Iterable[str]) -> None:
-        """Note that the caller has read these messages; those that are in none of its boxes do not matter."""
+        """Mark messages as read; ignore messages that are not in the caller's boxes."""
         listed = [mailbox.row_of(check_id(number)) for number in ids]
         if not listed:
             return
@@ -111,7 +111,7 @@ class Mail:
         self._store.apply(step)
 
     def ack(self, caller: Caller, ids: Sequence[str]) -> list[Message]:
-        """Acknowledge messages; whoever wanted to know is told. A repeat changes nothing."""
+        """Acknowledge messages, and notify senders that asked for it. A repeat changes nothing."""
         numbers = [check_id(number) for number in ids]
 
         def step(rows: Rows) -> list[Message]:
@@ -121,7 +121,7 @@ class Mail:
         return self._store.apply(step)
 
     def some(self, caller: Caller, ids: Sequence[str]) -> list[Letter]:
-        """Return messages by their ids, as far as the caller wrote or got them."""
+        """Return messages by id; the caller must have sent or received them."""
 
         def step(rows: Rows) -> list[Letter]:
             mine = {letter.message.id: letter for letter in letters(rows, caller)}
@@ -136,12 +136,12 @@ class Mail:
         return self._store.look(step)
 
     def show(self, number: str) -> tuple[Message, dict[str, Letter]]:
-        """Return a message, and how it stands in each of its boxes."""
+        """Return a message and its state in each of its boxes."""
         return self._store.look(lambda rows: _standing(rows, check_id(number)))
 
 
 def check_id(number: str) -> str:
-    """Return the id of a message; refuse what cannot be one."""
+    """Return a message id; refuse what cannot be one."""
     found = id_in(number)
     if not found:
         raise no_message(number)
@@ -157,23 +157,23 @@ def need(rows: Rows, number: str) -> Message:
 
 
 def no_message(number: str) -> NotFound:
-    """Return that there is no such message."""
+    """Return the error for a message that does not exist or is not the caller's."""
     return NotFound(
-        f"there is no message {quote(number)} for you",
+        f"you have no message {quote(number)}",
         code="NO_MESSAGE",
         field="message",
-        hint="`dibs inbox --all` names those that you have; old ones are forgotten",
+        hint="`dibs inbox --all` lists yours; old ones are deleted",
     )
 
 
 def concerns(message: Message, caller: Caller) -> bool:
-    """Tell whether a message is one of the caller's: it wrote it, or got it. Humans may see all."""
+    """Return whether the caller sent or received a message; humans may see all."""
     own = mailbox.boxes_of(caller.id, human=caller.human)
     return caller.human or message.sender == caller.id or any(b in own for b in message.boxes)
 
 
 def letters(rows: Rows, caller: Caller) -> list[Letter]:
-    """Return all that lies in the boxes of the caller, the oldest first."""
+    """Return all messages in the caller's boxes, oldest first."""
     found: dict[str, Letter] = {}
     for box in mailbox.boxes_of(caller.id, human=caller.human):
         for row, state in mailbox.box_rows(rows, box):
@@ -184,7 +184,7 @@ def letters(rows: Rows, caller: Caller) -> list[Letter]:
 
 
 def _thread(rows: Rows, caller: Caller, number: str) -> list[Letter]:
-    """Return the thread that a message is in, as far as the caller wrote or got it."""
+    """Return a message's thread, limited to messages that the caller sent or received."""
     first = need(rows, check_id(number))
     if not concerns(first, caller):
         raise no_message(number)
@@ -203,11 +203,11 @@ def _standing(rows: Rows, number: str) -> tuple[Message, dict[str, Letter]]:
     return message, {box: letter_of(message, state) for box, state in states.items()}
 
 
-# -- acknowledgements: a sender that wants one is told when it comes, and once if it does not come in time
+# -- acknowledgments: the sender is notified when one arrives, and once if it is overdue
 
 
 def acknowledge(rows: Rows, caller: Caller, role: str, number: str) -> Message:
-    """Note that the caller acknowledges a message that lies in one of its boxes, and tell its sender."""
+    """Record the caller's acknowledgment of a message in one of its boxes, and notify the sender."""
     message = need(rows, number)
     row = mailbox.row_of(number)
     fresh = False
@@ -227,7 +227,7 @@ def acknowledge(rows: Rows, caller: Caller, role: str, number: str) -> Message:
 def _tell_sender(rows: Rows, message: Message, reader: str, role: str) -> None:
     rows.emit(
         reader, role, Kind.MESSAGE_SENT,
-        f"{reader} acknowledged {message.id} of {message.sender}",
+        f"{reader} acknowledged {message.id} from {message.sender}",
         to=message.sender, thread=message.thread, acknowledges=message.id,
     )  # fmt: skip
     text = f"{reader} acknowledged {message.id}: {_start(message)}"
@@ -239,7 +239,7 @@ def _tell_sender(rows: Rows, message: Message, reader: str, role: str) -> None:
 
 
 def overdue(_: Store, rows: Rows, number: str) -> None:
-    """Tell the sender of a message who has not acknowledged it in time; say nothing if all have."""
+    """Notify a message's sender who has not acknowledged it in time, if anyone."""
     message = mailbox.message_at(rows, number)
     late = missing(rows, message) if message is not None else []
     if message is None or not late:
@@ -248,7 +248,7 @@ def overdue(_: Store, rows: Rows, number: str) -> None:
     text = f"{names} did not acknowledge {number} in time: {_start(message)}"
     rows.emit(
         message.sender, message.role, Kind.MESSAGE_SENT,
-        f"{number} of {message.sender} was not acknowledged in time by {names}",
+        f"{names} did not acknowledge {number} from {message.sender} in time",
         to=message.to, thread=message.thread, overdue=number,
     )  # fmt: skip
     _answer(rows, message, MailKind.OVERDUE, text, "", "")
@@ -261,7 +261,7 @@ def missing(rows: Rows, message: Message) -> list[str]:
 
 
 def _answer(rows: Rows, message: Message, kind: str, text: str, sender: str, role: str) -> None:
-    """Put a word about a message into the box of its sender, unless that has ended."""
+    """Notify a message's sender, unless it has ended."""
     box = box_of(message.sender, message.role)
     if box != HUMANS and rows.beat(box) is None:
         return
@@ -274,5 +274,5 @@ def _answer(rows: Rows, message: Message, kind: str, text: str, sender: str, rol
 
 
 def _start(message: Message) -> str:
-    """Return how a message begins, in one line."""
+    """Return the start of a message, in one line."""
     return cut(" ".join(message.text.split()), SHOWN)

@@ -1,4 +1,4 @@
-"""Saying something: who gets it, whether there is room, and what the ledger keeps of it."""
+"""Send a message: resolve its recipients, check limits, write it and its ledger entry."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
 
-#: How much of a message the ledger's one line shows.
+#: How much of a message the ledger entry shows.
 HEADLINE = 80
-#: How an answer is addressed that goes to everybody in its thread.
+#: The recipient of a reply to a whole thread.
 _THREAD = "thread:"
 
 
 class Saying(Record):
-    """What somebody wants to say."""
+    """A message to send."""
 
     to: str
     text: str
@@ -45,21 +45,21 @@ class Saying(Record):
     everybody: bool = False
     priority: str = "normal"
     wants_ack: bool = False
-    #: Within how many seconds it should be acknowledged; 0 for no matter when.
+    #: The deadline for an acknowledgment, in seconds from now; 0 for none.
     within: float = 0.0
 
 
 def check(saying: Saying, within: object) -> Saying:
-    """Return it with its text masked; refuse what is wrong before anything is looked up."""
+    """Return a valid message with secrets masked; refuse an invalid one before any lookup."""
     span = 0.0
     if within is not None:
         span = check_span(within, ACK_MIN, ACK_MAX, field="within", code="WAIT_RANGE")
     check_priority(saying.priority)
     if saying.everybody and not saying.reply_to:
-        message = "to all of a thread goes an answer only: name the message with reply_to"
+        message = "only a reply can go to a whole thread: name the message with reply_to"
         raise BadInput(message, code="NO_THREAD", field="reply_to")
     if saying.everybody and saying.to:
-        message = "an answer goes to all of its thread or to somebody, not both"
+        message = "a reply goes to its whole thread or to one recipient, not both"
         raise BadInput(message, code="NO_THREAD", field="to")
     return saying._replace(
         text=check_message(saying.text),
@@ -70,7 +70,7 @@ def check(saying: Saying, within: object) -> Saying:
 
 
 def say(rows: Rows, caller: Caller, saying: Saying, rate: int, request_id: str) -> Message:
-    """Say it, unless this very request was carried out before."""
+    """Send a message, unless a request with this id was already carried out."""
     asked = _fingerprint(saying)
     if request_id:
         earlier = answered(rows, caller.id, request_id, asked)
@@ -121,7 +121,7 @@ def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
 
 
 def _draw(rows: Rows, agent: str, rate: int) -> None:
-    """Take one message from what the agent may still send; refuse it where nothing is left."""
+    """Count one message against the agent's rate limit; refuse it if the limit is reached."""
     mailbox.put_rate(rows, agent, draw(mailbox.get_rate(rows, agent), rows.now, rate))
 
 
@@ -140,48 +140,48 @@ def _addressed(rows: Rows, caller: Caller, saying: Saying, to: Message | None) -
         return resolve(saying.to, caller, crew)
     if saying.everybody:
         return _whole_thread(rows, caller, to.thread)
-    if to.sender == caller.id:  # going on with what one said oneself
+    if to.sender == caller.id:  # a follow-up to one's own message
         if to.to.startswith(_THREAD):
             return _whole_thread(rows, caller, to.thread)
         return resolve(to.to, caller, crew)
     if not to.sender:
-        message = f"{to.id} is a notice of Dibs: nobody would read an answer"
+        message = f"{to.id} is a notice from Dibs: nobody would read a reply"
         raise NotFound(message, code="NO_ADDRESSEE", field="reply_to")
     return resolve(HUMAN if to.role == HUMAN else f"agent:{to.sender}", caller, crew)
 
 
 def _whole_thread(rows: Rows, caller: Caller, thread: str) -> Addressed:
-    """Return everybody who wrote or got a message of a thread, but for the caller."""
+    """Return all senders and recipients of a thread, except the caller."""
     boxes: set[str] = set()
     for message in mailbox.messages(rows):
         if message.thread == thread:
             boxes.update(message.boxes)
             boxes.update({box_of(message.sender, message.role)} - {""})
-    # A human who got a notice of its own has the box of all humans, too, and is told once.
+    # A human with a box of their own also shares the humans' box; write to only one of them.
     boxes = {box_of(box, role_of(rows, box)) for box in boxes}
     boxes -= set(mailbox.boxes_of(caller.id, human=caller.human))
     if not boxes:
-        alone = f"nobody else is in the thread of {thread}"
+        alone = f"no one else is in the thread of {thread}"
         raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
     ended = tuple(sorted(b for b in boxes - {HUMANS} if rows.beat(b) is None))
     return Addressed(_THREAD + thread, tuple(sorted(boxes)), ended)
 
 
 def _with_room(rows: Rows, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the boxes that take another message, and those that do not; refuse if none does."""
+    """Return the boxes with room and the full ones; refuse if all are full."""
     room: list[str] = []
     full: list[str] = []
     for box in boxes:
         (room if _unread(rows, box) < MAX_UNREAD else full).append(box)
     if not room:
         raise Unavailable(
-            f"{full[0]} has {MAX_UNREAD} messages that it has not read: no more go in",
+            f"{full[0].removeprefix('@')}'s inbox is full ({MAX_UNREAD} unread messages)",
             code="BOX_FULL",
-            hint="it reads them with `dibs inbox`",
+            hint="retry after it has read some with `dibs inbox`",
         )
     return tuple(room), full
 
 
 def _unread(rows: Rows, box: str) -> int:
-    """Count the messages of agents that the owner of a box has neither read nor been briefed of."""
+    """Count a box's messages from agents that were neither read nor delivered by a briefing."""
     return sum(said for _, said in mailbox.unread_rows(rows, box))

@@ -1,4 +1,4 @@
-"""Record what was decided, or ask somebody to confirm it; list, show, confirm and reject decisions.
+"""Record decisions, or ask for confirmation; list, show, confirm, and reject decisions.
 
 Examples:
   dibs decide new "snake_case for columns" --category style
@@ -7,11 +7,10 @@ Examples:
   dibs decide ls --pending
   dibs decide confirm d12
 
-A decision waits until somebody decides who may: whom --by names, or a human.
-Silence decides only where dibs.toml says so ([decide] allow, deny).
+A decision stays pending until someone with the right to decide does: the decider that --by
+names, or a human. A deadline decides only if dibs.toml says so ([decide] allow, deny).
 
-exit status: 0 done, 6 there is no such decision, 65 it was decided before,
-77 you may not decide it
+exit status: 0 done, 6 no such decision, 65 already decided, 77 you may not decide it
 """
 
 from __future__ import annotations
@@ -31,34 +30,35 @@ if TYPE_CHECKING:
     from dibs.core.talk.decisions import Decision
 
 _NEW_OPTIONS = (
-    arg("title", metavar="TITLE", help="what is decided, on one line"),
+    arg("title", metavar="TITLE", help="the decision, on one line"),
     arg("--rationale", default="", metavar="TEXT", help="why"),
     arg(
         "--category",
         default="general",
         metavar="WORD",
-        help="style, architecture, tool_access, dependency, testing or general",
+        help="style, architecture, tool_access, dependency, testing, or general",
     ),
-    arg("--confirm", action="store_true", help="somebody is to confirm it"),
+    arg("--confirm", action="store_true", help="ask for confirmation"),
     arg(
         "--by",
         metavar="WHO",
-        help="who is to confirm it: human, lead, agent:ID or role:NAME; a human always may",
+        help="who may confirm: human, lead, agent:ID, or role:NAME; a human always may",
     ),
     arg(
         "--deadline",
         metavar="SPAN",
-        help="wait so long for that, where dibs.toml says what silence means",
+        help="wait at most SPAN; dibs.toml says what happens then",
     ),
     REQUEST_ID,
 )
 
 
 def _new(session: Session, args: Namespace) -> None:
-    """Record a decision, or ask for one.
+    """Record a decision, or ask for confirmation.
 
-    It is recorded at once, unless --confirm, --by or --deadline is given, or dibs.toml wants
-    decisions of its category confirmed. Then it waits, and whoever may decide is told.
+    The decision is recorded immediately unless you use --confirm, --by, or --deadline, or
+    dibs.toml requires confirmation for its category. Then it is pending, and those who may decide
+    are notified.
     """
     made = session.project.decisions.new(
         session.caller,
@@ -78,21 +78,21 @@ def _print_new(made: Decision) -> None:
     if made.outcome == Outcome.RECORDED:
         print(f"{green('recorded')} {bold(made.id)}: {title}")
         return
-    print(f"{yellow('asked')} {bold(made.id)}: {title}")
+    print(f"{yellow('pending')} {bold(made.id)}: {title}")
     print(f"  {dim('-')} {printable(who_may(made))} may decide")
-    when = f", in {span(made.deadline - made.at)}" if made.deadline else ""
-    print(f"  {dim('-')} {printable(made.data.get('policy', ''))}{when}")
-    print(f"  {dim('-')} you are told: dibs inbox, dibs brief; now: dibs decide show {made.id}")
+    when = f"in {span(made.deadline - made.at)}: " if made.deadline else ""
+    print(f"  {dim('-')} {when}{printable(made.data.get('policy', ''))}")
+    print(f"  {dim('-')} the outcome goes to your inbox; check with `dibs decide show {made.id}`")
 
 
 _COMMENT_OPTIONS = (
     arg("id", metavar="ID", help="the decision, such as d12"),
-    arg("text", metavar="TEXT", help="what you have to say"),
+    arg("text", metavar="TEXT", help="the comment"),
 )
 
 
 def _comment(session: Session, args: Namespace) -> None:
-    """Say something on a decision. Its asker is told."""
+    """Comment on a decision. Its asker is notified."""
     decision = session.project.decisions.comment(session.caller, args.id, args.text)
     session.show(
         lambda: {"decision": decisions.decision(decision)},
@@ -102,16 +102,16 @@ def _comment(session: Session, args: Namespace) -> None:
 
 _WITHDRAW_OPTIONS = (
     arg("id", metavar="ID", help="the decision, such as d12"),
-    arg("--reason", default="", metavar="TEXT", help="why; it is kept"),
+    arg("--reason", default="", metavar="TEXT", help="why; it is recorded"),
 )
 
 
 def _withdraw(session: Session, args: Namespace) -> None:
-    """Take back what you asked for. Nobody has to decide it any more."""
+    """Withdraw your own pending decision."""
     decision = session.project.decisions.withdraw(session.caller, args.id, args.reason)
     session.show(
         lambda: {"decision": decisions.decision(decision)},
-        lambda: print(f"took back {decision.id}"),
+        lambda: print(f"withdrew {decision.id}"),
     )
 
 
@@ -119,32 +119,32 @@ _IDS_OPTIONS = (arg("id", nargs="+", metavar="ID", help="decisions, all or none:
 
 _MAY_SAY_WHY_OPTIONS = (
     *_IDS_OPTIONS,
-    arg("--reason", default="", metavar="TEXT", help="why; the asker is told"),
+    arg("--reason", default="", metavar="TEXT", help="why; the asker sees it"),
 )
 
 _MUST_SAY_WHY_OPTIONS = (
     *_IDS_OPTIONS,
-    arg("--reason", required=True, metavar="TEXT", help="why; the asker is told"),
+    arg("--reason", required=True, metavar="TEXT", help="why; the asker sees it"),
 )
 
 
 def _confirm(session: Session, args: Namespace) -> None:
-    """Confirm what waits. The asker is told. Of a conflict: the same as revoke."""
+    """Confirm a pending decision and notify the asker. For a conflict, the same as revoke."""
     _decide(session, args, "confirmed")
 
 
 def _reject(session: Session, args: Namespace) -> None:
-    """Reject what waits, and say why. The asker is told. Of a conflict: the same as refuse."""
+    """Reject a pending decision and notify the asker. For a conflict, the same as refuse."""
     _decide(session, args, "rejected")
 
 
 def _revoke(session: Session, args: Namespace) -> None:
-    """Take the claims that a conflict is about from their holder. Both sides are told."""
+    """Settle a conflict by revoking the owner's claims. Both sides are notified."""
     _decide(session, args, "confirmed", conflict=True)
 
 
 def _refuse(session: Session, args: Namespace) -> None:
-    """Leave the claims that a conflict is about with their holder. The asker no longer waits."""
+    """Settle a conflict by leaving the claims with their owner. The asker stops waiting."""
     _decide(session, args, "rejected", conflict=True)
 
 
@@ -166,20 +166,20 @@ def _print_decided(session: Session, decided: list[Decision]) -> None:
         title = quoted(decision.title, decision.asker)
         said = paint.get(decision.outcome, yellow)(decision.outcome)
         first = before_asker(decision)
-        note = f", and {first} is first in the queue" if first else ""
+        note = f"; {first} is first in the queue" if first else ""
         if decision.outcome == Outcome.SETTLED:
-            note = "; the conflict was over, so nothing else was done"
-        print(f"{said} {bold(decision.id)}: {title}; {decision.asker} is told{note}")
+            note = "; the conflict was already over"
+        print(f"{said} {bold(decision.id)}: {title} ({decision.asker} is notified){note}")
 
 
 VERBS = {
-    "new": ("record a decision, or ask for one", _NEW_OPTIONS, _new),
+    "new": ("record a decision, or ask for confirmation", _NEW_OPTIONS, _new),
     "ls": ("decide.look", "list decisions"),
-    "show": ("decide.look", "show a decision, and who may decide it"),
-    "confirm": ("confirm what waits", _MAY_SAY_WHY_OPTIONS, _confirm),
-    "reject": ("reject what waits, and say why", _MUST_SAY_WHY_OPTIONS, _reject),
-    "comment": ("say something on a decision", _COMMENT_OPTIONS, _comment),
-    "withdraw": ("take back what you asked for", _WITHDRAW_OPTIONS, _withdraw),
-    "revoke": ("of a conflict: take the claim from its holder", _MAY_SAY_WHY_OPTIONS, _revoke),
-    "refuse": ("of a conflict: leave the claim with its holder", _MUST_SAY_WHY_OPTIONS, _refuse),
+    "show": ("decide.look", "show a decision and who may decide it"),
+    "confirm": ("confirm a pending decision", _MAY_SAY_WHY_OPTIONS, _confirm),
+    "reject": ("reject a pending decision", _MUST_SAY_WHY_OPTIONS, _reject),
+    "comment": ("comment on a decision", _COMMENT_OPTIONS, _comment),
+    "withdraw": ("withdraw your own pending decision", _WITHDRAW_OPTIONS, _withdraw),
+    "revoke": ("settle a conflict: revoke the claim", _MAY_SAY_WHY_OPTIONS, _revoke),
+    "refuse": ("settle a conflict: the owner keeps the claim", _MUST_SAY_WHY_OPTIONS, _refuse),
 }

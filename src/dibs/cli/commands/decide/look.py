@@ -1,4 +1,4 @@
-"""The verbs of ``dibs decide`` that only look: ls and show."""
+"""The read-only subcommands of ``dibs decide``: ls and show."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 _LS_OPTIONS = (
-    arg("--pending", action="store_true", help="only what waits for somebody"),
+    arg("--pending", action="store_true", help="only pending decisions"),
     arg("--category", default="", metavar="WORD", help="only this category"),
-    arg("--limit", type=number, default=50, metavar="N", help="only the newest so many (50)"),
+    arg("--limit", type=number, default=50, metavar="N", help="only the newest N (50)"),
 )
 
 
 def _ls(session: Session, args: Namespace) -> None:
-    """List decisions, the oldest first."""
+    """List decisions, oldest first."""
     found = session.project.decisions.all(pending=args.pending, category=args.category)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
@@ -37,13 +37,13 @@ def _ls(session: Session, args: Namespace) -> None:
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
     if not shown:
-        print("there are no such decisions: `dibs decide new TITLE` records one")
+        print("no decisions; record one with `dibs decide new TITLE`")
         return
     quoted = Quoting(session.caller, map(str, shown))
     for line in quoted.legend:
         print(line)
     if left:
-        print(dim(f"and {left} older: --limit {left + len(shown)}"))
+        print(dim(f"{left} older decisions; show them with --limit {left + len(shown)}"))
     for decision in shown:
         age = span(now - decision.at)
         about = f"{decision.category}, by {decision.asker}, {age} ago{_until(decision, now)}"
@@ -53,16 +53,16 @@ def _print_list(session: Session, shown: list[Decision], left: int, now: float) 
 def _until(decision: Decision, now: float) -> str:
     if decision.outcome != Outcome.PENDING or not decision.deadline:
         return ""
-    return f", {by_silence(decision)} by silence in {span(decision.deadline - now)}"
+    return f", {by_silence(decision)} automatically in {span(decision.deadline - now)}"
 
 
 _ID_OPTIONS = (arg("id", metavar="ID", help="the decision, such as d12"),)
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show a decision: why, what was said on it, who may decide, and what silence means.
+    """Show a decision: its rationale, comments, who may decide, and its deadline.
 
-    Of a conflict over claims both sides are shown, and the queue.
+    For a conflict over claims, show both sides and the queue.
     """
     decision = session.project.decisions.show(args.id)
     sides = _sides(session, decision)
@@ -100,7 +100,7 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
 
 
 def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
-    """Yield who may decide and what silence means, or by whom and why it was decided."""
+    """Yield who may decide and by when, or who decided and why."""
     if decision.outcome == Outcome.RECORDED:
         return
     if decision.outcome != Outcome.PENDING:
@@ -113,9 +113,10 @@ def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
     yield f"  {who} may decide"
     policy = printable(decision.data.get("policy", ""))
     if policy:
-        yield f"  {policy}" + (f", in {span(decision.deadline - now)}" if decision.deadline else "")
+        when = f"in {span(decision.deadline - now)}: " if decision.deadline else ""
+        yield f"  {when}{policy}"
     if decision.category == CONFLICT:
-        return  # what each choice does is said beside the two sides
+        return  # the two sides already explain each choice
     yield f"  {dim('-')} dibs decide confirm {decision.id}"
     yield f"  {dim('-')} dibs decide reject {decision.id} --reason WHY"
 

@@ -1,6 +1,6 @@
-"""Which claims are near each other, and which conflict. Pure.
+"""Find claims that are near each other, and claims that conflict. Pure.
 
-Near means in the same folder, or in a tree that a glob covers. It only warns, so it looks at folders alone.
+Near means in the same folder, or in a tree that a glob covers. This only warns, so it compares folders alone.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
 
-#: What makes a pattern more than one path: a wildcard, or a slash at its end, which means all below it.
+#: What makes a pattern match more than one path: a wildcard, or a trailing slash.
 _SPECIAL = re.compile(r"[*?\[\]{}\\]|/$")
 
 
 class Area(Record):
-    """Where the paths of a pattern are."""
+    """The part of the tree that a pattern covers."""
 
-    #: The folder, with a slash behind it; empty for the root. A named resource is a folder by itself.
+    #: The folder with a trailing slash; empty for the root. A named resource is its own folder.
     folder: str
-    #: Whether they can be in folders below it, too.
+    #: Whether subfolders are included.
     deep: bool
 
 
@@ -50,8 +50,8 @@ def _area(pattern: str) -> Area:
     return Area(folder, "**" in tail or "/" in tail)
 
 
-class Neighbourhood:
-    """The areas of somebody's claims, to compare others with."""
+class Neighborhood:
+    """The areas of an agent's claims, for comparison with others."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         areas = {_area(pattern) for pattern in patterns}
@@ -59,17 +59,17 @@ class Neighbourhood:
         self._deep = tuple(area.folder for area in areas if area.deep)
 
     def near(self, pattern: str) -> bool:
-        """Tell whether ``pattern`` is near one of the claims."""
+        """Return whether ``pattern`` is near one of the claims."""
         found = _area(pattern)
         covers = found.deep and any(folder.startswith(found.folder) for folder in self._folders)
         return found.folder in self._folders or covers or found.folder.startswith(self._deep)
 
 
 class ConflictFinder:
-    """Patterns with a mode, to find those that cannot be held beside a request."""
+    """Patterns with modes, searchable for conflicts with a request."""
 
     def __init__(self, filed: Iterable[tuple[int, str, str]]) -> None:
-        """Take patterns, each after the number of what it belongs to and before its mode."""
+        """Index ``filed``: the number of an item, its pattern, and its mode."""
         self._filed = list(filed)
         self._index = PatternIndex()
         for place, (_, text, _) in enumerate(self._filed):
@@ -78,7 +78,7 @@ class ConflictFinder:
                 self._index.add(str(place), pattern)
 
     def of(self, patterns: Iterable[str], mode: str) -> list[int]:
-        """Return the numbers of what conflicts with such a claim, in their order."""
+        """Return the numbers of the items that conflict with such a claim, in order."""
         places = set()
         for text in patterns:
             pattern = _parsed(text)
@@ -91,7 +91,7 @@ class ConflictFinder:
 
 
 def _parsed(text: str) -> Pattern | None:
-    """Return a pattern; None for one that a hand broke in the store, which equals only itself."""
+    """Return a pattern; None for one corrupted in the store, which matches only itself."""
     try:
         return parse(text)
     except BadInput:

@@ -1,10 +1,10 @@
-"""What a briefing says of rivals is what a claim would meet, whatever the shape of the patterns."""
+"""A briefing predicts exactly the conflicts that a claim would have, for patterns of any shape."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
+from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.claims.rules import compatible
 from dibs.core.patterns.pattern import overlap, parse
 
@@ -24,16 +24,16 @@ PATTERNS = st.builds(
     st.lists(PATTERNS, min_size=1, max_size=2),
     MODES,
 )
-def test_rivals_are_exactly_those_that_a_claim_would_meet(filed, wanted, mode):
+def test_the_predicted_conflicts_are_exactly_those_of_a_claim(filed, wanted, mode):
     numbered = [(number, *one) for number, one in enumerate(filed)]
-    meets = [
+    conflicts = [
         number
         for number, pattern, held in numbered
         if not compatible(mode, held)
         and any(overlap(parse(pattern), parse(text)) is not None for text in wanted)
     ]
 
-    assert ConflictFinder(numbered).of(wanted, mode) == meets
+    assert ConflictFinder(numbered).of(wanted, mode) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_rivals_are_exactly_those_that_a_claim_would_meet(filed, wanted, mode):
         ("src/", "srcs/a.py", False),
     ],
 )
-def test_a_claim_on_a_folder_is_near_all_below_it(mine, theirs, near):
-    assert Neighbourhood([mine]).near(theirs) is near
+def test_a_claim_on_a_folder_is_near_everything_below_it(mine, theirs, near):
+    assert Neighborhood([mine]).near(theirs) is near
