@@ -1,4 +1,4 @@
-"""A bare repository that shell agents and Dibs agents share, and what each of them does with it."""
+"""A bare repository that shell agents and Dibs agents share, and how each of them uses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dibs.services.tasks.lockfiles import LockFiles
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 
-#: What a Dibs agent does as a process of its own: take tasks until nothing is free, a line for each.
+#: A Dibs agent as a process: take tasks until none is left, and print a line for each.
 AGENT = """
 import sys, time
 from tests.interop.shared import dibs_queue
@@ -36,7 +36,7 @@ while isinstance(answer := queue.take(Caller(agent)), TakenTask):
 
 
 class Ran(NamedTuple):
-    """How a script ended."""
+    """The result of a script."""
 
     status: int
     out: str
@@ -44,14 +44,14 @@ class Ran(NamedTuple):
 
 
 def dibs_queue(bare, state, *, codec=None, **options):
-    """Open the queue of the branch that shell agents use."""
+    """Open the queue on the branch that shell agents use."""
     layout = codec or LockFiles(RowFiles())
     engine = GitEngine(str(bare), state=state, branch="main", codec=layout, poll=0.2, **options)
     return PlainQueue(Store(engine, Config()))
 
 
 class Shared:
-    """One bare repository; every machine is a folder beside it."""
+    """One bare repository; each machine is a folder next to the repository."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class Shared:
         return place
 
     def commit(self, clone, files):
-        """Land a commit with ``files`` on the branch, whatever else lands meanwhile."""
+        """Push a commit with ``files``, retrying if other commits arrive."""
         self.git("pull", "-q", "--rebase", "--autostash", at=clone, check=False)
         for path, text in files.items():
             (clone / path).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Shared:
         )
 
     def clear_tasks(self):
-        """Take all tasks and locks off the branch, as a person would between two runs."""
+        """Remove all tasks and locks from the branch, as a person does between runs."""
         first = self.folder / "first"
         self.git("pull", "-q", "--rebase", at=first)
         for path in [*first.glob("tasks/pending/*"), *first.glob("current_tasks/*.lock")]:
@@ -116,7 +116,7 @@ class Shared:
         self.commit(first, {})
 
     def script(self, clone, agent):
-        """Run the document's script to its end."""
+        """Run the claim script of Document 1."""
         process = self.start_script(clone, agent)
         return self.ended(process)
 
@@ -133,7 +133,7 @@ class Shared:
         return Ran(process.returncode, out, said[-1] if said else "")
 
     def clean(self, clone):
-        """Bring a clone back that the script left in the middle of something."""
+        """Repair a clone that the script left in the middle of an operation."""
         self.git("rebase", "--abort", at=clone, check=False)
         self.git("fetch", "-q", at=clone)
         self.git("reset", "-q", "--hard", "origin/main", at=clone)
@@ -145,13 +145,13 @@ class Shared:
         )
 
     def queue(self, machine, **options):
-        """Open the queue in this process, as a machine of its own."""
+        """Open the queue in this process, as a separate machine."""
         queue = dibs_queue(self.bare, self.folder / machine, **options)
         self.queues.append(queue)
         return queue
 
     def files(self):
-        """Return what is on the branch, by path."""
+        """Return the files on the branch, by path."""
         listed = self.git("ls-tree", "-r", "-z", "--name-only", "main", at=self.bare)
         return [path for path in listed.split("\0") if path]
 

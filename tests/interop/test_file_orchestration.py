@@ -1,7 +1,7 @@
-"""The orchestration document, word for word: agents that know files only, beside ``dibs orchestrate``.
+"""Agents that only know files, as in Document 3, work with ``dibs orchestrate``.
 
-What agents and people do here is what the document tells them: ``mv``, ``sed`` and an editor. Nothing but the
-orchestrator is Dibs's.
+Agents and people do what the document says, with ``mv``, ``sed``, and an editor. Only the orchestrator is
+Dibs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dibs.taskfile.reading import read
 
 ADR = "2025-11-23T1700-architect-adr-api"
 
-#: The result block of the document's own example.
+#: The result block of the document's example.
 RESULT = """\
 result:
   summary: "Created ADR-006 with recommendations"
@@ -41,7 +41,7 @@ def surroundings(monkeypatch, tmp_path):
         if name.startswith(("DIBS_", "GIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("DIBS_BOARD_ARCHIVE_AFTER", "3650d")  # the example is of 2025
+    monkeypatch.setenv("DIBS_BOARD_ARCHIVE_AFTER", "3650d")  # the example is from 2025
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def repo(tmp_path, monkeypatch):
 
 @pytest.fixture
 def work(repo):
-    """The folders of the document, as its people made them."""
+    """The folders of the document, created by people."""
     folder = repo / "work"
     agents = ("architect", "writer-editor", "diagrammer", "curator", "structural")
     for name in ("inbox", *(f"assigned/{agent}" for agent in agents), "done", "archive"):
@@ -65,7 +65,7 @@ def work(repo):
 
 @pytest.fixture
 def cycle(work, capsys):
-    """Run ``dibs orchestrate`` and return what it printed."""
+    """Run ``dibs orchestrate`` and return its output."""
 
     def run(*words):
         status = main(["orchestrate", *words])
@@ -77,7 +77,7 @@ def cycle(work, capsys):
 
 
 def sh(script):
-    """Do what a shell agent does."""
+    """Run a shell agent's commands."""
     subprocess.run(["sh", "-euc", script], check=True)
 
 
@@ -115,7 +115,7 @@ def make_adr(work):
 
 
 def begin(work, agent, stem, at):
-    """Pick a task up: update the status and add the moment, in place."""
+    """Start a task: update the status and add the time, in place."""
     path = f"work/assigned/{agent}/{stem}.yaml"
     sh(f"sed -i 's/^status: assigned/status: in_progress/' {path}")
     sh(f"echo 'started_at: \"{at}\"' >> {path}")
@@ -144,7 +144,7 @@ def do_adr(work, cycle):
 # -- assignment
 
 
-def test_a_new_task_is_assigned_to_the_agent_that_it_names(work, cycle):
+def test_a_new_task_is_assigned_to_the_agent_it_names(work, cycle):
     make_adr(work)
 
     said = cycle()
@@ -180,7 +180,7 @@ def test_dependencies_are_checked_before_a_task_is_assigned(work, cycle):
 # -- the handoff of the document
 
 
-def test_the_documents_handoff_is_made_as_the_document_shows_it(work, cycle):
+def test_the_documents_handoff_is_created_as_shown(work, cycle):
     do_adr(work, cycle)
 
     said = cycle()
@@ -247,7 +247,7 @@ def test_handoffs_go_from_architect_to_writer_editor_to_diagrammer_and_end(work,
     ]
 
 
-def test_a_handoff_is_made_once_however_often_the_orchestrator_runs(work, cycle):
+def test_a_handoff_is_created_only_once(work, cycle):
     do_adr(work, cycle)
 
     for _ in range(4):
@@ -329,7 +329,7 @@ def test_a_file_that_breaks_a_rule_of_the_document_is_set_aside_and_stays(work, 
         assert stem in aside
 
 
-def test_a_file_with_a_mistake_is_taken_in_once_it_is_mended(work, cycle):
+def test_an_invalid_file_is_accepted_once_it_is_fixed(work, cycle):
     stem = "2025-11-23T1430-structural-repomap"
     path = put(work / "inbox" / f"{stem}.yaml", f"id: {stem}\nagent: structural\nstatus: neww\n")
     cycle()
@@ -340,7 +340,7 @@ def test_a_file_with_a_mistake_is_taken_in_once_it_is_mended(work, cycle):
     assert places(work, stem) == [f"assigned/structural/{stem}.yaml"]
 
 
-def test_the_agents_name_matches_its_folder_and_no_name_leads_out(work, cycle):
+def test_an_agents_name_matches_its_folder_and_cannot_escape_it(work, cycle):
     stem = "2025-11-23T1430-curator-escape"
     put(work / "inbox" / f"{stem}.yaml", f'id: {stem}\nagent: ".."\nstatus: new\n')
 
@@ -371,7 +371,7 @@ def old_task(work, status, extra=""):
     ("status", "extra"),
     [("assigned", ""), ("in_progress", 'started_at: "2025-11-23T14:32:00Z"\n')],
 )
-def test_a_task_that_is_stuck_is_told_in_the_workflow_log_once(work, cycle, status, extra):
+def test_a_stuck_task_is_logged_once(work, cycle, status, extra):
     stem = old_task(work, status, extra)
 
     first, second = cycle(), cycle()
@@ -385,7 +385,7 @@ def test_a_task_that_is_stuck_is_told_in_the_workflow_log_once(work, cycle, stat
     assert places(work, stem) == [f"assigned/curator/{stem}.yaml"]
 
 
-def test_a_handoff_to_nobody_is_told_and_made_when_the_folder_is_there(work, cycle):
+def test_a_handoff_to_an_unknown_agent_is_logged_and_created_once_its_folder_exists(work, cycle):
     sh("rmdir work/assigned/writer-editor")
     do_adr(work, cycle)
     said = cycle()
@@ -399,7 +399,7 @@ def test_a_handoff_to_nobody_is_told_and_made_when_the_folder_is_there(work, cyc
     assert "1 follow-ups" in cycle()
 
 
-def test_a_second_cycle_changes_no_byte(work, cycle, repo):
+def test_a_second_cycle_changes_nothing(work, cycle, repo):
     do_adr(work, cycle)
     for _ in range(3):
         cycle()

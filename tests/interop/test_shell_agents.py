@@ -1,4 +1,4 @@
-"""Agents that run the document's own script, and agents that run Dibs, on one branch."""
+"""Agents that run the script of Document 1 and agents that run Dibs share a branch."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +44,7 @@ ROUNDS, TASKS, SCRIPTS, MACHINES = 6, 8, 3, 2
 
 
 @pytest.mark.slow
-def test_scripts_and_dibs_agents_never_both_get_a_task(shared):
+def test_a_script_and_a_dibs_agent_never_get_the_same_task(shared):
     clones = [shared.clone(f"clone-{n}") for n in range(SCRIPTS)]
     kinds = set()
     for round_ in range(ROUNDS):
@@ -65,7 +65,7 @@ def test_scripts_and_dibs_agents_never_both_get_a_task(shared):
 
 
 def _one_round(shared, clones, round_):
-    """Let all agents take tasks at once until nothing is free; return who says to have which."""
+    """Let all agents take tasks until none is left; return which agent reports which task."""
     agents = {f"dibs-{n}-{round_}": shared.start_dibs(f"machine-{n % MACHINES}", f"dibs-{n}-{round_}")
               for n in range(MACHINES + 1)}  # fmt: skip
     owners = {}
@@ -89,7 +89,7 @@ def _one_round(shared, clones, round_):
 
 
 def _script_agent(shared, clone, agent):
-    """Run the script a few times, as its agent would after each task; mend its clone in between."""
+    """Run the script several times, as its agent would, and repair its clone in between."""
     claimed = []
     for _ in range(3):
         shared.clean(clone)
@@ -97,7 +97,7 @@ def _script_agent(shared, clone, agent):
     return list(filter(None, claimed))
 
 
-def test_a_task_that_dibs_holds_is_skipped_by_the_script(shared):
+def test_the_script_skips_a_task_that_a_dibs_agent_holds(shared):
     shared.put_tasks("a", "b")
     assert shared.queue("machine").take(caller("bob")).stored.id == "a"
 
@@ -114,7 +114,7 @@ def test_a_name_with_capitals_excludes_scripts_too(shared):
     assert locks(shared) == ["current_tasks/Fix-Header.lock"]
 
 
-def test_a_script_that_is_overtaken_between_its_look_and_its_push_loses(shared):
+def test_a_script_that_is_overtaken_before_its_push_loses(shared):
     shared.put_tasks("a")
     clone = shared.clone("clone")
     queue = shared.queue("machine")
@@ -131,7 +131,7 @@ def test_a_script_that_is_overtaken_between_its_look_and_its_push_loses(shared):
     assert holder(shared, "current_tasks/a.lock") == "bob"
 
 
-def test_dibs_that_is_overtaken_between_its_look_and_its_push_gets_the_next_task(shared):
+def test_a_dibs_agent_that_is_overtaken_before_its_push_gets_the_next_task(shared):
     shared.put_tasks("a", "b")
     clone = shared.clone("clone")
     ran = []
@@ -143,10 +143,10 @@ def test_dibs_that_is_overtaken_between_its_look_and_its_push_gets_the_next_task
     assert answer.stored.id == "b"
 
 
-# -- what the script gets wrong, and ours does not
+# -- bugs of the script that Dibs does not have
 
 
-def test_any_commit_makes_the_script_lose_a_task_that_is_free(shared):
+def test_any_commit_makes_the_script_lose_an_available_task(shared):
     shared.put_tasks("a")
     clone, other = shared.clone("clone"), shared.clone("other")
     with _before_push(shared, clone) as gate:
@@ -160,7 +160,7 @@ def test_any_commit_makes_the_script_lose_a_task_that_is_free(shared):
     assert locks(shared) == []
 
 
-def test_no_other_commit_makes_dibs_lose_a_task_that_is_free(shared):
+def test_unrelated_commits_do_not_make_dibs_lose_an_available_task(shared):
     shared.put_tasks("a")
     other = shared.clone("other")
     rival = Meddling(lambda: shared.commit(other, {"src.c": "int x;\n"}))
@@ -172,7 +172,7 @@ def test_no_other_commit_makes_dibs_lose_a_task_that_is_free(shared):
     assert "src.c" in shared.files()
 
 
-def test_on_an_empty_queue_the_script_claims_a_task_named_by_a_star(shared):
+def test_on_an_empty_queue_the_script_claims_a_task_named_star(shared):
     ran = shared.script(shared.clone("clone"), "agent-02")
 
     assert (ran.status, ran.claimed) == (0, "*")
@@ -187,7 +187,7 @@ def test_on_an_empty_queue_dibs_says_so_and_writes_no_lock(shared):
     assert locks(shared) == []
 
 
-def test_the_scripts_lock_on_a_star_is_listed_and_holds_nothing_else_back(shared):
+def test_the_scripts_lock_named_star_is_listed_and_blocks_nothing_else(shared):
     shared.script(shared.clone("clone"), "agent-02")
     shared.put_tasks("a")
     queue = shared.queue("machine")
@@ -197,7 +197,7 @@ def test_the_scripts_lock_on_a_star_is_listed_and_holds_nothing_else_back(shared
     assert {h.claim.pattern for h in held} == {r"task:\*", "task:a"}
 
 
-def test_where_nothing_is_free_the_script_is_silent_and_ends_well(shared):
+def test_if_nothing_is_available_the_script_prints_nothing_and_succeeds(shared):
     shared.put_tasks("a")
     shared.queue("machine").take(caller("bob"))
 
@@ -206,7 +206,7 @@ def test_where_nothing_is_free_the_script_is_silent_and_ends_well(shared):
     assert (ran.status, ran.out) == (0, "")
 
 
-def test_where_nothing_is_free_dibs_says_who_holds_what(shared):
+def test_if_nothing_is_available_dibs_says_who_holds_what(shared):
     shared.put_tasks("a")
     shared.script(shared.clone("clone"), "agent-02")
 
@@ -218,10 +218,10 @@ def test_where_nothing_is_free_dibs_says_who_holds_what(shared):
     assert 7100 < task.expires_in <= 7200
 
 
-# -- lock files of scripts
+# -- scripts' lock files
 
 
-def test_a_lock_of_a_script_is_honoured_listed_and_ends_by_its_age(shared):
+def test_a_scripts_lock_is_respected_and_listed_and_expires(shared):
     reading = [1000.0]
     sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
     codec = LockFiles(RowFiles(), lock_age=3600.0)
@@ -241,7 +241,7 @@ def test_a_lock_of_a_script_is_honoured_listed_and_ends_by_its_age(shared):
     assert holder(shared, "current_tasks/a.lock") == "bob"
 
 
-def test_a_machine_that_comes_later_counts_the_age_from_its_own_first_look(shared):
+def test_another_machine_counts_the_age_from_its_first_observation(shared):
     reading = [1000.0]
     sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
     shared.put_tasks("a")
@@ -256,7 +256,7 @@ def test_a_machine_that_comes_later_counts_the_age_from_its_own_first_look(share
     assert 3500 < task.expires_in <= 3600
 
 
-def test_a_script_that_deletes_its_lock_gives_the_task_back(shared):
+def test_deleting_a_scripts_lock_releases_the_task(shared):
     shared.put_tasks("a")
     clone = shared.clone("clone")
     shared.script(clone, "agent-02")
@@ -270,7 +270,7 @@ def test_a_script_that_deletes_its_lock_gives_the_task_back(shared):
     assert isinstance(queue.take(caller("bob")), TakenTask)
 
 
-def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):
+def test_a_waiting_dibs_agent_notices_a_task_that_a_script_added(shared):
     queue = shared.queue("machine")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.take, caller("bob"), wait=60)
@@ -285,7 +285,7 @@ def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):
 
 @pytest.fixture
 def dibs(shared, monkeypatch, capsys):
-    """Call a command in this process, in a repository whose state is on the shared branch."""
+    """Run a command in this process, in a repository whose state is on the shared branch."""
     place = shared.clone("worktree")
     monkeypatch.chdir(place)
     for name in [name for name in os.environ if name.startswith(("DIBS_", "GIT_"))]:
@@ -301,7 +301,7 @@ def dibs(shared, monkeypatch, capsys):
     return call
 
 
-def test_status_and_the_list_of_tasks_show_the_lock_of_a_script(shared, dibs):
+def test_status_and_task_ls_show_a_scripts_lock(shared, dibs):
     shared.put_tasks("fix-header-lint")
     shared.script(shared.clone("clone"), "agent-02")
 
@@ -313,7 +313,7 @@ def test_status_and_the_list_of_tasks_show_the_lock_of_a_script(shared, dibs):
         assert "a script's lock file" in out
 
 
-def test_each_end_of_taking_has_its_own_exit_status(shared, dibs):
+def test_each_outcome_of_taking_a_task_has_its_own_exit_status(shared, dibs):
     assert dibs("task", "take")[0] == 6
     shared.put_tasks("a", "b")
     shared.script(shared.clone("clone"), "agent-02")
@@ -352,7 +352,7 @@ def test_the_branch_reads_as_the_document_says(shared):
     assert shared.show("README.md") == "code\n"
 
 
-def test_a_task_that_is_done_is_not_offered_to_scripts_again(shared):
+def test_a_finished_task_is_not_offered_to_scripts_again(shared):
     shared.put_tasks("a", "b")
     queue = shared.queue("machine")
     queue.take(caller("bob"))
@@ -363,11 +363,11 @@ def test_a_task_that_is_done_is_not_offered_to_scripts_again(shared):
     assert shared.script(clone, "agent-03").claimed == ""
 
 
-# -- tools of the races
+# -- helpers for races
 
 
 class Meddling(LockFiles):
-    """The layout, which lets something happen once while Dibs writes a lock file: before it pushes."""
+    """A layout that runs an action once while Dibs writes a lock file, before it pushes."""
 
     def __init__(self, rival):
         super().__init__(RowFiles())
@@ -383,7 +383,7 @@ class Meddling(LockFiles):
 
 
 class _before_push:  # noqa: N801 - reads as a sentence
-    """Stop a clone's push at its hook: after the script's look, before its commit reaches anybody."""
+    """Stop a clone's push in its hook: after the script's check, before its commit is visible."""
 
     def __init__(self, shared, clone):
         self.here, self.go = clone / ".git" / "here", clone / ".git" / "go"
@@ -408,8 +408,8 @@ class _before_push:  # noqa: N801 - reads as a sentence
         self.hook.unlink(missing_ok=True)
 
 
-def test_the_script_is_the_documents_but_for_where_the_repository_is():
-    """Guard against repairs: what is wrong in it must stay wrong."""
+def test_the_script_matches_the_document_except_for_the_repository_path():
+    """The script must keep its bugs."""
     text = SCRIPT.read_text("utf-8")
 
     published = text.replace('"${REPO:-/workspace/shared-repo}"', '"/workspace/shared-repo"')

@@ -107,7 +107,7 @@ class GitDaemon(ServerProcess):
 
 
 class SmartHttp:
-    """``git http-backend`` behind a small server, in threads of this process."""
+    """``git http-backend`` behind a small HTTP server, in threads of this process."""
 
     def __init__(self, folder: str, login: str) -> None:
         self._server = _Server(("127.0.0.1", 0), _Handler, bind_and_activate=False)

@@ -1,4 +1,4 @@
-"""Server processes that never outlive the tests, and ports for them."""
+"""Server processes that never outlive the tests, and their ports."""
 
 from __future__ import annotations
 
@@ -242,5 +242,5 @@ def _tell(line: str) -> None:
 
 
 def _end() -> None:
-    _keeper[0].stdin.close()  # it kills what is left
+    _keeper[0].stdin.close()  # kills what is left
     _keeper[0].wait(10)

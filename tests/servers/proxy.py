@@ -36,7 +36,7 @@ class _Lane:
         self.open.set()
         #: How many more bytes may pass before the connection is cut.
         self.budget: int | None = None
-        #: Bytes that have reached the other side.
+        #: Bytes delivered.
         self.passed = 0
 
 
@@ -49,10 +49,10 @@ class _Drop:
 
 
 class _Link:
-    """One connection: the client's socket and the server's."""
+    """One connection: the client's and the server's socket."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
-        self.sockets = {"requests": server, "replies": client}  # by what is written to it
+        self.sockets = {"requests": server, "replies": client}  # one per direction
         self.seen = b""
         self.drop: _Drop | None = None
         self.lossy = False
@@ -92,7 +92,7 @@ class FaultProxy:
         return self._now(lambda: len(self._links))
 
     def passed(self, direction: tuple[str, ...] = BOTH) -> int:
-        """Return how many bytes have reached the other side."""
+        """Return how many bytes were delivered."""
         return self._now(lambda: sum(lane.passed for lane in self._of(direction)))
 
     # faults that last until heal()
@@ -167,10 +167,10 @@ class FaultProxy:
         """Stop."""
         self.close()
 
-    # below: in the proxy's own thread
+    # the rest runs in the proxy's thread
 
     def _now(self, act: Callable[[], object]):
-        async def run() -> object:  # the loop's own thread is the lock
+        async def run() -> object:  # everything runs in the loop's thread, so no lock is needed
             return act()
 
         return self._wait_for(run())

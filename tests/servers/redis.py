@@ -128,7 +128,7 @@ class RedisServer(ServerProcess):
         until(lambda: self.info("replication")["master_link_status"] == "up", "replica in step")
 
     def promote(self) -> None:
-        """Become a primary, with whatever has arrived."""
+        """Become a primary, with the data received so far."""
         self.call("REPLICAOF", "NO", "ONE")
 
     def close(self) -> None:

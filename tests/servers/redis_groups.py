@@ -122,7 +122,7 @@ class Cluster:
 
 
 def _portions(number: int, nodes: int) -> Iterator[list[int]]:
-    """Yield the slots of one node, some at a time."""
+    """Yield the slots of one node in batches."""
     mine = range(number * SLOTS // nodes, (number + 1) * SLOTS // nodes)
     for at in range(0, len(mine), 1024):
         yield list(mine[at : at + 1024])

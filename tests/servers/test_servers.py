@@ -87,7 +87,7 @@ class TestRedis:
             with pytest.raises(redis.AuthenticationError), stranger:
                 stranger.ping()
 
-    def test_a_socket_leads_to_the_same_server(self, tmp_path):
+    def test_the_unix_socket_reaches_the_same_server(self, tmp_path):
         with RedisServer(tmp_path, unix=True) as server:
             server.call("SET", "k", "v")
 
@@ -114,7 +114,7 @@ class TestRedis:
         with pytest.raises(ServerError, match="no-such-option"):
             RedisServer(tmp_path, "no-such-option yes").start()
 
-    def test_a_replica_lags_behind_a_cut_wire_and_can_be_promoted(self, tmp_path):
+    def test_a_replica_behind_a_cut_connection_lags_and_can_be_promoted(self, tmp_path):
         with (
             RedisServer(tmp_path / "a") as primary,
             RedisServer(tmp_path / "b") as replica,
