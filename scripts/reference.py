@@ -19,6 +19,7 @@ from dibs.cli.support.parsing import build
 from dibs.config.table import FIELDS
 from dibs.core.tasks.rules import TRANSITIONS, Status, folder_of, next_statuses
 from dibs.core.text.durations import show_span
+from dibs.core.text.names import few
 from dibs.errors import DibsError
 from dibs.errors.codes import CODES, EXIT_STATUSES
 from dibs.services.state.keys import TABLE
@@ -120,13 +121,20 @@ def _spelled(action: argparse.Action) -> str:
 def _settings() -> Iterator[str]:
     yield "| in `dibs.toml` | variable | default | allowed | meaning |\n|---|---|---|---|---|"
     for field in FIELDS:
-        default = field.default
-        shown = show_span(default) if isinstance(default, float) else str(default)
+        shown = _default(field.default)
         place = f"`[{field.section}]` `{field.key}`" if field.section else f"`{field.key}`"
         yield (
             f"| {place} | `{field.variable}` | {f'`{shown}`' if shown else 'empty'} |"
             f" {_cell(field.allowed)} | {_cell(field.doc)} |"
         )
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, tuple):
+        return few(value, 2)
+    if isinstance(value, float):
+        return show_span(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _rows() -> Iterator[str]:

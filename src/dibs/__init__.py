@@ -1,6 +1,6 @@
 """Dibs: many coding agents, one codebase, no collisions.
 
-The public names load on first use, so that a command pays only for what it needs.
+Public names load on first use, so that a command imports only what it needs.
 """
 
 from __future__ import annotations

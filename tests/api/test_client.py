@@ -377,5 +377,5 @@ def test_one_string_is_not_taken_for_a_list_of_its_letters():
 
 @pytest.mark.parametrize("title", ["", " ", "two\nlines"])
 def test_a_task_is_made_with_a_title_of_one_line(title):
-    with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one line of words"):
+    with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one non-empty line"):
         mine.new_task(title)

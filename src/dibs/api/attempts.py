@@ -1,4 +1,4 @@
-"""A task that an agent works on, as a block in Python."""
+"""A task that an agent is working on, as a context manager."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """A task that was taken. ``done``, ``fail`` or ``release`` say how it ended; late ones are ``Fenced``.
+    """A task that was taken. ``done``, ``fail``, or ``release`` ends it; a late call raises ``Fenced``.
 
-    Inside the block a thread gives signs of life. Leaving it without a word gives the task back; an exception
-    that leaves it is told as the task's error.
+    Inside the block, a thread sends heartbeats. Leaving it without a result releases the task; an exception
+    becomes the task's error.
     """
 
     def __init__(self, dibs: Dibs, taken: TakenTask) -> None:
@@ -36,12 +36,12 @@ class Attempt:
 
     @property
     def task(self) -> Task:
-        """What the task's file says, as values."""
+        """The content of the task's file, parsed."""
         return self.stored.task
 
     @property
     def text(self) -> str:
-        """What the task's file says, as it stood when it was taken."""
+        """The content of the task's file when it was taken."""
         return self.stored.text
 
     def __enter__(self) -> Attempt:
@@ -74,7 +74,7 @@ class Attempt:
         handoff: Handoff | None = None,
         review: bool = False,
     ) -> Stored:
-        """Finish the task; with ``review`` somebody else shall look at it first."""
+        """Finish the task; with ``review``, another agent must accept it first."""
         summary = check_string(summary, "summary")
         artefacts = check_strings(artefacts, "artefacts")
         if handoff is not None:
@@ -84,17 +84,17 @@ class Attempt:
         )
 
     def fail(self, message: str) -> Stored:
-        """Say that the task went wrong; it waits for a retry."""
+        """Mark the task as failed; it can be retried."""
         return self._end("fail", message=check_string(message, "message"))
 
     def release(self) -> Stored:
-        """Give the task back."""
+        """Release the task."""
         return self._end("release")
 
     def _end(self, verb: str, **said: Any) -> Stored:
         project, caller, id_ = self._dibs.project, self._dibs.caller, self.stored.id
         if verb == "fail" and self.stored.place == QUEUE:
-            verb, said = "release", {}  # the queue of shell agents has no failed tasks
+            verb, said = "release", {}  # the shell agents' queue has no failed tasks
         stored: Stored = getattr(project.tasks, verb)(caller, id_, token=self.token, **said)
         self._ended = True
         return stored
@@ -120,7 +120,7 @@ def take(
     reason: str,
     request_id: str,
 ) -> Attempt | None:
-    """Take the next task of the board for an agent; None if there is none for it now."""
+    """Take the next task for an agent; None if no task is available."""
     try:
         answer = dibs.project.tasks.take(
             dibs.caller, roles=roles, claim=claim, ttl=ttl, wait=wait, reason=reason,

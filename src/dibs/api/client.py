@@ -1,4 +1,4 @@
-"""The Python face of Dibs, for people who write their own agents.
+"""The Python API, for people who write their own agents.
 
 >>> from dibs import Dibs
 >>> with Dibs.open(agent="a", engine="memory:") as dibs:
@@ -6,7 +6,7 @@
 ...         print(hold.claims[0].pattern, hold.claims[0].mode)
 src/** exclusive
 
-A claim that somebody else holds is refused with ``Refused``, which carries the answer:
+If another agent holds it, ``Refused`` is raised, which contains the answer:
 
 >>> alice = Dibs.open(agent="alice", engine="memory:")
 >>> bob = alice.as_agent("bob")
@@ -20,12 +20,12 @@ alice src/auth.py
 >>> bob.claim("src/*.py").token > hold.token
 True
 
-Tasks come from the board, each to one agent; leaving the block without a word gives the task back:
+The board gives each task to one agent; leaving the block without a result releases the task:
 
 >>> task = alice.new_task("Audit the docs", artefacts=["docs/"], slug="audit")
 >>> attempt = bob.take_task()
 >>> with attempt:
-...     attempt.done("12 links mended").task.status
+...     attempt.done("fixed 12 links").task.status
 'done'
 >>> alice.take_task() is None
 True
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 class Refused(DibsError):
-    """Somebody else holds what was asked for. ``answer`` says who, why and until when."""
+    """Another agent holds it. ``answer`` says who, why, and until when."""
 
     code = "HELD"
     retryable = True
@@ -74,7 +74,7 @@ class Refused(DibsError):
     def __init__(self, answer: Denied | Queued) -> None:
         first = answer.conflicts[0]
         message = f"{first.holder} holds {first.held}"
-        hint = "wait for it, ask for it, or work on something else"
+        hint = "wait for it, request it, or work on something else"
         if isinstance(answer, Denied) and answer.why == "refused":
             why = f": {answer.reason}" if answer.reason else ""
             message = f"{answer.by} refused {first.pattern} ({answer.decision}){why}"
@@ -84,12 +84,12 @@ class Refused(DibsError):
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What stands in the way."""
+        """The claims and waiters in the way."""
         return self.answer.conflicts
 
 
 class CommitRefused(DibsError):
-    """A commit may not be: a path of it is not the agent's to commit, or a hook said no. Nothing happened."""
+    """A commit was refused: the agent may not commit a path, or a git hook failed. Nothing changed."""
 
     code = "SCOPE"
 
@@ -100,15 +100,15 @@ class CommitRefused(DibsError):
 
     @property
     def blocked(self) -> tuple[Blocked, ...]:
-        """The paths that may not be in it, each with its reason; none where a hook said no."""
+        """The paths that may not be committed, with reasons; empty if a hook refused."""
         return self.answer.blocked
 
 
 class Hold:
-    """Granted claims, as a block: leaving it gives back what was not held before.
+    """Granted claims, as a context manager that releases what was not held before.
 
-    Inside the block a thread gives signs of life, so that work may take longer than the ttl. ``check`` raises
-    ``Fenced`` once a claim is lost: call it before an effect. Leaving the block says so as well.
+    Inside the block, a thread sends heartbeats, so that work may take longer than the ttl. ``check`` raises
+    ``Fenced`` once a claim is lost; call it before each effect. So does leaving the block.
     """
 
     def __init__(self, dibs: Dibs, granted: Granted) -> None:
@@ -136,13 +136,13 @@ class Hold:
                 raise
 
     def check(self) -> None:
-        """Raise ``Fenced`` unless every claim is still held with its token; also a sign of life."""
+        """Renew the claims; raise ``Fenced`` if one is no longer held with its token."""
         for token in sorted({claim.token for claim in self.claims}):
             patterns = self._patterns(claim for claim in self.claims if claim.token == token)
             self._dibs.project.holdings.renew(self._dibs.caller, patterns, token=token)
 
     def release(self) -> None:
-        """Give back, at once, what was not held before; ``Fenced`` if any of it was lost."""
+        """Release what was not held before; raise ``Fenced`` if any of it was lost."""
         fresh = (claim for claim, new in zip(self.claims, self._fresh, strict=True) if new)
         patterns = self._patterns(fresh)
         if patterns:
@@ -173,7 +173,7 @@ class Dibs(Talk):
             check_string(repo, "repo")
         variables = os.environ if environ is None else environ
         check_mapping(variables, "environ")
-        identity = acting_agent(agent, variables)  # what is wrong is said before anything is opened
+        identity = acting_agent(agent, variables)  # report errors before opening anything
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
         if agent is None:
@@ -181,7 +181,7 @@ class Dibs(Talk):
         return cls(project, Caller(identity.id, "human" if identity.human else "agent"))
 
     def as_agent(self, agent: str) -> Dibs:
-        """Return the same project seen by another agent."""
+        """Return the same project as another agent sees it."""
         return Dibs(self.project, Caller(check_agent_id(agent)))
 
     def __enter__(self) -> Dibs:
@@ -206,7 +206,7 @@ class Dibs(Talk):
         literal: bool = False,
         request_id: str = "",
     ) -> Hold:
-        """Claim all of ``patterns`` or none; raise ``Refused`` if somebody is in the way."""
+        """Claim all of ``patterns`` or none; raise ``Refused`` if another agent holds one."""
         named = check_strings(patterns, "pattern")
         resolved = [self.project.tree.resolve(text, literal=literal) for text in named]
         answer = self.project.claims.claim(
@@ -219,33 +219,33 @@ class Dibs(Talk):
         raise Refused(answer)
 
     def check(self, *patterns: str, shared: bool = False) -> tuple[Conflict, ...]:
-        """Return what stands between this agent and ``patterns``; change nothing."""
+        """Return what would prevent a claim on ``patterns``, without changing anything."""
         resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
         return self.project.claims.check(self.caller, resolved, SHARED if shared else EXCLUSIVE)
 
     def held(self, agent: str = "") -> list[Held]:
-        """Return the live claims, of one agent or of everybody."""
+        """Return the live claims of one agent, or of all."""
         return self.project.claims.all(check_string(agent, "agent"))[0]
 
     @property
     def as_of(self) -> float | None:
-        """When the answer of the last look was last known to be current; None if it is fresh."""
+        """How old the last answer is, if it came from a cache; None if it is current."""
         return self.project.engine.as_of
 
     def renew(self, ttl: float | str | None = None) -> Renewed:
-        """Give a sign of life for all claims; learn what was lost and who asks."""
+        """Renew all claims; return what is held, lost, and requested."""
         return self.project.holdings.renew(self.caller, ttl=ttl)
 
     def beat(self) -> None:
-        """Give a sign of life for all claims."""
+        """Send a heartbeat for all claims."""
         self.project.agents.beat(self.caller)
 
     def lost(self) -> list[Lost]:
-        """Return the claims that this agent lost without giving them back."""
+        """Return the claims that this agent lost."""
         return self.project.agents.show(self.caller.id)[1]
 
     def ask(self, *patterns: str, within: float | str = 300, note: str = "") -> list[Ask]:
-        """Ask the holders of ``patterns`` to give them back in time."""
+        """Send release requests to the owners of ``patterns``."""
         resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
         note = check_string(note, "note")
         return self.project.holdings.ask(self.caller, resolved, within=within, note=note)
@@ -259,12 +259,12 @@ class Dibs(Talk):
         task: str = "",
         request_id: str = "",
     ) -> Committed:
-        """Commit the changed files that this agent holds, or those of them that ``paths`` name.
+        """Commit the changed files that this agent holds, or only those in ``paths``.
 
         Raises:
-            CommitRefused: a named path is not this agent's, or a hook said no.
-            Fenced: a claim on a changed file was lost; the changes are kept.
-            NotFound: nothing is changed.
+            CommitRefused: this agent may not commit a path, or a git hook failed.
+            Fenced: a claim on a changed file was lost; the changes stay in the working tree.
+            NotFound: nothing has changed.
         """
         from dibs.services.commits.scope import names_and_patterns
         from dibs.services.commits.values import CommitRequest, Committed
@@ -293,7 +293,7 @@ class Dibs(Talk):
         slug: str = "",
         strict: bool = False,
     ) -> Stored:
-        """Make a task of the board, for an agent, a role, or anybody; its file lies in the inbox."""
+        """Create a task for an agent, a role, or anyone."""
         from dibs.services.tasks.values import Draft
 
         fields = {
@@ -321,7 +321,7 @@ class Dibs(Talk):
         reason: str = "",
         request_id: str = "",
     ) -> Attempt | None:
-        """Take the next task that this agent, or one of its ``roles``, can do; None if there is none."""
+        """Take the next task for this agent or its ``roles``; None if no task is available."""
         from dibs.api.attempts import take
 
         return take(
@@ -330,19 +330,19 @@ class Dibs(Talk):
         )  # fmt: skip
 
     def tasks(self, *, finished: bool = False) -> list[TaskView]:
-        """Return the tasks of the board in the order of taking; with ``finished`` also those done."""
+        """Return the tasks in the order in which they are taken; with ``finished``, also finished ones."""
         return self.project.tasks.all(self.caller, finished=finished)
 
     def log(self, limit: int = 50) -> list[Entry]:
-        """Return the newest entries of the ledger, the oldest of them first."""
+        """Return the newest ledger entries, in order."""
         from dibs.services.state.ledger import Query
 
         return self.project.ledger.newest(Query(), check_count(limit, "limit"))
 
     def leave(self) -> None:
-        """End this agent's session: everything that it holds is given back."""
+        """End this agent's session and release its claims."""
         self.project.agents.leave(self.caller)
 
     def close(self) -> None:
-        """Close the project; claims stay until they run out or are given back."""
+        """Close the project; claims stay until they expire or are released."""
         self.project.close()

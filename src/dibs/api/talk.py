@@ -1,4 +1,4 @@
-"""What an agent says and is told, in Python: mail, the answers to a conflict, decisions, briefings.
+"""Communication in Python: messages, conflicts, decisions, delegation, and briefings.
 
 >>> from dibs import Dibs
 >>> alice = Dibs.open(agent="alice", engine="memory:")
@@ -8,7 +8,7 @@
 >>> [letter.message.text for letter in bob.inbox()]
 ['the parser is yours now']
 
-A briefing is told once the block is left without an error; else it is told again:
+A briefing counts as delivered when its block ends without an error; otherwise it is delivered again:
 
 >>> with bob.brief() as briefing:
 ...     print("the parser is yours now" in briefing.text)
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 
 class Briefing:
-    """What there is to tell an agent, as a block: it counts as told when the block ends without an error.
+    """A briefing, as a context manager: it counts as delivered if the block ends without an error.
 
-    Without a block call ``delivered`` once the text has reached the agent. Until then it is told again, word
-    for word, with the same number. It is false where there is nothing new, and its text is empty then.
+    Without a block, call ``delivered`` once the text has reached the agent. Until then, the same briefing
+    with the same number is returned again. It is false, and its text is empty, if nothing is new.
     """
 
     def __init__(self, briefings: Briefings, caller: Caller, delivery: Delivery | None) -> None:
         self._briefings = briefings
         self._caller = caller
         self.text: str = delivery.text + delivery.whole if delivery else ""
-        #: The number of this delivery, 0 for one that nobody counts.
+        #: The number of this delivery; 0 if it is not counted.
         self.number: int = delivery.number if delivery is not None else 0
         #: The ids of the messages in it.
         self.mail: tuple[str, ...] = tuple(delivery.mail) if delivery is not None else ()
@@ -69,18 +69,18 @@ class Briefing:
             self.delivered()
 
     def delivered(self) -> None:
-        """Say that the agent has read it; saying it twice does nothing more."""
+        """Mark the briefing as delivered; calling it again has no effect."""
         if self.number:
             self._briefings.delivered(self._caller, self.number)
 
 
 class Talk:
-    """The part of ``Dibs`` by which agents hear of each other."""
+    """The part of ``Dibs`` with which agents communicate."""
 
     project: Project
     caller: Caller
 
-    # -- mail
+    # -- messages
 
     def say(
         self,
@@ -93,7 +93,7 @@ class Talk:
         within: float | str | None = None,
         request_id: str = "",
     ) -> Message:
-        """Send a message to an agent, a role, a group, ``human`` or ``all``."""
+        """Send a message to an agent, a role, a group, ``human``, or ``all``."""
         return self.project.mail.say(
             self.caller, check_string(to, "to"), check_string(text, "text"),
             reply_to=check_string(reply_to, "reply_to"), priority=check_string(priority, "priority"),
@@ -103,7 +103,7 @@ class Talk:
     def inbox(
         self, *, everything: bool = False, thread: str = "", sent: bool = False
     ) -> list[Letter]:
-        """Return the unread messages, or ``everything``, and note that they were read."""
+        """Return unread messages, or ``everything``, and mark them as read."""
         letters = self.project.mail.inbox(
             self.caller, everything=everything, thread=check_string(thread, "thread"), sent=sent
         )
@@ -112,7 +112,7 @@ class Talk:
         return letters
 
     def ack(self, *messages: str) -> list[Message]:
-        """Acknowledge messages by their ids; their senders are told where they wished it."""
+        """Acknowledge messages by their ids, and notify senders who asked for it."""
         return self.project.mail.ack(self.caller, check_strings(messages, "messages"))
 
     # -- conflicts
@@ -127,9 +127,9 @@ class Talk:
         within: float | str | None = None,
         to: str = "",
     ) -> list[Ask]:
-        """Answer those who ask for what overlaps ``pattern``, or one request by its ``message``.
+        """Reply to release requests that overlap ``pattern``, or to one by its ``message``.
 
-        ``yes`` gives it back, ``later`` promises it ``within`` a span, ``no`` keeps it.
+        ``yes`` releases the claim, ``later`` promises to ``within`` a time, and ``no`` keeps it.
         """
         number = check_string(message, "message")
         named = check_string(pattern, "pattern")
@@ -140,7 +140,7 @@ class Talk:
         )  # fmt: skip
 
     def escalate(self, *patterns: str, note: str = "") -> list[Decision]:
-        """Put a conflict before a human, who revokes the claim in the way or refuses the request."""
+        """Ask a human to decide a conflict: revoke the claim, or refuse the request."""
         resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
         return self.project.escalations.escalate(
             self.caller, resolved, note=check_string(note, "note")
@@ -158,7 +158,7 @@ class Talk:
         decider: str = "human",
         deadline: float | str | None = None,
     ) -> Decision:
-        """Record a decision, or with ``confirm`` ask for one."""
+        """Record a decision, or ask for one with ``confirm``."""
         return self.project.decisions.new(
             self.caller, check_string(title, "title"), rationale=check_string(rationale, "rationale"),
             category=check_string(category, "category"), confirm=confirm,
@@ -166,24 +166,24 @@ class Talk:
         )  # fmt: skip
 
     def decisions(self, *, pending: bool = False, category: str = "") -> list[Decision]:
-        """Return the decisions, or only those that wait for somebody."""
+        """Return all decisions, or only pending ones."""
         return self.project.decisions.all(
             pending=pending, category=check_string(category, "category")
         )
 
     def confirm(self, decision: str, *, reason: str = "") -> Decision:
-        """Say yes to a pending decision, as one who may; for a conflict this revokes the claim."""
+        """Confirm a pending decision; for a conflict, this revokes the claim."""
         return self.project.decisions.confirm(
             self.caller, check_string(decision, "decision"), check_string(reason, "reason")
         )
 
     def reject(self, decision: str, *, reason: str) -> Decision:
-        """Say no to a pending decision, as one who may."""
+        """Reject a pending decision."""
         return self.project.decisions.reject(
             self.caller, check_string(decision, "decision"), check_string(reason, "reason")
         )
 
-    # -- work for others
+    # -- delegation
 
     def delegate(
         self,
@@ -195,7 +195,7 @@ class Talk:
         anyway: bool = False,
         request_id: str = "",
     ) -> Delegated | Repeated:
-        """Make a task for an agent or a role, and tell it; ``Repeated`` if somebody has such work."""
+        """Create a task for an agent or a role and notify it; ``Repeated`` if similar work exists."""
         return self.project.delegation.delegate(
             self.caller, check_string(to, "to"), check_string(title, "title"),
             context=check_string(context, "context"),
@@ -206,7 +206,7 @@ class Talk:
     # -- briefings
 
     def brief(self, *, full: bool = False, tokens: int = 0) -> Briefing:
-        """Return what is new for this agent, or the whole with ``full``: after its context was cut."""
+        """Return what is new for this agent, or everything with ``full``."""
         from dibs.core.briefing.page import check_budget
 
         briefings = self.project.briefings

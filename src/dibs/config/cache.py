@@ -31,7 +31,7 @@ _SETTLED_NS = 2 * 10**9
 
 
 def stamp(path: str) -> Stamp:
-    """Return what identifies this version of the file; empty if there is no file.
+    """Return what identifies this version of the file; empty if the file does not exist.
 
     Refuses a file that everyone can write.
     """

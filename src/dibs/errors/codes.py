@@ -90,7 +90,7 @@ CODES = {
     "AGENT_STOPPED": Code((NotAllowed,), "the calling agent was stopped", "stop working; a human can let the agent rejoin"),
     "NO_AGENT": Code((NotFound,), "no agent has that id", "see `dibs agent ls`"),
     "NO_TASK": Code((NotFound,), "the task does not exist, or you hold no task in the queue", "see `dibs task ls`"),
-    "QUEUE_EMPTY": Code((NotFound,), "there is no task to take, and no other agent is working on one", "create one with `dibs task new`, or use `--wait`"),
+    "QUEUE_EMPTY": Code((NotFound,), "no task is available, and no other agent is working on one", "create one with `dibs task new`, or use `--wait`"),
     "TASK_FILE": Code((BadInput,), "a file cannot be read, or its name is not a task file name", "name it after the task, ending in `.yml`"),
     "TASK_EXISTS": Code((BadInput,), "a task with that id exists or existed; case is ignored", "use another file name"),
     "TASK_NAME": Code((BadInput,), "a task id or file name is invalid", "use at most 128 letters, digits, `.`, `_`, and `-`, ending in `.yaml` or `.yml`"),

@@ -1,4 +1,4 @@
-"""Briefings as JSON: what was told, and the state that it was told of."""
+"""Briefings as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def briefing(value: Delivery | None) -> dict[str, Any]:
-    """Shape a briefing, or that there is none; a page that nobody counts has no number."""
+    """Shape a briefing; it has no number if it is not counted, and nulls if nothing is new."""
     if value is None:
         return {
             "number": None, "changed": False, "again": False, "mode": None, "digest": None,

@@ -1,4 +1,4 @@
-"""Values as JSON: one documented shape for each, the same on every surface."""
+"""Claims, agents, ledger entries, and errors as JSON."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def waiter(value: Waiter) -> Shape:
 
 
 def conflict(value: Conflict) -> Shape:
-    """Shape one obstacle: who, what, why, until when, and a path that shows it."""
+    """Shape one conflict."""
     return {
         "pattern": value.pattern, "held": value.held, "holder": value.holder, "mode": value.mode,
         "reason": value.reason, "task": value.task, "since": value.since,
@@ -61,7 +61,7 @@ def conflict(value: Conflict) -> Shape:
 
 
 def wait(value: Wait) -> Shape:
-    """Shape one edge of a circle of waiters."""
+    """Shape one edge of a deadlock."""
     return {"agent": value.agent, "waits_for": value.pattern, "holder": value.holder}
 
 
@@ -76,7 +76,7 @@ def ask(value: Ask) -> Shape:
 
 
 def lost(value: Lost) -> Shape:
-    """Shape a claim that its holder did not give back."""
+    """Shape a lost claim."""
     return {
         "pattern": value.pattern, "token": value.token, "why": value.why, "at": value.at,
         "by": value.by, "reason": value.reason,
@@ -109,7 +109,7 @@ def _answer(word: str, **fields: Any) -> Shape:
 
 
 def next_steps(value: Queued | Denied, *, human: bool = False) -> list[str]:
-    """Return what a person or an agent can do without the claim, the best first."""
+    """Return what a person or an agent can do after a denial, the best option first."""
     asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
     if isinstance(value, Denied) and value.why in {"deadlock", "refused"}:
         return _final_steps(value)
@@ -137,7 +137,7 @@ def _human_steps(held: Sequence[Conflict]) -> list[str]:
 
 
 def _final_steps(value: Denied) -> list[str]:
-    """Return what is left to do where waiting does not help."""
+    """Return the next steps when waiting does not help."""
     if value.why == "deadlock":
         return [
             "release a claim that the other agents in the cycle wait for: `dibs status --mine`",
@@ -177,7 +177,7 @@ def agent(value: AgentView) -> Shape:
 
 
 def overview(value: Overview) -> Shape:
-    """Shape who works here, what is claimed, and who waits."""
+    """Shape agents, claims, and the queue."""
     waits = value.undecided
     return {
         "now": value.now,
@@ -192,7 +192,7 @@ def overview(value: Overview) -> Shape:
 
 
 def task(value: QueuedFile) -> Shape:
-    """Shape a task of the queue."""
+    """Shape a task of the shell agents' queue."""
     return {
         "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,
         "reason": value.reason, "since": value.since or None,
@@ -211,7 +211,7 @@ def summary(value: Summary) -> Shape:
 
 
 def error(value: DibsError, request_id: str = "") -> Shape:
-    """Shape a broken promise: the one envelope of all surfaces.
+    """Shape an error.
 
     Where a caller must tell outcomes apart, it also has the word for it: ``fenced`` or ``unknown``.
     """
@@ -229,5 +229,5 @@ def error(value: DibsError, request_id: str = "") -> Shape:
 
 
 def claims(values: Sequence[Claim]) -> list[Shape]:
-    """Shape claims whose end does not matter any more."""
+    """Shape claims that have ended."""
     return [claim(value) for value in values]

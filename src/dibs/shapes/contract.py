@@ -1,13 +1,13 @@
-"""The JSON contract: the fields of every value and of every answer, the same on every surface.
+"""The JSON contract: the fields of every value and every answer, for all surfaces.
 
-A field is ``name`` or ``name:type``; without a type it is a string. ``?`` may be null, ``*`` is a list, a
-field in brackets may be missing, ``+value`` includes the fields of that value. A ``time`` is in seconds of
-Unix time, a ``span`` in seconds. Others wrote what is a ``text``, ``word``, ``path`` or ``file``: an agent is
-shown it in a fence, a word or a path only where it is not plain. ``@key`` names the key with the author of
-these, ``field<key`` the one with the author of that field.
+A field is ``name`` or ``name:type``; the default type is string. ``?`` means that it may be null, ``*``
+that it is a list, brackets that it may be missing, and ``+value`` includes that value's fields. A
+``time`` is in seconds of Unix time, a ``span`` in seconds. A ``text``, ``word``, ``path``, or ``file``
+may come from another agent and is fenced for an agent (a word or a path only if it is not plain).
+``@key`` names the key of the value's author, ``field<key`` that of one field's author.
 
-``shapes.schema`` reads it. It generates docs/reference/schema.json and parts of docs/reference/json.md, tests
-compare it with the answers of the commands, and the tools of MCP have their schemas from it.
+``shapes.schema`` parses it. It generates docs/reference/schema.json, parts of docs/reference/json.md,
+and the schemas of the MCP tools; tests compare it with the commands' answers.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ VALUES = {
     "error": "code message field? hint? retryable:bool request_id?",
 }
 
-#: The answer to a caller that takes a task: that of a claim, or why nothing is free.
+#: The answer to taking a task: that of a claim, or why no task is available.
 _TAKEN = (
     "outcome next* [token:int?] [claims:claim*] [conflicts:conflict*] [ticket:int] [ahead:int]"
     " [why] [cycle:wait*] [refused:refusal?] [task:task] [tasks:any*]"
 )
 
-#: The answer of each command and verb with ``--json``, and of one that fails. ``=type`` is not an object.
+#: The answer of each command with ``--json``, and of a failed one. ``=type`` is not an object.
 ANSWERS = {
     "claim": (
         "outcome token:int? claims:claim* conflicts:conflict* next* [ticket:int] [ahead:int]"

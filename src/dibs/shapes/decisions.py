@@ -1,4 +1,4 @@
-"""Decisions as programs read them."""
+"""Decisions as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def decision(value: Decision) -> dict[str, Any]:
-    """Shape a decision; who decided is null while it waits, and where silence did."""
+    """Shape a decision; ``decided_by`` is null while it is pending, or if a deadline decided."""
     return {
         "id": value.id, "title": value.title, "rationale": value.rationale,
         "category": value.category, "outcome": value.outcome, "asker": value.asker,
@@ -25,7 +25,7 @@ def decision(value: Decision) -> dict[str, Any]:
 
 
 def comment(value: Comment) -> dict[str, Any]:
-    """Shape what somebody said on a decision."""
+    """Shape a comment on a decision."""
     return {"at": value.at, "by": value.by, "role": value.role, "text": value.text}
 
 
@@ -50,7 +50,7 @@ def _side(side: DisputeSide, now: float) -> dict[str, Any]:
 
 
 def escalation(decision: Decision) -> dict[str, Any]:
-    """Shape an escalation as its asker sees it."""
+    """Shape an escalation."""
     data = decision.data
     return {
         "decision": decision.id, "outcome": decision.outcome, "title": decision.title,

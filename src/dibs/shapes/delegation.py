@@ -1,4 +1,4 @@
-"""Work that was sent to another agent, as JSON."""
+"""Delegated tasks as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answer(value: Delegated | Repeated) -> Shape:
-    """Shape the answer to whoever sends work: ``delegated``, or ``similar`` where nothing was sent."""
+    """Shape the result of a delegation: ``delegated``, or ``similar`` if nothing was sent."""
     similar = [alike(one) for one in value.alike]
     if isinstance(value, Repeated):
         steps = ["leave it to its owner", "send it anyway: repeat the command with --anyway"]
@@ -25,7 +25,7 @@ def answer(value: Delegated | Repeated) -> Shape:
 
 
 def cancelled(value: Delegated) -> Shape:
-    """Shape work that was taken back."""
+    """Shape a canceled delegation."""
     return _sent("cancelled", value)
 
 
@@ -35,7 +35,7 @@ def _sent(word: str, value: Delegated) -> Shape:
 
 
 def alike(value: Similarity) -> Shape:
-    """Shape active work that new work looks like."""
+    """Shape work that is similar to the new task."""
     return {
         "task": value.id or None, "agent": value.agent or None, "title": value.title,
         "share": round(value.share, 2), "paths": list(value.paths),

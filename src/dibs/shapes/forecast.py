@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def shape(value: Forecast) -> Shape:
-    """Shape a whole forecast."""
+    """Shape a forecast."""
     return {
         "base": value.base,
         "parties": [

@@ -1,4 +1,4 @@
-"""Messages and groups as JSON: one documented shape for each, the same on every surface."""
+"""Messages and groups as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def message(value: Message) -> Shape:
-    """Shape a message; ``human`` tells whether a human speaks."""
+    """Shape a message; ``human`` is whether a human sent it."""
     return {
         "id": value.id, "at": value.at, "sender": value.sender or None, "role": value.role,
         "human": value.role == HUMAN, "kind": value.kind, "text": value.text, "to": value.to,
@@ -28,7 +28,7 @@ def message(value: Message) -> Shape:
 
 
 def letter(value: Letter) -> Shape:
-    """Shape a message as its reader has it."""
+    """Shape a message in an inbox."""
     return {
         **message(value.message), "read": value.read or None, "acked": value.acked or None,
         "briefed": value.briefed or None,
@@ -44,6 +44,6 @@ def group(value: Group) -> Shape:
 
 
 def shown(value: GroupView) -> Shape:
-    """Shape a group with whom it reaches and what was said to it."""
+    """Shape a group with its recipients and messages."""
     said = [message(m) for m in value.messages]
     return {**group(value.group), "reaches": list(value.reaches), "messages": said}

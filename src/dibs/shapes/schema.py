@@ -1,4 +1,4 @@
-"""The contract as JSON Schema, and its fields one by one."""
+"""Parse the contract, and return it as JSON Schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ShapeField(NamedTuple):
     many: bool
     null: bool
     optional: bool
-    #: The key that has the author; empty for the author of the whole value.
+    #: The key of the author; empty for the author of the whole value.
     author: str
 
     @property
@@ -39,7 +39,7 @@ class ShapeField(NamedTuple):
 
 @cache
 def fields(text: str) -> tuple[ShapeField, ...]:
-    """Return the fields that a line of the contract lists."""
+    """Return the fields in a line of the contract."""
     found: list[ShapeField] = []
     for token in text.split():
         if token.startswith("@"):
@@ -59,13 +59,13 @@ def fields(text: str) -> tuple[ShapeField, ...]:
 
 
 def author_key(text: str) -> str:
-    """Return the key that has the author of a value; empty where none has."""
+    """Return the key of a value's author, empty if it has none."""
     first = text.split(maxsplit=1)[0]
     return first[1:] if first.startswith("@") else ""
 
 
 def schema(text: str, place: str = "#/$defs") -> dict[str, Any]:
-    """Return the JSON Schema of a line of the contract; other values are referred to in ``place``."""
+    """Return the JSON Schema of a line of the contract; references point to ``place``."""
     if text.startswith("="):
         (only,) = fields(f"answer:{text[1:]}")
         return _typed(only, place)
@@ -90,7 +90,7 @@ def _ref(name: str, place: str) -> dict[str, Any]:
 
 
 def with_values(text: str) -> dict[str, Any]:
-    """Return the JSON Schema of a line of the contract with the values that it refers to."""
+    """Return the JSON Schema of a line of the contract, including the values it references."""
     needed: dict[str, Any] = {}
     waiting = [text]
     while waiting:
@@ -103,7 +103,7 @@ def with_values(text: str) -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """Return the JSON Schema of all values, and below ``answers`` that of each command's answer."""
+    """Return the JSON Schema of all values, and of each command's answer under ``answers``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Dibs",

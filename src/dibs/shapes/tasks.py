@@ -1,4 +1,4 @@
-"""Tasks of the board as JSON: one documented shape for each value, the same on every surface."""
+"""Tasks as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stored(value: Stored) -> Shape:
-    """Shape a task as its row holds it, without the text of its file."""
+    """Shape a task as it is stored, without the text of its file."""
     task = value.task
     return {
         "id": task.id, "file": path(value), "state": task.status, "holder": value.holder or None,
@@ -28,7 +28,7 @@ def stored(value: Stored) -> Shape:
 
 
 def path(value: Stored) -> str:
-    """Return where a task's file lies, below the board's folder; its name alone in the queue."""
+    """Return the path of a task's file relative to the board; in the queue, its name."""
     return value.file if value.place == QUEUE else f"{value.place}/{value.file}"
 
 
@@ -71,7 +71,7 @@ def shown(value: TaskView) -> Shape:
 
 
 def whole(value: TaskView, entries: list[Entry]) -> Shape:
-    """Shape all that there is to say about one task."""
+    """Shape one task in detail."""
     from dibs.shapes import claims
 
     return {
@@ -81,7 +81,7 @@ def whole(value: TaskView, entries: list[Entry]) -> Shape:
 
 
 def taken(value: TakenTask) -> Shape:
-    """Shape the answer to a caller that has a task now."""
+    """Shape the answer for a taken task."""
     from dibs.shapes import claims
 
     claim = value.granted.claims[0]
@@ -90,7 +90,7 @@ def taken(value: TakenTask) -> Shape:
 
 
 def nothing_free(value: NothingFree, steps: list[str]) -> Shape:
-    """Shape the answer where no task can be taken."""
+    """Shape the answer if no task is available."""
     from dibs.shapes import claims
 
     tasks = [*map(shown, value.tasks), *map(claims.task, value.queue)]
@@ -101,19 +101,19 @@ def nothing_free(value: NothingFree, steps: list[str]) -> Shape:
 
 
 def created(value: Created, *, dry_run: bool) -> Shape:
-    """Shape what was made, or would be, and what it looks like."""
+    """Shape created tasks, or those that would be created, and similar ones."""
     word = "would_create" if dry_run else "created"
     return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
 
 
 def moved(word: str, value: Stored, similar: Sequence[SimilarTask] | None) -> Shape:
-    """Shape a task after a move, and what the work looks like that was handed on with it."""
+    """Shape a task after a change, and tasks similar to its handoff."""
     alike = {} if similar is None else {"similar": [*map(likeness, similar)]}
     return {word: stored(value), **alike}
 
 
 def likeness(value: SimilarTask) -> Shape:
-    """Shape an active task that a new one looks like."""
+    """Shape an active task that is similar to a new one."""
     return {
         "id": value.id, "other": value.other, "title": value.title,
         "share": round(value.share, 2), "paths": list(value.paths),
