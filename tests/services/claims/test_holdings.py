@@ -43,7 +43,7 @@ def test_releasing_what_one_does_not_hold_is_not_found(crew):
 def test_releasing_what_another_holds_is_fenced_and_names_the_holder(crew):
     crew.claim("alice", "a")
 
-    with pytest.raises(Fenced, match="alice holds a"):
+    with pytest.raises(Fenced, match="alice now holds a"):
         crew.release("bob", "a")
 
     assert crew.held() == {("alice", "a")}
@@ -57,7 +57,7 @@ def test_a_late_holder_is_fenced_and_changes_nothing(crew, act):
     crew.claim("bob", "a")
     before = crew.rows()
 
-    with pytest.raises(Fenced, match="expired; bob holds a"):
+    with pytest.raises(Fenced, match="expired; bob now holds a"):
         getattr(crew, act)("alice", "a", **({"to": "bob"} if act == "transfer" else {}))
 
     assert crew.rows() == before

@@ -323,7 +323,9 @@ def test_nobody_is_asked_for_a_turn_that_ends_by_itself(court):
 def test_a_ticket_that_a_killed_waiter_left_climbs_once_it_stands(court, monkeypatch):
     with monkeypatch.context() as killed:
         killed.setattr(
-            court.claims, "_stand_in_line", lambda _, __, step, **___: court.store.apply(step)
+            court.claims,
+            "_claim_in_turn",
+            lambda _, __, step, *___, **____: court.store.apply(step),
         )
         court.claim("bob", "src/a.py", wait=3_600)
     court.clock.advance(121)

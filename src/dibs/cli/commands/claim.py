@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
+    from dibs.cli.support.waiting import WaitLine
     from dibs.core.claims.rules import Outcome
 
 
@@ -77,7 +78,7 @@ def acquire(
     """Claim the patterns with the options of ``dibs claim``, and wait if they say so."""
     wait = session.project.config.wait if args.wait is None else args.wait
 
-    def ask() -> Outcome:
+    def ask(watching: WaitLine | None = None) -> Outcome:
         return session.project.claims.claim(
             session.caller,
             session.patterns(texts, literal=args.literal),
@@ -88,14 +89,16 @@ def acquire(
             reason=args.reason,
             task=args.task,
             request_id=request_id,
+            watching=watching,
         )
 
     if not wait:
         return ask()
+    from dibs.cli.support.waiting import WaitLine
     from dibs.local.signals import leaving_on_end
 
-    with leaving_on_end():
-        return ask()
+    with leaving_on_end(), WaitLine(session.caller, silent=session.json) as line:
+        return ask(line)
 
 
 def show(

@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
     Step = Callable[[Rows], Outcome]
+    Watching = Callable[[Sequence[Conflict], float], None]
     Left = list[tuple[str, UnfinishedFile]]
 
-#: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
+#: The shortest pause of a waiter in seconds, however soon a claim expires.
 SHORTEST_PAUSE = 0.005
-#: So often, in seconds, a waiter looks even if nothing changed: the process of a holder may be gone.
+#: How often a waiter looks in seconds even if nothing changed: an owner's process may have died.
 LOOK_EVERY = 2.0
+#: How often it looks if someone watches the time left.
+WATCH_EVERY = 1.0
 
 
 class Claims:
@@ -71,11 +74,13 @@ class Claims:
         reason: str = "",
         task: str = "",
         request_id: str = "",
+        watching: Watching | None = None,
     ) -> Outcome:
         """Grant all of ``patterns`` to ``caller``, or none.
 
-        With ``wait`` the call blocks for up to so many seconds in a fair queue; with ``queue`` it
-        takes a place in the queue and returns, and a later call collects the grant.
+        With ``wait`` the call blocks in a fair queue for at most that many seconds, and calls
+        ``watching`` with the conflicts and the seconds left about once a second. With ``queue`` it
+        joins the queue and returns; a later call collects the grant.
         """
         request = self._wish(caller, patterns, mode, ttl, reason, task)
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
@@ -98,7 +103,7 @@ class Claims:
         if not patience:
             outcome = self._store.apply(step)
         else:
-            outcome = self._stand_in_line(request, patience, step, keep=queue)
+            outcome = self._claim_in_turn(request, patience, step, watching, keep=queue)
         if left and not caller.human and self._tell_left is not None:
             self._tell_left(caller.id, left)
         return outcome
@@ -121,17 +126,23 @@ class Claims:
             check_text(task, "task") if task else "",
         )
 
-    def _stand_in_line(
-        self, request: Request, patience: float, step: Step, *, keep: bool
+    def _claim_in_turn(
+        self,
+        request: Request,
+        patience: float,
+        step: Step,
+        watching: Watching | None,
+        *,
+        keep: bool,
     ) -> Outcome:
-        """Ask, wait if need be, and leave no place in the queue behind that nobody waits at."""
+        """Ask, wait if necessary, and leave no ticket behind if the wait ends without a grant."""
         try:
             outcome = self._store.apply(step)
             if not isinstance(outcome, Queued):
                 return outcome
-            outcome = self._wait(request, outcome, patience, step)
+            outcome = self._wait(request, outcome, patience, step, watching)
         except BaseException:
-            # Wherever it was broken off, maybe on the way back from the queue: nobody waits now.
+            # However it was interrupted, even with a grant on its way: nobody is waiting now.
             self._give_up(request, keep=keep)
             raise
         if not isinstance(outcome, Granted):
@@ -157,10 +168,17 @@ class Claims:
             expect(rows, config, outcome.ticket)
         return outcome
 
-    def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
-        """Wait for a turn: look on every change, act only when the way is free or something is due.
+    def _wait(
+        self,
+        request: Request,
+        queued: Queued,
+        patience: float,
+        step: Step,
+        watching: Watching | None,
+    ) -> Outcome:
+        """Wait for a turn: look after every change, act only if nothing is in the way or an action is due.
 
-        Due is a sign of life, or a step of the ladder: see services/claims/ladder.py.
+        A heartbeat may be due, or a release request or an escalation: see services/claims/ladder.py.
         """
         from dibs.services.claims.ladder import climb, policy_of
 
@@ -176,18 +194,21 @@ class Claims:
             now = time.monotonic()
             if now >= give_up:
                 return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
+            if watching is not None:
+                watching(around.conflicts, give_up - now)
             soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
-            act_at = min(give_up, next_beat, soonest, now + around.step_in, now + LOOK_EVERY)
+            look_at = now + (LOOK_EVERY if watching is None else WATCH_EVERY)
+            act_at = min(give_up, next_beat, soonest, now + around.step_in, look_at)
             newest = self._store.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
             around = self._store.look(look)
             if around.step_in <= 0:
                 self._store.apply(partial(climb, request=request, policy=policy))
             now = time.monotonic()
-            # Whoever has waited long enough takes what is free, and draws no other ticket.
+            # After the timeout a waiter takes what is unclaimed, but gets no new ticket.
             if not around.conflicts or (now < give_up and (around.must_act or now >= next_beat)):
                 outcome = self._store.apply(partial(_turn, queued=outcome, step=step))
                 next_beat = now + beat_every
-                if isinstance(outcome, Queued):  # somebody came between the look and the act
+                if isinstance(outcome, Queued):  # another agent was faster
                     around = around._replace(conflicts=outcome.conflicts)
         return outcome
 
