@@ -13,14 +13,14 @@ import pytest
 from dibs.cli import main
 
 LONG = "x" * 20_000
-#: What nobody means to type, and programs do.
+#: Values that no one types on purpose.
 HOSTILE = (
     "", "  ", "\n", "-", "--", LONG, "\u00e9" * 300, "\x1b[31m", "\u202e", "\udcff", "../x", "/etc/passwd",
     "*", "[", ",", ",,", "CLAUDE", "claude codex", "claude;codex", "auto,claude", "none,none", "nan", "inf",
     "-5", "1e400", "65536", "99999999999999999999", "\u0663", "\U0001f4a5", "CON", "%s", "{}", "'; --",
     "__proto__", "0x1F",
 )  # fmt: skip
-#: Every place for a value; BAD stands for it.
+#: Every position for a value, marked BAD.
 PLACES = (
     "init --dry-run --agents BAD", "init --dry-run --agents claude,BAD", "init --dry-run --repo BAD",
     "init --dry-run BAD", "init --uninstall --dry-run --repo BAD", "init --uninstall --dry-run --agent BAD",
@@ -32,7 +32,7 @@ PLACES = (
 
 @pytest.fixture
 def ground(repo, tmp_path, monkeypatch):
-    """A repository, and no agent but those that a test names."""
+    """A repository without agents."""
     monkeypatch.setattr("sys.stdin", io.StringIO())
     home = tmp_path / "home"
     home.mkdir()
@@ -46,7 +46,9 @@ def files(root):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(ground, capsys, place):
+def test_no_value_breaks_a_command_or_sends_control_characters_to_the_terminal(
+    ground, capsys, place
+):
     before = [name for name in files(ground) if "/.git/" not in name]
     for bad in HOSTILE:
         words = [word.replace("BAD", bad) for word in place.split()]
@@ -63,7 +65,7 @@ def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(ground, caps
 
 
 @pytest.mark.parametrize("place", ["hook BAD", "hook claude BAD", "hook BAD preToolUse"])
-def test_a_hook_with_whatever_name_refuses_by_one_line_or_answers(ground, capsys, place):
+def test_a_hook_with_any_name_blocks_with_one_line_or_answers(ground, capsys, place):
     for bad in HOSTILE:
         for given in (b"", b"{}", b"[1]", b"\xff", b'{"hook_event_name": "PreToolUse"}'):
             sys.stdin = io.TextIOWrapper(io.BytesIO(given))
@@ -77,12 +79,12 @@ def test_a_hook_with_whatever_name_refuses_by_one_line_or_answers(ground, capsys
 
 
 CASES = [
-    (("init", "--agents", ""), 64, "names no agent (say auto, none, or claude,codex,…)"),
+    (("init", "--agents", ""), 64, "names no agent (use auto, none, or a list: claude,codex)"),
     (("init", "--agents", " , "), 64, "names no agent"),
-    (("init", "--agents", "claude,none"), 64, "--agents none stands alone"),
-    (("init", "--agents", "auto,claude"), 64, "--agents auto stands alone"),
+    (("init", "--agents", "claude,none"), 64, "--agents none cannot be combined"),
+    (("init", "--agents", "auto,claude"), 64, "--agents auto cannot be combined"),
     (("init", "--agents", "cluade"), 64, "did you mean claude?"),
-    (("init", "--agents", "vim"), 64, "known are claude, codex,"),
+    (("init", "--agents", "vim"), 64, "agents are claude, codex,"),
     (("init", "--agents"), 64, "--agents needs a value"),
     (("init", "--agents", "claude", "--agents", "codex"), 64, "--agents given more than once"),
     (("init", "claude"), 64, "unexpected argument 'claude'"),
@@ -101,7 +103,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("words", "status", "said"), CASES, ids=lambda case: str(case)[:40])
-def test_wrong_use_is_told_in_one_line_with_the_way_on(ground, capsys, words, status, said):
+def test_wrong_usage_gets_one_line_with_a_hint(ground, capsys, words, status, said):
     assert main(list(words)) == status
     out, err = capsys.readouterr()
     assert out == ""

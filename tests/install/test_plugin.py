@@ -1,4 +1,4 @@
-"""The plugin for Claude Code says what ``dibs init --shared`` writes."""
+"""The Claude Code plugin contains what ``dibs init --shared`` writes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ def read(path):
     return json.loads(path.read_text("utf-8"))
 
 
-def test_its_hooks_are_those_of_init():
-    made = hook_entries(AGENTS["claude"], Choice("/", commands(shared=True), shared=True))
+def test_its_hooks_match_init():
+    place = "Claude Code: claude plugin uninstall dibs@dibs"
+    made = hook_entries(AGENTS["claude"], Choice("/", commands(shared=True), shared=True), place)
 
     assert read(PLUGIN / "hooks" / "hooks.json")["hooks"] == {
         event: list(groups) for event, groups in made.groups.items()
     }
 
 
-def test_its_skill_is_that_of_init():
+def test_its_skill_matches_init():
     assert (PLUGIN / "skills" / "dibs" / "SKILL.md").read_text("utf-8") == texts.SKILL
 
 
-def test_its_server_is_that_of_init():
+def test_its_server_matches_init():
     program, *arguments = commands(shared=True).server
 
     assert read(PLUGIN / ".mcp.json")["mcpServers"]["dibs"] == {

@@ -94,21 +94,21 @@ def _hook_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
     path = settings.shared_file if choice.shared and settings.shared_file else settings.file
     if path.endswith(".js"):
         return [FileEdit(path, WholeFile(_plugin(choice), _PLUGIN_MARK), "plugin", local=local)]
-    found: list[Piece] = [hook_entries(agent, choice)]
+    found: list[Piece] = [hook_entries(agent, choice, path)]
     if settings.version:
         found.insert(0, Default(("version",), settings.version))
     return [FileEdit(path, piece, "hooks", local=local) for piece in found]
 
 
-def hook_entries(agent: AgentSettings, choice: Choice) -> HookEntries:
-    """Return the handlers of all events that tell us something."""
+def hook_entries(agent: AgentSettings, choice: Choice, file: str = "") -> HookEntries:
+    """Return the handlers for all events that we use, to be written to ``file``."""
     settings = agent.hooks
     tools = settings.writers
     if choice.reads and settings.readers:
         tools = f"{tools}|{settings.readers}"
     groups: dict[str, tuple[Any, ...]] = {}
     for event in (*settings.tool_events, *settings.other_events):
-        group = handler = _handler(agent, event, choice)
+        group = handler = _handler(agent, event, choice, file)
         if settings.grouped:
             matcher = {"matcher": f"^({tools})$"} if event in settings.tool_events else {}
             group = {**matcher, "hooks": [handler]}
@@ -116,11 +116,11 @@ def hook_entries(agent: AgentSettings, choice: Choice) -> HookEntries:
     return HookEntries(groups, settings.style or Style())
 
 
-def _handler(agent: AgentSettings, event: str, choice: Choice) -> dict[str, Any]:
+def _handler(agent: AgentSettings, event: str, choice: Choice, file: str) -> dict[str, Any]:
     settings = agent.hooks
     refuses = event.lower().startswith(("pre", "beforetool"))
     named = event if settings.names_event else ""
-    command = choice.commands.hook(agent.name, named, can_refuse=refuses)
+    command = choice.commands.hook(agent.name, named, file=file, can_refuse=refuses)
     handler = {**settings.first, settings.key: command, **settings.more}
     if settings.time_key:
         usual = PATIENCE if event in settings.tool_events else SHORT_PATIENCE

@@ -1,15 +1,25 @@
-// dibs:opencode: written by `dibs init`, and taken away by `dibs init --uninstall`.
-// Asks Dibs before a tool runs, and tells the model what changed. Its other half is dibs/guard/dialects/opencode.py.
+// dibs:opencode: written by `dibs init`, removed by `dibs init --uninstall`.
+// Asks Dibs before a tool runs, and gives the model news. The other side is dibs/guard/dialects.
 import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
 
 const HOOK = "@DIBS_HOOK@"
-// Longer than any answer takes by itself, and short enough that nobody waits for a broken one.
+// Longer than any answer takes, and short enough not to hang on a broken hook.
 const PATIENCE_MS = 20_000
 const LOOKUP_MS = 1_000
-// Tools that touch no file of the tree.
+// Tools that write no files.
 const QUIET = new Set(["glob", "grep", "list", "webfetch", "websearch", "todowrite", "todoread", "skill", "question", "lsp"])
-// Texts that stay in the system prompt of a session; the oldest news go first.
+// How many texts stay in a session's system prompt; the oldest are dropped first.
 const KEPT = 20
+
+// What to say if Dibs is no longer installed; otherwise nothing.
+function missing() {
+  const gone = HOOK[0] === "dibs" ? "" : HOOK.find((word) => word.startsWith("/") && !existsSync(word))
+  if (gone === undefined) return ""
+  const what = gone ? `it is no longer installed (${gone} is missing)` : "dibs is not on the PATH"
+  const how = gone ? "Reinstall it and run dibs init" : "Install Dibs"
+  return `Dibs blocked this call, because ${what}. ${how}, or delete .opencode/plugin/dibs.js.`
+}
 
 function run(payload, cwd) {
   return new Promise((resolve, reject) => {
@@ -17,22 +27,25 @@ function run(payload, cwd) {
     const said = { out: "", err: "" }
     const late = setTimeout(() => {
       child.kill("SIGKILL")
-      reject(new Error("dibs: refused, because nobody answered in time"))
+      reject(new Error("Dibs blocked this call: the hook timed out"))
     }, PATIENCE_MS)
     child.on("error", (error) => {
       clearTimeout(late)
-      reject(new Error(`dibs: refused, because the hook cannot be started: ${error.message}`))
+      reject(new Error(missing() || `Dibs blocked this call: cannot start the hook: ${error.message}`))
     })
-    child.stdin.on("error", () => {}) // it answered before it had read all
+    child.stdin.on("error", () => {}) // it answered before it had read everything
     child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text))
     child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text))
     child.on("close", (status) => {
       clearTimeout(late)
-      if (status !== 0) return reject(new Error(said.err.trim() || `dibs: refused, because the hook ended with ${status}`))
+      if (status !== 0) {
+        const why = said.err.trim() || `Dibs blocked this call: the hook exited with status ${status}`
+        return reject(new Error((HOOK[0] !== "dibs" && missing()) || why))
+      }
       try {
         resolve(said.out.trim() ? JSON.parse(said.out) : {})
       } catch {
-        reject(new Error("dibs: refused, because the hook did not answer in JSON"))
+        reject(new Error("Dibs blocked this call: the answer of the hook is not JSON"))
       }
     })
     child.stdin.end(JSON.stringify(payload))
@@ -40,8 +53,8 @@ function run(payload, cwd) {
 }
 
 export const Dibs = async ({ client, directory }) => {
-  const parents = new Map() // of each session that we know: the session that started it, or ""
-  const told = new Map() // of each session: what its system prompt holds of us
+  const parents = new Map() // session -> the session that started it, or ""
+  const told = new Map() // session -> our texts in its system prompt
   const prompted = new Set()
 
   const parentOf = async (session) => {
@@ -58,7 +71,7 @@ export const Dibs = async ({ client, directory }) => {
     return run({ dibs_opencode: 1, event, sessionID: session ?? "", parentID: parent, cwd: directory, ...more }, directory)
   }
 
-  // What is no more than news must not stop anybody when it cannot be had.
+  // Failing to get news must not block anything.
   const news = async (event, session, more) => {
     try {
       return (await ask(event, session, more)).tell ?? ""

@@ -1,7 +1,8 @@
-"""The commands that are written into files of agents, and how they are known again.
+"""The commands that ``dibs init`` writes into agents' files, and how it recognizes them.
 
-They name the interpreter and the file of this very installation, for a name that a PATH has to find may be
-missing where an agent was started. They are the same in each release: agents ask again when one changes.
+They name the interpreter and the script of this installation, because an agent may be started with another
+PATH. They do not change between releases without need: agents ask their users again when a command changes.
+A hook that can block first checks that Dibs is still installed, and says what to do if it is not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _RUNS = ("command", "bash")
 #: The script in a command of this installation, and the names of an agent and an event after it.
 _SCRIPT = "/dibs/guard/run.py"
 _NAMES = re.compile(r"[a-z]+(?: [A-Za-z_]+)?")
+#: Prints its argument and blocks the call. The words are valid in POSIX shells and in fish.
+_BLOCK = ("exec", "sh", "-c", 'printf "%s\\n" "$0" >&2; exit 2')
+_MISSING = "Dibs blocked this call, because {what}. {how}, or delete its hooks from {file}."
 
 
 class Commands(Record):
@@ -33,14 +37,29 @@ class Commands(Record):
     hook_words: tuple[str, ...]
     server_words: tuple[str, ...]
 
-    def hook(self, agent: str, event: str = "", *, can_refuse: bool = True) -> str:
-        """Return the shell command of a hook.
+    def hook(self, agent: str, event: str = "", *, file: str = "", can_refuse: bool = True) -> str:
+        """Return the shell command of a hook in ``file``.
 
-        Where it can refuse, its own failure refuses too. Elsewhere a failure must not: it would keep a human
-        from asking, or an agent from ending its turn.
+        If it can block, its own failure blocks too. Elsewhere a failure must not: it would keep a human from
+        sending a prompt, or an agent from ending its turn.
         """
         words = (*self.hook_words, agent, *([event] if event else ()))
-        return f"{shlex.join(words)} || exit {2 if can_refuse else 0}"
+        if not can_refuse:
+            return f"{shlex.join(words)} || exit 0"
+        return f"{self._check(file)} ; {shlex.join(words)} || exit 2"
+
+    def _check(self, file: str) -> str:
+        """Return the command that blocks with one clear line if Dibs is no longer installed."""
+        if self.hook_words[0] == "dibs":
+            there = "command -v dibs >/dev/null"
+            what, how = "dibs is not on the PATH", "Install Dibs"
+        else:
+            python, script = self.hook_words[0], self.hook_words[-1]
+            there = shlex.join(["test", "-x", python, "-a", "-f", script])
+            what = f"it is no longer installed in {sys.prefix}"
+            how = "Reinstall it and run dibs init"
+        said = _MISSING.format(what=what, how=how, file=file or "this file")
+        return f"{there} || {shlex.join([*_BLOCK, said])}"
 
     @property
     def server(self) -> tuple[str, ...]:
@@ -49,7 +68,7 @@ class Commands(Record):
 
 
 def commands(*, shared: bool = False) -> Commands:
-    """Return the commands of this installation, or with ``shared`` those that a PATH finds."""
+    """Return the commands of this installation, or with ``shared`` those found on the PATH."""
     if shared:
         return Commands(("dibs", "hook"), ("dibs",))
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
@@ -57,24 +76,25 @@ def commands(*, shared: bool = False) -> Commands:
     for place in (sys.executable, script):
         if not place.isprintable():
             raise BadInput(
-                "the path of this installation has characters that no settings file can carry",
+                "the path of this installation contains characters that settings files cannot store",
                 code="SETTINGS_INVALID",
-                hint="install Dibs at another place, or use dibs init --shared",
+                hint="install Dibs elsewhere, or run: dibs init --shared",
             )
     return Commands((sys.executable, "-I", "-S", script), (sys.executable, "-P", "-m", "dibs"))
 
 
 def is_our_hook(value: Any) -> bool:
-    """Tell whether a handler in a file of an agent is one of ours, of this or another installation.
+    """Tell whether a handler in an agent's file is ours, from this or another installation or release.
 
-    One that somebody wrote around a hook of ours is theirs.
+    A user's command that contains our hook is the user's.
     """
     if isinstance(value, dict):
         return any(is_our_hook(value.get(key)) for key in _RUNS)
     try:
         words = shlex.split(value) if isinstance(value, str) else []
-    except ValueError:  # a quote is open
+    except ValueError:  # a quote is not closed
         return False
+    words = _without_check(words)
     if words[-3:-1] == ["||", "exit"]:
         del words[-3:]
     if [os.path.basename(word) for word in words[:2]] == ["dibs", "hook"]:
@@ -83,8 +103,17 @@ def is_our_hook(value: Any) -> bool:
     return bool(installed) and _NAMES.fullmatch(" ".join(words[4:])) is not None
 
 
+def _without_check(words: list[str]) -> list[str]:
+    """Return the words of a hook without the check that Dibs is installed."""
+    # test -x PYTHON -a -f SCRIPT || …, or command -v dibs >/dev/null || …
+    there = {"test": 7, "command": 5}.get(words[0], 0) if words else 0
+    end = there + len(_BLOCK) + 1
+    checks = words[end : end + 1] == [";"] and tuple(words[there : end - 1]) == _BLOCK
+    return words[end + 1 :] if there and checks else words
+
+
 def is_our_server(value: Any) -> bool:
-    """Tell whether an entry for an MCP server starts ours."""
+    """Tell whether an MCP server entry starts ours."""
     if not isinstance(value, dict):
         return False
     words: list[Any] = []
