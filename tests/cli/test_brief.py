@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -70,6 +71,18 @@ def test_json_contains_the_text_its_number_and_the_state(told):
 def test_a_human_gets_the_leads_page_every_time(told):
     for _ in range(2):
         assert "== PROJECT HEALTH ==" in told("brief").out
+
+
+def test_a_human_reads_no_fences_frame_or_tokens(told):
+    told("say", "human", "please \x1b[31mdecide", agent="carol")
+    told("claim", "docs/a.md", "--reason", "a fix")
+
+    page = told("brief").out
+
+    assert "please [31mdecide" in page
+    assert "docs/a.md (exclusive, expires in" in page
+    assert not re.search("data-|CREW_UPDATE|token|\x1b", page)
+    assert "data-" in told("brief", agent="bob").out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BEFORE, AFTER, GATE = "before", "after", "gate"
-REFUSED, FOUND = "refused", "found, told to both, old content kept"
+REFUSED, FOUND = "blocked", "detected and reported to both; old content saved"
 MATRIX = ("<!-- matrix: begin -->", "<!-- matrix: end -->")
 
 
@@ -46,7 +46,7 @@ PATCH = """*** Begin Patch
 """
 
 WAYS = (
-    Way("the edit tools on another's file", REFUSED, BEFORE, (
+    Way("edit tools on another agent's file", REFUSED, BEFORE, (
         edit("{root}/src/a.py"), ("Write", {"file_path": "{root}/src/a.py", "content": "x"}),
         ("MultiEdit", {"file_path": "{root}/src/a.py"}),
     )),
@@ -55,16 +55,16 @@ WAYS = (
         (edit("{other}/src/a.py"),), ("sed -i s/a/b/ {other}/src/a.py", "cd {other} && rm src/a.py")),
     Way("the same file in another clone, with a shared engine", REFUSED, BEFORE,
         (edit("{clone}/src/a.py"),), ("echo x > src/a.py",), cwd="{clone}"),
-    Way("`apply_patch` with several files, one of them another's", "refused whole", BEFORE,
+    Way("`apply_patch` with several files, one held by another agent", "all of it blocked", BEFORE,
         (("apply_patch", {"command": PATCH}),), dialect="codex"),
-    Way("`apply_patch` in a shell", "refused whole", BEFORE, (), (f"apply_patch <<'E'\n{PATCH}E\n",)),
+    Way("`apply_patch` in a shell", "all of it blocked", BEFORE, (), (f"apply_patch <<'E'\n{PATCH}E\n",)),
     Way("a notebook cell", REFUSED, BEFORE,
         (("NotebookEdit", {"notebook_path": "{root}/src/n.ipynb", "new_source": "x"}),)),
     Way("the same path spelled `a/../b`", REFUSED, BEFORE,
         (edit("{root}/src/../src/a.py"), edit("src//./a.py")), ("echo x > src/../src/a.py",)),
     Way("the same path in another case", REFUSED, BEFORE, (edit("{root}/SRC/A.py"),), ("rm SRC/A.PY",)),
     Way("a symbolic link to it", REFUSED, BEFORE, (edit("{root}/link.py"),), ("echo x > link.py",)),
-    Way("a second session with the same name", "refused: it is another agent", BEFORE,
+    Way("a second session with the same name", "blocked: it is another agent", BEFORE,
         (edit("{root}/src/a.py"),)),
     Way("shell: `>`, `>>`, `tee`, `sed -i`, `perl -pi`, `dd`, `truncate`", REFUSED, BEFORE, (), (
         "echo x > src/a.py", "echo x >> src/a.py", "echo x | tee -a src/a.py", "sed -i s/a/b/ src/a.py",
@@ -75,7 +75,7 @@ WAYS = (
         "cp free.py src/a.py", "mv free.py src/a.py", "ln -sf /etc/hosts src/a.py", "rm src/a.py",
         "rm -rf src", "mv src gone", "find . -name a.py -delete", "rm src/*", "bash -c 'rm src/a.py'",
     )),
-    Way("shell: `python -c`, `node -e`, `perl -e` with the path as a text", REFUSED, BEFORE, (), (
+    Way("shell: `python -c`, `node -e`, `perl -e` with the path as a string", REFUSED, BEFORE, (), (
         "python3 -c \"open('src/a.py', 'w').write('x')\"",
         "python3 - <<'E'\nfrom pathlib import Path\nPath('src/a.py').write_text('x')\nE\n",
         "node -e \"require('fs').writeFileSync('src/a.py', '')\"",
@@ -85,28 +85,28 @@ WAYS = (
         "git stash", "git reset --hard", "git checkout -f", "git rm -f src/a.py", "git mv src/a.py b.py",
         "git apply <<'E'\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\nE\n",
     )),
-    Way("shell: going to a commit in which it differs", REFUSED, BEFORE, (), (
+    Way("shell: switching to a commit in which it differs", REFUSED, BEFORE, (), (
         "git switch older", "git checkout older", "git merge side", "git cherry-pick side",
     )),
-    Way("shell: formatters over a folder that has it", REFUSED, BEFORE, (), (
+    Way("shell: formatters on its folder", REFUSED, BEFORE, (), (
         "black src", "ruff format .", "npx prettier --write src/a.py",
     )),
-    Way("shell: `git commit` of another's file, hooks left out or not", REFUSED, "before, and gate", (), (
+    Way("shell: `git commit` of it, with or without hooks", REFUSED, "before and gate", (), (
         "git commit -am x", "git add -A && git commit -m x", "git commit --no-verify -m x src/a.py",
         "git -c core.hooksPath=/dev/null commit -am x",
     )),
-    Way("shell: a path that is only known when it runs", FOUND, AFTER, (), (
+    Way("shell: a path that is known only at run time", FOUND, AFTER, (), (
         'F=$(echo src/a.py | rev | rev); echo x > "$F"', "python3 writer.py", 'sh -c "$(cat script)"',
     )),
-    Way("shell: git where the command does not show it", FOUND, AFTER, (), (
+    Way("shell: git hidden in a script or variable", FOUND, AFTER, (), (
         "G=$(basename /usr/bin/git); $G checkout -q -- src/a.py", "sh script2",
     )),
     Way("a hard link to it", FOUND, AFTER, (edit("{root}/hard.py"),), ("echo x >> hard.py",)),
-    Way("plain `git commit`, also with `--no-verify`", REFUSED, GATE),
+    Way("plain `git commit`, even with `--no-verify`", "refused", GATE),
 )  # fmt: skip
 
 
 def table() -> str:
     """Return the rows as they appear in the docs."""
     rows = [f"| {way.says} | {way.happens} | {way.where} |" for way in WAYS]
-    return "\n".join(["| way | what happens | where |", "|---|---|---|", *rows])
+    return "\n".join(["| attempt | result | where |", "|---|---|---|", *rows])

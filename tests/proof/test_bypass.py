@@ -170,7 +170,7 @@ def test_another_clone_is_guarded_through_git_too(tmp_path, monkeypatch):
         ("Edit", {"file_path": str(world.clone / "src/a.py")}),
         ("Bash", {"command": "rm src/a.py"}),
     ):
-        assert "held by claude-holder" in world.before(
+        assert "claude-holder holds" in world.before(
             "rival", tool, given, passes=False, cwd=str(world.clone)
         )
 
