@@ -1,4 +1,4 @@
-"""``dibs task`` on the board: one task's way from making to done, through the command alone."""
+"""``dibs task`` on the board: a task from creation to done, using only commands."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def make(dibs):
-    """Make a task and return its id."""
+    """Create a task and return its id."""
 
     def new(title, *words, agent="lead"):
         answer = dibs("task", "new", title, *words, "--json", agent=agent)
@@ -25,7 +25,7 @@ def states(dibs, *words):
     return {t["id"]: t["state"] for t in dibs("task", "ls", "--json", *words).json["tasks"]}
 
 
-def test_new_makes_a_file_in_the_inbox_named_after_moment_agent_and_title(dibs, repo):
+def test_new_creates_a_file_in_the_inbox_named_after_time_agent_and_title(dibs, repo):
     answer = dibs(
         "task", "new", "Audit the docs!", "--for", "curator", "--priority", "high",
         "--artefact", "docs/", "--note", "be brief", "--mode", "/analysis-mode", agent="lead",
@@ -42,13 +42,13 @@ def test_new_makes_a_file_in_the_inbox_named_after_moment_agent_and_title(dibs, 
         assert line in text
 
 
-def test_a_second_task_of_the_same_minute_and_title_gets_another_id(make):
+def test_a_second_task_with_the_same_minute_and_title_gets_another_id(make):
     first, second = make("Audit", "--slug", "same"), make("Other words", "--slug", "same")
 
     assert first != second
 
 
-def test_a_dry_run_makes_nothing(dibs, repo):
+def test_a_dry_run_creates_nothing(dibs, repo):
     answer = dibs("task", "new", "Audit", "--dry-run")
 
     assert answer.status == 0
@@ -57,7 +57,7 @@ def test_a_dry_run_makes_nothing(dibs, repo):
     assert not (repo / "work").exists()
 
 
-def test_the_maker_is_told_of_a_similar_task_and_strict_makes_nothing(dibs, make):
+def test_a_similar_task_is_reported_and_strict_creates_nothing(dibs, make):
     other = make("Audit the broken links of the docs")
 
     told = dibs("task", "new", "Audit broken links in docs")
@@ -70,11 +70,11 @@ def test_the_maker_is_told_of_a_similar_task_and_strict_makes_nothing(dibs, make
     assert len(states(dibs)) == 2
 
 
-def test_a_task_is_taken_done_and_lies_in_done_with_its_result(dibs, repo, make):
+def test_a_task_that_is_taken_and_finished_is_in_done_with_its_result(dibs, repo, make):
     id_ = make("Audit", "--artefact", "docs/")
 
     taken = dibs("task", "take", agent="bob")
-    done = dibs("task", "done", id_, "--summary", "12 mended", "--artefact", "docs/a.md",
+    done = dibs("task", "done", id_, "--summary", "12 fixed", "--artefact", "docs/a.md",
                 "--tokens-in", "10", "--tokens-out", "5", agent="bob")  # fmt: skip
 
     assert taken.status == 0
@@ -84,7 +84,7 @@ def test_a_task_is_taken_done_and_lies_in_done_with_its_result(dibs, repo, make)
     assert done.out.splitlines()[0] == f"done {id_}"
     assert files(repo) == [f"done/{id_}.yaml"]
     text = (repo / "work" / "done" / f"{id_}.yaml").read_text()
-    assert 'summary: "12 mended"' in text
+    assert 'summary: "12 fixed"' in text
     assert '- "docs/a.md"' in text
     assert "total: 15" in text
     shown = dibs("task", "show", id_, "--json").json["task"]
@@ -92,7 +92,7 @@ def test_a_task_is_taken_done_and_lies_in_done_with_its_result(dibs, repo, make)
     assert shown["doer"] == "bob"
 
 
-def test_what_is_taken_as_json_has_token_task_and_text(dibs, make):
+def test_take_as_json_has_token_task_and_text(dibs, make):
     id_ = make("Audit")
 
     answer = dibs("task", "take", "--json", agent="bob").json
@@ -104,7 +104,7 @@ def test_what_is_taken_as_json_has_token_task_and_text(dibs, make):
     assert "status: in_progress" in answer["task"]["text"]
 
 
-def test_each_task_goes_to_one_agent_and_then_nothing_is_free(dibs, make):
+def test_each_task_goes_to_one_agent_and_then_none_is_available(dibs, make):
     id_ = make("Audit")
     dibs("task", "take", agent="bob")
 
@@ -119,7 +119,7 @@ def test_each_task_goes_to_one_agent_and_then_nothing_is_free(dibs, make):
     assert dibs("task", "done", id_, agent="carol").status == 4
 
 
-def test_a_task_for_a_role_goes_to_who_has_the_role(dibs, make):
+def test_a_task_for_a_role_goes_to_an_agent_with_the_role(dibs, make):
     id_ = make("Audit", "--for", "curator")
 
     assert dibs("task", "take", agent="bob").status != 0
@@ -128,14 +128,14 @@ def test_a_task_for_a_role_goes_to_who_has_the_role(dibs, make):
     )
 
 
-def test_the_urgent_one_comes_first(dibs, make):
+def test_the_most_urgent_task_comes_first(dibs, make):
     make("Later")
     urgent = make("Now", "--priority", "critical")
 
     assert dibs("task", "take", "--json", agent="bob").json["task"]["id"] == urgent
 
 
-def test_a_task_waits_for_those_that_it_needs_and_says_so(dibs, make):
+def test_a_task_waits_for_its_dependencies_and_says_so(dibs, make):
     first = make("Audit")
     second = make("Polish", "--needs", first)
 
@@ -153,7 +153,7 @@ def test_a_task_waits_for_those_that_it_needs_and_says_so(dibs, make):
     assert states(dibs) == {second: "new"}
 
 
-def test_claiming_the_artefacts_with_the_task_is_all_or_nothing(dibs, make):
+def test_a_task_is_claimed_with_all_its_artefacts_or_not_at_all(dibs, make):
     make("Audit", "--artefact", "docs/")
     other = make("Mend", "--artefact", "src/", "--priority", "low")
     dibs("claim", "docs/a.md", agent="carol")
@@ -178,7 +178,7 @@ def test_failed_tasks_wait_for_a_retry(dibs, make):
     assert dibs("task", "take", "--json", agent="bob").json["task"]["attempt"] == 2
 
 
-def test_a_released_task_is_free_again(dibs, make):
+def test_a_released_task_is_available_again(dibs, make):
     id_ = make("Audit")
     dibs("task", "take", agent="bob")
 
@@ -202,7 +202,7 @@ def test_humans_block_reopen_cancel_and_reassign(dibs, repo, make):
     assert dibs("task", "block", id_, "--reason", "x").status == 65
 
 
-def test_a_review_is_accepted_by_another(dibs, make):
+def test_a_review_is_accepted_by_another_agent(dibs, make):
     id_ = make("Audit")
     dibs("task", "take", agent="bob")
 
@@ -212,7 +212,7 @@ def test_a_review_is_accepted_by_another(dibs, make):
     assert dibs("task", "done", id_, agent="carol").status == 0
 
 
-def test_a_handoff_stands_in_the_result(dibs, repo, make):
+def test_a_handoff_is_in_the_result(dibs, repo, make):
     id_ = make("Write")
     dibs("task", "take", agent="architect")
 
@@ -226,7 +226,7 @@ def test_a_handoff_stands_in_the_result(dibs, repo, make):
     assert dibs("task", "done", id_, "--next-title", "x").status == 64
 
 
-def test_show_tells_place_attempts_and_what_happened(dibs, make):
+def test_show_has_path_owner_and_history(dibs, make):
     id_ = make("Audit")
     dibs("task", "take", agent="bob")
 
@@ -241,7 +241,7 @@ def test_show_tells_place_attempts_and_what_happened(dibs, make):
     assert dibs("task", "show", "nothing-here").status == 6
 
 
-def test_import_makes_all_or_none_in_any_order(dibs, repo):
+def test_import_creates_all_or_none_in_any_order(dibs, repo):
     (repo / "backlog.yaml").write_text(
         "- title: Polish the pages\n  agent: writer\n  needs: [audit]\n"
         "- key: audit\n  title: Look for broken links\n"
@@ -262,7 +262,7 @@ def test_import_makes_all_or_none_in_any_order(dibs, repo):
     assert len(states(dibs)) == 2
 
 
-def test_a_task_that_is_nowhere_is_said_to_be_so(dibs, make):
+def test_an_unknown_task_is_not_found(dibs, make):
     make("Audit")
 
     for verb in ("done", "release"):
@@ -270,7 +270,7 @@ def test_a_task_that_is_nowhere_is_said_to_be_so(dibs, make):
         assert (answer.status, answer.json["error"]["code"]) == (6, "NO_TASK")
 
 
-def test_reading_a_repository_without_a_board_makes_none(dibs, repo):
+def test_reading_a_repository_without_a_board_creates_none(dibs, repo):
     for words in (["ls"], ["take"], ["graph"], ["validate"], ["show", "x"], ["done", "x"]):
         dibs("task", *words, agent="bob")
     dibs("doctor")
@@ -278,13 +278,13 @@ def test_reading_a_repository_without_a_board_makes_none(dibs, repo):
     assert [p.name for p in repo.iterdir()] == [".git"]
 
 
-def test_ids_of_tasks_are_completed(dibs, make):
+def test_task_ids_are_completed(dibs, make):
     id_ = make("Audit")
 
     assert dibs("completion", "--offer", "--", "task", "show", "").out.splitlines() == [id_]
 
 
-def test_a_board_that_is_fine_is_said_to_be(dibs, make):
+def test_a_consistent_board_is_healthy(dibs, make):
     make("Audit")
 
     answer = dibs("doctor")
@@ -295,7 +295,7 @@ def test_a_board_that_is_fine_is_said_to_be(dibs, make):
     assert not [line for line in told.json["done"] if "work/" in line]
 
 
-def test_a_folder_of_the_first_document_works_as_an_inbox(dibs, repo):
+def test_the_queue_folder_works_as_an_inbox(dibs, repo):
     pending = repo / "tasks" / "pending"
     pending.mkdir(parents=True)
     (pending / "fix-header-lint.yml").write_text("title: Fix the lint of the header\n")
@@ -305,7 +305,7 @@ def test_a_folder_of_the_first_document_works_as_an_inbox(dibs, repo):
     assert dibs("task", "done", "fix-header-lint", agent="bob").status == 0
 
 
-def test_the_queue_folder_of_a_branch_that_shell_agents_use_is_left_to_them(
+def test_the_queue_folder_of_a_branch_shared_with_shell_agents_is_left_to_them(
     dibs, repo, tmp_path, monkeypatch
 ):
     from subprocess import run
@@ -323,7 +323,7 @@ def test_the_queue_folder_of_a_branch_that_shell_agents_use_is_left_to_them(
     assert "theirs" not in states(dibs)
 
 
-def test_a_task_worked_on_with_an_editor_and_mv_alone_is_done(dibs, repo, make):
+def test_a_task_can_be_finished_with_only_an_editor_and_mv(dibs, repo, make):
     id_ = make("Audit", "--for", "curator")
     dibs("orchestrate")
     path = repo / "work" / "assigned" / "curator" / f"{id_}.yaml"
@@ -340,7 +340,7 @@ def test_a_task_worked_on_with_an_editor_and_mv_alone_is_done(dibs, repo, make):
     assert dibs("task", "validate", "--quiet").status == 0
 
 
-def test_who_hands_work_on_is_told_of_tasks_that_look_like_it(dibs):
+def test_handing_off_work_reports_similar_tasks(dibs):
     alike = dibs("task", "new", "Polish the architecture guide", "--json").json["created"][0]["id"]
     dibs("task", "new", "Write the architecture guide", "--for", "bob")
     id_ = dibs("task", "take", "--agent", "bob", "--json").json["task"]["id"]

@@ -1,4 +1,4 @@
-"""``dibs task fmt``, ``validate`` and ``dibs doctor``: a drifted board is brought into line, without loss."""
+"""``dibs task fmt``, ``validate``, and ``dibs doctor`` fix a nonstandard board without loss."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def inbox(repo):
     return folder
 
 
-def test_fmt_brings_a_drifted_file_into_line_and_keeps_comments_and_own_keys(dibs, inbox):
+def test_fmt_standardizes_a_file_and_keeps_comments_and_unknown_keys(dibs, inbox):
     path = inbox / "old.yaml"
     path.write_text(DRIFTED)
 
@@ -39,7 +39,7 @@ def test_fmt_brings_a_drifted_file_into_line_and_keeps_comments_and_own_keys(dib
     assert dibs("task", "ls", "--json").json["tasks"][0]["priority"] == "high"
 
 
-def test_fmt_leaves_a_file_alone_that_cannot_be_read(dibs, inbox):
+def test_fmt_skips_an_unreadable_file(dibs, inbox):
     (inbox / "bad.yaml").write_text("title: [\n")
 
     answer = dibs("task", "fmt")
@@ -49,7 +49,7 @@ def test_fmt_leaves_a_file_alone_that_cannot_be_read(dibs, inbox):
     assert (inbox / "bad.yaml").read_text() == "title: [\n"
 
 
-def test_fmt_works_on_files_that_are_no_part_of_a_board(dibs, repo):
+def test_fmt_works_on_files_outside_the_board(dibs, repo):
     (repo / "x.yaml").write_text(DRIFTED)
 
     assert dibs("task", "fmt", "x.yaml").status == 0
@@ -68,7 +68,7 @@ def test_fmt_follows_no_link(dibs, repo, tmp_path):
     assert outside.read_text() == DRIFTED
 
 
-def test_validate_prints_lines_that_an_editor_can_jump_by(dibs, inbox):
+def test_validate_prints_lines_that_editors_can_open(dibs, inbox):
     (inbox / "x.yaml").write_text("title: a\npriority: soon\n")
 
     answer = dibs("task", "validate")
@@ -78,7 +78,7 @@ def test_validate_prints_lines_that_an_editor_can_jump_by(dibs, inbox):
     assert dibs("task", "validate", "work/inbox/x.yaml").out == answer.out
 
 
-def test_validate_of_a_file_in_a_subfolder_names_it_as_it_was_typed(dibs, inbox, monkeypatch):
+def test_validate_shows_paths_as_typed(dibs, inbox, monkeypatch):
     (inbox / "x.yaml").write_text("title: a\npriority: soon\n")
     monkeypatch.chdir(inbox)
 
@@ -86,7 +86,7 @@ def test_validate_of_a_file_in_a_subfolder_names_it_as_it_was_typed(dibs, inbox,
     assert dibs("task", "validate").out.startswith("x.yaml:2: ")
 
 
-def test_doctor_says_what_is_wrong_and_fix_settles_what_can_be(dibs, repo):
+def test_doctor_finds_problems_and_fix_repairs_them(dibs, repo):
     id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
     file = repo / "work" / "inbox" / f"{id_}.yaml"
     text = file.read_text()
@@ -104,7 +104,7 @@ def test_doctor_says_what_is_wrong_and_fix_settles_what_can_be(dibs, repo):
     assert file.read_text() == text
 
 
-def test_a_file_that_was_moved_to_a_wrong_folder_stands_aside_and_leaves_nothing_else(dibs, repo):
+def test_a_file_moved_to_a_wrong_folder_is_set_aside_without_a_copy(dibs, repo):
     id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
     name = f"{id_}.yaml"
     (repo / "work" / "inbox" / name).rename(repo / "work" / "done" / name)
@@ -119,7 +119,7 @@ def test_a_file_that_was_moved_to_a_wrong_folder_stands_aside_and_leaves_nothing
     assert "set aside" not in dibs("task", "ls").out
 
 
-def test_a_file_that_is_gone_is_put_back_and_that_is_told(dibs, repo):
+def test_a_missing_file_is_restored_and_reported(dibs, repo):
     id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
     (repo / "work" / "inbox" / f"{id_}.yaml").unlink()
 

@@ -1,4 +1,4 @@
-"""The board among processes, clones and engines, through the real command."""
+"""The board with several processes, clones, and engines, through the real command."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ def git(folder, *words):
 
 @pytest.fixture(params=["git", "redis"])
 def clones(request, tmp_path, monkeypatch):
-    """Two clones of one repository that share a store, as on two machines."""
+    """Two clones of one repository that share a store, like two machines."""
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", remote], check=True)
     url = "git:origin" if request.param == "git" else request.getfixturevalue("redis_url")
@@ -59,7 +59,7 @@ def test_two_clones_share_one_board_and_each_shows_it_in_its_files(clones):
     assert 'summary: "fine"' in texts[0]
 
 
-def test_a_file_that_a_hand_put_into_one_clone_is_taken_in_the_other(clones):
+def test_a_file_created_in_one_clone_can_be_taken_in_the_other(clones):
     one, two = clones
     (one / "work" / "inbox").mkdir(parents=True)
     (one / "work" / "inbox" / "audit.yaml").write_text("title: Audit\n")
@@ -68,7 +68,7 @@ def test_a_file_that_a_hand_put_into_one_clone_is_taken_in_the_other(clones):
     assert answer(two, "task", "take", "--agent", "bob")["task"]["id"] == "audit"
 
 
-def test_processes_that_take_at_once_each_get_another_task(repo, start):
+def test_concurrent_processes_take_different_tasks(repo, start):
     (repo / "b.yaml").write_text("".join(f"- title: word{n} thing{n}\n" for n in range(5)))
     made = answer(repo, "task", "import", "b.yaml")["created"]
 
@@ -80,7 +80,7 @@ def test_processes_that_take_at_once_each_get_another_task(repo, start):
     assert sorted(status for _, status in outs) == [0] * 5 + [3]
 
 
-def test_who_waits_gets_the_task_that_is_made_meanwhile(repo, start):
+def test_a_waiting_agent_gets_a_task_created_meanwhile(repo, start):
     waiter = start("task", "take", "--wait", "30s", "--json", "--agent", "bob")
     while "task" not in run(repo, "status", "--json")[1].partition('"queue"')[2]:
         assert waiter.poll() is None
@@ -90,7 +90,7 @@ def test_who_waits_gets_the_task_that_is_made_meanwhile(repo, start):
     assert json.loads(waiter.communicate(timeout=60)[0])["task"]["id"] == made
 
 
-def test_all_worktrees_of_a_clone_share_the_folder_of_the_main_one(repo):
+def test_all_worktrees_share_the_board_of_the_main_one(repo):
     git(
         repo,
         "-c",
@@ -115,7 +115,7 @@ def test_all_worktrees_of_a_clone_share_the_folder_of_the_main_one(repo):
     )
 
 
-def test_tasks_come_from_standard_input(repo, start):
+def test_tasks_can_be_imported_from_standard_input(repo, start):
     maker = start("task", "import", "-", "--json", stdin=subprocess.PIPE)
 
     out, _ = maker.communicate("title: Eins\n---\ntitle: Zwei\n", timeout=60)
@@ -123,8 +123,8 @@ def test_tasks_come_from_standard_input(repo, start):
     assert [task["title"] for task in json.loads(out)["created"]] == ["Eins", "Zwei"]
 
 
-@pytest.mark.parametrize("clones", ["git"], indirect=True)  # which alone has what was last seen
-def test_a_board_whose_remote_is_away_is_still_shown_and_its_files_stay(tmp_path, clones):
+@pytest.mark.parametrize("clones", ["git"], indirect=True)  # only this engine has a cache
+def test_a_board_with_an_unreachable_remote_is_still_shown_and_keeps_its_files(tmp_path, clones):
     one, _ = clones
     made = answer(one, "task", "new", "Audit")["created"][0]["id"]
     (tmp_path / "remote.git").rename(tmp_path / "away.git")

@@ -1,7 +1,7 @@
-"""Bad input for the board, row by row of the catalogue, through files and through the command.
+"""Bad input for the board, row by row of the catalog, through files and through commands.
 
-Each wrong file is set aside with its code, and its line where it has one; it is not handed out, it stays as
-it is, and the board goes on without it.
+Each invalid file is set aside with its code and line; it stays as it is, its task is unavailable, and the
+board works without it.
 """
 
 import errno
@@ -17,7 +17,7 @@ NAME = "2025-11-23T1430-any-a.yaml"
 
 @pytest.fixture
 def board(dibs, repo):
-    """A board with one good task that anybody can take."""
+    """A board with one valid task that anyone can take."""
     made = dibs("task", "new", "A good task", "--slug", "good", "--json").json["created"][0]["id"]
 
     class Board:
@@ -80,7 +80,7 @@ WRONG_FILES = [
 @pytest.mark.parametrize(
     ("row", "content", "code", "line"), WRONG_FILES, ids=lambda v: v if isinstance(v, int) else ""
 )
-def test_a_wrong_file_is_set_aside_with_its_code_and_line(board, dibs, row, content, code, line):
+def test_an_invalid_file_is_set_aside_with_its_code_and_line(board, dibs, row, content, code, line):
     path = board.put(content)
     before = path.read_bytes()
 
@@ -98,7 +98,7 @@ def test_a_wrong_file_is_set_aside_with_its_code_and_line(board, dibs, row, cont
 
 
 @pytest.mark.parametrize(("row", "content", "code", "line"), [w for w in WRONG_FILES if w[0] < 74])
-def test_a_file_that_is_named_is_checked_the_same(dibs, repo, row, content, code, line):
+def test_a_given_file_is_checked_the_same_way(dibs, repo, row, content, code, line):
     path = repo / NAME
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
@@ -109,7 +109,7 @@ def test_a_file_that_is_named_is_checked_the_same(dibs, repo, row, content, code
     assert dibs("task", "validate", NAME, "--json").json["findings"][0]["code"] == code
 
 
-def test_row_72_words_that_yaml_takes_for_other_things_stay_words(board, dibs):
+def test_row_72_values_that_yaml_would_convert_stay_text(board, dibs):
     board.put("title: a\nagent: no\nversion: 1.10\nmode: 12:30\n", "12-30.yaml")
 
     assert board.findings() == []
@@ -125,7 +125,7 @@ def test_row_72_words_that_yaml_takes_for_other_things_stay_words(board, dibs):
         ("assigned/bob", "title: a\nstatus: new\nagent: bob\n"),
     ],
 )
-def test_row_74_state_and_folder_must_agree(board, place, content):
+def test_row_74_status_and_folder_must_agree(board, place, content):
     board.put(content, place=place)
 
     (finding,) = board.findings()
@@ -134,7 +134,7 @@ def test_row_74_state_and_folder_must_agree(board, place, content):
     assert finding["file"] == f"work/{place}/{NAME}"
 
 
-def test_row_75_of_two_files_of_one_task_the_known_one_counts_and_both_stay(board, dibs):
+def test_row_75_the_known_file_of_a_duplicate_counts_and_both_stay(board, dibs):
     known = board.folder / "inbox" / f"{board.good}.yaml"
     other = board.put("title: an impostor\nstatus: done\n", known.name, "done")
 
@@ -150,7 +150,7 @@ def test_row_75_of_two_files_of_one_task_the_known_one_counts_and_both_stay(boar
 @pytest.mark.parametrize(
     "name", ["-rf.yaml", "a;rm.yaml", "..yaml", "con.yaml", "a" * 200 + ".yaml", "a\nb.yaml"]
 )
-def test_row_76_a_name_that_is_no_id_is_refused(board, name):
+def test_row_76_an_invalid_name_is_refused(board, name):
     path = board.put("title: a\n", name)
 
     (finding,) = board.findings()
@@ -160,19 +160,19 @@ def test_row_76_a_name_that_is_no_id_is_refused(board, name):
     assert board.take() == board.good
 
 
-def test_row_76_names_on_the_command_line_are_refused_in_one_line(board, dibs):
+def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board, dibs):
     for id_ in ("../x", "a;rm", "con", "a" * 200, "a\nb", ""):
         for verb in (["show"], ["cancel", "--reason", "x"], ["start"], ["graph"]):
             answer = dibs("task", verb[0], id_, *verb[1:])
             assert answer.status == 65, (verb, id_)
             assert answer.err.count("\n") == 1
-        for word in ("done", "release"):  # a name in the queue of shell agents may be odder
+        for word in ("done", "release"):  # names in the plain queue allow more
             answer = dibs("task", word, id_)
             assert answer.status in {6, 65}
             assert answer.err.count("\n") == 1
 
 
-def test_row_77_a_move_that_the_table_does_not_have_names_those_that_it_has(board, dibs):
+def test_row_77_an_impossible_transition_suggests_a_possible_one(board, dibs):
     answer = dibs("task", "retry", board.good, "--json")
 
     assert answer.status == 65
@@ -180,7 +180,7 @@ def test_row_77_a_move_that_the_table_does_not_have_names_those_that_it_has(boar
     assert f"dibs task start {board.good}" in answer.json["error"]["hint"]
 
 
-def test_row_77_done_by_hand_back_to_assigned_is_refused(board, dibs):
+def test_row_77_reopening_a_done_task_by_hand_is_refused(board, dibs):
     dibs("task", "take", agent="bob")
     dibs("task", "done", board.good, agent="bob")
     done = board.folder / "done" / f"{board.good}.yaml"
@@ -195,14 +195,14 @@ def test_row_77_done_by_hand_back_to_assigned_is_refused(board, dibs):
 
 
 @pytest.mark.parametrize("needed", ["2020-01-01T0000-any-nothing", "SELF"])
-def test_row_78_a_dependency_that_cannot_be_met_is_refused_by_new(dibs, board, needed):
+def test_row_78_new_refuses_an_impossible_dependency(dibs, board, needed):
     answer = dibs("task", "new", "More", "--needs", needed, "--json")
 
     assert answer.status == 65
     assert answer.json["error"]["code"] == "TASK_DEPENDENCY"
 
 
-def test_row_78_a_circle_by_hand_is_told_with_its_path(board):
+def test_row_78_a_dependency_cycle_made_by_hand_is_reported(board):
     board.put("title: a\ndependencies: [b]\n", "a.yaml")
     board.put("title: b\ndependencies: [a]\n", "b.yaml")
 
@@ -213,7 +213,7 @@ def test_row_78_a_circle_by_hand_is_told_with_its_path(board):
     assert board.take("carol") is None
 
 
-def test_row_79_artefacts_outside_of_the_repository_are_refused_by_every_verb(board, dibs):
+def test_row_79_every_verb_refuses_artefacts_outside_the_repository(board, dibs):
     dibs("task", "take", agent="bob")
     for words in (
         ["new", "More", "--artefact", "../x"],
@@ -226,7 +226,7 @@ def test_row_79_artefacts_outside_of_the_repository_are_refused_by_every_verb(bo
         assert answer.json["error"]["code"].startswith("PATH"), words
 
 
-def test_row_80_a_path_is_no_agent(board, dibs):
+def test_row_80_a_path_is_not_an_agent(board, dibs):
     dibs("task", "take", agent="bob")
     for words in (
         ["new", "More", "--for", ".."],
@@ -248,7 +248,7 @@ def test_row_81_completed_before_started_is_refused(board):
     assert [finding["code"] for finding in board.findings()] == ["TASK_TIME"]
 
 
-def test_row_82_what_is_no_plain_file_is_no_task(board):
+def test_row_82_anything_but_a_regular_file_is_not_a_task(board):
     inbox = board.folder / "inbox"
     (inbox / "link.yaml").symlink_to(inbox / f"{board.good}.yaml")
     os.mkfifo(inbox / "pipe.yaml")
@@ -264,7 +264,7 @@ def test_row_82_what_is_no_plain_file_is_no_task(board):
     assert board.take() == board.good
 
 
-def test_row_83_a_temporary_file_is_passed_over(board, dibs):
+def test_row_83_a_temporary_file_is_ignored(board, dibs):
     board.put("title: half", ".dibs-0123.tmp")
     board.put("title: half", "x.yaml.tmp")
 
@@ -272,7 +272,7 @@ def test_row_83_a_temporary_file_is_passed_over(board, dibs):
     assert len(dibs("task", "ls", "--json").json["tasks"]) == 1
 
 
-def test_row_84_keys_of_their_own_are_kept_byte_for_byte_and_only_noted(board, dibs):
+def test_row_84_unknown_keys_are_kept_byte_for_byte_with_a_note(board, dibs):
     board.put("title: a\n# why\nestimate:   {hours: 3}  # roughly\n")
 
     noted = dibs("task", "validate", "--json")
@@ -295,7 +295,7 @@ def test_row_84_keys_of_their_own_are_kept_byte_for_byte_and_only_noted(board, d
         "context: {dependencies: a}",
     ],
 )
-def test_a_key_is_known_wherever_the_file_of_a_batch_puts_dependencies(dibs, repo, needs):
+def test_a_key_works_wherever_a_batch_file_puts_dependencies(dibs, repo, needs):
     (repo / "backlog.yaml").write_text(f"- title: After\n  {needs}\n- title: Before\n  key: a\n")
 
     after, before = dibs("task", "import", "backlog.yaml", "--json").json["created"]
@@ -303,7 +303,7 @@ def test_a_key_is_known_wherever_the_file_of_a_batch_puts_dependencies(dibs, rep
     assert after["dependencies"] == [before["id"]]
 
 
-def test_of_many_similar_tasks_the_likest_are_shown_and_the_rest_counted(dibs, repo):
+def test_the_most_similar_tasks_are_shown_and_the_rest_counted(dibs, repo):
     (repo / "backlog.yaml").write_text("- title: Audit the docs\n" * 6)
     dibs("task", "import", "backlog.yaml")
     (repo / "backlog.yaml").write_text(
@@ -319,7 +319,7 @@ def test_of_many_similar_tasks_the_likest_are_shown_and_the_rest_counted(dibs, r
 
 
 @pytest.mark.parametrize("verb", ["done", "fail", "release", "start", "show", "retry"])
-def test_a_name_that_is_no_utf_8_is_no_task(dibs, verb):
+def test_a_name_that_is_not_utf_8_is_not_a_task(dibs, verb):
     more = ["--message", "m"] if verb == "fail" else []
 
     answer = dibs("task", verb, "\udcff", *more)
@@ -329,7 +329,7 @@ def test_a_name_that_is_no_utf_8_is_no_task(dibs, verb):
 
 
 @pytest.mark.parametrize("name", ["2025-11-23T1430-any-a.YAML", "b.Yml"])
-def test_a_task_whose_ending_is_written_large_is_told_and_not_passed_over(board, name):
+def test_an_ending_in_upper_case_is_reported_not_ignored(board, name):
     path = board.put("title: a\n", name)
 
     [finding] = board.findings()
@@ -342,7 +342,7 @@ def test_a_task_whose_ending_is_written_large_is_told_and_not_passed_over(board,
     assert {board.take(), board.take("carol")} == {board.good, name.rpartition(".")[0]}
 
 
-def test_another_file_among_the_tasks_is_only_noted(board, dibs):
+def test_another_file_among_the_tasks_gets_a_note(board, dibs):
     for name in ("fix.txt", "README.md", "a.yaml~", ".gitkeep", "#a.yaml#"):
         board.put("title: a\n", name)
 
@@ -363,7 +363,7 @@ def test_another_file_among_the_tasks_is_only_noted(board, dibs):
         ('title: a\n"blocked_by":\n- x-1 # soon\n', 3),
     ],
 )
-def test_an_unknown_dependency_is_told_with_its_line(board, content, line):
+def test_an_unknown_dependency_is_reported_with_its_line(board, content, line):
     board.put(content)
 
     found = {f["message"]: f["line"] for f in board.findings()}
@@ -373,7 +373,7 @@ def test_an_unknown_dependency_is_told_with_its_line(board, content, line):
 
 @pytest.fixture
 def full_disk(monkeypatch):
-    """A block in which no file of the board can be written."""
+    """A context in which no board file can be written."""
 
     @contextmanager
     def block():
@@ -388,7 +388,7 @@ def full_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["take", "start"])
-def test_who_takes_a_task_whose_file_cannot_be_written_learns_its_name_and_token(
+def test_taking_a_task_whose_file_cannot_be_written_reports_its_name_and_token(
     board, dibs, full_disk, verb
 ):
     named = [board.good] if verb == "start" else []
@@ -404,9 +404,7 @@ def test_who_takes_a_task_whose_file_cannot_be_written_learns_its_name_and_token
     assert dibs("task", "done", board.good, "--token", str(token), agent="bob").status == 0
 
 
-def test_a_command_before_which_files_cannot_be_brought_in_line_says_that_it_decided_nothing(
-    board, dibs, full_disk
-):
+def test_a_command_that_cannot_update_files_first_says_that_nothing_changed(board, dibs, full_disk):
     with full_disk():
         dibs("task", "take", agent="bob")
         answer = dibs("task", "new", "Another", "--json")

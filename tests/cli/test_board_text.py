@@ -1,4 +1,4 @@
-"""What agents and files say is data: it is stored as it is, and shown so that no terminal obeys it."""
+"""Text from agents and files is data: stored unchanged, shown escaped, and laid out to fit the terminal."""
 
 import pytest
 
@@ -22,7 +22,7 @@ VERBS = (
 
 
 @pytest.mark.parametrize("title", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_title_of_a_file_is_shown_escaped(dibs, repo, title):
+def test_a_hostile_title_is_shown_escaped(dibs, repo, title):
     from json import dumps
 
     inbox = repo / "work" / "inbox"
@@ -40,7 +40,7 @@ def test_a_hostile_title_of_a_file_is_shown_escaped(dibs, repo, title):
     assert not set(took.out) & {"\x1b", "\x07", "\u202e"}
 
 
-def test_a_list_fits_a_page_of_eighty_columns(dibs, monkeypatch):
+def test_a_list_fits_80_columns(dibs, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     dibs("task", "new", "Look into every broken link of the documentation, page by page",
          "--for", "curator", "--priority", "critical", "--slug", "links")  # fmt: skip
@@ -58,7 +58,7 @@ def test_every_page_of_help_fits_80_columns(dibs, command):
     assert max(map(len, page.splitlines())) < 80
 
 
-def test_a_file_without_a_last_line_end_is_told_at_once_with_the_way_out(dibs, repo):
+def test_a_file_without_a_final_newline_is_reported_with_the_fix(dibs, repo):
     dibs("task", "new", "Seed")
     file = repo / "work/inbox/half.yaml"
     file.write_text("title: x\npriority: high")
@@ -71,7 +71,7 @@ def test_a_file_without_a_last_line_end_is_told_at_once_with_the_way_out(dibs, r
     assert dibs("task", "validate").status == 0
 
 
-def test_a_file_in_the_wrong_folder_is_told_with_the_line_of_its_status(dibs, repo):
+def test_a_file_in_the_wrong_folder_is_reported_with_the_line_of_its_status(dibs, repo):
     dibs("task", "new", "Seed")
     (repo / "work/done/early.yaml").write_text("title: x\nagent: a\nstatus: new\n")
 

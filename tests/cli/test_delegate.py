@@ -1,4 +1,4 @@
-"""delegate: work is sent to another agent, unless somebody has such work."""
+"""``dibs delegate``: work goes to another agent unless similar work is active."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def crew(dibs):
     return dibs
 
 
-def test_sent_work_is_a_file_of_the_board_and_its_agent_is_named(crew, repo):
+def test_delegated_work_is_a_task_file_and_its_agent_is_notified(crew, repo):
     answer = crew("delegate", "ada", "Cover the login", "--path", "tests/**", agent="lead")
 
     assert answer.status == 0
@@ -23,7 +23,7 @@ def test_sent_work_is_a_file_of_the_board_and_its_agent_is_named(crew, repo):
     assert len(list(repo.glob("work/inbox/*-ada-cover-the-login.yaml"))) == 1
 
 
-def test_work_that_somebody_has_is_named_and_not_sent(crew, repo):
+def test_similar_active_work_is_shown_and_nothing_is_sent(crew, repo):
     crew("delegate", "ada", "Cover the login", agent="lead")
 
     answer = crew("delegate", "bob", "Cover login", agent="lead")
@@ -38,7 +38,7 @@ def test_work_that_somebody_has_is_named_and_not_sent(crew, repo):
     assert len(list(repo.glob("work/inbox/*.yaml"))) == 1
 
 
-def test_both_answers_are_json(crew):
+def test_both_outcomes_have_json(crew):
     sent = crew("delegate", "ada", "Cover the login", "--json", agent="lead").json
     similar = crew("delegate", "bob", "Cover the login", "--json", agent="lead").json
 
@@ -49,7 +49,7 @@ def test_both_answers_are_json(crew):
     ]  # fmt: skip
 
 
-def test_work_is_taken_back(crew):
+def test_work_can_be_cancelled(crew):
     task = crew("delegate", "ada", "Cover the login", "--json", agent="lead").json["task"]["id"]
 
     answer = crew("delegate", "--cancel", task, "--reason", "done by hand", agent="lead")
@@ -60,11 +60,11 @@ def test_work_is_taken_back(crew):
 
 
 @pytest.mark.parametrize("words", [(), ("ada",), ("ada", "Paint", "--cancel", "x")])
-def test_it_takes_whom_and_what_or_a_task_to_cancel(crew, words):
+def test_delegate_needs_a_recipient_and_a_title_or_a_task_to_cancel(crew, words):
     assert crew("delegate", *words, agent="lead").status == 64
 
 
-def test_work_for_a_role_of_several_words_is_taken_by_who_has_it(crew):
+def test_work_for_a_role_of_several_words_goes_to_an_agent_with_that_role(crew):
     crew("agent", "join", "--role", "Code Reviewer", agent="rita")
 
     sent = crew("delegate", "code reviewer", "Read the parser", "--json", agent="lead").json
@@ -75,7 +75,7 @@ def test_work_for_a_role_of_several_words_is_taken_by_who_has_it(crew):
     assert crew("task", "start", task, agent="rita").status == 0
 
 
-def test_work_for_a_role_of_several_words_is_found_and_taken_back(crew):
+def test_work_for_a_role_of_several_words_can_be_cancelled(crew):
     crew("agent", "join", "--role", "Code Reviewer", agent="rita")
     words = ("delegate", "role:Code Reviewer", "Read the parser", "--json")
     first = crew(*words, agent="lead").json["task"]["id"]

@@ -1,4 +1,4 @@
-"""``dibs orchestrate``: once, and for as long as somebody watches."""
+"""``dibs orchestrate``: one cycle, and watching."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def drop(repo, stem="2025-11-23T1430-curator-audit", text="agent: curator\nstatu
 
 
 class Watcher:
-    """A process that watches, and the lines that it says."""
+    """A watching process, and the lines that it prints."""
 
     def __init__(self, *words, **options):
         self.process = subprocess.Popen(
@@ -52,7 +52,7 @@ def watch():
         watcher.process.communicate()
 
 
-def test_a_cycle_where_no_task_was_ever_made_leaves_no_board_behind(dibs, repo):
+def test_a_cycle_without_tasks_creates_no_board(dibs, repo):
     assert dibs("orchestrate").out == EMPTY + '  no tasks yet: dibs task new "TITLE"\n'
 
     assert sorted(os.listdir(repo)) == [".git"]
@@ -65,7 +65,7 @@ def test_one_cycle_is_one_line(dibs, repo):
     assert dibs("orchestrate", "--once").out == EMPTY
 
 
-def test_json_tells_everything_that_happened(dibs, repo):
+def test_json_contains_everything_that_happened(dibs, repo):
     drop(repo)
     drop(repo, "2025-11-23T1431-curator-bad", "agent: curator\nstatus: neww\n")
 
@@ -79,7 +79,7 @@ def test_json_tells_everything_that_happened(dibs, repo):
     assert told["timeouts"] == told["conflicts"] == told["archived"] == []
 
 
-def test_a_file_that_is_set_aside_is_told_with_its_reason(dibs, repo):
+def test_a_file_set_aside_is_shown_with_its_reason(dibs, repo):
     drop(repo, text="agent: curator\nstatus: neww\n")
 
     out = dibs("orchestrate").out
@@ -100,7 +100,7 @@ def test_hostile_text_is_shown_escaped(dibs, repo):
 @pytest.mark.parametrize(
     "words", [("--once", "--watch"), ("--every", "1s"), ("--watch", "--every", "nonsense")]
 )
-def test_options_that_make_no_sense_are_refused_before_anything_is_made(dibs, repo, words):
+def test_invalid_options_are_refused_before_anything_is_created(dibs, repo, words):
     answer = dibs("orchestrate", *words)
 
     assert answer.status in {64, 65}
@@ -109,7 +109,7 @@ def test_options_that_make_no_sense_are_refused_before_anything_is_made(dibs, re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_watcher_meets_a_dropped_file_and_ends_in_order(repo, watch, number):
+def test_a_watcher_notices_a_new_file_and_exits_cleanly(repo, watch, number):
     watcher = watch()
     assert watcher.line() == EMPTY
 
@@ -122,7 +122,7 @@ def test_a_watcher_meets_a_dropped_file_and_ends_in_order(repo, watch, number):
 
 
 @pytest.mark.slow
-def test_a_watcher_without_watchfiles_looks_every_now_and_then(repo, watch, tmp_path):
+def test_a_watcher_without_watchfiles_polls(repo, watch, tmp_path):
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "watchfiles.py").write_text("raise ImportError\n")
@@ -137,7 +137,7 @@ def test_a_watcher_without_watchfiles_looks_every_now_and_then(repo, watch, tmp_
 
 
 @pytest.mark.slow
-def test_a_watcher_says_nothing_of_cycles_that_did_nothing(repo, watch, dibs):
+def test_a_watcher_prints_nothing_for_cycles_that_did_nothing(repo, watch, dibs):
     drop(repo, text="agent: curator\nstatus: neww\n")
     watcher = watch("--every", "1s")
     assert watcher.line().endswith("1 set aside\n")
@@ -152,7 +152,7 @@ def test_a_watcher_says_nothing_of_cycles_that_did_nothing(repo, watch, dibs):
 
 
 @pytest.mark.slow
-def test_a_watcher_survives_a_store_that_goes_away(repo, watch, tmp_path):
+def test_a_watcher_survives_an_unreachable_store(repo, watch, tmp_path):
     from tests.servers import RedisServer
 
     with RedisServer(tmp_path / "redis") as server:

@@ -1,11 +1,11 @@
-"""``dibs task``: its words, its exit statuses, and what it prints."""
+"""``dibs task`` on the plain queue: subcommands, exit statuses, and output."""
 
 import pytest
 
 
 @pytest.fixture
 def put(repo, dibs):
-    """Add tasks to the queue by files of their names."""
+    """Add files of these names to the queue."""
 
     def add(*names):
         for name in names:
@@ -15,7 +15,7 @@ def put(repo, dibs):
     return add
 
 
-def test_take_prints_the_task_and_what_its_file_says(dibs, put):
+def test_take_prints_the_task_and_its_file(dibs, put):
     put("b", "a")
 
     answer = dibs("task", "take", agent="bob")
@@ -37,7 +37,7 @@ def test_take_as_json_has_the_task_the_token_and_the_text(dibs, put):
     assert answer.json["task"]["text"] == "title: a\nsteps: [1, 2]\n"
 
 
-def test_where_nothing_is_free_take_says_who_holds_what_and_leaves_with_3(dibs, put):
+def test_take_without_an_available_task_shows_owners_and_exits_with_3(dibs, put):
     put("a")
     dibs("task", "take", "--reason", "mine", agent="bob")
 
@@ -56,7 +56,7 @@ def test_where_nothing_is_free_take_says_who_holds_what_and_leaves_with_3(dibs, 
     assert 0 < told.json["tasks"][0]["expires_in"] <= 300
 
 
-def test_an_empty_queue_is_said_so_and_take_leaves_with_6(dibs):
+def test_take_on_an_empty_queue_exits_with_6(dibs):
     answer = dibs("task", "take", agent="bob")
 
     assert answer.status == 6
@@ -78,7 +78,7 @@ def test_done_finishes_a_task_for_good(dibs, put):
     assert dibs("task", "add", "a.yml").status == 65
 
 
-def test_done_by_another_is_fenced_with_4_and_of_a_free_task_not_found_with_6(dibs, put):
+def test_done_by_another_agent_exits_with_4_and_of_an_unclaimed_task_with_6(dibs, put):
     put("a", "b")
     dibs("task", "take", agent="bob")
 
@@ -88,7 +88,7 @@ def test_done_by_another_is_fenced_with_4_and_of_a_free_task_not_found_with_6(di
     assert dibs("task", "done", "../x", agent="carol").status == 65
 
 
-def test_a_task_given_back_is_free(dibs, put):
+def test_a_released_task_can_be_taken(dibs, put):
     put("a")
     dibs("task", "take", agent="bob")
 
@@ -96,7 +96,7 @@ def test_a_task_given_back_is_free(dibs, put):
     assert dibs("task", "ls", "--json").json["tasks"][0]["state"] == "free"
 
 
-def test_ls_shows_the_queue_and_with_all_what_is_done(dibs, put):
+def test_ls_shows_the_queue_and_all_adds_done_tasks(dibs, put):
     assert dibs("task", "ls").out == 'no tasks yet: dibs task new "TITLE"\n'
     put("a", "b", "c")
     dibs("task", "take", agent="bob")
@@ -117,7 +117,7 @@ def test_ls_shows_the_queue_and_with_all_what_is_done(dibs, put):
     assert whole["done"] == 1
 
 
-def test_a_file_that_is_not_there_or_no_task_is_refused_in_one_line(dibs, repo):
+def test_a_missing_or_invalid_file_is_refused_in_one_line(dibs, repo):
     (repo / "a.txt").write_text("x")
     (repo / "big.yml").write_text("x" * (256 * 1024 + 1))
     (repo / "sub").mkdir()
@@ -129,7 +129,7 @@ def test_a_file_that_is_not_there_or_no_task_is_refused_in_one_line(dibs, repo):
         assert answer.err.count("\n") == 1
 
 
-def test_text_of_a_task_does_not_reach_the_terminal_raw(dibs, repo):
+def test_text_of_a_task_is_escaped_on_the_terminal(dibs, repo):
     (repo / "a.yml").write_text("\x1b[2Jboo\n")
     dibs("task", "add", "a.yml")
 

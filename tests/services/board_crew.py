@@ -1,4 +1,4 @@
-"""A crew with a board, and short words for what tests do with tasks."""
+"""A crew with a board, and shortcuts for what tests do with tasks."""
 
 from tests.services.crew import Crew, caller
 from tests.services.row_tasks import RowTasks
@@ -35,7 +35,7 @@ class BoardCrew(Crew):
 
 
 def agrees(stored):
-    """Tell whether a row's text says what the row says."""
+    """Tell whether a row's text matches the row."""
     reading = read(stored.text.encode(), stored.file)
     assert [r for r in reading.remarks if r.fatal] == []
     assert reading.task == stored.task

@@ -1,4 +1,4 @@
-"""A board in a folder, over an engine and with clocks that the test sets; hands are real shells."""
+"""A board in a folder, on an engine, with clocks that the test sets; hand edits use real shells."""
 
 import os
 import subprocess
@@ -29,12 +29,12 @@ class World:
         self.store = wired(self.engine, Config(**settings))
         self.tasks = RowTasks(self.store)
         self.disk = disk or Disk()
-        #: How far the clock of the files is ahead.
+        #: How far the files' clock is ahead.
         self.later = 0.0
         self.open()
 
     def open(self, disk=None):
-        """Come back as a new process would."""
+        """Reopen the board as a new process would."""
         self.board = Board(
             self.store,
             str(self.path),
@@ -46,7 +46,7 @@ class World:
     def elsewhere(self, path):
         return World(path, self.engine)
 
-    def settle(self, **options):
+    def reconcile(self, **options):
         self.open()
         with self.board.command(HUMAN, **options, makes=True) as settled:
             return settled
@@ -68,7 +68,7 @@ class World:
         return self.tasks.stored([id_]).get(id_)
 
     def sh(self, script):
-        """Do by hand, in the board's folder, what a shell agent does."""
+        """Run a script in the board's folder, as a shell agent does."""
         subprocess.run(["/bin/sh", "-euc", script], cwd=self.path / "work", check=True)
 
     def write(self, path, text):
@@ -80,7 +80,7 @@ class World:
         return (self.path / "work" / path).read_text()
 
     def files(self):
-        """Return all files of tasks, and all unfinished ones."""
+        """Return all task files, and all unfinished ones."""
         found = []
         for folder, _, names in os.walk(self.path / "work"):
             place = os.path.relpath(folder, self.path / "work")
@@ -89,12 +89,12 @@ class World:
         return sorted(found)
 
     def every_file(self):
-        """Return all files below the board's folder."""
+        """Return all files in the board's folder."""
         work = self.path / "work"
         return sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
 
     def consistent(self):
-        """Assert that each task lies in one place, as its row says."""
+        """Assert that each task has one file, in the place that its row says."""
         rows = self.tasks.stored(self.tasks.versions())
         live = [path for path in self.files() if not path.startswith("archive/")]
         assert live == sorted(f"{row.place}/{row.file}" for row in rows.values())
@@ -109,7 +109,7 @@ status: new
 title: "Audit the docs"   # for the release
 artefacts:
   - docs/audit.md
-colour: green
+color: green
 """
 
 

@@ -1,4 +1,4 @@
-"""The plain queue with its one way to take a task, which is that of the board."""
+"""The plain queue, with the board's way of taking a task."""
 
 from dibs.services.board.tasks import Tasks
 from dibs.services.tasks.plain_queue import Queue

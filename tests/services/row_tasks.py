@@ -1,4 +1,4 @@
-"""The tasks of a test: the use cases, and what the board and the orchestrator do with the rows alone."""
+"""Tasks for tests: the task services, and what the board and the orchestrator do with rows only."""
 
 from dibs.services.board.tasks import Tasks
 from dibs.services.state import tasks as rows

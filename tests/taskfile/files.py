@@ -1,4 +1,4 @@
-"""New files of tasks, for tests."""
+"""New task files, for tests."""
 
 from dibs.core.tasks.rules import Task
 from dibs.taskfile.changes import changes_for

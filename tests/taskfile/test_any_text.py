@@ -1,4 +1,4 @@
-"""Whatever text is read, an edit of it changes what it is told to change and nothing else."""
+"""Editing any text that can be read changes exactly what it should."""
 
 import re
 
@@ -39,7 +39,7 @@ def tree(text):
 
 
 def wanted(before, changes):
-    """Return what a mapping says after the changes."""
+    """Return a mapping after the changes."""
     found = dict(before)
     for key, value in changes.items():
         if value is None:
@@ -61,7 +61,7 @@ def said(value):
 
 
 def emptied(node):
-    """Return a tree in which an empty mapping and nothing are the same."""
+    """Return a tree in which empty mappings and None are the same."""
     if isinstance(node, dict):
         return {key: emptied(value) for key, value in node.items()} or None
     return [emptied(item) for item in node] if isinstance(node, list) else node
@@ -85,7 +85,7 @@ def other_rows(text, keys):
 @example("a: [x,\n y] # n\n", {"a": ["x", "z"]})
 @example("a:\n  - x\n  -\n  - y\n", {"a": ["y"]})
 @example("a: 'x'' # y' # n\n", {"a": "x"})
-def test_an_edit_changes_what_it_shall_and_nothing_else(text, changes):
+def test_an_edit_changes_what_it_should_and_nothing_else(text, changes):
     before = tree(text)
     assume(before is not None and [key for key, _ in keys_of(text)] == list(before))
     lines = yaml_full.parse(text).lines
@@ -103,7 +103,7 @@ def test_an_edit_changes_what_it_shall_and_nothing_else(text, changes):
 @given(mappings() | TEXTS)
 @example("  # note\na: x\n")
 @example('a:"q r": x\n')
-def test_what_is_read_in_any_layout_can_be_edited_and_says_the_same(text):
+def test_text_in_any_layout_can_be_edited_without_changing_its_meaning(text):
     reading = read(text.encode(), "t.yaml")
     assume(reading.task is not None)
 

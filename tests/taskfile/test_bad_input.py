@@ -1,4 +1,4 @@
-"""Rows 67 to 85 of the table of bad input, as far as a file's name and content go: one clear line each."""
+"""Rows 67 to 85 of the table of bad input that concern a file's name and content: one clear line each."""
 
 import pytest
 
@@ -11,7 +11,7 @@ NAME = "t1.yaml"
 OK = "status: new\n"
 
 
-def test_two_spellings_that_say_the_same_or_may_differ_are_read():
+def test_two_spellings_that_agree_or_may_differ_are_read():
     same = read(b"artifacts: [a]\nartefacts: [a]\n", NAME)
     other = read(b"agent: curator\nassigned_to: bob\n", NAME)
 
@@ -32,7 +32,7 @@ def refused(content, name=NAME):
     return first
 
 
-def test_67_a_tag_is_refused_and_never_followed(tmp_path):
+def test_67_a_tag_is_refused_and_never_resolved(tmp_path):
     mark = tmp_path / "ran"
     for text in (
         f"title: !!python/object/apply:os.system ['touch {mark}']\n",
@@ -72,7 +72,7 @@ def test_68_anchors_aliases_and_merge_keys_are_refused(text):
         ("artefacts: [a]\nartifact: b\n", (1, 2)),
     ],
 )
-def test_69_a_key_that_stands_twice_is_refused_with_both_lines(text, lines):
+def test_69_a_duplicate_key_is_refused_with_both_lines(text, lines):
     remark = refused(text)
 
     assert remark.code == "YAML_DUPLICATE"
@@ -98,7 +98,7 @@ def test_69_a_key_that_stands_twice_is_refused_with_both_lines(text, lines):
         (b"a: b: c\n", 1, 5),
     ],
 )
-def test_70_what_is_no_yaml_is_refused_with_line_and_column(content, line, column):
+def test_70_invalid_yaml_is_refused_with_line_and_column(content, line, column):
     remark = refused(content)
 
     assert (remark.code, remark.line) == ("YAML_SYNTAX", line)
@@ -120,12 +120,12 @@ def test_70_what_is_no_yaml_is_refused_with_line_and_column(content, line, colum
         "~\n",
     ],
 )
-def test_71_one_file_holds_one_mapping(text):
+def test_71_a_file_contains_one_mapping(text):
     assert refused(text).code == "YAML_SHAPE"
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_72_scalars_stay_the_texts_that_they_are(quote):
+def test_72_scalars_stay_text(quote):
     def q(text):
         return f"{quote}{text}{quote}"
 
@@ -142,12 +142,12 @@ def test_72_scalars_stay_the_texts_that_they_are(quote):
     )
 
 
-def test_72_an_id_that_looks_like_a_number_is_compared_as_it_is_written():
+def test_72_an_id_that_looks_like_a_number_is_compared_as_written():
     assert read(b"id: 0010\n", "0010.yaml").task.id == "0010"
     assert "'12:30'" in refused("id: 12:30\n").message
 
 
-def test_72_a_value_of_another_type_says_how_to_quote():
+def test_72_a_value_of_another_type_gets_a_hint_to_quote_it():
     remark = refused("title: [draft] new parser\n".replace("] new parser", "]"))
 
     assert (remark.code, remark.line, remark.field) == ("TASK_FIELD", 1, "title")
@@ -172,11 +172,11 @@ def nested(levels):
     ],
     ids=range(8),
 )
-def test_73_beyond_a_limit_nothing_is_read(content):
+def test_73_nothing_above_a_limit_is_read(content):
     assert refused(content).code == "LIMIT"
 
 
-def test_73_what_reaches_a_limit_is_read():
+def test_73_a_file_at_a_limit_is_read():
     assert read(nested(20).encode(), NAME).task
     assert read(b"k: " + b"[" * 19 + b"]" * 19 + b"\n", NAME).task
     assert read(("k:\n" + "- x\n" * 9_997).encode(), NAME).task
@@ -198,7 +198,7 @@ def test_73_what_reaches_a_limit_is_read():
         *("CON.yml", "nul.x.yaml", "a b.yaml", "$(x).yaml", "é.yaml", "a.txt", "yaml", ".yaml", ""),
     ],
 )
-def test_76_a_file_whose_name_can_be_no_id_is_refused(name):
+def test_76_a_file_name_that_is_not_a_valid_id_is_refused(name):
     assert refused(OK, name).code == "TASK_NAME"
 
 
@@ -216,7 +216,7 @@ def test_76_a_file_whose_name_can_be_no_id_is_refused(name):
         "title: x\nstatus: done\nresult: {{summary: x, next_agent: a,\n  next_artefacts: ['{}']}}\n",
     ],
 )
-def test_79_an_artefact_outside_of_the_repository_is_refused(text, path):
+def test_79_an_artefact_outside_the_repository_is_refused(text, path):
     remark = refused(text.format(path))
 
     assert remark.code == "PATH_ESCAPE"
@@ -227,7 +227,7 @@ def test_79_an_artefact_outside_of_the_repository_is_refused(text, path):
 @pytest.mark.parametrize(
     "text", ["agent: '{}'\n", "status: done\nresult:\n  summary: x\n  next_agent: '{}'\n"]
 )
-def test_80_an_agent_that_is_no_id_is_refused(text, agent):
+def test_80_an_invalid_agent_id_is_refused(text, agent):
     assert refused(text.format(agent)).code == "AGENT_ID"
 
 
@@ -244,27 +244,27 @@ def test_80_an_agent_that_is_no_id_is_refused(text, agent):
     ],
 )
 @pytest.mark.parametrize("key", ["created_at", "assigned_at", "started_at", "completed_at"])
-def test_81_a_moment_that_is_none_is_refused_with_the_way_to_write_it(key, moment):
+def test_81_an_invalid_time_is_refused_with_the_right_form(key, moment):
     remark = refused(f"title: x\n{key}: {moment}\n")
 
     assert (remark.code, remark.line, remark.field) == ("TASK_TIME", 2, key)
 
 
-def test_81_a_task_is_not_completed_before_it_is_started():
+def test_81_a_task_cannot_be_completed_before_it_is_started():
     times = "started_at: 2025-11-23T15:00:00Z\ncompleted_at: 2025-11-23T14:59:59Z\n"
 
     assert refused(times).code == "TASK_TIME"
     assert read(times.replace("14:59:59", "15:00:00").encode(), NAME).task
 
 
-def test_81_a_moment_more_than_a_day_ahead_is_told():
+def test_81_a_time_more_than_a_day_ahead_is_reported():
     task = read(b"created_at: 2025-11-23T14:30:00Z\n", NAME).task
 
     assert late_times(task, task.created - 86_400) == []
     assert [r.field for r in late_times(task, task.created - 86_401)] == ["created_at"]
 
 
-def test_84_unknown_keys_are_kept_byte_for_byte_and_told():
+def test_84_unknown_keys_are_kept_byte_for_byte_with_a_note():
     text = "statuss: x   # typo\nx-y: {a: [1,  2]}  # odd   spaces \nstatus: new\n"
     reading = read(text.encode(), NAME)
 
@@ -285,21 +285,21 @@ def test_84_unknown_keys_are_kept_byte_for_byte_and_told():
         ("x" * 10_000, "x" * 10_000),
     ],
 )
-def test_85_a_title_is_stored_as_it_is(written, title):
+def test_85_a_title_is_stored_unchanged(written, title):
     reading = read(f"title: {written}\n".encode(), NAME)
 
     assert reading.task.title == title
     assert reading.text == f"title: {written}\n"
 
 
-def test_a_message_shows_no_control_character_of_a_file():
+def test_messages_show_no_control_characters_from_a_file():
     remark = refused('status: "\\e[2Jnew"\n')
 
     assert remark.message.isprintable()
 
 
 @pytest.mark.parametrize("artefact", ["task:other", "port:8000", "@git/index"])
-def test_a_resource_is_no_artefact(artefact):
+def test_a_resource_is_not_an_artefact(artefact):
     reading = read(f'title: x\nartefacts: ["{artefact}"]\n'.encode(), "x.yaml")
 
     assert reading.task is None

@@ -1,4 +1,4 @@
-"""A file of many tasks: what is read, and which line is named when it is not."""
+"""A file with many tasks: what is read, and which line an error names."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_list_is_read_with_keys_and_needs():
         b"# first\n\n- title: A\n-\n  title: B\n",
     ],
 )
-def test_a_list_a_mapping_and_several_documents_say_the_same(content):
+def test_a_list_a_mapping_and_several_documents_are_equivalent(content):
     assert [item.fields for item in read_batch(content, "x")] == [{"title": "A"}, {"title": "B"}]
 
 
@@ -73,7 +73,7 @@ def test_a_list_a_mapping_and_several_documents_say_the_same(content):
         (b"- title: A\n-\ntitle: B\n", "YAML_SHAPE", "x:3:"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line_in_the_file(content, code, place):
+def test_an_error_names_its_line_in_the_file(content, code, place):
     with pytest.raises(BadInput) as refused:
         read_batch(content, "x")
 
@@ -102,7 +102,7 @@ def test_a_backlog_of_5_000_tasks_is_read():
         b'  - title: A\n    mode: "one\\n\\n  two\\n"\n  - title: B\n',
     ],
 )
-def test_an_entry_says_what_yaml_reads_in_it_however_it_is_indented(content):
+def test_an_entry_is_read_the_same_with_any_indentation(content):
     first, second = read_batch(content, "x")
 
     assert first.fields == {"title": "A", "mode": "one\n\n  two\n"}

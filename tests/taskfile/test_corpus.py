@@ -1,4 +1,4 @@
-"""The corpus of drifted files: each is read or refused as its table says, and what is read is never lost."""
+"""The corpus of nonstandard files: each is read or refused as the table says, without losing anything."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def content(name):
     return (FOLDER / name).read_bytes()
 
 
-def test_the_table_names_every_file_of_the_corpus():
+def test_the_table_lists_every_file_of_the_corpus():
     assert sorted(name for name, _, _ in ROWS) == sorted(p.name for p in FOLDER.glob("*.yaml"))
     assert len(ROWS) >= 60
 
@@ -57,7 +57,7 @@ def test_a_file_is_refused_as_the_table_says(name, said):
 
 
 @pytest.mark.parametrize(("name", "said"), READ)
-def test_what_is_read_loses_nothing_when_its_status_is_edited(name, said):
+def test_editing_the_status_loses_nothing(name, said):
     reading = read(content(name), name)
     changed = edit(reading.text, {"status": "blocked"})
     again = read(changed.encode(), name)

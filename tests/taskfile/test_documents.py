@@ -52,7 +52,7 @@ HANDOFF = Handoff(
 )
 
 
-def test_the_result_block_of_the_document_is_read():
+def test_the_documented_result_block_is_read():
     task = read(f"status: done\n{RESULT}".encode(), f"{SOURCE}.yaml").task
 
     assert task == Task(
@@ -65,7 +65,7 @@ def test_the_result_block_of_the_document_is_read():
     )
 
 
-def test_a_finished_task_gets_the_result_block_as_the_document_has_it():
+def test_a_finished_task_gets_the_documented_result_block():
     text = "agent: architect\nstatus: in_progress  # working\n"
     before = read(text.encode(), f"{SOURCE}.yaml").task
     after = before._replace(
@@ -81,7 +81,7 @@ def test_a_finished_task_gets_the_result_block_as_the_document_has_it():
     )
 
 
-def test_the_handoff_of_the_document_is_read():
+def test_the_documented_handoff_is_read():
     task = read(CREATED.encode(), f"{FOLLOWER}.yaml").task
 
     assert task == Task(
@@ -95,7 +95,7 @@ def test_the_handoff_of_the_document_is_read():
     )
 
 
-def test_a_handoff_is_written_as_the_document_has_it():
+def test_a_handoff_is_written_as_documented():
     fields = {
         "created_by": "architect",
         "created_at": "2025-11-23T15:45:00Z",
@@ -113,7 +113,7 @@ def test_a_handoff_is_written_as_the_document_has_it():
     assert render(fields) == CREATED
 
 
-def test_the_file_name_of_the_document_is_an_id():
+def test_the_documented_file_name_is_a_valid_id():
     name = "2025-11-23T1430-structural-repomap"
 
     task = read(f"id: {name}\nagent: structural\n".encode(), f"{name}.yaml").task
@@ -121,7 +121,7 @@ def test_the_file_name_of_the_document_is_an_id():
     assert (task.id, task.agent) == (name, "structural")
 
 
-def test_an_agent_picks_up_a_task_as_the_document_says():
+def test_an_agent_picks_up_a_task_as_documented():
     text = "id: t1\nagent: curator\nstatus: assigned\n# notes of a human\n"
     before = read(text.encode(), "t1.yaml").task
     after = before._replace(status=Status.IN_PROGRESS, started=COMPLETED)
@@ -132,7 +132,7 @@ def test_an_agent_picks_up_a_task_as_the_document_says():
     )
 
 
-def test_a_failure_is_written_as_an_error_block_and_taken_back_by_a_retry():
+def test_a_failure_is_written_as_an_error_block_and_removed_by_a_retry():
     text = "id: t1\nagent: curator\nstatus: in_progress\n"
     running = read(text.encode(), "t1.yaml").task
     failed = running._replace(status=Status.ERROR, error="It broke", retries=1)

@@ -1,4 +1,4 @@
-"""The two readers of YAML: where the fast one answers, the careful one answers the same."""
+"""The two YAML readers: where the fast one returns something, the full one returns the same."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +10,7 @@ from dibs.taskfile.reading import read
 
 NAME = "a.yaml"
 
-#: Pieces of which rows are put together: what the layout is made of, and what could be taken for it.
+#: Pieces of lines: what the layout consists of, and what could be mistaken for it.
 VALUES = st.sampled_from(
     [
         *(
@@ -116,7 +116,7 @@ ROWS = st.one_of(
 )
 ANY_ROWS = st.lists(ROWS, max_size=9)
 
-#: Values that are right wherever they stand, as the rows of a value beside its key, and below it.
+#: Values that are valid anywhere, as the lines of a value after its key, and below it.
 RIGHT = st.sampled_from(
     [
         *(
@@ -183,7 +183,7 @@ def filled(value, margin):
 
 @st.composite
 def mappings(draw, margin="", depth=0):
-    """Write a mapping in some right layout."""
+    """Write a mapping in some valid layout."""
     text = ""
     for key in draw(RIGHT_KEYS):
         text += draw(BETWEEN).replace("{}", margin)
@@ -227,7 +227,7 @@ TEXTS = st.one_of(
 @example("a:\n  b:\n    c:\n    - x\n  d: y\n")
 @example("a: x\n  # note\n  y\n")
 @example("a:\n\n  # note\n\nb:\n")
-def test_what_the_fast_reader_reads_the_careful_one_reads_the_same(text):
+def test_the_full_reader_agrees_with_the_fast_one(text):
     found = yaml_fast.parse(text)
 
     if found is not None:
@@ -236,7 +236,7 @@ def test_what_the_fast_reader_reads_the_careful_one_reads_the_same(text):
 
 @settings(max_examples=250, deadline=None)
 @given(TEXTS | st.text(max_size=60))
-def test_the_careful_reader_reads_or_says_why(text):
+def test_the_full_reader_reads_or_says_why(text):
     remark = None
     try:
         yaml_full.parse(decode(text.encode("utf-8", "surrogatepass")))
@@ -249,7 +249,7 @@ def test_the_careful_reader_reads_or_says_why(text):
 
 @settings(max_examples=250, deadline=None)
 @given(TEXTS.map(str.encode) | st.binary(max_size=80))
-def test_no_content_makes_reading_raise(content):
+def test_reading_never_raises(content):
     reading = read(content, NAME)
 
     assert (reading.task is None) == any(remark.fatal for remark in reading.remarks)

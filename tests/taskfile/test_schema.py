@@ -18,7 +18,7 @@ KINDS = {"string": str, "array": list, "object": dict, "integer": int}
 
 
 def problems(value, rule, place="$"):  # noqa: C901, PLR0912 - one line for each keyword
-    """Yield what a value breaks of a schema, for the keywords that ours uses."""
+    """Yield where a value violates a schema, for the keywords that ours uses."""
     if "type" in rule and not isinstance(value, KINDS[rule["type"]]):
         yield f"{place}: no {rule['type']}"
         return
@@ -56,7 +56,7 @@ def loaded(task):
 
 @settings(max_examples=60, deadline=None)
 @given(tasks)
-def test_what_is_written_keeps_the_schema(task):
+def test_written_files_match_the_schema(task):
     assert list(problems(loaded(task), SCHEMA)) == []
 
 
@@ -74,13 +74,13 @@ def test_what_is_written_keeps_the_schema(task):
         {"id": None},
     ],
 )
-def test_a_drifted_form_breaks_the_schema(change):
+def test_a_nonstandard_form_violates_the_schema(change):
     data = {**loaded(Task("t1")), **change}
 
     assert list(problems(data, SCHEMA))
 
 
-def test_the_schema_is_json_and_knows_every_field_and_status():
+def test_the_schema_is_json_and_has_every_field_and_status():
     again = json.loads(json.dumps(SCHEMA))
 
     assert set(ORDER) - {"depends_on", "blocked_by"} == set(again["properties"])

@@ -1,4 +1,4 @@
-"""Editing changes the keys that it is told to change, and no other byte."""
+"""Editing changes the given keys and no other byte."""
 
 from io import StringIO
 
@@ -16,7 +16,7 @@ from dibs.taskfile.writing import changes_for, edit, render, stamp
 NAME = "t1.yaml"
 
 FILE = """\
-# A task that somebody wrote by hand
+# A task that someone wrote by hand
 id: t1
 status:   "new"      # as it came
 assigned_to: curator
@@ -44,7 +44,7 @@ text: "two
 
 
 def line_set(text, keys):
-    """Return all rows but those of some keys at the top."""
+    """Return all lines except those of some top-level keys."""
     layout = split(text.removesuffix("\n").split("\n"))
     kept = list(layout.head)
     for entry in layout.entries:
@@ -59,7 +59,7 @@ def edited(text, **changes):
     return found
 
 
-def test_the_file_of_the_examples_is_read():
+def test_the_example_file_is_read():
     reading = read(FILE.encode(), NAME)
 
     assert reading.task == Task(
@@ -71,7 +71,7 @@ def test_the_file_of_the_examples_is_read():
     assert reading.text == FILE
 
 
-def test_a_value_is_exchanged_and_its_place_quotes_and_comment_stay():
+def test_replacing_a_value_keeps_its_position_quotes_and_comment():
     assert edited(FILE, status="assigned") == FILE.replace(
         'status:   "new"      # as it came', 'status:   "assigned"      # as it came'
     )
@@ -81,14 +81,14 @@ def test_a_key_keeps_the_spelling_that_the_file_has():
     assert edited(FILE, agent="writer") == FILE.replace("to: curator", "to: writer")
 
 
-def test_an_item_that_stays_keeps_its_row_with_the_comment():
+def test_a_kept_item_keeps_its_line_and_comment():
     found = edited(FILE, artefacts=["docs/c.md", "docs/a.md"])
 
     assert '- "docs/c.md"\n- docs/a.md   # the main one\n# in between\ncontext' in found
     assert "docs/b.md" not in found
 
 
-def test_a_new_key_comes_last_in_the_order_of_the_documents():
+def test_new_keys_come_last_in_the_documented_order():
     found = edited(FILE, started_at="2025-01-02T03:04:05Z", assigned_at="2025-01-02T03:04:00Z")
 
     assert found == (
@@ -96,17 +96,17 @@ def test_a_new_key_comes_last_in_the_order_of_the_documents():
     )
 
 
-def test_a_key_that_is_taken_out_leaves_the_comments_around_it():
+def test_removing_a_key_keeps_the_comments_around_it():
     found = edited(FILE, effort=None)
 
     assert found == FILE.replace("effort: {hours: 3, guess: yes}   # not ours\n", "")
 
 
-def test_taking_out_what_is_not_there_changes_nothing():
+def test_removing_a_missing_key_changes_nothing():
     assert edited(FILE, error=None, result=None) == FILE
 
 
-def test_a_mapping_is_merged_into_the_one_that_is_there():
+def test_a_mapping_is_merged_into_the_existing_one():
     found = edited(FILE, context={"repo": "y", "branch": "main"})
 
     assert "    repo: y       # deep\n" in found.replace('"y"', "y")
@@ -121,7 +121,7 @@ def test_dependencies_are_changed_where_the_file_has_them():
     )
 
 
-def test_dependencies_in_four_places_come_together_in_one():
+def test_dependencies_in_four_places_are_combined_in_one():
     text = "depends_on: a\nblocked_by:\n  - b\ncontext:\n  dependencies: [c]\ndependencies:\n- d\n"
     task = read(text.encode(), NAME).task
     found = edited(text, dependencies=["a", "b"])
@@ -133,7 +133,7 @@ def test_dependencies_in_four_places_come_together_in_one():
 @pytest.mark.parametrize(
     "block", ["{summary: s, keep: 1}", "s", '"s"', "|\n  s\n", "\n  summary: s"]
 )
-def test_a_result_in_any_layout_takes_a_new_field_and_loses_none(block):
+def test_a_result_in_any_layout_gets_a_new_field_and_loses_none(block):
     text = f"status: done\nresult: {block}\nlast: x\n".replace(": \n", ":\n")
     found = edited(text, result={"completed_at": "2025-01-02T03:04:05Z"})
     task = read(found.encode(), NAME).task
@@ -186,7 +186,7 @@ def test_a_result_in_any_layout_takes_a_new_field_and_loses_none(block):
         ),
     ],
 )
-def test_any_text_is_written_so_that_it_is_read_again(value):
+def test_any_text_can_be_written_and_read_back(value):
     found = edited(FILE, title=value)
 
     assert read(found.encode(), NAME).task.title == value.replace("\ud800", "\ufffd")
@@ -198,7 +198,7 @@ def test_a_text_that_is_not_in_plain_layout_is_not_edited():
         edit("{status: new}\n", {"status": "done"})
 
 
-def test_a_flow_file_is_written_anew_with_all_that_it_says():
+def test_a_flow_file_is_rewritten_without_loss():
     text = (
         "# first\n{id: t1, title: x,  # beside\n version: 1.10, deep: [{a: b, c: [1, [2]]}, no]}\n"
     )
@@ -214,15 +214,15 @@ def test_a_flow_file_is_written_anew_with_all_that_it_says():
     assert read(edit(reading.text, {"title": "y"}).encode(), NAME).task.title == "y"
 
 
-def test_a_missing_final_line_feed_is_added_by_an_edit():
+def test_an_edit_adds_a_missing_final_newline():
     assert edit("status: new", {"title": "x"}) == 'status: new\ntitle: "x"\n'
 
 
-def test_a_moment_is_written_as_the_documents_do():
+def test_a_time_is_written_as_documented():
     assert stamp(1763912700.9) == "2025-11-23T15:45:00Z"
 
 
-# Whatever a task says, the file can be brought to say
+# Any file can be edited to describe any task
 
 ids = st.sampled_from(["t0", "t2", "2025-11-23T1430-x-y", "no", "123", "a.b"])
 words = st.sampled_from(["", "no", "x y", "# x", "a: b", "two\nlines", "1.5", "é", '"q"'])
@@ -262,7 +262,7 @@ tasks = st.builds(
 
 @settings(max_examples=150)
 @given(tasks, tasks)
-def test_a_file_is_brought_from_any_task_to_any_other(before, after):
+def test_a_file_can_be_edited_from_any_task_to_any_other(before, after):
     text = render(fields_of(before))
     found = edit(text, changes_for(before, after))
 
@@ -274,7 +274,7 @@ def test_a_file_is_brought_from_any_task_to_any_other(before, after):
 
 @settings(max_examples=60)
 @given(tasks)
-def test_a_drifted_file_is_brought_to_say_any_task_and_keeps_every_other_row(after):
+def test_a_nonstandard_file_can_be_edited_to_any_task_and_keeps_every_other_line(after):
     before = read(FILE.encode(), NAME).task
     changes = changes_for(before, after)
     found = edit(FILE, changes)

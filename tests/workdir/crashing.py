@@ -7,11 +7,11 @@ from dibs.workdir.disk import Disk
 
 
 class Crash(BaseException):
-    """The process is gone: nothing of it runs any more."""
+    """The process is dead: none of its code runs anymore."""
 
 
 class CrashingDisk(Disk):
-    """Stops before step ``at``, counted from 0; without one it only counts."""
+    """Stops before step number ``at``; without one it only counts."""
 
     def __init__(self, at=None, *, kill=False):
         self.at = at

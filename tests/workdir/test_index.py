@@ -1,4 +1,4 @@
-"""The index: what this machine knows of a board's files."""
+"""The index: what this machine knows about a board's files."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ def entry(n=1, ctime=OLD):
     return FileRecord(FileStamp(OLD, ctime, 10, n), n, f"digest{n}")
 
 
-def test_what_is_saved_is_loaded(tmp_path):
+def test_a_saved_index_is_loaded_unchanged(tmp_path):
     index = Index()
     index.head, index.behind = 7, {"b"}
     index.folder("inbox").put("a.yaml", entry())
@@ -36,7 +36,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert again.folder("inbox").mtime == OLD
 
 
-def test_many_files_are_found_in_their_shares(tmp_path):
+def test_many_files_are_found_in_their_chunks(tmp_path):
     index = Index()
     for n in range(SHARE * 2 + 10):
         index.folder("done").put(f"t{n}.yaml", entry(n))
@@ -51,13 +51,13 @@ def test_many_files_are_found_in_their_shares(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[1]\n", "half a line", '{"format": 2}\n'])
-def test_a_damaged_index_is_an_empty_one(tmp_path, damage):
+def test_a_damaged_index_counts_as_empty(tmp_path, damage):
     (tmp_path / "index").write_text(damage)
 
     assert load(str(tmp_path / "index")).folders == {}
 
 
-def test_a_cut_index_is_an_empty_one(tmp_path):
+def test_a_truncated_index_counts_as_empty(tmp_path):
     index = Index()
     index.folder("inbox").put("a.yaml", entry())
     save(index, str(tmp_path / "index"), NOW)
@@ -77,7 +77,7 @@ def test_a_file_changed_just_now_is_read_again_next_time(tmp_path):
     assert load(str(tmp_path / "index")).folder("inbox").get("a.yaml").mark.size == -1
 
 
-def test_an_index_that_cannot_be_saved_stays_as_it_was_and_leaves_nothing(tmp_path, monkeypatch):
+def test_an_index_that_cannot_be_saved_keeps_the_old_one_and_leaves_no_file(tmp_path, monkeypatch):
     path = tmp_path / "index"
     save(Index(), str(path), NOW)
     before = path.read_bytes()
@@ -95,7 +95,7 @@ def test_an_index_that_cannot_be_saved_stays_as_it_was_and_leaves_nothing(tmp_pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_index_that_was_not_changed_need_not_be_saved(tmp_path):
+def test_an_unchanged_index_is_not_saved(tmp_path):
     index = Index()
     index.folder("inbox").put("a.yaml", entry())
     assert index.differs
@@ -107,12 +107,12 @@ def test_an_index_that_was_not_changed_need_not_be_saved(tmp_path):
     assert again.differs
 
 
-def test_a_share_that_has_not_changed_is_not_encoded_again(tmp_path):
+def test_an_unchanged_chunk_is_not_encoded_again(tmp_path):
     folder = Index().folder("done")
     for n in range(SHARE + 10):
         folder.put(f"t{n}.yaml", entry(n))
     first, last = folder.rows()
-    folder.all()  # it is decoded, and still what it was
+    folder.all()  # decoded, but unchanged
 
     folder.put("t501.yaml", entry(7))
     again, other = folder.rows()
@@ -121,7 +121,7 @@ def test_a_share_that_has_not_changed_is_not_encoded_again(tmp_path):
     assert other != last
 
 
-def test_however_files_come_and_go_the_saved_index_knows_the_same(tmp_path, monkeypatch):
+def test_the_saved_index_matches_after_any_changes_of_files(tmp_path, monkeypatch):
     monkeypatch.setattr("dibs.workdir.index.SHARE", 3)
     random, index, known = Random(7), Index(), {}
     path = str(tmp_path / "index")

@@ -1,4 +1,4 @@
-"""Files are written and moved so that a crash leaves the old or the new."""
+"""Files are written and moved so that a crash leaves either the old or the new file."""
 
 import os
 from contextlib import suppress
@@ -31,7 +31,7 @@ def tasks_in(folder):
     return sorted(p for p in os.listdir(folder) if not p.endswith(".tmp"))
 
 
-def test_a_file_is_written_whole_and_leaves_no_temporary_one(tmp_path):
+def test_writing_a_file_leaves_no_temporary_file(tmp_path):
     folders = open_board(tmp_path)
 
     written = put(folders, "a.yaml", "id: a\n")
@@ -61,7 +61,7 @@ def test_a_crash_while_writing_leaves_the_old_or_the_new_text(tmp_path, at):
     assert (tmp_path / "work/inbox/a.yaml").read_text() == ("old\n" if at < 4 else "new\n")
 
 
-def test_a_file_that_somebody_changed_meanwhile_is_not_overwritten(tmp_path):
+def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path):
     folders = open_board(tmp_path)
     old = put(folders, "a.yaml", "old\n")
     (tmp_path / "work/inbox/a.yaml").write_text("by hand\n")
@@ -73,7 +73,7 @@ def test_a_file_that_somebody_changed_meanwhile_is_not_overwritten(tmp_path):
     assert os.listdir(tmp_path / "work/inbox") == ["a.yaml"]
 
 
-def test_a_file_that_somebody_put_at_the_target_is_not_overwritten(tmp_path):
+def test_a_file_that_appeared_at_the_target_is_not_overwritten(tmp_path):
     folders = open_board(tmp_path)
     old = put(folders, "a.yaml", "ours\n")
     (tmp_path / "work/done").mkdir()
@@ -100,7 +100,7 @@ def test_a_crash_while_moving_leaves_the_file_in_one_place(tmp_path, at):
     assert found == ["a.yaml"]
 
 
-def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path):
+def test_a_new_file_respects_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
         put(open_board(tmp_path), "a.yaml", "text\n")
@@ -120,7 +120,7 @@ def test_a_board_that_is_a_symbolic_link_is_refused(tmp_path):
     assert refused.value.code == "BOARD_FOLDER"
 
 
-def test_a_folder_of_an_agent_that_is_a_link_is_not_followed(tmp_path):
+def test_an_agents_folder_that_is_a_link_is_not_followed(tmp_path):
     folders = open_board(tmp_path)
     old = put(folders, "a.yaml", "text\n")
     (tmp_path / "out").mkdir()
@@ -135,9 +135,7 @@ def test_a_folder_of_an_agent_that_is_a_link_is_not_followed(tmp_path):
 
 @pytest.mark.parametrize("piece", [1, 3, 4, 1_000])
 @pytest.mark.parametrize("size", [0, 4, 9, 10, 11, 50])
-def test_a_file_is_read_whole_or_up_to_the_limit_however_it_comes(
-    tmp_path, monkeypatch, size, piece
-):
+def test_a_file_is_read_up_to_the_limit_in_any_number_of_reads(tmp_path, monkeypatch, size, piece):
     content, whole = os.urandom(size), os.read
     (tmp_path / "a.yaml").write_bytes(content)
     monkeypatch.setattr(os, "read", lambda file, left: whole(file, min(left, piece)))
@@ -149,7 +147,7 @@ def test_a_file_is_read_whole_or_up_to_the_limit_however_it_comes(
     assert (found, its_mark.size) == (content[:11], size)
 
 
-def test_what_a_file_gains_while_it_is_read_is_read_too(tmp_path, monkeypatch):
+def test_content_appended_during_a_read_is_read_too(tmp_path, monkeypatch):
     path, status = tmp_path / "a.yaml", os.fstat
     path.write_bytes(b"id: a\n")
 
@@ -166,7 +164,7 @@ def test_what_a_file_gains_while_it_is_read_is_read_too(tmp_path, monkeypatch):
     assert (found, its_mark.size) == (b"id: a\ntitle: Mend\n", 6)
 
 
-def test_a_reader_of_many_files_opens_each_folder_once_and_closes_all(tmp_path, monkeypatch):
+def test_reading_many_files_opens_each_folder_once_and_closes_all(tmp_path, monkeypatch):
     folders = open_board(tmp_path)
     places = [f"assigned/agent-{number}" for number in range(MANY + 3)]
     for place in places:
@@ -191,7 +189,7 @@ def test_a_reader_of_many_files_opens_each_folder_once_and_closes_all(tmp_path, 
     assert set(os.listdir("/dev/fd")) == before
 
 
-def test_folders_that_were_kept_open_are_closed_after_an_error(tmp_path):
+def test_open_folders_are_closed_after_an_error(tmp_path):
     folders = open_board(tmp_path)
     before = set(os.listdir("/dev/fd"))
 

@@ -1,4 +1,4 @@
-"""What changed on a board is found by names and marks, without reading a file."""
+"""Changes on a board are found by names and stamps, without reading files."""
 
 import os
 import time
@@ -17,7 +17,7 @@ def board(tmp_path):
 
 
 class Board:
-    """A board's folders with files in them, long settled unless a test says otherwise."""
+    """A board's folders with files, last changed long ago unless a test says otherwise."""
 
     def __init__(self, path):
         self.path = path / "work"
@@ -71,7 +71,7 @@ def test_a_removed_file_is_seen(board):
     assert board.look().gone == [("done", "a.yaml")]
 
 
-def test_a_removed_folder_of_an_agent_is_seen(board):
+def test_a_removed_agents_folder_is_seen(board):
     board.add("assigned/curator/a.yaml")
     board.learn()
     (board.path / "assigned/curator/a.yaml").unlink()
@@ -80,7 +80,7 @@ def test_a_removed_folder_of_an_agent_is_seen(board):
     assert board.look().gone == [("assigned/curator", "a.yaml")]
 
 
-def test_a_folder_that_has_not_moved_is_not_listed_again(board, monkeypatch):
+def test_an_unchanged_folder_is_not_listed_again(board, monkeypatch):
     board.add("done/a.yaml")
     board.learn()
     board.look()
@@ -97,14 +97,14 @@ def test_a_folder_that_has_not_moved_is_not_listed_again(board, monkeypatch):
     assert listed == []
 
 
-def test_a_folder_that_moved_just_now_is_listed_again(board):
+def test_a_folder_that_changed_just_now_is_listed_again(board):
     board.now = os.stat(board.path / "inbox").st_mtime_ns / 1e9
     board.look()
 
     assert board.index.folder("inbox").mtime == 0
 
 
-def test_in_a_large_folder_an_edit_in_place_is_seen_within_some_looks(board, monkeypatch):
+def test_in_a_large_folder_an_edit_in_place_is_seen_within_a_few_scans(board, monkeypatch):
     monkeypatch.setattr(scanning, "WHOLE", 4)
     monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
     for n in range(11):
@@ -120,7 +120,7 @@ def test_in_a_large_folder_an_edit_in_place_is_seen_within_some_looks(board, mon
     assert names(board.look(thorough=True)) == ["done/t7.yaml"]
 
 
-def test_very_many_done_tasks_do_not_delay_what_is_seen_of_open_ones(board, monkeypatch):
+def test_many_done_tasks_do_not_delay_noticing_changes_in_open_ones(board, monkeypatch):
     monkeypatch.setattr(scanning, "WHOLE", 4)
     monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
     for n in range(21):
@@ -135,7 +135,7 @@ def test_very_many_done_tasks_do_not_delay_what_is_seen_of_open_ones(board, monk
         assert "assigned/curator/c.yaml" in names(board.look())
 
 
-def test_of_very_many_open_tasks_each_is_looked_at_in_turn(board, monkeypatch):
+def test_many_open_tasks_are_checked_in_turn(board, monkeypatch):
     monkeypatch.setattr(scanning, "WHOLE", 4)
     monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
     for n in range(12):
@@ -171,14 +171,14 @@ def test_in_a_large_folder_a_replaced_file_is_seen_at_once(board, monkeypatch):
     "name",
     ["-rf.yaml", "a;rm.yaml", "..yaml", "con.yaml", "x" * 129 + ".yaml", "a\nb.yaml", ".hid.yaml", ".yaml"],
 )  # fmt: skip
-def test_a_name_that_no_task_can_have_is_told(board, name):
+def test_an_invalid_task_name_is_reported(board, name):
     board.add(f"inbox/{name}")
 
     (odd,) = board.look().odd
     assert (odd.name, odd.code) == (name, "TASK_NAME")
 
 
-def test_what_is_no_plain_file_is_told(board):
+def test_anything_but_a_regular_file_is_reported(board):
     inbox = board.path / "inbox"
     (inbox / "link.yaml").symlink_to("/etc/passwd")
     os.mkfifo(inbox / "fifo.yaml")
@@ -198,17 +198,17 @@ def test_what_is_no_plain_file_is_told(board):
     assert sight.fresh == []
 
 
-def test_other_files_and_the_locks_of_editors_are_passed_over(board):
+def test_other_files_and_editor_locks_are_ignored(board):
     for name in ("README.md", ".gitkeep", "a.yaml~", ".a.yaml.swp", "#a.yaml#"):
         board.add(f"inbox/{name}")
-    (board.path / "inbox/.#a.yaml").symlink_to("somebody@host:1")
+    (board.path / "inbox/.#a.yaml").symlink_to("someone@host:1")
 
     sight = board.look()
 
     assert (sight.fresh, sight.odd, sight.temps) == ([], [], [])
 
 
-def test_temporary_files_are_no_tasks_but_told(board):
+def test_temporary_files_are_not_tasks_but_are_reported(board):
     board.add("inbox/.dibs-0123.tmp")
     board.add("inbox/a.yaml.tmp")
 
@@ -218,7 +218,7 @@ def test_temporary_files_are_no_tasks_but_told(board):
     assert board.index.folder("inbox").mtime == 0
 
 
-def test_a_linked_folder_of_an_agent_is_told_and_not_followed(board, tmp_path):
+def test_an_agents_folder_that_is_a_link_is_reported_and_not_followed(board, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/a.yaml").write_text("id: a\n")
     (board.path / "assigned/evil").symlink_to(tmp_path / "out")

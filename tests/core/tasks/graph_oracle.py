@@ -1,4 +1,4 @@
-"""Graphs of tasks by brute force: slow, and plain enough to be believed."""
+"""Task graphs by brute force: slow, and simple enough to trust."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUSES = [status for status in Status if status != Status.ARCHIVE]
 
 @st.composite
 def boards(draw, *, statuses=tuple(STATUSES), strangers=("x",), cycles=True):
-    """Draw up to seven tasks that name each other, strangers, and themselves."""
+    """Draw up to seven tasks that depend on each other, on unknown ids, and on themselves."""
     ids = draw(st.permutations(IDS[: draw(st.integers(0, len(IDS)))]))
     tasks = []
     for at, task_id in enumerate(ids):
@@ -40,7 +40,7 @@ def reaches(edges):
 
 
 def cycles(edges):
-    """Return every way from a node back to itself that passes no node twice, its smallest first."""
+    """Return every path from a node back to itself without repeats, beginning with its smallest node."""
     return {
         way
         for count in range(1, len(edges) + 1)

@@ -1,4 +1,4 @@
-"""Tasks that come together are refused together if they cannot be done."""
+"""New tasks are refused together if their dependencies cannot be met."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def refusal(*lines, board=None):
     return caught.value
 
 
-def test_tasks_may_name_each_other_in_any_order_and_tasks_on_the_board():
+def test_new_tasks_may_depend_on_each_other_in_any_order_and_on_existing_tasks():
     check_new(a_batch("a: b c", "c: old", "b: c"), {"old": ["older"], "older": []}.get)
 
 
-def test_a_cycle_is_refused_with_its_path():
+def test_a_cycle_is_refused_and_shown():
     message = refusal("a: b", "b: c", "c: a").message
 
     assert message == "dependency cycle: a -> b -> c -> a"
 
 
-def test_a_cycle_that_a_task_on_the_board_closes_is_refused():
+def test_a_cycle_through_a_task_on_the_board_is_refused():
     error = refusal("new: old", board={"old": ["older"], "older": ["new"]})
 
     assert "new -> old -> older -> new" in error.message
@@ -44,29 +44,29 @@ def test_a_task_that_depends_on_itself_is_refused():
     assert refusal("a: a").message == "task 'a' depends on itself"
 
 
-def test_an_unknown_dependency_is_refused_with_the_one_that_was_meant():
+def test_an_unknown_dependency_is_refused_with_a_suggestion():
     error = refusal("audit: draft-2", "draft-1")
 
     assert error.message == "task 'audit' depends on 'draft-2', which does not exist"
     assert error.hint == "did you mean 'draft-1'?"
 
 
-def test_what_is_wrong_on_the_board_already_is_no_fault_of_the_batch():
+def test_problems_already_on_the_board_are_not_reported():
     board = {"p": ["q"], "q": ["p"], "self": ["self"], "lost": ["nowhere"]}
 
     check_new(a_batch("a: p self lost"), board.get)
 
 
-def test_a_task_of_the_batch_stands_for_the_one_on_the_board():
+def test_a_new_task_replaces_the_one_on_the_board_with_its_id():
     check_new(a_batch("a:", "b: a"), {"a": ["b"], "b": []}.get)
 
 
-def test_a_batch_of_ten_thousand_in_one_chain_is_accepted():
+def test_a_chain_of_ten_thousand_new_tasks_is_accepted():
     check_new(a_batch(*(f"{at}: {at + 1}" for at in range(9_999)), "9999"), {}.get)
 
 
 @given(boards(statuses=(Status.NEW,), strangers=()))
-def test_a_batch_is_refused_exactly_if_it_has_a_cycle(tasks):
+def test_a_batch_is_refused_if_and_only_if_it_has_a_cycle(tasks):
     cycled = bool(cycles({task.id: set(task.dependencies) for task in tasks}))
     try:
         check_new(tasks, {}.get)

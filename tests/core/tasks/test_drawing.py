@@ -1,4 +1,4 @@
-"""Drawings of tasks: what they show, and that no title gets out of its label."""
+"""Drawings of task graphs: what they show, and that no title escapes its label."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_dot_draws_each_task_and_each_dependency():
     assert sum(" -> " in line for line in lines) == 6
 
 
-def test_json_holds_the_whole_graph():
+def test_json_contains_the_whole_graph():
     data = json.loads(json.dumps(as_json(a_graph())))
 
     assert data["critical_path"] == ["draft", "audit", "publish"]
@@ -127,7 +127,7 @@ def test_an_empty_board_can_be_drawn():
 
 
 @given(HOSTILE, HOSTILE, HOSTILE)
-def test_no_title_agent_or_id_gets_out_of_its_label(title, agent, stranger):
+def test_no_title_agent_or_id_escapes_its_label(title, agent, stranger):
     tasks = [Task("a", "assigned", agent, title, dependencies=(stranger,)), Task("b", title=title)]
     graph = Graph(tasks)
 
@@ -137,7 +137,7 @@ def test_no_title_agent_or_id_gets_out_of_its_label(title, agent, stranger):
 
 
 @given(boards(), st.integers(20, 120))
-def test_the_text_names_each_open_task_and_is_as_wide_as_asked_but_for_ids(tasks, width):
+def test_the_text_names_each_open_task_and_fits_the_width_except_for_ids(tasks, width):
     graph = Graph(tasks)
 
     lines = as_text(graph, width).splitlines()

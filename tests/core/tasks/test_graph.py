@@ -1,4 +1,4 @@
-"""The graph of tasks says the same as brute force does, and says why."""
+"""The task graph agrees with brute force, and explains why tasks wait."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_cycles_are_real_and_each_task_on_a_cycle_is_on_one_of_them(tasks):
 
 
 @given(boards())
-def test_the_cycle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
+def test_the_cycle_of_a_task_begins_with_it_and_is_its_obstacle(tasks):
     graph = Graph(tasks)
     cycled = {i for cycle in cycles(open_edges(tasks)) for i in cycle}
 
@@ -61,7 +61,7 @@ def test_the_cycle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
 
 
 @given(boards())
-def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
+def test_order_contains_each_task_once_after_its_dependencies(tasks):
     order = Graph(tasks).order()
     pairs = reaches(open_edges(tasks))
 
@@ -72,7 +72,7 @@ def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
 
 
 @given(boards(cycles=False))
-def test_order_takes_the_first_of_those_that_may_come_next(tasks):
+def test_order_keeps_the_given_order_where_it_can(tasks):
     order = Graph(tasks).order()
     given_at = {task.id: at for at, task in enumerate(tasks)}
     needs = {
@@ -86,7 +86,7 @@ def test_order_takes_the_first_of_those_that_may_come_next(tasks):
 
 
 @given(boards(cycles=False))
-def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
+def test_the_critical_path_is_a_longest_chain(tasks):
     edges = open_edges(tasks)
 
     chain = Graph(tasks).critical_path()
@@ -101,7 +101,7 @@ def test_the_width_is_the_largest_set_in_which_none_waits_for_another(tasks):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_width_of_larger_graphs_is_exact_too(seed):
+def test_the_width_of_larger_graphs_is_exact(seed):
     random = Random(seed)
     for _ in range(10):
         count, share = 10, random.random() / 2
@@ -114,7 +114,7 @@ def test_the_width_of_larger_graphs_is_exact_too(seed):
 
 
 @given(boards())
-def test_waves_hold_what_no_cycle_stands_before_and_each_waits_for_the_wave_before(tasks):
+def test_waves_contain_tasks_behind_no_cycle_and_each_waits_for_the_previous_wave(tasks):
     graph = Graph(tasks)
     edges, pairs = open_edges(tasks), reaches(open_edges(tasks))
     levels = graph.levels()
@@ -129,7 +129,7 @@ def test_waves_hold_what_no_cycle_stands_before_and_each_waits_for_the_wave_befo
 
 
 @given(boards())
-def test_ready_is_what_is_open_and_names_only_done_tasks(tasks):
+def test_open_tasks_with_done_dependencies_are_ready(tasks):
     done = {task.id for task in tasks if task.status == Status.DONE}
 
     expected = [
@@ -142,7 +142,7 @@ def test_ready_is_what_is_open_and_names_only_done_tasks(tasks):
 
 
 @given(boards())
-def test_a_task_has_obstacles_exactly_if_a_dependency_of_it_is_not_done(tasks):
+def test_a_task_has_obstacles_if_and_only_if_a_dependency_is_not_done(tasks):
     graph = Graph(tasks)
     statuses = {task.id: task.status for task in tasks}
 
@@ -152,7 +152,7 @@ def test_a_task_has_obstacles_exactly_if_a_dependency_of_it_is_not_done(tasks):
 
 
 @given(boards())
-def test_dependents_are_all_that_reach_a_task(tasks):
+def test_dependents_are_all_tasks_that_reach_a_task(tasks):
     graph = Graph(tasks)
     edges = {t.id: set(t.dependencies) for t in tasks if t.id in open_edges(tasks)}
     pairs = reaches(edges | {i: set() for t in tasks for i in t.dependencies if i not in edges})
@@ -162,7 +162,7 @@ def test_dependents_are_all_that_reach_a_task(tasks):
         assert set(graph.dependents(task_id)) == expected
 
 
-def test_a_reason_names_the_dependency_and_how_it_stands():
+def test_a_reason_names_the_dependency_and_its_state():
     graph = a_graph(
         "a: run asg new rev bad off halt gone old",
         *("run", "asg", "new", "rev", "bad", "off", "halt"),
@@ -188,7 +188,7 @@ def test_a_reason_names_the_dependency_and_how_it_stands():
     ]
 
 
-def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
+def test_a_reason_names_the_root_cause_that_needs_attention():
     graph = a_graph("a: b", "b: run c", "c: d", "d", "run", run={"status": "in_progress"})
     failed = a_graph(
         "a: b", "b: run c", "c: d", "d", "run", d={"status": "error"}, run={"status": "in_progress"}
@@ -199,13 +199,13 @@ def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
     assert failed.obstacles("c") == [TaskObstacle("d", "waits for d, which failed")]
 
 
-def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():
+def test_an_unknown_dependency_is_a_better_reason_than_one_in_progress():
     graph = a_graph("a: b", "b: run zzz", "run", run={"status": "in_progress"})
 
     assert whys(graph, "a") == ["waits for b, which waits for zzz, which does not exist"]
 
 
-def test_who_waits_for_a_cycle_is_told_of_it():
+def test_a_task_that_waits_for_a_cycle_says_so():
     graph = a_graph("a: b", "b: c", "c: d", "d: c", "e: e")
 
     assert whys(graph, "a") == [
@@ -217,14 +217,14 @@ def test_who_waits_for_a_cycle_is_told_of_it():
     assert whys(graph, "e") == ["is in a dependency cycle: e -> e"]
 
 
-def test_a_cycle_through_a_finished_task_holds_nobody():
+def test_a_cycle_through_a_finished_task_blocks_nobody():
     graph = a_graph("a: b", "b: a", b={"status": "done"})
 
     assert graph.cycles() == []
     assert graph.ready() == ["a"]
 
 
-def test_an_archived_task_counts_as_it_ended():
+def test_an_archived_task_counts_with_its_last_status():
     past = {"good": "done", "plain": "archive", "off": "cancelled", "bad": "error"}
 
     graph = a_graph("a: good plain", "b: off", "c: bad", past=past)
@@ -254,7 +254,7 @@ def test_a_long_cycle_is_shortened_in_the_middle(count, text):
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_a_chain_of_ten_thousand_is_no_burden(closed):
+def test_a_chain_of_ten_thousand_is_fast(closed):
     last = 9_999
     needs = [(str(at - 1),) if at else ((str(last),) if closed else ()) for at in range(last + 1)]
     graph = Graph(Task(str(at), dependencies=need) for at, need in enumerate(needs))
@@ -266,7 +266,7 @@ def test_a_chain_of_ten_thousand_is_no_burden(closed):
     assert len(graph.dependents("0")) == last
 
 
-def test_beyond_the_limit_the_width_is_the_largest_wave(monkeypatch):
+def test_above_the_limit_the_width_is_the_largest_wave(monkeypatch):
     graph = a_graph("a", "b: a", "c: b", "d: a", "e")
     exact = graph.width()
 
@@ -276,7 +276,7 @@ def test_beyond_the_limit_the_width_is_the_largest_wave(monkeypatch):
     assert graph.width() == Width(2, exact=False)
 
 
-def test_the_part_around_a_task_is_what_it_waits_for_and_what_waits_for_it():
+def test_the_part_around_a_task_contains_its_dependencies_and_dependents():
     graph = a_graph("a", "b: a", "c: b x", "d: a", "e")
 
     assert list(graph.around("b").nodes) == ["a", "b", "c"]

@@ -1,4 +1,4 @@
-"""Names that tasks get: from the moment, the agent and the title; and the patterns of their claims."""
+"""Ids of new tasks, from time, agent, and title; and the patterns of their claims."""
 
 import pytest
 from hypothesis import given
@@ -25,22 +25,22 @@ NOON = 1_763_908_200.0  # 2025-11-23T14:30:00Z
         ("one " * 60, "one-" * 11 + "one"),
     ],
 )
-def test_a_slug_is_small_letters_digits_and_hyphens_cut_between_words(text, expected):
+def test_a_slug_is_lower_case_letters_digits_and_hyphens_cut_between_words(text, expected):
     assert slug(text) == expected
 
 
-def test_an_id_is_as_the_document_names_files():
+def test_an_id_has_the_documented_form_of_file_names():
     assert new_id(NOON, "structural", "repomap") == "2025-11-23T1430-structural-repomap"
     assert new_id(NOON, "", "x") == "2025-11-23T1430-any-x"
 
 
 @given(st.floats(0, 1e12), st.text(max_size=80), st.text(max_size=300), st.text(max_size=80))
-def test_whatever_it_is_made_of_an_id_can_be_one(moment, agent, title, source):
+def test_every_generated_id_is_valid(moment, agent, title, source):
     check_task_id(new_id(moment, agent, title))
     check_task_id(handoff_id(source, moment, agent, title))
 
 
-def test_a_handoff_has_one_id_and_another_handoff_another():
+def test_the_same_handoff_has_the_same_id_and_others_differ():
     ids = {
         handoff_id(source, NOON, agent, title)
         for source in ("a", "b")
@@ -52,14 +52,14 @@ def test_a_handoff_has_one_id_and_another_handoff_another():
     assert len(ids) == 8
 
 
-#: Dots alone name no task, in either way.
+#: Dots alone are not a valid name either way.
 NAMES = st.text(sorted(AGENT_ID_CHARACTERS), min_size=1, max_size=140).filter(
     lambda n: n.strip(".")
 )
 
 
 @given(NAMES, st.booleans())
-def test_the_quick_way_to_a_pattern_leads_where_the_parser_does(name, fold):
+def test_the_shortcut_to_a_pattern_agrees_with_the_parser(name, fold):
     quick, slow = (
         task_pattern(name, fold_case=fold),
         parse(f"task:{name}", literal=True, fold_case=fold),

@@ -15,7 +15,7 @@ def entry(kind, summary="", at=AT, **details):
     return Entry(7, at, "architect", "agent", kind, summary, details)
 
 
-def test_a_line_of_the_workflow_log_has_the_moment_in_bold_and_the_message():
+def test_a_workflow_log_line_has_the_time_in_bold_and_the_message():
     line = pages.workflow_line(entry("task_assigned", "x was assigned to bob"))
 
     assert line == "**2025-11-23 15:45:00 UTC** - x was assigned to bob\n"
@@ -37,7 +37,7 @@ def test_a_handoff_names_both_agents_the_artefacts_and_the_task():
     )
 
 
-def test_the_status_page_counts_what_each_agent_has():
+def test_the_status_page_counts_each_agents_tasks():
     tasks = [
         ("a", "in_progress", "bob"),
         ("b", "assigned", "bob"),
@@ -59,13 +59,13 @@ def test_the_status_page_counts_what_each_agent_has():
     )
 
 
-def test_text_of_agents_is_no_markup_and_no_control():
+def test_text_from_agents_contains_no_markup_and_no_control_characters():
     line = pages.workflow_line(entry("task_added", "<script>\x1b[31m\n# Heading"))
 
     assert line == "**2025-11-23 15:45:00 UTC** - &lt;script>\\\\x1b\\[31m\\\\n# Heading\n"
 
 
-def test_only_the_board_is_told_in_the_workflow_log():
+def test_the_workflow_log_contains_only_board_entries():
     told = [
         k
         for k in ("task_added", "handoff_created", "board_cycle", "lock_acquired")
@@ -75,7 +75,7 @@ def test_only_the_board_is_told_in_the_workflow_log():
     assert told == ["task_added", "handoff_created", "board_cycle"]
 
 
-def test_tasks_clash_by_path_by_glob_and_by_case_each_pair_once():
+def test_tasks_overlap_by_path_glob_and_case_each_pair_once():
     tasks = [
         Task("a", artefacts=("docs/x.md", "docs/y.md")),
         Task("b", artefacts=("Docs/X.md", "docs/y.md")),
@@ -88,17 +88,17 @@ def test_tasks_clash_by_path_by_glob_and_by_case_each_pair_once():
     assert pairs == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
-def test_paths_that_differ_in_case_do_not_clash_where_case_counts():
+def test_paths_that_differ_in_case_do_not_overlap_where_case_matters():
     tasks = [Task("a", artefacts=("x.md",)), Task("b", artefacts=("X.md",))]
 
     assert clashes(tasks, fold_case=False) == []
 
 
-def test_a_task_does_not_clash_with_itself():
+def test_a_task_does_not_overlap_with_itself():
     assert clashes([Task("a", artefacts=("docs/x.md", "docs/"))], fold_case=True) == []
 
 
-def test_a_work_log_has_the_sections_of_the_directive_in_their_order():
+def test_a_work_log_has_the_sections_of_the_directive_in_order():
     task = Task(
         "2025-11-23T1430-curator-audit", "done", "curator", "Audit", started=AT - 600,
         summary="All well", handoff=Handoff("writer-editor"),
@@ -116,13 +116,13 @@ def test_a_work_log_has_the_sections_of_the_directive_in_their_order():
     assert "- **Handoff:** writer-editor" in text
 
 
-def test_artefacts_are_marked_by_whether_they_were_made_and_are_there():
+def test_artefacts_are_marked_as_reported_found_or_planned():
     task = Task("a", artefacts=("one", "two", "three"), made=("one", "two"))
 
     assert worklog.marks(task, ["one"]) == [("one", "✅"), ("two", "❗️"), ("three", "⚠️")]
 
 
-def test_a_log_is_named_after_the_minute_and_what_the_task_is_about():
+def test_a_log_is_named_after_the_minute_and_the_task():
     task = Task("2025-11-23T1430-curator-audit")
 
     assert worklog.file_name(task, AT) == "2025-11-23T1545-curator-audit.md"

@@ -1,4 +1,4 @@
-"""Duplicates are found by the words of a title and by overlapping artefacts."""
+"""Similar tasks are found by the words of their titles and by overlapping artefacts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def similar(new, active, **options):
     return Active(active, **options).like(new)
 
 
-def test_words_are_over_two_characters_in_lower_case_without_stop_words():
+def test_words_are_lower_case_with_three_characters_or_more_and_no_stop_words():
     found = words("Fix the LOGIN-page: it is in src/login_page.py, ÜBER all, and e2e CI")
 
     assert found == {"fix", "login", "page", "src", "über", "e2e"}
@@ -35,12 +35,12 @@ def test_no_stop_word_is_too_short_to_be_a_word():
         ("the", "the", 0.0),
     ],
 )
-def test_the_share_counts_the_words_of_both(one, other, share):
+def test_the_share_counts_the_words_of_both_titles(one, other, share):
     assert overlap_of(words(one), words(other)) == pytest.approx(share)
 
 
 @given(st.text(), st.text())
-def test_the_share_is_the_same_both_ways_and_between_none_and_all(one, other):
+def test_the_share_is_symmetric_and_between_zero_and_one(one, other):
     share = overlap_of(words(one), words(other))
 
     assert share == overlap_of(words(other), words(one))
@@ -48,7 +48,7 @@ def test_the_share_is_the_same_both_ways_and_between_none_and_all(one, other):
     assert overlap_of(words(one), words(one)) == (1.0 if words(one) else 0.0)
 
 
-def test_tasks_that_share_more_than_half_of_their_words_are_alike_the_likest_first():
+def test_tasks_that_share_more_than_half_of_their_words_are_similar_most_similar_first():
     active = [
         Task("half", title="Fix logout"),
         Task("more", title="Fix login now please"),
@@ -64,7 +64,7 @@ def test_tasks_that_share_more_than_half_of_their_words_are_alike_the_likest_fir
     assert found[0].share == 1.0
 
 
-def test_overlapping_artefacts_are_told_whatever_the_titles_say():
+def test_overlapping_artefacts_are_reported_whatever_the_titles():
     active = [
         Task("a", title="Other things", artefacts=("docs/x.md", "src/login.py")),
         Task("b", title="Unrelated", artefacts=("tests/**",)),
@@ -76,7 +76,7 @@ def test_overlapping_artefacts_are_told_whatever_the_titles_say():
 
 
 @pytest.mark.parametrize("fold_case", [True, False])
-def test_case_in_paths_counts_as_the_project_has_it(fold_case):
+def test_case_in_paths_matters_if_the_project_says_so(fold_case):
     active = [Task("a", artefacts=("SRC/a.py",))]
 
     found = similar(Task("new", artefacts=("src/a.py",)), active, fold_case=fold_case)
@@ -85,17 +85,17 @@ def test_case_in_paths_counts_as_the_project_has_it(fold_case):
 
 
 @pytest.mark.parametrize("status", sorted(FINISHED))
-def test_a_finished_task_is_no_duplicate(status):
+def test_a_finished_task_is_not_a_duplicate(status):
     assert similar(Task("new", title="Fix login"), [Task("a", status, title="Fix login")]) == []
 
 
-def test_neither_the_task_itself_nor_one_that_it_waits_for_is_its_duplicate():
+def test_a_task_is_not_a_duplicate_of_itself_or_of_its_dependencies():
     active = [Task("new", title="Fix login"), Task("before", title="Fix login")]
 
     assert similar(Task("new", title="Fix login", dependencies=("before",)), active) == []
 
 
-def test_an_artefact_that_is_no_pattern_meets_none():
+def test_an_artefact_that_is_not_a_pattern_overlaps_with_none():
     active = [Task("a", artefacts=("../out", "src/a.py"))]
 
     found = similar(Task("new", artefacts=("[", "src/a.py")), active)

@@ -1,4 +1,4 @@
-"""Commits of the board: only the task's files, and nobody else's work is touched."""
+"""Board commits contain only the task's files and touch no one else's work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def files_of(tree, revision="HEAD"):
     return git(tree, "show", "--format=", "--name-only", "--no-renames", revision).splitlines()
 
 
-def test_a_move_is_one_commit_with_both_places_of_the_file_and_nothing_else(begun):
+def test_a_move_is_one_commit_with_both_paths_and_nothing_else(begun):
     put(begun, "code.py", "two\n")
     put(begun, "notes.txt", "mine\n")
     put(begun, "work/curator/report.md", "not Dibs's own\n")
@@ -80,7 +80,7 @@ def test_a_move_is_one_commit_with_both_places_of_the_file_and_nothing_else(begu
     ]  # fmt: skip
 
 
-def test_what_others_have_staged_stays_staged(begun):
+def test_other_staged_changes_stay_staged(begun):
     put(begun, "code.py", "two\n")
     put(begun, "new.py", "new\n")
     git(begun, "add", "code.py", "new.py")
@@ -95,7 +95,7 @@ def test_what_others_have_staged_stays_staged(begun):
     assert (begun / "code.py").read_text() == "three\n"
 
 
-def test_each_task_has_a_commit_of_its_own(begun):
+def test_each_task_has_its_own_commit(begun):
     for name in "xyz":
         put(begun, f"work/inbox/{name}.yaml", TASK.format(id=name, status="new"))
 
@@ -105,7 +105,7 @@ def test_each_task_has_a_commit_of_its_own(begun):
     assert files_of(begun, "HEAD~1") == ["work/inbox/y.yaml"]
 
 
-def test_only_the_tasks_that_are_named_are_committed(begun):
+def test_only_the_given_tasks_are_committed(begun):
     for name in "xyz":
         put(begun, f"work/inbox/{name}.yaml", TASK.format(id=name, status="new"))
 
@@ -136,23 +136,23 @@ def test_a_detached_head_moves_and_no_branch_does(begun):
     assert git(begun, "log", "-1", "--format=%s", "main") == "first"
 
 
-def test_a_locked_index_leaves_everything_for_the_next_time(begun, monkeypatch):
+def test_a_locked_index_leaves_everything_for_the_next_command(begun, monkeypatch):
     monkeypatch.setattr("dibs.git.index.PATIENCE", 0.01)
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     lock = begun / ".git" / "index.lock"
-    lock.write_text("somebody's")
+    lock.write_text("someone else's")
 
     done = board_commit(begun)
 
     assert done.made == ()
     assert "index is locked" in done.left
-    assert lock.read_text() == "somebody's"
+    assert lock.read_text() == "someone else's"
     assert subjects(begun) == ["first"]
     lock.unlink()
     assert board_commit(begun).made == ("task: x new by bob",)
 
 
-def test_a_rival_commit_in_between_is_kept_below_ours(begun, monkeypatch):
+def test_a_concurrent_commit_stays_below_ours(begun, monkeypatch):
     from dibs.services.board import commits
 
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
@@ -174,7 +174,7 @@ def test_a_rival_commit_in_between_is_kept_below_ours(begun, monkeypatch):
     assert git(begun, "status", "--porcelain") == ""
 
 
-def test_nothing_is_committed_in_the_middle_of_a_merge(begun):
+def test_nothing_is_committed_during_a_merge(begun):
     git(begun, "checkout", "-q", "-b", "side")
     put(begun, "code.py", "side\n")
     git(begun, "commit", "-q", "-a", "-m", "side")
@@ -190,7 +190,7 @@ def test_nothing_is_committed_in_the_middle_of_a_merge(begun):
     assert subjects(begun) == ["main", "first"]
 
 
-def test_hooks_of_the_user_do_not_run(begun):
+def test_user_hooks_do_not_run(begun):
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
         hook = begun / ".git" / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
@@ -210,7 +210,7 @@ def test_an_ignored_board_is_not_committed(begun):
     assert board_commit(begun).made == ()
 
 
-def test_a_second_time_commits_nothing(begun):
+def test_committing_again_commits_nothing(begun):
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     put(begun, "work/collaboration/HANDOFFS.md", "# Agent Handoffs\n")
 
@@ -231,7 +231,7 @@ def test_a_machine_without_a_name_commits_as_dibs(begun):
     assert git(begun, "log", "-1", "--format=%cn <%ce>") == "dibs <dibs@localhost>"
 
 
-def test_a_work_log_goes_with_its_task(begun):
+def test_a_work_log_is_committed_with_its_task(begun):
     put(begun, "work/assigned/bob/a.yaml", TASK.format(id="a", status="error"))
     put(begun, "work/logs/bob/2025-11-23T1430-a.md", "# Work Log\n\n**Task ID:** a\n")
 
@@ -241,7 +241,7 @@ def test_a_work_log_goes_with_its_task(begun):
 
 
 def picked_by_hand(tree):
-    """Pick two commits, and make the first by hand as its conflict asks for; the second is still to come."""
+    """Cherry-pick two commits, with a conflict in the first that is resolved; the second is pending."""
     git(tree, "checkout", "-q", "-b", "side")
     for text in ("side one\n", "side two\n"):
         put(tree, "code.py", text)
@@ -254,7 +254,7 @@ def picked_by_hand(tree):
     git(tree, "commit", "-q", "-a", "-m", "both")
 
 
-def test_nothing_is_committed_between_two_commits_that_are_picked(begun):
+def test_nothing_is_committed_during_a_cherry_pick(begun):
     picked_by_hand(begun)
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
 
@@ -268,7 +268,7 @@ def test_nothing_is_committed_between_two_commits_that_are_picked(begun):
     assert board_commit(begun).made == ("task: x new by bob",)
 
 
-def test_a_board_in_another_repository_is_told(begun):
+def test_a_board_in_another_repository_is_reported(begun):
     git(begun, "init", "-q", begun / "work")
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
 
@@ -278,7 +278,7 @@ def test_a_board_in_another_repository_is_told(begun):
     assert subjects(begun) == ["first"]
 
 
-def test_a_task_that_moves_to_where_git_does_not_look_is_gone_from_git(begun):
+def test_a_task_that_moves_to_an_ignored_folder_is_deleted_in_git(begun):
     put(begun, ".gitignore", "work/done/\n")
     done = TASK.format(id="a", status="done")
     move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", done)
@@ -287,7 +287,7 @@ def test_a_task_that_moves_to_where_git_does_not_look_is_gone_from_git(begun):
     assert board_commit(begun).made == ("task: a assigned -> deleted by bob",)
 
 
-def test_a_setting_that_hides_changes_from_git_hides_no_move(begun):
+def test_core_ignorestat_does_not_hide_a_move(begun):
     git(begun, "config", "core.ignoreStat", "true")
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     board_commit(begun)
@@ -299,7 +299,7 @@ def test_a_setting_that_hides_changes_from_git_hides_no_move(begun):
     assert files_of(begun) == ["work/assigned/bob/x.yaml", "work/inbox/x.yaml"]
 
 
-def test_what_others_do_stays_byte_for_byte_in_every_way_to_stage_it(begun):
+def test_other_changes_stay_byte_for_byte_however_they_are_staged(begun):
     for name in ("staged", "untracked", "renamed", "hidden", "mode"):
         put(begun, f"{name}.txt", f"{name}\n" * 5)
     git(begun, "add", ".")
@@ -325,13 +325,13 @@ def test_what_others_do_stays_byte_for_byte_in_every_way_to_stage_it(begun):
 
 
 def others(tree):
-    """Return all that git and the disk have beside the board."""
+    """Return everything that git and the disk have besides the board."""
     rows = [git(tree, "ls-files", "-s", "-v"), git(tree, "status", "--porcelain")]
     disk = {p.name: (p.read_bytes(), p.stat().st_mode) for p in tree.iterdir() if p.is_file()}
     return [row for text in rows for row in text.splitlines() if "work/" not in row], disk
 
 
-def test_a_lock_that_a_killed_process_of_ours_left_is_taken_away_and_no_other(begun):
+def test_only_a_lock_left_by_our_killed_process_is_removed(begun):
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     place = begun / ".git"
     (place / "dibs-lock-1").touch()
@@ -341,7 +341,7 @@ def test_a_lock_that_a_killed_process_of_ours_left_is_taken_away_and_no_other(be
     assert board_commit(begun).made == ("task: x new by bob",)
     assert not [path for path in place.iterdir() if path.name.startswith(("dibs-", "index."))]
 
-    (place / "dibs-lock-1").touch()  # its lock was removed by hand, and this one is somebody else's
+    (place / "dibs-lock-1").touch()  # its lock was removed by hand, and this lock is not ours
     (place / "index.lock").touch()
     put(begun, "work/inbox/y.yaml", TASK.format(id="y", status="new"))
 
@@ -364,12 +364,12 @@ def test_a_kill_between_the_branch_and_the_index_leaves_nothing_staged(begun):
     assert git(begun, "status", "--porcelain") == "M  code.py"
 
 
-def test_a_change_in_the_moment_of_the_last_commit_is_not_hidden_by_ours(begun):
+def test_a_change_in_the_same_tick_as_the_last_commit_is_not_hidden(begun):
     git(begun, "config", "core.trustctime", "false")
     file, index = begun / "code.py", begun / ".git" / "index"
     git(begun, "update-index", "--refresh")
     moment = file.stat().st_mtime_ns
-    file.write_text("two\n")  # as long as before, and in the same tick of the clock
+    file.write_text("two\n")  # same length, same clock tick
     os.utime(file, ns=(moment, moment))
     os.utime(index, ns=(moment, moment))
     assert git(begun, "diff", "--name-only") == "code.py"
@@ -381,7 +381,7 @@ def test_a_change_in_the_moment_of_the_last_commit_is_not_hidden_by_ours(begun):
     assert git(begun, "diff", "--name-only") == "code.py"
 
 
-def test_a_command_that_a_hook_runs_does_not_make_the_users_commit_fail(begun):
+def test_a_command_inside_a_hook_does_not_make_the_users_commit_fail(begun):
     hook = begun / ".git" / "hooks" / "pre-commit"
     call = "from dibs.services.board.commits import commit; print(commit('.', 'work', by=str).left)"
     hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{call}" >said.txt\n')

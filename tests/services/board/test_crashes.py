@@ -1,4 +1,4 @@
-"""A kill at any step of any transition: each task is in one place afterwards, as its row says, and whole."""
+"""A kill at any step of any transition leaves each task in one place, complete, and matching its row."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ CURATOR = Caller("curator")
 
 
 def prepare(world):
-    """Make a board with a task in each state that a transition starts from."""
+    """Create a board with a task in each state that a transition starts from."""
     for id_ in ("a-new", "b-taken", "c-failed", "d-finished"):
         world.create(id_, artefacts=[f"docs/{id_}.md"])
     with world.board.command(CURATOR, makes=True):
@@ -97,7 +97,7 @@ def drop(world):
 
 
 def edit_by_hand(world):
-    world.sh("echo 'colour: red' >> inbox/a-new.yaml")
+    world.sh("echo 'color: red' >> inbox/a-new.yaml")
     settle(world)
 
 
@@ -166,15 +166,15 @@ def test_a_crash_at_any_step_leaves_each_task_in_one_place(tmp_path, action):
             action(world)
 
         world.later = 61.0
-        settled = world.settle()
+        settled = world.reconcile()
 
         assert settled.aside == []
         assert settled.restored == []
-        world.settle()
+        world.reconcile()
         world.consistent()
 
 
-def test_a_crash_while_a_spoiled_file_is_set_aside_loses_neither_file(tmp_path):
+def test_a_crash_while_setting_a_damaged_file_aside_loses_neither_file(tmp_path):
     count = steps_of(tmp_path / "counted", spoil)
     for at in range(count):
         world = World(tmp_path / f"at{at}")
@@ -184,7 +184,7 @@ def test_a_crash_while_a_spoiled_file_is_set_aside_loses_neither_file(tmp_path):
             spoil(world)
 
         world.later = 61.0
-        (verdict,) = world.settle().aside
+        (verdict,) = world.reconcile().aside
 
         assert (verdict.id, verdict.code) == ("a-new", "YAML_SYNTAX")
         assert "}{" in world.read("inbox/a-new.yaml")
@@ -192,7 +192,7 @@ def test_a_crash_while_a_spoiled_file_is_set_aside_loses_neither_file(tmp_path):
         assert [path for path in world.files() if path.endswith(".tmp")] == []
 
 
-def test_two_crashes_in_a_row_are_no_worse_than_one(tmp_path):
+def test_two_crashes_in_a_row_are_harmless(tmp_path):
     for first in range(0, 12, 2):
         for second in range(0, 8, 2):
             world = World(tmp_path / f"{first}-{second}")
@@ -203,8 +203,8 @@ def test_two_crashes_in_a_row_are_no_worse_than_one(tmp_path):
                     action(world)
 
             world.later = 61.0
-            world.settle()
-            world.settle()
+            world.reconcile()
+            world.reconcile()
 
             world.consistent()
 
@@ -230,7 +230,7 @@ with project.board.command(caller, makes=True):
 
 
 def killed_at(path, verb, at):
-    """Run one command in a process of its own that kills itself at a step; tell whether it did."""
+    """Run a command in its own process, which kills itself at a step; tell whether it did."""
     command = [sys.executable, "-c", KILLED, str(path), verb, str(at)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(command, env=env, check=False, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Sending work: nobody is sent what somebody has, and whoever gets it is told in the same step."""
+"""Delegation: work that an agent already has is not sent twice, and the recipient is notified in one step."""
 
 import pytest
 from tests.services.board_crew import BoardCrew
@@ -39,7 +39,7 @@ def crew():
     return Sending()
 
 
-def test_sent_work_is_a_task_for_the_agent_and_a_message_to_it(crew):
+def test_delegated_work_is_a_task_and_a_message_for_the_agent(crew):
     sent = crew.send("ada", "Cover the login", context="start small", artefacts=["tests/**"])
 
     assert isinstance(sent, Delegated)
@@ -54,7 +54,7 @@ def test_sent_work_is_a_task_for_the_agent_and_a_message_to_it(crew):
     assert (entry.details["toAgentId"], entry.details["toRole"]) == ("ada", "tester")
 
 
-def test_work_for_a_role_is_told_to_all_that_work_and_have_it_but_the_sender(crew):
+def test_work_for_a_role_notifies_all_its_active_agents_except_the_sender(crew):
     crew.agents.leave(caller("bob"))
     crew.agents.join(Agent("cleo", role="Tester"))
 
@@ -65,7 +65,7 @@ def test_work_for_a_role_is_told_to_all_that_work_and_have_it_but_the_sender(cre
     assert crew.take("cleo", roles=["tester"]).stored.id == sent.stored.id
 
 
-def test_work_like_an_open_task_is_not_sent_and_its_holder_is_named(crew):
+def test_work_similar_to_an_open_task_is_not_sent_and_its_owner_is_named(crew):
     first = crew.send("bob", "Cover the login with tests")
     before = crew.rows()
 
@@ -78,12 +78,12 @@ def test_work_like_an_open_task_is_not_sent_and_its_holder_is_named(crew):
     assert crew.mail("ada") == []
 
 
-def test_work_like_what_an_agent_says_that_it_does_is_not_sent(crew):
-    crew.agents.report(caller("bob"), task="mending the parser tests")
+def test_work_similar_to_what_an_agent_reports_is_not_sent(crew):
+    crew.agents.report(caller("bob"), task="fixing the parser tests")
 
-    (alike,) = crew.send("ada", "Mending parser tests").alike
+    (alike,) = crew.send("ada", "Fixing parser tests").alike
 
-    assert (alike.id, alike.agent, alike.title) == ("", "bob", "mending the parser tests")
+    assert (alike.id, alike.agent, alike.title) == ("", "bob", "fixing the parser tests")
 
 
 def test_work_on_the_paths_of_an_open_task_is_not_sent(crew):
@@ -94,7 +94,7 @@ def test_work_on_the_paths_of_an_open_task_is_not_sent(crew):
     assert (alike.share, alike.paths) == (0.0, ("src/auth/**",))
 
 
-def test_a_sender_that_insists_sends_it_and_is_told_all_the_same(crew):
+def test_a_sender_that_insists_sends_it_and_still_sees_similar_work(crew):
     crew.send("bob", "Cover the login")
 
     sent = crew.send("ada", "Cover the login", anyway=True)
@@ -103,7 +103,7 @@ def test_a_sender_that_insists_sends_it_and_is_told_all_the_same(crew):
     assert [alike.agent for alike in sent.alike] == ["bob"]
 
 
-def test_finished_work_and_that_of_ended_agents_is_nobodys(crew):
+def test_finished_work_and_work_of_stopped_agents_does_not_count(crew):
     first = crew.send("bob", "Cover the login").stored
     crew.tasks.cancel(caller("lead"), first.id)
     crew.agents.report(caller("bob"), task="cover the login")
@@ -112,13 +112,13 @@ def test_finished_work_and_that_of_ended_agents_is_nobodys(crew):
     assert isinstance(crew.send("ada", "Cover the login"), Delegated)
 
 
-def test_an_agent_that_has_ended_is_named_as_such(crew):
+def test_a_stopped_agent_is_reported_as_stopped(crew):
     crew.agents.leave(caller("bob"))
 
     assert crew.send("bob", "Cover the login").ended == ("bob",)
 
 
-def test_a_prefix_decides_where_an_agent_and_a_role_have_one_name(crew):
+def test_a_prefix_decides_if_an_agent_and_a_role_share_a_name(crew):
     crew.agents.join(Agent("tester", role="other"))
 
     assert crew.send("tester", "Cover the login").to == ("tester",)
@@ -126,8 +126,8 @@ def test_a_prefix_decides_where_an_agent_and_a_role_have_one_name(crew):
     assert crew.mail("bob")[0]["data"]["title"] == "Paint the wall"
 
 
-def test_work_for_a_human_lies_in_the_box_of_all_humans(crew):
-    sent = crew.send("human", "Look at the licence")
+def test_work_for_a_human_goes_to_the_inbox_of_all_humans(crew):
+    sent = crew.send("human", "Look at the license")
 
     assert (sent.to, sent.stored.task.agent) == (("@human",), "human")
 
@@ -135,7 +135,7 @@ def test_work_for_a_human_lies_in_the_box_of_all_humans(crew):
 @pytest.mark.parametrize(
     ("to", "code"), [("lead", "TO_SELF"), ("testr", "NO_ADDRESSEE"), ("all", "NO_ADDRESSEE")]
 )
-def test_work_for_oneself_or_for_nobody_is_refused_and_nothing_changes(crew, to, code):
+def test_work_for_oneself_or_everyone_is_refused_and_changes_nothing(crew, to, code):
     before = crew.rows()
 
     with pytest.raises((BadInput, NotFound)) as caught:
@@ -145,7 +145,7 @@ def test_work_for_oneself_or_for_nobody_is_refused_and_nothing_changes(crew, to,
     assert crew.rows() == before
 
 
-def test_a_role_that_no_file_can_name_is_refused_with_its_agents(crew):
+def test_a_role_that_a_file_cannot_name_is_refused_with_its_agents(crew):
     crew.agents.join(Agent("rita", role="\u5be9\u67fb"))
 
     with pytest.raises(BadInput) as caught:
@@ -154,14 +154,14 @@ def test_a_role_that_no_file_can_name_is_refused_with_its_agents(crew):
     assert (caught.value.code, caught.value.hint) == ("AGENT_ID", "name one of its agents: rita")
 
 
-def test_the_closest_name_is_hinted_at(crew):
+def test_the_closest_name_is_suggested(crew):
     with pytest.raises(NotFound) as caught:
         crew.send("testr", "Cover the login")
 
     assert caught.value.hint == "did you mean tester?"
 
 
-def test_a_repeated_request_sends_once_and_is_answered_alike(crew):
+def test_a_repeated_request_sends_once_with_the_same_result(crew):
     first = crew.send("ada", "Cover the login", request_id="r1")
     again = crew.send("ada", "Cover the login", request_id="r1")
 
@@ -178,7 +178,7 @@ def test_a_secret_in_the_context_is_masked_in_the_task_and_in_the_message(crew):
     assert secret not in crew.mail("ada")[0]["text"]
 
 
-def test_work_that_nobody_has_begun_is_taken_back_and_whoever_it_was_for_is_told(crew):
+def test_unstarted_work_can_be_cancelled_and_its_agent_is_notified(crew):
     sent = crew.send("ada", "Cover the login").stored
 
     back = crew.delegation.cancel(caller("lead"), sent.id, reason="not needed")
@@ -189,7 +189,7 @@ def test_work_that_nobody_has_begun_is_taken_back_and_whoever_it_was_for_is_told
     assert crew.kinds()[-1] == Kind.DELEGATION_CANCELLED
 
 
-def test_work_that_somebody_has_begun_is_not_taken_back(crew):
+def test_started_work_cannot_be_cancelled(crew):
     sent = crew.send("ada", "Cover the login").stored
     crew.start("ada", sent.id)
 
@@ -199,7 +199,7 @@ def test_work_that_somebody_has_begun_is_not_taken_back(crew):
     assert caught.value.code == "TASK_TRANSITION"
 
 
-def test_only_its_sender_or_a_human_takes_work_back(crew):
+def test_only_the_sender_or_a_human_can_cancel_work(crew):
     sent = crew.send("ada", "Cover the login").stored
 
     with pytest.raises(NotAllowed) as caught:

@@ -1,4 +1,4 @@
-"""Shell agents and people with editors: what they do to the files word for word, and what comes of it."""
+"""Shell agents and people with editors: what they do to files, and what happens."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from dibs.workdir.disk import Disk
 @pytest.fixture
 def world(tmp_path):
     world = World(tmp_path / "repo")
-    world.settle()
+    world.reconcile()
     return world
 
 
@@ -29,9 +29,9 @@ DROPPED = "2025-11-23T1430-curator-audit"
 
 
 def drop(world, id_=DROPPED):
-    """As the document says: create a YAML file in ``work/inbox``."""
+    """Create a YAML file in ``work/inbox``, as the document says."""
     world.write(f"inbox/{id_}.yaml", task(id_))
-    return world.settle()
+    return world.reconcile()
 
 
 def assigned(world, id_=DROPPED):
@@ -41,17 +41,17 @@ def assigned(world, id_=DROPPED):
     assert world.row(id_).place == "assigned/curator"
 
 
-# -- the document's procedures
+# -- the documented procedures
 
 
-def test_the_curators_procedure_works_with_an_editor_and_mv_alone(world):
+def test_the_curators_procedure_works_with_only_an_editor_and_mv(world):
     assigned(world)
     path = f"assigned/curator/{DROPPED}.yaml"
     assert "status: assigned" in world.read(path)
 
     world.sh(f"sed -i 's/^status: assigned/status: in_progress/' {path}")
     world.sh(f"echo \"started_at: '$(date -u +%Y-%m-%dT%H:%M:%SZ)'\" >> {path}")
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     assert world.row(DROPPED).task.status == "in_progress"
 
     world.sh(f"""
@@ -66,16 +66,16 @@ END
         sed -i 's/^status: in_progress/status: done/' {path}
         mv {path} done/
     """)
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
 
     row = world.row(DROPPED)
     assert (row.task.status, row.task.summary, row.place) == ("done", "Audited", "done")
-    assert "colour: green" in world.read(f"done/{DROPPED}.yaml")
+    assert "color: green" in world.read(f"done/{DROPPED}.yaml")
     assert "# for the release" in world.read(f"done/{DROPPED}.yaml")
     world.consistent()
 
 
-def test_an_error_that_is_written_by_hand_stays_with_its_agent(world):
+def test_an_error_written_by_hand_stays_with_its_agent(world):
     assigned(world)
     path = f"assigned/curator/{DROPPED}.yaml"
 
@@ -85,35 +85,35 @@ def test_an_error_that_is_written_by_hand_stays_with_its_agent(world):
             "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >> {path}
     """)
 
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     assert world.row(DROPPED).task.error == "no such file"
     world.consistent()
 
 
-def test_a_dropped_file_gets_what_it_lacks_and_keeps_what_it_has(world):
-    world.write("inbox/mine.yaml", "# a note\ntitle: Mine\ncolour: green\n")
+def test_a_new_file_gets_missing_fields_and_keeps_the_others(world):
+    world.write("inbox/mine.yaml", "# a note\ntitle: Mine\ncolor: green\n")
 
-    (verdict,) = world.settle().accepted
+    (verdict,) = world.reconcile().accepted
 
     assert verdict.id == "mine"
     text = world.read("inbox/mine.yaml")
-    assert text.startswith("# a note\ntitle: Mine\ncolour: green\n") or "# a note" in text
+    assert text.startswith("# a note\ntitle: Mine\ncolor: green\n") or "# a note" in text
     assert "status: new" in text
     assert "created_at" in text
     world.consistent()
 
 
-def test_many_dropped_files_are_one_transaction(world):
+def test_many_new_files_are_one_transaction(world):
     before = world.tasks.head()
     for n in range(120):
         world.write(f"inbox/t{n}.yaml", f"title: number {n}\n")
 
-    assert len(world.settle().accepted) == 120
+    assert len(world.reconcile().accepted) == 120
     assert world.tasks.head() > before
     world.consistent()
 
 
-# -- the ways in which tools write
+# -- how tools write
 
 
 def test_an_editor_that_writes_a_new_file_and_renames_it(world):
@@ -121,8 +121,8 @@ def test_an_editor_that_writes_a_new_file_and_renames_it(world):
     path = f"inbox/{DROPPED}.yaml"
     world.sh(f"sed 's/green/blue/' {path} > inbox/4913~ && mv inbox/4913~ {path}")
 
-    assert codes(world.settle()) == {}
-    assert "colour: blue" in world.row(DROPPED).text
+    assert codes(world.reconcile()) == {}
+    assert "color: blue" in world.row(DROPPED).text
 
 
 def test_an_editor_that_writes_in_place(world):
@@ -130,22 +130,22 @@ def test_an_editor_that_writes_in_place(world):
     text = world.read(f"inbox/{DROPPED}.yaml")
     world.write(f"inbox/{DROPPED}.yaml", text.replace("green", "black"))
 
-    world.settle()
+    world.reconcile()
 
-    assert "colour: black" in world.row(DROPPED).text
+    assert "color: black" in world.row(DROPPED).text
     world.consistent()
 
 
-def test_a_copy_with_a_removal_behind_it_is_a_move(world):
+def test_a_copy_followed_by_a_removal_is_a_move(world):
     """The document's own scripts write the new file and then unlink the old one."""
     assigned(world)
     old, new = f"assigned/curator/{DROPPED}.yaml", f"done/{DROPPED}.yaml"
     world.sh(f"sed 's/^status: .*/status: cancelled/' {old} > {new}")
-    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_DUPLICATE"}
+    assert codes(world.reconcile()) == {f"done/{DROPPED}": "TASK_DUPLICATE"}
 
     world.sh(f"rm {old}")
 
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     assert world.row(DROPPED).task.status == "cancelled"
     world.consistent()
 
@@ -167,7 +167,7 @@ def test_a_checkout_of_an_older_board_does_not_undo_the_work(world):
 
     git("checkout", "-q", "HEAD~1")
     assert world.files() == [f"inbox/{DROPPED}.yaml"]
-    settled = world.settle()
+    settled = world.reconcile()
 
     assert (settled.aside, settled.accepted) == ([], [])
     assert world.files() == [f"done/{DROPPED}.yaml"]
@@ -175,41 +175,41 @@ def test_a_checkout_of_an_older_board_does_not_undo_the_work(world):
 
 
 @pytest.mark.parametrize("tracked", [False, True])
-def test_an_edit_that_a_hand_takes_back_is_taken_back(world, tracked):
+def test_an_edit_can_be_undone_by_hand(world, tracked):
     drop(world)
     if tracked:
         git(world, "init", "-q")
         commit(world)
-        world.settle()
+        world.reconcile()
     path = f"inbox/{DROPPED}.yaml"
     before = world.read(path)
     world.sh(f"sed -i 's/green/blue/' {path}")
-    world.settle()
-    assert "colour: blue" in world.row(DROPPED).text
+    world.reconcile()
+    assert "color: blue" in world.row(DROPPED).text
 
     world.sh(f"sed -i 's/blue/green/' {path}")
-    world.settle()
+    world.reconcile()
 
     assert world.read(path) == before == world.row(DROPPED).text
     world.consistent()
 
 
-def test_an_older_text_that_comes_with_another_branch_takes_no_edit_back(world):
+def test_an_older_text_from_another_branch_undoes_no_edit(world):
     drop(world)
     git(world, "init", "-q")
     commit(world)
     git(world, "branch", "older")
     world.sh(f"sed -i 's/green/blue/' inbox/{DROPPED}.yaml")
-    world.settle()
+    world.reconcile()
     commit(world)
-    world.settle()
+    world.reconcile()
 
     git(world, "checkout", "-q", "older")
-    assert "colour: green" in world.read(f"inbox/{DROPPED}.yaml")
-    world.settle()
+    assert "color: green" in world.read(f"inbox/{DROPPED}.yaml")
+    world.reconcile()
 
-    assert "colour: blue" in world.read(f"inbox/{DROPPED}.yaml")
-    assert "colour: blue" in world.row(DROPPED).text
+    assert "color: blue" in world.read(f"inbox/{DROPPED}.yaml")
+    assert "color: blue" in world.row(DROPPED).text
 
 
 def git(world, *arguments):
@@ -228,75 +228,75 @@ def test_a_touch_changes_nothing(world):
 
     world.sh(f"touch inbox/{DROPPED}.yaml")
 
-    settled = world.settle()
+    settled = world.reconcile()
     assert (settled.accepted, settled.pulled, world.tasks.head()) == ([], 0, before)
 
 
-# -- what cannot be meant
+# -- invalid edits
 
 
-def test_a_file_whose_id_is_not_its_name_stands_aside(world):
+def test_a_file_whose_id_differs_from_its_name_is_set_aside(world):
     world.write("inbox/other.yaml", task("t1"))
 
-    assert codes(world.settle()) == {"inbox/other": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {"inbox/other": "TASK_MISMATCH"}
     assert world.row("other") is None
 
 
-def test_a_file_in_done_that_says_new_stands_aside_and_is_not_handed_out(world):
+def test_a_new_task_in_done_is_set_aside_and_unavailable(world):
     world.write("done/t1.yaml", task("t1"))
 
-    assert codes(world.settle()) == {"done/t1": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {"done/t1": "TASK_MISMATCH"}
     assert world.tasks.all(None, finished=True) == []
 
 
-def test_a_file_in_the_folder_of_another_agent_stands_aside(world):
+def test_a_file_in_another_agents_folder_is_set_aside(world):
     world.write("assigned/editor/t1.yaml", task("t1").replace("new", "assigned"))
 
-    assert codes(world.settle()) == {"assigned/editor/t1": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {"assigned/editor/t1": "TASK_MISMATCH"}
 
 
-def test_a_move_that_the_status_does_not_bear_out_stands_aside_until_it_is_undone(world):
+def test_a_move_that_contradicts_the_status_is_set_aside_until_undone(world):
     drop(world)
     world.sh(f"mv inbox/{DROPPED}.yaml done/")
 
-    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
     assert world.files() == [f"done/{DROPPED}.yaml"]
     world.sh(f"mv done/{DROPPED}.yaml inbox/")
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     world.consistent()
 
 
-def test_a_refused_move_brings_no_second_file_while_another_task_is_taken_in(world):
+def test_a_refused_move_creates_no_second_file_when_another_task_is_accepted(world):
     assigned(world)
     world.sh(f"mv assigned/curator/{DROPPED}.yaml done/")
     world.write("inbox/other.yaml", task("other"))
 
-    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
 
     assert world.files() == [f"done/{DROPPED}.yaml", "inbox/other.yaml"]
-    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
+    assert codes(world.reconcile()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
 
 
-def test_a_done_task_is_not_taken_back_by_hand(world):
+def test_a_done_task_cannot_be_reopened_by_hand(world):
     drop(world)
     world.take("curator")
     world.done("curator", DROPPED)
     path = f"done/{DROPPED}.yaml"
     world.sh(f"sed -i 's/^status: done/status: assigned/' {path} && mv {path} assigned/curator/")
 
-    assert codes(world.settle()) == {f"assigned/curator/{DROPPED}": "TASK_TRANSITION"}
+    assert codes(world.reconcile()) == {f"assigned/curator/{DROPPED}": "TASK_TRANSITION"}
     assert "dibs task reopen" in world.read("collaboration/SET_ASIDE.md")
     assert world.row(DROPPED).task.status == "done"
 
 
-def test_a_command_goes_on_although_the_file_was_spoiled_and_the_spoiled_text_is_kept(world):
+def test_a_command_works_on_a_task_with_a_damaged_file_and_saves_that_text(world):
     drop(world)
     world.sh(f"echo '}}{{ my only notes' >> inbox/{DROPPED}.yaml")
-    assert codes(world.settle()) == {f"inbox/{DROPPED}": "YAML_SYNTAX"}
+    assert codes(world.reconcile()) == {f"inbox/{DROPPED}": "YAML_SYNTAX"}
 
     with world.board.command(HUMAN, makes=True):
         world.tasks.reassign(HUMAN, DROPPED, to="writer")
-    settled = world.settle()
+    settled = world.reconcile()
 
     assert codes(settled) == {}
     kept = os.listdir(world.path / "work/collaboration/set-aside")
@@ -308,7 +308,7 @@ SPOILED = f"assigned/curator/{DROPPED}.yaml"
 
 
 @pytest.mark.parametrize("harm", ["echo 'a: [b' >>", "ln -sf /etc/hostname", "chmod 000"])
-def test_a_task_whose_file_is_spoiled_is_handed_to_nobody_until_it_is_put_right(world, harm):
+def test_a_task_with_a_damaged_file_is_unavailable_until_it_is_fixed(world, harm):
     assigned(world)
     good = world.read(SPOILED)
     world.sh(f"{harm} {SPOILED}")
@@ -330,66 +330,66 @@ def test_a_task_whose_file_is_spoiled_is_handed_to_nobody_until_it_is_put_right(
     world.consistent()
 
 
-def test_a_task_whose_spoiled_file_is_removed_is_handed_out_again(world):
+def test_a_task_is_available_again_after_its_damaged_file_is_deleted(world):
     assigned(world)
     world.sh(f"echo 'a: [b' >> {SPOILED}")
-    world.settle()
+    world.reconcile()
     world.sh(f"rm {SPOILED}")
 
     assert isinstance(world.take("curator"), TakenTask)
     world.consistent()
 
 
-def test_a_task_whose_spoiled_file_is_corrected_to_another_text_is_handed_out_again(world):
+def test_a_task_is_available_again_after_its_damaged_file_is_rewritten(world):
     assigned(world)
     world.sh(f"echo 'a: [b' >> {SPOILED}")
-    world.settle()
+    world.reconcile()
     world.sh(f"sed -i 's/a: .b/a: b/' {SPOILED}")
 
     assert isinstance(world.take("curator"), TakenTask)
     assert "a: b" in world.read(SPOILED)
 
 
-def test_a_task_whose_file_is_spoiled_on_one_machine_is_handed_out_on_none(world, tmp_path):
+def test_a_task_with_a_damaged_file_on_one_machine_is_unavailable_on_all(world, tmp_path):
     assigned(world)
     other = world.elsewhere(tmp_path / "other")
     world.sh(f"echo 'a: [b' >> {SPOILED}")
-    world.settle()
+    world.reconcile()
 
     assert not isinstance(other.take("curator"), TakenTask)
     assert SPOILED in other.tasks.show(None, DROPPED).why[0]
 
     world.sh(f"sed -i '$d' {SPOILED}")
-    world.settle()
+    world.reconcile()
     assert isinstance(other.take("curator"), TakenTask)
 
 
-def test_while_somebody_works_on_it_only_the_content_is_changed_by_hand(world):
+def test_while_a_task_is_held_only_its_content_can_be_edited(world):
     drop(world)
     world.take("curator")
     path = f"assigned/curator/{DROPPED}.yaml"
 
     world.sh(f"sed -i 's/green/blue/' {path}")
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     world.sh(f"sed -i 's/^status: .*/status: cancelled/' {path}")
-    assert set(codes(world.settle()).values()) == {"TASK_HELD"}
+    assert set(codes(world.reconcile()).values()) == {"TASK_HELD"}
 
 
 BAD_NAMES = ["-rf", "a;rm", ".", "con", "x" * 129, "a\nb", ".hidden"]
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_a_name_that_no_task_can_have_stands_aside(world, name):
+def test_a_file_with_an_invalid_name_is_set_aside(world, name):
     world.write(f"inbox/{name}.yaml", "title: x\n")
 
-    settled = world.settle()
+    settled = world.reconcile()
 
     assert [v.code for v in settled.aside] == ["TASK_NAME"]
     assert "\n`" not in world.read("collaboration/SET_ASIDE.md")
     assert world.tasks.versions() == {}
 
 
-def test_what_is_no_plain_file_stands_aside(world, tmp_path):
+def test_anything_but_a_regular_file_is_set_aside(world, tmp_path):
     inbox = world.path / "work/inbox"
     (tmp_path / "secret").write_text("title: stolen\n")
     (inbox / "link.yaml").symlink_to(tmp_path / "secret")
@@ -399,22 +399,22 @@ def test_what_is_no_plain_file_stands_aside(world, tmp_path):
     (inbox / "closed.yaml").chmod(0)
     os.link(tmp_path / "secret", inbox / "hard.yaml")
 
-    found = codes(world.settle())
+    found = codes(world.reconcile())
 
     names = ("link", "fifo", "folder", "closed", "hard")
     assert found == {f"inbox/{name}": "TASK_KIND" for name in names}
     assert world.tasks.versions() == {}
 
 
-def test_a_file_that_was_a_task_and_is_a_link_now_is_not_followed(world, tmp_path):
+def test_a_task_file_replaced_by_a_link_is_not_followed(world, tmp_path):
     drop(world)
     (tmp_path / "precious").write_text("keep me\n")
     world.sh(f"rm inbox/{DROPPED}.yaml && ln -s {tmp_path}/precious inbox/{DROPPED}.yaml")
 
-    assert codes(world.settle()) == {f"inbox/{DROPPED}": "TASK_KIND"}
+    assert codes(world.reconcile()) == {f"inbox/{DROPPED}": "TASK_KIND"}
     with world.board.command(HUMAN, makes=True):
         world.tasks.reassign(HUMAN, DROPPED, to="writer")
-    world.settle()
+    world.reconcile()
 
     assert (tmp_path / "precious").read_text() == "keep me\n"
 
@@ -434,42 +434,42 @@ def test_a_move_to_another_device_is_refused_and_the_file_stays(world):
         assert codes(settled) == {f"inbox/{DROPPED}": "TASK_KIND"}
 
     assert world.files() == [f"inbox/{DROPPED}.yaml"]
-    world.settle()
+    world.reconcile()
     world.consistent()
 
 
-def test_a_half_written_file_waits_and_is_told_after_a_minute(world):
+def test_a_half_written_file_waits_and_is_reported_after_a_minute(world):
     world.write("inbox/t1.yaml", "title: not yet do")
 
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     assert world.tasks.versions() == {}
     world.later = 61.0
-    assert codes(world.settle()) == {"inbox/t1": "TASK_PARTIAL"}
+    assert codes(world.reconcile()) == {"inbox/t1": "TASK_PARTIAL"}
 
     world.sh("echo 'ne' >> inbox/t1.yaml")
-    assert codes(world.settle()) == {}
+    assert codes(world.reconcile()) == {}
     assert world.row("t1").task.title == "not yet done"
 
 
-def test_a_temporary_name_is_no_task_until_it_is_renamed(world):
+def test_a_temporary_file_becomes_a_task_only_when_renamed(world):
     world.write("inbox/t1.yaml.tmp", "title: x\n")
-    assert world.settle().accepted == []
+    assert world.reconcile().accepted == []
 
     world.sh("mv inbox/t1.yaml.tmp inbox/t1.yaml")
 
-    assert [v.id for v in world.settle().accepted] == ["t1"]
+    assert [v.id for v in world.reconcile().accepted] == ["t1"]
 
 
-# -- the first document's queue folder
+# -- the queue folder of shell agents
 
 
-def test_files_of_the_queue_folder_are_taken_over(world):
+def test_files_in_the_queue_folder_are_imported(world):
     folder = world.path / "tasks/pending"
     folder.mkdir(parents=True)
     (folder / "fix-login.yml").write_text("title: Fix the login\npriority: high\n")
     (folder / "notes.txt").write_text("not a task\n")
 
-    (verdict,) = world.settle().accepted
+    (verdict,) = world.reconcile().accepted
 
     assert verdict.id == "fix-login"
     assert os.listdir(folder) == ["notes.txt"]
@@ -477,13 +477,13 @@ def test_files_of_the_queue_folder_are_taken_over(world):
     world.consistent()
 
 
-def test_a_file_of_the_queue_folder_whose_name_is_taken_stays(world):
+def test_a_file_in_the_queue_folder_stays_if_its_name_is_taken(world):
     world.write("inbox/t1.yml", "title: first\n")
     folder = world.path / "tasks/pending"
     folder.mkdir(parents=True)
     (folder / "t1.yml").write_text("title: second\n")
 
-    world.settle()
+    world.reconcile()
 
     assert (folder / "t1.yml").read_text() == "title: second\n"
     assert world.row("t1").task.title == "first"
@@ -493,7 +493,7 @@ def test_a_file_of_the_queue_folder_whose_name_is_taken_stays(world):
 # -- doctor
 
 
-def test_a_sound_board_is_called_sound(world):
+def test_a_consistent_board_passes_the_check(world):
     drop(world)
 
     (finding,) = check(world.board)
@@ -501,7 +501,7 @@ def test_a_sound_board_is_called_sound(world):
     assert finding.level == Level.OK
 
 
-def test_the_check_finds_what_is_wrong_and_changes_nothing(world):
+def test_the_check_finds_problems_and_changes_nothing(world):
     for id_ in ("gone", "edited", "moved", "twice"):
         drop(world, id_)
     world.write("done/twice.yaml", task("twice"))
@@ -528,7 +528,7 @@ def test_the_check_finds_what_is_wrong_and_changes_nothing(world):
 
 
 @pytest.mark.parametrize("place", ["assigned", "archive", "logs", "collaboration", "schemas"])
-def test_the_check_tells_of_a_folder_of_the_board_that_is_a_link(world, tmp_path, place):
+def test_the_check_reports_a_board_folder_that_is_a_link(world, tmp_path, place):
     world.sh(f"rm -r {place} && ln -s {tmp_path} {place}")
 
     found = check(world.board)
@@ -537,7 +537,7 @@ def test_the_check_tells_of_a_folder_of_the_board_that_is_a_link(world, tmp_path
     assert place in found[0].text
 
 
-def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
+def test_repair_reports_what_it_did_and_leaves_a_consistent_board(world):
     for id_ in ("gone", "edited"):
         drop(world, id_)
     world.sh("rm inbox/gone.yaml; echo 'taste: x' >> inbox/edited.yaml")
@@ -557,4 +557,4 @@ def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
 
 def test_agents_with_a_folder_are_known(world):
     world.sh("mkdir assigned/writer-editor")
-    assert world.settle().agents == ["writer-editor"]
+    assert world.reconcile().agents == ["writer-editor"]

@@ -1,4 +1,4 @@
-"""Random histories of two clones with hands, commands and crashes: no task and no hand-made word is lost."""
+"""Random histories of two clones with hand edits, commands, and crashes lose no task and no word."""
 
 import os
 import random
@@ -17,7 +17,7 @@ AGENTS = [Caller("curator"), Caller("editor")]
 
 
 class History:
-    """Two clones of one board, and all that may happen to them."""
+    """Two clones of one board, and everything that may happen to them."""
 
     def __init__(self, path, seed):
         self.dice = random.Random(seed)
@@ -25,7 +25,7 @@ class History:
         self.two = self.one.elsewhere(path / "two")
         self.worlds = [self.one, self.two]
         self.words = 0
-        #: Words that hands wrote into files, by the task.
+        #: Words that people wrote into files, by task.
         self.written = {}
         self.moves = [self.drop, self.edit, self.spoil, self.delete, self.shuffle, self.copy,
                       self.command, self.command, self.command, self.crash, self.lose_index,
@@ -69,7 +69,7 @@ class History:
             world.write(path, "}{" + text if self.dice.random() < 0.5 else text.removeprefix("}{"))
 
     def delete(self):
-        """A hand removes a file whose words the row has; what it removes itself is its own affair."""
+        """Delete a file whose words the row has; a person may delete their own other words."""
         world = self.world()
         path = self.some_file(world)
         row = path and world.row(path.rpartition("/")[2].removesuffix(".yaml"))
@@ -129,16 +129,16 @@ class History:
         with suppress(FileNotFoundError):
             (self.world().path / ".state/board-index.jsonl").unlink()
 
-    def settle(self):
-        self.world().settle()
+    def reconcile(self):
+        self.world().reconcile()
 
-    # -- what must hold
+    # -- invariants
 
     def judge(self):
         for world in self.worlds:
             world.later = 61.0
             for _ in range(3):
-                settled = world.settle()
+                settled = world.reconcile()
             self.judge_files(world, settled)
         self.judge_words()
 
@@ -164,7 +164,7 @@ class History:
             assert (path, id_ in rows) == (f"{past.place}/{past.file}", False)
 
     def judge_words(self):
-        """Each word that a hand wrote stands in a row, or in a file that is kept or stands aside."""
+        """Check that each word that someone wrote is in a row, or in a file that is saved or set aside."""
         texts = [row.text for row in self.one.tasks.stored(self.one.tasks.versions()).values()]
         for world in self.worlds:
             for folder, _, names in os.walk(world.path / "work"):
@@ -184,7 +184,7 @@ def test_no_history_loses_a_task_or_a_word(tmp_path, seed):
 
 
 class LossyHistory(History):
-    """Tasks are archived too, and the store that both clones share is lost."""
+    """Also archives tasks and loses the store that both clones share."""
 
     def __init__(self, path, seed):
         super().__init__(path, seed)
@@ -197,7 +197,7 @@ class LossyHistory(History):
             world.tasks.archive(HUMAN)
 
     def lose_store(self):
-        """Begin with an empty store that counts from one, so that numbers of two lives meet."""
+        """Start with an empty store that counts from one, so that numbers of two lives collide."""
         shown = "\n".join(world.read(path) for world in self.worlds for path in world.every_file())
         self.written = {w: id_ for w, id_ in self.written.items() if f"{w}: by hand" in shown}
         fresh = MemoryEngine(self.one.clock)
@@ -208,7 +208,7 @@ class LossyHistory(History):
         for _ in range(2):
             for world in self.worlds:
                 world.later = 61.0
-                world.settle()
+                world.reconcile()
         super().judge()
 
 

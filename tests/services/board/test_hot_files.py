@@ -1,4 +1,4 @@
-"""Files that all need for a moment: one at a time, in the order in which they were asked for."""
+"""Hot files, which many agents need briefly: one at a time, first come, first served."""
 
 import threading
 
@@ -15,11 +15,11 @@ LOG = "CHANGELOG.md"
 
 @pytest.fixture
 def hot(tmp_path, own_git):
-    """A repository in which nobody waits in a call: only the clock of the test moves."""
+    """A repository in which no call waits: only the test's clock advances."""
     return Guarded(tmp_path / "repo", guard_hot_wait=0.0)
 
 
-def test_a_hot_file_is_claimed_for_a_moment_only(hot):
+def test_a_hot_file_is_claimed_only_briefly(hot):
     hot.edit(A, LOG, "src/a.py")
     hot.clock.advance(29)
     hot.hear(A, EventKind.AFTER)
@@ -29,7 +29,7 @@ def test_a_hot_file_is_claimed_for_a_moment_only(hot):
     assert hot.held() == {(ONE, "src/a.py")}
 
 
-def test_each_edit_of_a_hot_file_gives_it_another_moment(hot):
+def test_each_edit_of_a_hot_file_extends_the_claim(hot):
     hot.edit(A, LOG)
     hot.clock.advance(20)
     hot.edit(A, LOG)
@@ -38,7 +38,7 @@ def test_each_edit_of_a_hot_file_gives_it_another_moment(hot):
     assert hot.held() == {(ONE, LOG)}
 
 
-def test_no_other_moment_is_given_while_somebody_waits(hot):
+def test_the_claim_is_not_extended_while_another_agent_waits(hot):
     hot.edit(A, LOG)
     hot.clock.advance(20)
     hot.edit(B, LOG)
@@ -49,7 +49,7 @@ def test_no_other_moment_is_given_while_somebody_waits(hot):
     assert hot.edit(B, LOG).word == Word.PASS
 
 
-def test_who_is_refused_keeps_its_place_in_line(hot):
+def test_a_denied_agent_keeps_its_position_in_the_queue(hot):
     hot.edit(A, LOG)
     assert "you keep your position" in hot.edit(B, LOG).text
     assert hot.edit(C, LOG).word == Word.DENY
@@ -63,17 +63,17 @@ def test_who_is_refused_keeps_its_place_in_line(hot):
     assert hot.edit(B, LOG).word == Word.PASS
 
 
-def test_who_does_not_come_back_for_its_turn_loses_it(hot):
+def test_an_agent_that_does_not_return_for_its_turn_loses_it(hot):
     hot.edit(A, LOG)
     hot.edit(B, LOG)
     for _ in range(3):
         hot.clock.advance(11)
-        hot.hear(B, EventKind.AFTER)  # a sign of life, but not for the file
+        hot.hear(B, EventKind.AFTER)  # a heartbeat, but not for the file
 
     assert hot.edit(C, LOG).word == Word.PASS
 
 
-def test_a_refused_file_beside_a_hot_one_leaves_no_place_in_line(hot):
+def test_a_denied_file_next_to_a_hot_one_leaves_no_ticket(hot):
     hot.edit(A, LOG, "src/a.py")
 
     assert hot.edit(B, LOG, "src/a.py").word == Word.DENY
@@ -82,14 +82,14 @@ def test_a_refused_file_beside_a_hot_one_leaves_no_place_in_line(hot):
     assert (TWO, "src/b.py") not in hot.held()
 
 
-def test_a_hot_file_is_free_when_the_turn_of_its_holder_ends_without_a_change(hot):
+def test_a_hot_file_is_released_when_its_owners_turn_ends_without_a_change(hot):
     hot.edit(A, LOG)
     hot.stop(A)
 
     assert hot.edit(B, LOG).word == Word.PASS
 
 
-def test_three_agents_get_a_hot_file_in_the_order_in_which_they_came(tmp_path, own_git):
+def test_three_agents_get_a_hot_file_in_order_of_arrival(tmp_path, own_git):
     engine = MemoryEngine()
     first = Guarded(tmp_path / "repo", engine, guard_hot_wait=20.0)
     first.edit(A, LOG)
@@ -114,7 +114,7 @@ def test_three_agents_get_a_hot_file_in_the_order_in_which_they_came(tmp_path, o
     assert first.waiting() == []
 
 
-def test_the_deadline_of_a_hook_hears_of_the_wait(tmp_path, own_git):
+def test_a_hooks_deadline_includes_the_wait(tmp_path, own_git):
     guarded = Guarded(tmp_path / "repo", guard_hot_wait=0.1)
     told = []
     guarded.guarding.waits = told.append

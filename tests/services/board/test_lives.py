@@ -1,4 +1,4 @@
-"""Boards whose store was lost, emptied or exchanged, and machines that were away for long."""
+"""Boards whose store was lost, emptied, or replaced, and machines that were away for a long time."""
 
 import pytest
 from tests.services.boards import HUMAN, World
@@ -21,7 +21,7 @@ def other(world, tmp_path):
 
 
 def lose_everything(*worlds, first=0):
-    """Give all machines the same new store, which counts above the one that is lost."""
+    """Give all machines the same new store, whose numbers are higher than the lost one's."""
     newest = worlds[0].engine.view(lambda txn: next(txn.events(newest_first=True)).seq)
     fresh = MemoryEngine(worlds[0].clock)
     for _ in range(newest + first):
@@ -41,34 +41,34 @@ def status(world, id_):
 
 
 @pytest.mark.parametrize("first", [0, 1, 10_000])
-def test_every_machine_brings_its_tasks_to_a_store_that_was_emptied(world, other, first):
+def test_every_machine_restores_its_tasks_to_an_emptied_store(world, other, first):
     world.create("both")
-    other.settle()
+    other.reconcile()
     other.create("theirs")
-    world.settle()
+    world.reconcile()
     world.create("mine")
     lose_everything(world, other, first=first)
 
     for machine in (other, world, other):
-        machine.settle()
+        machine.reconcile()
 
     assert set(world.tasks.versions()) == {"both", "mine", "theirs"}
     world.consistent()
     other.consistent()
 
 
-def test_the_latest_state_of_a_lost_life_counts_whichever_machine_comes_first(world, other):
+def test_the_latest_state_from_a_lost_life_wins_in_any_order_of_machines(world, other):
     for id_ in ("a", "b", "c"):
         world.create(id_)
-    other.settle()
+    other.reconcile()
     other.take("bob")
     other.done("bob", "a")
     other.take("bob")
     lose_everything(world, other)
 
-    world.settle()
+    world.reconcile()
     assert status(world, "a") == "new"
-    settled = other.settle()
+    settled = other.reconcile()
 
     assert (status(world, "a"), status(world, "b"), status(world, "c")) == (
         "done", "in_progress", "new",
@@ -76,35 +76,35 @@ def test_the_latest_state_of_a_lost_life_counts_whichever_machine_comes_first(wo
     assert settled.kept == []
     assert world.row("a").doer == "bob"
     for machine in (world, other):
-        machine.settle()
+        machine.reconcile()
         machine.consistent()
 
 
-def test_what_began_anew_in_the_new_life_is_not_set_back_and_the_old_result_is_kept(world, other):
+def test_work_started_in_the_new_life_is_not_reset_and_the_old_result_is_saved(world, other):
     world.create("a")
-    other.settle()
+    other.reconcile()
     other.take("bob")
     other.done("bob", "a")
     lose_everything(world, other)
-    world.settle()
+    world.reconcile()
     world.take("eve")
 
-    settled = other.settle()
+    settled = other.reconcile()
 
     assert (status(world, "a"), world.row("a").holder) == ("in_progress", "eve")
     (kept,) = settled.kept
     assert "all of it" in other.read(kept)
 
 
-def test_a_machine_that_was_behind_when_the_store_was_lost_sets_nothing_back(world, other):
-    world.create("a", colour="green")
-    other.settle()
+def test_a_machine_with_older_files_resets_nothing_after_the_store_is_lost(world, other):
+    world.create("a", color="green")
+    other.reconcile()
     world.sh("sed -i 's/green/red/' inbox/a.yaml")
-    world.settle()
+    world.reconcile()
     lose_everything(world, other)
 
-    world.settle()
-    settled = other.settle()
+    world.reconcile()
+    settled = other.reconcile()
 
     assert "red" in world.row("a").text
     assert (settled.kept, settled.accepted) == ([], [])
@@ -115,7 +115,7 @@ def test_a_token_of_a_lost_life_is_fenced_and_changes_no_file(world):
     world.create("a")
     taken = world.take("bob")
     lose_everything(world)
-    world.settle()
+    world.reconcile()
 
     with pytest.raises(Fenced), world.board.command(Caller("bob"), makes=True):
         world.tasks.done(Caller("bob"), "a", token=taken.stored.token)
@@ -123,7 +123,7 @@ def test_a_token_of_a_lost_life_is_fenced_and_changes_no_file(world):
     assert "status: in_progress" in world.read("assigned/bob/a.yaml")
 
 
-def test_a_machine_that_comes_from_another_store_sees_all_tasks_and_brings_its_own(world, tmp_path):
+def test_a_machine_from_another_store_sees_all_tasks_and_adds_its_own(world, tmp_path):
     alone = World(tmp_path / "alone")
     for n in range(9):
         alone.create(f"own-{n}")
@@ -132,31 +132,31 @@ def test_a_machine_that_comes_from_another_store_sees_all_tasks_and_brings_its_o
         world.create(f"later-{n}")
     alone.engine = alone.store.engine = world.engine
 
-    alone.settle()
+    alone.reconcile()
 
     assert {"old", "later-0", "own-0", "own-8"} < set(world.tasks.versions())
     alone.consistent()
 
 
-def test_a_file_that_nobody_touched_is_never_an_edit_however_far_it_is_behind(world, other):
-    world.create("a", colour="0")
-    other.settle()
+def test_an_untouched_file_is_never_an_edit_however_old(world, other):
+    world.create("a", color="0")
+    other.reconcile()
     for n in range(30):
-        world.sh(f"sed -i 's/^colour.*/colour: {n + 1}/' inbox/a.yaml")
-        world.settle()
+        world.sh(f"sed -i 's/^color.*/color: {n + 1}/' inbox/a.yaml")
+        world.reconcile()
 
-    settled = other.settle()
+    settled = other.reconcile()
 
     assert (settled.kept, settled.accepted) == ([], [])
-    assert "colour: 30" in world.row("a").text
+    assert "color: 30" in world.row("a").text
     assert other.read("inbox/a.yaml") == world.row("a").text
 
 
-def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(world, other):
+def test_writes_that_a_store_lost_are_restored_from_the_files(world, other):
     world.create("a")
     world.create("b")
     kept = world.engine.view(lambda txn: (list(txn.scan(("", ""))), list(txn.events())))
-    other.settle()
+    other.reconcile()
     other.take("bob")
     other.done("bob", "a")
     lost = MemoryEngine(world.clock)
@@ -170,8 +170,8 @@ def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(w
     lost.transact(restore)
     for machine in (world, other):
         machine.engine = machine.store.engine = lost
-    world.settle()
-    other.settle()
+    world.reconcile()
+    other.reconcile()
 
     assert status(world, "a") == "done"
     assert "all of it" in world.row("a").text
@@ -179,7 +179,7 @@ def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(w
 
 
 class Overtaken(Disk):
-    """Lets something happen right before hand-made files are handed in, so many times."""
+    """Lets something happen right before hand edits are judged, a number of times."""
 
     def __init__(self, act, times=1):
         self.act, self.left = act, times
@@ -192,39 +192,39 @@ class Overtaken(Disk):
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_edits_of_one_task_on_two_machines_at_once_are_both_kept(world, other, times):
-    world.create("a", colour="green")
-    other.settle()
+    world.create("a", color="green")
+    other.reconcile()
     rounds = iter(range(9))
 
     def edit_here():
         world.sh(f"echo 'note_{next(rounds)}: from here' >> inbox/a.yaml")
-        world.settle()
+        world.reconcile()
 
     other.sh("echo 'note_b: from there' >> inbox/a.yaml")
     other.disk = Overtaken(edit_here, times)
     for _ in range(2):
-        other.settle()
+        other.reconcile()
 
     texts = [path.read_text() for path in (other.path / "work").rglob("a*.yaml")]
     assert all(any(f"note_{n}" in text for text in texts) for n in ("b", *range(times)))
     assert "note_b" in world.row("a").text
-    world.settle()
+    world.reconcile()
     world.consistent()
     other.consistent()
 
 
-def test_a_file_dropped_on_two_machines_at_once_is_one_task_and_neither_text_is_lost(world, other):
+def test_a_file_created_on_two_machines_at_once_is_one_task_and_no_text_is_lost(world, other):
     world.create("first")
-    other.settle()
+    other.reconcile()
     other.write("inbox/a.yaml", "title: from there\n")
 
     def drop_here():
         world.write("inbox/a.yaml", "title: from here\n")
-        world.settle()
+        world.reconcile()
 
     other.disk = Overtaken(drop_here)
-    settled = other.settle()
-    world.settle()
+    settled = other.reconcile()
+    world.reconcile()
 
     texts = [path.read_text() for path in (other.path / "work").rglob("a*.yaml")]
     assert len(texts) == 2
@@ -234,7 +234,7 @@ def test_a_file_dropped_on_two_machines_at_once_is_one_task_and_neither_text_is_
     world.consistent()
 
 
-def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
+def test_the_archive_of_a_lost_store_is_restored_from_its_files(world, other):
     world.create("a")
     world.create("x")
     world.create("b", dependencies=["a"])
@@ -249,30 +249,28 @@ def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
     before = [world.tasks.past(id_) for id_ in ("a", "x")]
     lose_everything(world, other)
 
-    world.settle()
+    world.reconcile()
 
     after = [world.tasks.past(id_) for id_ in ("a", "x")]
     assert [p._replace(version=0) for p in after] == [p._replace(version=0) for p in before]
     assert world.take("bob").stored.id == "b"
     assert "waits for x, which was cancelled" in world.tasks.show(None, "c").why[0]
-    world.settle()
+    world.reconcile()
     newest = world.engine.wait(0, 0)
-    world.settle()
+    world.reconcile()
     assert world.engine.wait(0, 0) == newest
 
 
-def test_a_machine_that_slept_until_a_task_was_archived_shows_no_older_text_as_its_end(
-    world, other
-):
+def test_a_machine_that_missed_the_end_of_a_task_does_not_archive_its_old_text(world, other):
     world.create("a")
-    other.settle()
+    other.reconcile()
     world.take("bob")
     world.done("bob", "a")
     world.clock.advance(40 * 86_400)
     with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
-    other.settle()
+    other.reconcile()
 
     (path,) = other.files()
     assert path in world.files()
@@ -282,17 +280,17 @@ def test_a_machine_that_slept_until_a_task_was_archived_shows_no_older_text_as_i
 
 
 @pytest.mark.parametrize("spoiled", ["}{ no yaml\n", "- a list\n", "\tstatus: done\n"])
-def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world, other, spoiled):
+def test_a_damaged_file_of_a_task_archived_elsewhere_is_set_aside(world, other, spoiled):
     world.create("a")
     world.take("bob")
     world.done("bob", "a")
-    other.settle()
+    other.reconcile()
     other.write("done/a.yaml", spoiled)
     world.clock.advance(40 * 86_400)
     with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
-    settled = other.settle()
+    settled = other.reconcile()
 
     assert [(aside.place, aside.id) for aside in settled.aside] == [("done", "a")]
     assert other.read("done/a.yaml") == spoiled
@@ -304,57 +302,55 @@ def archive(world):
         return world.tasks.archive(HUMAN)
 
 
-def test_equal_numbers_of_two_lives_do_not_make_a_hand_override_anothers_words(world, other):
-    world.create("a", colour="green")
-    other.settle()
+def test_equal_numbers_of_two_lives_do_not_let_an_edit_overwrite_another(world, other):
+    world.create("a", color="green")
+    other.reconcile()
     version = world.row("a").version
     fresh = MemoryEngine(world.clock)
     for machine in (world, other):
         machine.engine = machine.store.engine = fresh
         machine.sh(f"echo 'note_{machine.path.name}: by hand' >> inbox/a.yaml")
-    world.settle()
+    world.reconcile()
     assert world.row("a").version == version
 
-    settled = other.settle()
+    settled = other.reconcile()
 
     (kept,) = settled.kept
     assert "note_here" in other.read(kept)
     assert "note_there" in world.row("a").text
 
 
-def test_what_one_machine_archived_is_not_open_again_because_another_slept(world, other):
+def test_a_task_archived_by_one_machine_is_not_reopened_by_one_that_was_away(world, other):
     world.create("a")
-    other.settle()
+    other.reconcile()
     world.take("bob")
     world.done("bob", "a")
     archive(world)
     ended = world.tasks.past("a")
     lose_everything(world, other)
-    other.settle()
+    other.reconcile()
     assert status(other, "a") == "new"
 
-    world.settle()
+    world.reconcile()
 
     assert world.row("a") is None
     assert world.tasks.past("a")._replace(version=0) == ended._replace(version=0)
     assert world.files() == [f"{ended.place}/a.yaml"]
-    other.settle()
+    other.reconcile()
     assert other.files() == world.files()
 
 
-def test_what_was_archived_and_began_anew_in_a_new_life_goes_on_and_the_old_end_is_kept(
-    world, other
-):
+def test_an_archived_task_restarted_in_a_new_life_continues_and_its_old_end_is_saved(world, other):
     world.create("a")
-    other.settle()
+    other.reconcile()
     world.take("bob")
     world.done("bob", "a")
     archive(world)
     lose_everything(world, other)
-    other.settle()
+    other.reconcile()
     other.take("eve")
 
-    settled = world.settle()
+    settled = world.reconcile()
 
     (kept,) = settled.kept
     assert "all of it" in world.read(kept)
@@ -362,37 +358,37 @@ def test_what_was_archived_and_began_anew_in_a_new_life_goes_on_and_the_old_end_
     world.consistent()
 
 
-def test_a_machine_that_lost_its_index_as_well_brings_its_archive_to_the_new_store(world, other):
+def test_a_machine_without_an_index_restores_its_archive_to_the_new_store(world, other):
     world.create("a")
     world.create("b", dependencies=["a"])
     world.take("bob")
     world.done("bob", "a")
     archive(world)
-    other.settle()
+    other.reconcile()
     lose_everything(world, other)
     (world.path / ".state/board-index.jsonl").unlink()
-    other.settle()
+    other.reconcile()
 
-    world.settle()
+    world.reconcile()
 
     assert world.tasks.past("a").status == "done"
     assert world.tasks.show(None, "b").ready
 
 
-def test_what_was_archived_in_a_life_that_another_machine_slept_through_stays_ended(world, other):
+def test_a_task_archived_in_a_life_that_a_machine_missed_stays_archived(world, other):
     world.create("a")
-    other.settle()
+    other.reconcile()
     lose_everything(world, other)
-    world.settle()
+    world.reconcile()
     world.take("bob")
     world.done("bob", "a")
     archive(world)
     lose_everything(world, other)
-    other.settle()
+    other.reconcile()
     assert status(other, "a") == "new"
 
-    world.settle()
-    other.settle()
+    world.reconcile()
+    other.reconcile()
 
     assert world.tasks.past("a").status == "done"
     assert world.files() == other.files() == [f"{world.tasks.past('a').place}/a.yaml"]

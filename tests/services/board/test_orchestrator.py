@@ -31,7 +31,7 @@ DAY = 86_400.0
 
 
 class Yard:
-    """A board over the memory engine, with a clock that only the test moves."""
+    """A board on the memory engine, with a clock that only the test advances."""
 
     def __init__(self, root, spread=True, engine=None, **settings):
         self.root = root
@@ -85,7 +85,7 @@ def files(folder):
 # -- assigning
 
 
-def test_tasks_that_name_nobody_go_to_whoever_has_least_to_do(yard):
+def test_tasks_without_an_agent_go_to_the_least_loaded_agent(yard):
     yard.join("ann", "bob")
     for name in ("a", "b", "c", "d"):
         yard.make(name)
@@ -96,10 +96,10 @@ def test_tasks_that_name_nobody_go_to_whoever_has_least_to_do(yard):
     assert owners == ["ann", "ann", "bob", "bob"]
 
 
-def test_orchestrators_give_each_other_no_work_and_an_agent_that_runs_a_cycle_keeps_its_role(yard):
+def test_orchestrators_assign_each_other_no_work_and_agents_that_run_cycles_keep_their_role(yard):
     yard.join("ann", role="coder")
     yard.make("for-ann", agent="ann")
-    yard.orchestrator.cycle(Caller("orch-1"))  # does something, so it is heard of
+    yard.orchestrator.cycle(Caller("orch-1"))  # does something, so it is known
     for name in ("a", "b", "c", "d"):
         yard.make(name)
     yard.orchestrator.cycle(Caller("orch-2"))
@@ -114,7 +114,7 @@ def test_orchestrators_give_each_other_no_work_and_an_agent_that_runs_a_cycle_ke
     }
 
 
-def test_without_spread_they_stay_for_whoever_takes_them(tmp_path):
+def test_without_spread_they_stay_in_the_inbox(tmp_path):
     yard = Yard(tmp_path, spread=False)
     yard.join("ann")
     yard.make("a")
@@ -123,7 +123,7 @@ def test_without_spread_they_stay_for_whoever_takes_them(tmp_path):
     assert yard.take("ann") == "a"
 
 
-def test_what_was_given_to_an_agent_that_is_gone_comes_back_and_goes_to_another(yard):
+def test_a_task_assigned_to_a_dead_agent_goes_to_another(yard):
     yard.join("ann")
     yard.make("a")
     yard.cycle()
@@ -136,7 +136,7 @@ def test_what_was_given_to_an_agent_that_is_gone_comes_back_and_goes_to_another(
     assert yard.tasks.show(None, "a").stored.task.agent == "bob"
 
 
-def test_a_task_waits_for_its_dependencies_and_not_longer(yard):
+def test_a_task_waits_exactly_for_its_dependencies(yard):
     yard.make("first", agent="ann")
     yard.make("second", agent="bob", context={"dependencies": ["first"]})
     yard.cycle()
@@ -150,7 +150,7 @@ def test_a_task_waits_for_its_dependencies_and_not_longer(yard):
 # -- dead agents
 
 
-def test_a_dead_agents_task_is_told_as_returned(yard):
+def test_a_dead_agents_task_is_reported_as_returned(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
     yard.clock.advance(yard.store.config.ttl + 1)
@@ -164,7 +164,7 @@ def test_a_dead_agents_task_is_told_as_returned(yard):
 # -- handoffs
 
 
-def test_a_handoff_to_somebody_unknown_is_told_once_and_made_when_they_join(yard):
+def test_a_handoff_to_an_unknown_agent_is_reported_once_and_created_when_it_joins(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
     yard.tasks.done(Caller("ann"), "a", handoff=Handoff("zoe", "go on"))
@@ -180,7 +180,7 @@ def test_a_handoff_to_somebody_unknown_is_told_once_and_made_when_they_join(yard
 # -- conflicts
 
 
-def test_tasks_in_progress_on_the_same_files_are_told_once(yard):
+def test_tasks_in_progress_on_the_same_files_are_reported_once(yard):
     yard.make("a", agent="ann", artefacts=["docs/*.md"])
     yard.make("b", agent="bob", artefacts=["docs/x.md"])
     yard.take("ann")
@@ -193,7 +193,7 @@ def test_tasks_in_progress_on_the_same_files_are_told_once(yard):
     assert yard.kinds().count("task_clash") == 1
 
 
-def test_a_further_conflict_does_not_repeat_those_that_were_told(yard):
+def test_a_new_conflict_does_not_repeat_earlier_reports(yard):
     for name, agent in (("a", "ann"), ("b", "bob"), ("c", "cid")):
         yard.make(name, agent=agent, artefacts=["x.md"])
         yard.take(agent)
@@ -202,7 +202,7 @@ def test_a_further_conflict_does_not_repeat_those_that_were_told(yard):
     assert yard.kinds().count("task_clash") == 3  # a and b, then a and c, b and c
 
 
-def test_a_conflict_that_ended_and_comes_again_is_told_again(yard):
+def test_a_conflict_that_recurs_is_reported_again(yard):
     yard.make("a", agent="ann", artefacts=["x.md"])
     yard.make("b", agent="bob", artefacts=["x.md"])
     yard.take("ann")
@@ -216,10 +216,10 @@ def test_a_conflict_that_ended_and_comes_again_is_told_again(yard):
     assert len(yard.cycle().conflicts) == 1
 
 
-# -- tasks that take too long
+# -- timeouts
 
 
-def test_a_stuck_task_is_told_once_in_each_timeout(yard):
+def test_a_stuck_task_is_reported_once_per_timeout(yard):
     yard.make("a", agent="ann")
     yard.cycle()
     counts = []
@@ -232,7 +232,7 @@ def test_a_stuck_task_is_told_once_in_each_timeout(yard):
     assert yard.page("WORKFLOW_LOG.md").count("a has been assigned (ann) for") == 2
 
 
-def test_an_agent_that_gives_signs_of_life_is_not_stuck(yard):
+def test_an_agent_that_sends_heartbeats_is_not_stuck(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
     for _ in range(40):
@@ -246,7 +246,7 @@ def test_an_agent_that_gives_signs_of_life_is_not_stuck(yard):
     ("policy", "action", "status"),
     [("warn", "warned", "assigned"), ("release", "released", "new"), ("error", "error", "error")],
 )
-def test_after_the_warning_the_policy_decides(tmp_path, policy, action, status):
+def test_after_the_warning_the_configured_action_follows(tmp_path, policy, action, status):
     yard = Yard(tmp_path, board_stuck=policy)
     yard.make("a", agent="ann")
     yard.cycle()
@@ -262,7 +262,7 @@ def test_after_the_warning_the_policy_decides(tmp_path, policy, action, status):
 # -- archive
 
 
-def test_what_was_finished_long_ago_goes_to_the_month_in_which_it_ended(yard):
+def test_tasks_finished_long_ago_are_archived_by_month(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
     yard.tasks.done(Caller("ann"), "a")
@@ -278,7 +278,7 @@ def test_what_was_finished_long_ago_goes_to_the_month_in_which_it_ended(yard):
 # -- pages, logs, commits
 
 
-def test_a_finished_task_has_a_work_log_unless_that_is_switched_off(tmp_path):
+def test_a_finished_task_has_a_work_log_unless_disabled(tmp_path):
     for logs in (True, False):
         (root := tmp_path / str(logs)).mkdir()
         yard = Yard(root, board_logs=logs)
@@ -290,7 +290,7 @@ def test_a_finished_task_has_a_work_log_unless_that_is_switched_off(tmp_path):
         assert len(list(root.rglob("logs/ann/*.md"))) == logs
 
 
-def test_the_log_of_what_another_machine_did_is_left_to_that_machine(yard):
+def test_another_machines_work_log_is_left_to_that_machine(yard):
     there = Caller("ann", host="another-machine")
     yard.make("a", agent="ann")
     yard.tasks.take(there)
@@ -301,7 +301,7 @@ def test_the_log_of_what_another_machine_did_is_left_to_that_machine(yard):
     assert list(yard.root.rglob("logs/ann/*.md")) == []
 
 
-def test_each_move_is_a_commit_when_that_is_asked_for(tmp_path):
+def test_each_change_is_a_commit_if_configured(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     yard = Yard(tmp_path, board_commit=True)
     yard.make("a", agent="ann")
@@ -349,7 +349,7 @@ def test_pages_of_two_branches_merge_without_a_conflict(tmp_path):
     assert yard.page("AGENT_STATUS.md").count("## ann") == 1
 
 
-def test_a_plain_command_leaves_its_log_and_its_commit_behind(tmp_path):
+def test_a_single_command_writes_its_log_and_its_commit(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     yard = Yard(tmp_path, board_commit=True)
     yard.make("a", agent="ann")
@@ -367,8 +367,8 @@ def test_a_plain_command_leaves_its_log_and_its_commit_behind(tmp_path):
     assert [name.split("/")[1] for name in shown.stdout.split()] == ["assigned", "done", "logs"]
 
 
-def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
-    yard = Yard(tmp_path, board_commit=True)  # no git repository at all
+def test_a_failed_commit_does_not_undo_the_change(tmp_path):
+    yard = Yard(tmp_path, board_commit=True)  # not a git repository
     yard.make("a", agent="ann")
 
     done = yard.cycle()
@@ -377,7 +377,7 @@ def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
     assert done.left == "this is no git repository; nothing was committed"
 
 
-def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
+def test_a_repository_that_git_refuses_is_reported_with_its_message(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".git" / "config").write_text("[spoiled\n")
     yard = Yard(tmp_path, board_commit=True)
@@ -389,7 +389,7 @@ def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
     assert "bad config line 1 in file " in done.left
 
 
-def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path, monkeypatch):
+def test_an_unwritable_git_directory_does_not_undo_the_change(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     monkeypatch.setattr("dibs.git.index._MARK", "missing/dibs-lock-")  # where it marks its lock
     (tmp_path / "code.py").write_text("one\n")
@@ -404,7 +404,7 @@ def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_
     assert not (tmp_path / ".git" / "index.lock").exists()
 
 
-def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_some():
+def test_a_cycle_has_the_documented_line_and_adds_other_counts_unless_zero():
     assert Cycle().line() == (
         "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived"
     )
@@ -416,7 +416,7 @@ def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_so
     )
 
 
-def test_the_line_of_a_cycle_stands_in_the_log_when_it_did_something(yard):
+def test_a_cycle_that_did_something_is_in_the_workflow_log(yard):
     yard.make("a", agent="ann")
     for _ in range(3):
         yard.cycle()
@@ -425,11 +425,11 @@ def test_the_line_of_a_cycle_stands_in_the_log_when_it_did_something(yard):
     assert yard.page("WORKFLOW_LOG.md").count(line) == 1
 
 
-# -- again, and at once
+# -- repetition and concurrency
 
 
 def busy_board(yard):
-    """A board on which every act has something to do."""
+    """Create a board on which every step has something to do."""
     yard.make("old", agent="ann")
     yard.take("ann")
     yard.tasks.done(Caller("ann"), "old")
@@ -454,7 +454,7 @@ def busy_board(yard):
 def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yard):
     busy_board(yard)
     first = yard.cycle()
-    yard.cycle()  # assigns what the handoff made
+    yard.cycle()  # assigns the follow-up
     before, entries = files(yard.root), yard.kinds()
 
     again = yard.cycle()
@@ -466,7 +466,7 @@ def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yar
     assert {p.name for p in changed} <= {"board-index.jsonl"}
 
 
-def test_what_is_due_is_seen_from_a_few_rows(yard):
+def test_a_few_rows_show_what_is_due(yard):
     look = lambda: yard.store.look(lambda rows: due_in(rows, yard.store.config, spread=True))  # noqa: E731
     assert not any(look())
 
@@ -475,7 +475,7 @@ def test_what_is_due_is_seen_from_a_few_rows(yard):
     assert all(look())
 
 
-def test_many_cycles_at_once_do_each_thing_once(tmp_path):
+def test_concurrent_cycles_do_everything_once(tmp_path):
     yard = Yard(tmp_path)
     busy_board(yard)
     rivals = [Yard(tmp_path, engine=yard.engine) for _ in range(4)]
@@ -544,6 +544,6 @@ def test_two_processes_assign_and_hand_off_each_task_once(tmp_path):
 
     done = [name for text in said for cycle in json.loads(text) for name in cycle]
 
-    assert len(done) == len(set(done)) + 40  # each follow-up is made, and then assigned
+    assert len(done) == len(set(done)) + 40  # each follow-up is created, then assigned
     assert len(set(done)) == 80
     assert yard.page("HANDOFFS.md").count("\n## ") == 40

@@ -1,4 +1,4 @@
-"""Two clones, an orchestrator in each, one store: each thing is done once, and both boards show the same."""
+"""Two clones, each with an orchestrator, and one store: everything is done once, and both boards agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNT = 6
 
 @on_lasting_engines
 def connect(request):
-    """Return a way to open the common store as one more machine would."""
+    """Return a function that opens the shared store like another machine."""
     with common_store(request, apart=True) as another:
         yield another
 
@@ -55,7 +55,7 @@ def test_two_clones_with_an_orchestrator_each_do_everything_once(clones):
         start.wait()
         try:
             found.extend(yard.orchestrator.cycle(Caller(boss, "human")) for _ in range(4))
-        except BaseException as error:  # told by the test, which would not see it
+        except BaseException as error:  # reported by the test, which would not see it
             broken.append(error)
             raise
 

@@ -1,4 +1,4 @@
-"""Orchestrators that are killed before any of their writes: the next one finishes, nothing is done twice."""
+"""Orchestrators killed before any of their writes: the next one finishes, and nothing is done twice."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from dibs.services.tasks.values import Draft
 ROOT = Path(__file__).parents[3]
 BOSS = Caller("boss", "human")
 
-#: Runs a cycle and is killed before write number N: of a file, of a transaction, or by a process of git.
+#: Runs a cycle and is killed before write number N: of a file, of a transaction, or by a git process.
 PROGRAM = """
 import os, signal, sys
 from dibs.core.claims.agents import Caller
@@ -69,7 +69,7 @@ def cycle_killed(root, at):
 
 
 def prepare(root):
-    """Make a board on which a cycle has to assign, to hand on and to take a dropped file in."""
+    """Create a board on which a cycle has to assign, hand off, and accept a new file."""
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     (root / "dibs.toml").write_text("[board]\ncommit = true\n")
@@ -96,7 +96,7 @@ def git(root, *words):
     return done.stdout.strip()
 
 
-def test_orchestrators_that_are_killed_at_any_moment_do_everything_once(tmp_path):
+def test_orchestrators_killed_at_any_time_do_everything_once(tmp_path):
     prepare(tmp_path / "whole")
     writes = int(cycle_killed(tmp_path / "whole", 0))
     assert writes > 30
@@ -122,11 +122,11 @@ def test_orchestrators_that_are_killed_at_any_moment_do_everything_once(tmp_path
 
 
 def finished(root):
-    """Run the cycles that come after; return how often each kind of entry stands in the ledger."""
+    """Run the following cycles; return how often each kind is in the ledger."""
     project = open_project(str(root), {})
     state = project.place.repository.state
     try:
-        for _ in range(2):  # what follows is assigned by the cycle after the one that makes it
+        for _ in range(2):  # a follow-up is assigned by the next cycle
             Orchestrator(project.store, project.board, state).cycle(BOSS)
         return Counter(entry.kind for entry in Ledger(project.store).newest(Query(), 10_000))
     finally:

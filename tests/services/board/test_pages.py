@@ -1,4 +1,4 @@
-"""The generated pages on disk: appended to, made anew when somebody changed them, and never garbled."""
+"""The generated pages on disk: appended to, rebuilt after someone changed them, and never garbled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bytes_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_what_is_new_is_appended(crew, pages, folder):
+def test_new_entries_are_appended(crew, pages, folder):
     tell(crew, "one")
     update(pages)
     before = (folder / "WORKFLOW_LOG.md").read_bytes()
@@ -64,7 +64,7 @@ def test_what_is_new_is_appended(crew, pages, folder):
     assert (folder / "WORKFLOW_LOG.md").read_bytes().startswith(before)
 
 
-def test_without_news_nothing_is_written(crew, pages, folder, tmp_path):
+def test_without_new_entries_nothing_is_written(crew, pages, folder, tmp_path):
     tell(crew, "one")
     update(pages)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
@@ -75,10 +75,8 @@ def test_without_news_nothing_is_written(crew, pages, folder, tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["edit", "cut", "delete", "forget"])
-def test_a_page_that_was_changed_is_made_anew_from_the_whole_ledger(
-    crew, pages, folder, tmp_path, harm
-):
-    tell(crew, *map(str, range(300)))  # the first ones are in the monthly files by now
+def test_a_changed_page_is_rebuilt_from_the_whole_ledger(crew, pages, folder, tmp_path, harm):
+    tell(crew, *map(str, range(300)))  # the first ones are already in the monthly files
     hand_off(crew)
     update(pages)
     whole = bytes_of(folder)
@@ -99,7 +97,7 @@ def test_a_page_that_was_changed_is_made_anew_from_the_whole_ledger(
     assert not (folder / "set-aside").exists()
 
 
-def test_pages_catch_up_when_the_ledger_was_cut_meanwhile(crew, pages, folder):
+def test_pages_catch_up_after_the_ledger_was_trimmed(crew, pages, folder):
     tell(crew, "first")
     update(pages)
 
@@ -109,7 +107,7 @@ def test_pages_catch_up_when_the_ledger_was_cut_meanwhile(crew, pages, folder):
     assert lines(folder) == ["first", *map(str, range(300))]
 
 
-def test_lines_of_another_clone_stay_in_the_order_of_time(crew, pages, folder):
+def test_lines_from_another_clone_stay_in_order_of_time(crew, pages, folder):
     tell(crew, "one", "two")
     update(pages)
     page = folder / "WORKFLOW_LOG.md"
@@ -121,7 +119,7 @@ def test_lines_of_another_clone_stay_in_the_order_of_time(crew, pages, folder):
     assert not (folder / "set-aside").exists()
 
 
-def test_free_text_is_kept_aside_once(crew, pages, folder):
+def test_free_text_is_saved_once(crew, pages, folder):
     tell(crew, "one")
     update(pages)
     page = folder / "WORKFLOW_LOG.md"
@@ -136,7 +134,7 @@ def test_free_text_is_kept_aside_once(crew, pages, folder):
     ]
 
 
-def test_marks_of_a_merge_go_and_both_sides_stay(crew, pages, folder):
+def test_conflict_markers_are_removed_and_both_sides_stay(crew, pages, folder):
     tell(crew, "one")
     hand_off(crew)
     update(pages)
@@ -152,7 +150,7 @@ def test_marks_of_a_merge_go_and_both_sides_stay(crew, pages, folder):
     assert not (folder / "set-aside").exists()
 
 
-def test_a_crash_between_page_and_memory_repeats_no_line(crew, pages, folder, monkeypatch):
+def test_a_crash_before_saving_the_page_state_repeats_no_line(crew, pages, folder, monkeypatch):
     tell(crew, "one")
     update(pages)
     tell(crew, "two")

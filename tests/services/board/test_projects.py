@@ -1,4 +1,4 @@
-"""The board of a real project: worktrees share it, clones follow through any engine."""
+"""The board of a real project: worktrees share it, and clones follow through any engine."""
 
 import subprocess
 
@@ -77,7 +77,7 @@ def test_all_worktrees_of_a_clone_share_one_board(repo, tmp_path):
     project.close()
 
 
-def test_outside_of_git_the_board_lies_at_the_root(tmp_path):
+def test_outside_git_the_board_is_at_the_root(tmp_path):
     project, _ = create(str(tmp_path), {})
 
     add(project, "t1")
@@ -91,9 +91,7 @@ def test_without_a_main_tree_each_working_tree_has_its_own_board(common):
     assert main_tree(Repository("/y", common, "/s", "")) == "/y"
 
 
-def test_working_trees_with_boards_of_their_own_do_not_take_each_others_files_for_theirs(
-    repo, tmp_path
-):
+def test_working_trees_with_separate_boards_do_not_mix_up_their_files(repo, tmp_path):
     git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
     for name in ("one", "two"):
         git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", name, str(tmp_path / name))
@@ -112,7 +110,7 @@ def test_working_trees_with_boards_of_their_own_do_not_take_each_others_files_fo
     two.close()
 
 
-def test_the_check_says_that_a_worktrees_folder_is_not_the_board(repo, tmp_path):
+def test_the_check_warns_that_a_worktrees_folder_is_not_the_board(repo, tmp_path):
     git(repo, "worktree", "add", "-q", str(tmp_path / "side"))
     project = open_project(str(tmp_path / "side"), {})
     add(project, "t1")
@@ -125,7 +123,7 @@ def test_the_check_says_that_a_worktrees_folder_is_not_the_board(repo, tmp_path)
     project.close()
 
 
-def test_the_folder_is_what_the_settings_say(repo):
+def test_the_folder_is_configurable(repo):
     (repo / "dibs.toml").write_text('[board]\nfolder = "coordination/work"\n')
     project = open_project(str(repo), {})
 
@@ -184,7 +182,7 @@ def settle(project):
 
 
 @pytest.mark.parametrize("tracked", [False, True])
-def test_an_edit_that_a_hand_takes_back_is_taken_back(repo, tracked):
+def test_an_edit_can_be_undone_by_hand(repo, tracked):
     project = open_project(str(repo), {})
     add(project, "t1")
     edit(repo, "inbox/t1.yaml", "t1\n", "t1\npriority: low\n")
@@ -199,7 +197,7 @@ def test_an_edit_that_a_hand_takes_back_is_taken_back(repo, tracked):
         assert RowTasks(project.store).stored(["t1"])["t1"].task.priority == wished
 
 
-def test_a_failed_task_is_tried_again_when_its_error_is_removed_by_hand(repo):
+def test_a_failed_task_is_retried_when_its_error_is_removed_by_hand(repo):
     project = open_project(str(repo), {})
     with project.board.command(CURATOR, makes=True):
         project.tasks.create(HUMAN, [Draft(fields={"title": "t1", "agent": "curator"}, id="t1")])

@@ -1,4 +1,4 @@
-"""Work logs on disk: one for each attempt, and never over one that an agent wrote."""
+"""Work logs on disk: one per attempt, never overwriting one that an agent wrote."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names(tmp_path):
     return sorted(path.name for path in (tmp_path / "work/logs/curator").iterdir())
 
 
-def test_a_log_lies_in_the_folder_of_whoever_did_it(folders, tmp_path):
+def test_a_log_is_in_the_folder_of_its_agent(folders, tmp_path):
     assert log(folders, tmp_path) == f"logs/curator/{NAME}"
     assert "**Task ID:** 2025-11-23T1430-curator-audit" in (
         tmp_path / "work/logs/curator" / NAME
@@ -49,7 +49,7 @@ def test_a_log_lies_in_the_folder_of_whoever_did_it(folders, tmp_path):
 
 
 @pytest.mark.parametrize("name", [NAME, "2025-11-23T1540-curator-audit.md"])
-def test_a_log_that_the_agent_wrote_stays_the_only_one(folders, tmp_path, name):
+def test_an_agents_own_log_stays_the_only_one(folders, tmp_path, name):
     own = tmp_path / "work/logs/curator" / name
     own.parent.mkdir(parents=True)
     own.write_text("my own words")
@@ -60,13 +60,13 @@ def test_a_log_that_the_agent_wrote_stays_the_only_one(folders, tmp_path, name):
     assert names(tmp_path) == [name]
 
 
-def test_a_second_time_writes_nothing(folders, tmp_path):
+def test_writing_a_log_again_does_nothing(folders, tmp_path):
     log(folders, tmp_path)
 
     assert log(folders, tmp_path) == ""
 
 
-def test_a_later_attempt_has_a_log_of_its_own(folders, tmp_path):
+def test_a_later_attempt_has_its_own_log(folders, tmp_path):
     log(folders, tmp_path, stored(status="error", error="no disk"))
 
     log(folders, tmp_path, stored(started=AT + 60), at=AT + 120)
@@ -74,7 +74,7 @@ def test_a_later_attempt_has_a_log_of_its_own(folders, tmp_path):
     assert names(tmp_path) == [NAME, "2025-11-23T1547-curator-audit.md"]
 
 
-def test_two_tasks_of_one_name_and_minute_have_two_logs(folders, tmp_path):
+def test_two_tasks_with_the_same_name_and_minute_have_two_logs(folders, tmp_path):
     log(folders, tmp_path)
 
     log(folders, tmp_path, stored(id="2025-11-22T0900-curator-audit"))
@@ -91,16 +91,16 @@ def test_artefacts_are_looked_for_in_the_working_tree(folders, tmp_path):
     assert "- ✅ `there.md`\n- ❗️ `not.md`\n- ⚠️ `planned.md`\n" in text
 
 
-def test_a_task_that_goes_on_has_no_log(folders, tmp_path):
+def test_a_task_in_progress_has_no_log(folders, tmp_path):
     assert log(folders, tmp_path, stored(status="assigned")) == ""
 
 
-def test_no_name_of_an_agent_leads_out_of_the_logs(folders, tmp_path):
+def test_no_agent_name_escapes_the_logs_folder(folders, tmp_path):
     with pytest.raises(BadInput):
         log(folders, tmp_path, stored()._replace(doer=".."))
 
 
-def test_only_the_last_end_of_each_task_counts():
+def test_only_the_last_ending_of_each_task_counts():
     ends = ended_in([entry("task_failed", AT), entry("task_added"), entry(at=AT + 5)])
 
     assert {task: end.at for task, end in ends.items()} == {"2025-11-23T1430-curator-audit": AT + 5}

@@ -1,4 +1,4 @@
-"""Making tasks: all or none, in any order, with ids that say what they are."""
+"""Creating tasks: all or none, in any order, with meaningful ids."""
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
@@ -27,7 +27,7 @@ def refused(crew, *drafts, **options):
     return caught.value
 
 
-def test_a_task_lies_in_the_inbox_and_its_text_says_what_its_row_says(crew):
+def test_a_new_task_is_in_the_inbox_and_its_text_matches_its_row(crew):
     fields = {
         "title": "Check: it's #1",
         "agent": "curator",
@@ -45,7 +45,7 @@ def test_a_task_lies_in_the_inbox_and_its_text_says_what_its_row_says(crew):
     assert agrees(stored)
 
 
-def test_a_second_task_of_the_same_minute_gets_a_number(crew):
+def test_a_second_task_in_the_same_minute_gets_a_number(crew):
     made = create(crew, *[Draft({"title": "audit"})] * 3).tasks
     again = create(crew, Draft({"title": "audit"})).tasks
 
@@ -53,7 +53,7 @@ def test_a_second_task_of_the_same_minute_gets_a_number(crew):
     assert ends == ["", "-2", "-3", "-4"]
 
 
-def test_tasks_of_one_batch_depend_on_each_other_in_any_order_by_key_or_id(crew):
+def test_tasks_of_a_batch_may_depend_on_each_other_by_key_or_id(crew):
     made = create(
         crew,
         Draft({"title": "last", "context": {"dependencies": ["b", "first"]}}),
@@ -78,21 +78,21 @@ def test_tasks_of_one_batch_depend_on_each_other_in_any_order_by_key_or_id(crew)
         ),
     ],
 )
-def test_a_batch_that_could_never_be_done_is_refused_whole(crew, drafts, words):
+def test_a_batch_with_impossible_dependencies_is_refused(crew, drafts, words):
     error = refused(crew, *drafts, Draft({"title": "harmless"}))
 
     assert error.code == "TASK_DEPENDENCY"
     assert words in error.message
 
 
-def test_one_bad_task_keeps_the_whole_batch_off_the_board(crew):
+def test_one_invalid_task_rejects_the_whole_batch(crew):
     error = refused(crew, Draft({"title": "good"}), Draft({"title": "bad", "priority": "soon"}))
 
     assert error.code == "TASK_FIELD"
 
 
 @pytest.mark.parametrize("other", ["audit", "AUDIT"])
-def test_an_id_is_given_once_however_it_is_spelled_and_not_again_after_the_archive(crew, other):
+def test_an_id_is_never_reused_in_any_case_even_after_archiving(crew, other):
     crew.make("audit")
     assert refused(crew, Draft({}, id=other)).code == "TASK_EXISTS"
 
@@ -103,7 +103,7 @@ def test_an_id_is_given_once_however_it_is_spelled_and_not_again_after_the_archi
     assert refused(crew, Draft({}, id=other)).code == "TASK_EXISTS"
 
 
-def test_a_text_is_taken_as_it_is_and_only_completed(crew):
+def test_a_given_text_is_kept_and_only_completed(crew):
     text = "# mine\ntitle: 'Audit'   # kept\nodd_key: [1, 2]\n"
     (stored,) = create(crew, Draft(text=text, id="audit")).tasks
 
@@ -118,14 +118,14 @@ def test_secrets_in_fields_are_masked_in_the_file_and_the_ledger(crew):
     assert secret not in f"{crew.rows()}{crew.ledger.newest(Query(), 99)}"
 
 
-def test_the_id_that_a_title_gives_a_task_holds_no_secret(crew):
+def test_an_id_made_from_a_title_contains_no_secret(crew):
     secret = "key-" + "8ef136d5" * 4
     create(crew, Draft({"title": f"use {secret}"}))
 
     assert secret not in f"{crew.rows()}{crew.ledger.newest(Query(), 99)}"
 
 
-def test_a_task_that_looks_like_an_active_one_is_made_and_told_or_refused_when_strict(crew):
+def test_a_similar_task_is_reported_or_refused_when_strict(crew):
     crew.make("old", title="Polish the API reference", artefacts=["docs/api/*.md"])
     new = Draft({"title": "Polish API reference pages"})
     near = Draft({"title": "something else", "artefacts": ["docs/api/index.md"]})
@@ -139,7 +139,7 @@ def test_a_task_that_looks_like_an_active_one_is_made_and_told_or_refused_when_s
     ]
 
 
-def test_a_dry_run_says_what_would_be_made_and_makes_nothing(crew):
+def test_a_dry_run_shows_what_would_be_created_and_creates_nothing(crew):
     before = crew.rows()
 
     planned = create(crew, Draft({"title": "audit"}), dry_run=True)
@@ -148,7 +148,7 @@ def test_a_dry_run_says_what_would_be_made_and_makes_nothing(crew):
     assert crew.rows() == before
 
 
-def test_a_repeat_with_the_same_request_id_makes_nothing_twice(crew):
+def test_repeating_a_request_id_creates_nothing_twice(crew):
     first = create(crew, Draft({"title": "audit"}), request_id="r1")
     again = create(crew, Draft({"title": "audit"}), request_id="r1")
 
@@ -156,14 +156,14 @@ def test_a_repeat_with_the_same_request_id_makes_nothing_twice(crew):
     assert len(crew.statuses()) == 1
 
 
-def test_a_task_that_there_is_not_is_not_found(crew):
+def test_an_unknown_task_is_not_found(crew):
     with pytest.raises(NotFound) as caught:
         crew.tasks.show(None, "nowhere")
 
     assert caught.value.code == "NO_TASK"
 
 
-def test_readers_see_why_a_task_waits_and_who_waits_for_it(crew):
+def test_a_view_shows_why_a_task_waits_and_what_depends_on_it(crew):
     crew.make("a")
     crew.make("b", dependencies=["a"])
     crew.make("c", dependencies=["b"])

@@ -1,4 +1,4 @@
-"""The main story of the board on every engine, and what rivals cannot do to it between two reads."""
+"""The life of a task on every engine, and what rivals cannot do between two reads."""
 
 import threading
 
@@ -20,12 +20,12 @@ BOSS = caller("human")
 
 @on_every_engine
 def connect(request):
-    """Return a way to open the board as one more process would."""
+    """Return a function that opens the board like another process."""
     with common_store(request) as another:
         yield lambda: RowTasks(wired(another(), Config(ttl=300)))
 
 
-def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
+def test_several_processes_create_take_finish_follow_up_and_archive_a_task(connect):
     maker, worker, boss = connect(), connect(), connect()
     maker.create(
         BOSS,
@@ -58,7 +58,7 @@ def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(co
     assert order == ["second", third.id]
 
 
-def test_rivals_that_take_at_once_never_get_the_same_task(connect):
+def test_concurrent_takers_never_get_the_same_task(connect):
     connect().create(BOSS, [Draft({}, id=f"t{n:02}") for n in range(12)])
     boards = [connect() for _ in range(4)]
     got, errors = [], []
@@ -88,7 +88,7 @@ def test_rivals_that_take_at_once_never_get_the_same_task(connect):
 
 
 class Interrupted(OptimisticEngine):
-    """Lets a rival act just before the first commit of each step that is armed."""
+    """Lets a rival act just before the first commit of each armed step."""
 
     rival = None
 
@@ -110,7 +110,7 @@ def rivals():
     return mine, other, arm
 
 
-def test_a_rival_that_takes_the_same_task_in_between_gets_it_and_we_the_next(rivals):
+def test_a_faster_rival_gets_the_task_and_we_get_the_next_one(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({}, id="a"), Draft({}, id="b")])
     arm(lambda: other.take(caller("carol")))
@@ -119,7 +119,7 @@ def test_a_rival_that_takes_the_same_task_in_between_gets_it_and_we_the_next(riv
     assert mine.show(None, "a").holder == "carol"
 
 
-def test_a_rival_orchestrator_in_between_makes_no_second_handoff(rivals):
+def test_a_rival_orchestrator_creates_no_second_follow_up(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({}, id="a")])
     mine.start(caller("bob"), "a")
@@ -132,7 +132,7 @@ def test_a_rival_orchestrator_in_between_makes_no_second_handoff(rivals):
     assert len(mine.versions()) == 2
 
 
-def test_a_rival_orchestrator_in_between_assigns_nothing_twice(rivals):
+def test_a_rival_orchestrator_assigns_nothing_twice(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({"agent": "bob"}, id="a"), Draft({"agent": "carol"}, id="b")])
     arm(lambda: other.assign(BOSS))
@@ -141,7 +141,7 @@ def test_a_rival_orchestrator_in_between_assigns_nothing_twice(rivals):
     assert [row.attempt for row in mine.stored(["a", "b"]).values()] == [0, 0]
 
 
-def test_a_cancellation_in_between_keeps_a_result_out(rivals):
+def test_a_result_after_a_cancellation_is_refused(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({}, id="a")])
     mine.start(caller("bob"), "a")
@@ -154,7 +154,7 @@ def test_a_cancellation_in_between_keeps_a_result_out(rivals):
     assert mine.show(None, "a").state == "cancelled"
 
 
-def test_a_dependency_that_is_reopened_in_between_is_not_taken_for_done(rivals):
+def test_a_dependency_reopened_meanwhile_does_not_count_as_done(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({}, id="a"), Draft({"dependencies": ["a"]}, id="b")])
     mine.start(caller("carol"), "a")

@@ -1,4 +1,4 @@
-"""Files made, edited and moved by hand: taken in, or refused with line and field; nothing in between."""
+"""Hand edits: accepted, or refused with line and field."""
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
@@ -28,7 +28,7 @@ def accept(crew, *files):
 
 
 def edited(crew, id_, place=None, *, old="", new="", add="", text=None, base=None):
-    """Return a file of the board after an edit, and maybe a move."""
+    """Return a task file after an edit, and possibly a move."""
     row = crew.row(id_)
     text = row.text if text is None else text
     assert old in text
@@ -45,10 +45,10 @@ def refused(crew, *files):
     return verdict
 
 
-# -- dropped
+# -- new files
 
 
-def test_a_dropped_file_is_completed_and_can_be_taken(crew):
+def test_a_new_file_is_completed_and_can_be_taken(crew):
     (verdict,) = accept(crew, made("audit", "inbox", "# by hand\ntitle: Audit it\n"))
 
     stored = verdict.stored
@@ -71,7 +71,7 @@ def test_a_dropped_file_is_completed_and_can_be_taken(crew):
         ("done", "status: cancelled\n"),
     ],
 )
-def test_a_file_may_come_in_any_state_that_its_folder_fits(crew, place, text):
+def test_a_new_file_may_have_any_state_that_matches_its_folder(crew, place, text):
     (verdict,) = accept(crew, made("a", place, text))
 
     assert (verdict.code, verdict.message) == ("", "")
@@ -89,13 +89,13 @@ def test_a_file_may_come_in_any_state_that_its_folder_fits(crew, place, text):
         ("assigned/bob", "agent: bob\nstatus: new\n", "status", 2),
     ],
 )
-def test_a_folder_that_tells_another_story_than_the_file_is_refused(crew, place, text, field, line):
+def test_a_folder_that_contradicts_the_file_is_refused(crew, place, text, field, line):
     verdict = refused(crew, made("a", place, text))
 
     assert (verdict.code, verdict.field, verdict.line) == ("TASK_MISMATCH", field, line)
 
 
-def test_a_file_that_cannot_be_read_is_refused_with_line_and_field_and_told_once(crew):
+def test_an_unreadable_file_is_refused_with_line_and_field_and_reported_once(crew):
     bad = made("a", "inbox", "title: x\npriority: soon\n")
 
     first, second = refused(crew, bad), refused(crew, bad)
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_is_refused_with_line_and_field_and_told_once
     assert entries[0].summary.startswith("inbox/a.yaml:2: priority: ")
 
 
-def test_a_file_that_was_put_right_is_taken_in_and_a_new_fault_is_told_again(crew):
+def test_a_fixed_file_is_accepted_and_a_new_error_is_reported_again(crew):
     accept(crew, made("a", "inbox", "priority: soon\n"))
     (verdict,) = accept(crew, made("a", "inbox", "priority: high\n"))
     assert verdict.stored.task.priority == "high"
@@ -116,13 +116,13 @@ def test_a_file_that_was_put_right_is_taken_in_and_a_new_fault_is_told_again(cre
     assert crew.kinds().count(Kind.TASK_REFUSED) == 2
 
 
-def test_a_moment_far_in_the_future_is_refused(crew):
+def test_a_time_far_in_the_future_is_refused(crew):
     verdict = refused(crew, made("a", "inbox", "created_at: 2030-01-01T00:00:00Z\n"))
 
     assert (verdict.code, verdict.field) == ("TASK_TIME", "created_at")
 
 
-def test_files_that_depend_on_each_other_come_in_any_order_and_may_come_later(crew):
+def test_files_may_depend_on_each_other_and_on_later_ones(crew):
     files = [made("a", "inbox", "depends_on: [b]\n"), made("b", "inbox", "depends_on: [c]\n")]
 
     assert [v.code for v in accept(crew, *files)] == ["", ""]
@@ -132,7 +132,7 @@ def test_files_that_depend_on_each_other_come_in_any_order_and_may_come_later(cr
     assert crew.take("bob").stored.id == "b"
 
 
-def test_a_file_that_waits_for_itself_or_in_a_circle_is_refused_with_the_circle(crew):
+def test_a_file_in_a_dependency_cycle_is_refused_with_the_cycle(crew):
     verdict = refused(crew, made("a", "inbox", "title: x\ndependencies: [a]\n"))
     assert (verdict.code, verdict.field, verdict.line) == ("TASK_DEPENDENCY", "dependencies", 2)
     crew.make("b")
@@ -143,7 +143,7 @@ def test_a_file_that_waits_for_itself_or_in_a_circle_is_refused_with_the_circle(
     assert "b -> c -> b" in verdict.message
 
 
-def test_the_file_of_a_task_that_is_archived_is_not_taken_in_again(crew):
+def test_the_file_of_an_archived_task_is_not_accepted_again(crew):
     crew.make("a")
     crew.tasks.cancel(BOSS, "a")
     crew.clock.advance(40 * 86_400)
@@ -158,7 +158,7 @@ def test_the_file_of_a_task_that_is_archived_is_not_taken_in_again(crew):
 # -- edited
 
 
-def test_an_edit_of_the_content_is_taken_in_byte_for_byte(crew):
+def test_an_edit_of_the_content_is_accepted_byte_for_byte(crew):
     crew.make("a", priority="low")
     crew.make("b")
     file = edited(crew, "a", old="low", new="critical # now!", add="extra: 1\n")
@@ -179,7 +179,7 @@ def test_a_file_that_was_only_touched_changes_nothing(crew):
     assert Kind.TASK_EDITED not in crew.kinds()
 
 
-def test_naming_an_agent_by_hand_decides_who_may_take_it_and_where_it_goes_back_to(crew):
+def test_setting_an_agent_by_hand_decides_who_may_take_the_task(crew):
     crew.make("a")
     accept(crew, edited(crew, "a", add="agent: writer\n"))
 
@@ -188,7 +188,7 @@ def test_naming_an_agent_by_hand_decides_who_may_take_it_and_where_it_goes_back_
     assert crew.tasks.release(caller("writer"), "a").place == "assigned/writer"
 
 
-def test_while_an_attempt_runs_only_the_content_changes_by_hand(crew):
+def test_during_an_attempt_only_the_content_can_be_edited(crew):
     crew.make("a", priority="low")
     crew.start("bob", "a", ttl=60)
 
@@ -202,7 +202,7 @@ def test_while_an_attempt_runs_only_the_content_changes_by_hand(crew):
     assert crew.done("bob", "a").task.status == Status.DONE
 
 
-def test_an_edit_of_an_older_text_keeps_its_content_and_takes_the_state_from_the_row(crew):
+def test_an_edit_of_an_older_text_keeps_its_content_but_not_its_state(crew):
     crew.make("a", priority="low")
     file = edited(crew, "a", old="low", new="high", add="note_to_self: x\n")
     crew.start("bob", "a")
@@ -227,7 +227,7 @@ def test_an_edit_of_an_older_text_keeps_its_content_and_takes_the_state_from_the
 RESULT = "result:\n  summary: by hand\n"
 
 
-def test_the_curators_procedure_by_mv_and_an_editor_alone(crew):
+def test_a_curator_can_work_with_mv_and_an_editor_only(crew):
     crew.make("a", agent="curator")
     crew.tasks.assign(BOSS)
     (verdict,) = accept(crew, edited(crew, "a", old="status: assigned", new="status: in_progress"))
@@ -254,7 +254,7 @@ def test_the_curators_procedure_by_mv_and_an_editor_alone(crew):
     ]
 
 
-def test_a_state_is_passed_over_if_the_file_carries_its_moment(crew):
+def test_a_state_may_be_skipped_if_the_file_has_its_time(crew):
     crew.make("a", agent="bob")
     crew.tasks.assign(BOSS)
     done = {"old": "status: assigned", "new": "status: done"}
@@ -271,7 +271,7 @@ def test_a_state_is_passed_over_if_the_file_carries_its_moment(crew):
 
 
 @pytest.mark.parametrize("status", ["assigned", "new", "in_progress", "error"])
-def test_what_is_done_is_not_undone_by_hand(crew, status):
+def test_a_done_task_cannot_be_reopened_by_hand(crew, status):
     crew.make("a", agent="bob")
     crew.start("bob", "a")
     crew.done("bob", "a")
@@ -285,7 +285,7 @@ def test_what_is_done_is_not_undone_by_hand(crew, status):
     assert (verdict.code, verdict.hint) == ("TASK_TRANSITION", "run: dibs task reopen a")
 
 
-def test_a_retry_by_hand_is_the_error_block_deleted_and_the_status_set_back(crew):
+def test_a_task_is_retried_by_hand_by_removing_the_error_and_resetting_the_status(crew):
     crew.make("a", agent="bob")
     crew.start("bob", "a")
     crew.tasks.fail(caller("bob"), "a", message="no")
@@ -300,7 +300,7 @@ def test_a_retry_by_hand_is_the_error_block_deleted_and_the_status_set_back(crew
     assert crew.take("bob").stored.attempt == 2
 
 
-def test_what_waits_is_not_begun_by_hand(crew):
+def test_a_waiting_task_cannot_be_started_by_hand(crew):
     crew.make("a")
     crew.make("b", agent="bob", dependencies=["a"])
 
@@ -311,7 +311,7 @@ def test_what_waits_is_not_begun_by_hand(crew):
     assert (verdict.code, "a (new)" in verdict.message) == ("TASK_DEPENDENCY", True)
 
 
-def test_a_hand_made_move_of_a_dead_attempt_is_taken_in(crew):
+def test_a_file_of_a_dead_attempt_can_be_moved_by_hand(crew):
     crew.make("a", agent="bob")
     crew.start("bob", "a", ttl=60)
     crew.clock.advance(60)
@@ -324,7 +324,7 @@ def test_a_hand_made_move_of_a_dead_attempt_is_taken_in(crew):
     assert crew.tasks.sweep() == []
 
 
-def test_a_result_written_by_hand_is_never_dropped_when_the_row_has_moved_on(crew):
+def test_a_result_written_by_hand_is_never_dropped_when_the_row_is_newer(crew):
     crew.make("a", agent="bob")
     crew.start("bob", "a", ttl=60)
     crew.clock.advance(60)
@@ -337,7 +337,7 @@ def test_a_result_written_by_hand_is_never_dropped_when_the_row_has_moved_on(cre
     assert "is already assigned" in verdict.message
 
 
-def test_one_bad_file_does_not_keep_the_others_out(crew):
+def test_one_invalid_file_does_not_reject_the_others(crew):
     verdicts = accept(
         crew,
         made("a", "inbox", "title: one\n"),
@@ -349,7 +349,7 @@ def test_one_bad_file_does_not_keep_the_others_out(crew):
     assert crew.statuses() == {"a": "new", "c": "new"}
 
 
-def test_a_file_that_differs_from_another_by_case_alone_is_refused(crew):
+def test_a_file_name_that_differs_only_in_case_is_refused(crew):
     crew.make("audit")
 
     verdict = refused(crew, made("AUDIT", "inbox", "title: x\n"))

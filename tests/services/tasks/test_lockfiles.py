@@ -1,4 +1,4 @@
-"""Tasks as files: what Dibs writes, and how it takes what scripts have written."""
+"""Tasks as files: what Dibs writes, and how it reads what scripts write."""
 
 import json
 
@@ -21,7 +21,7 @@ SCRIPT_LOCK = b"agent: agent-02\nclaimed: 2025-06-14T08:31:12Z\ntask: fix-header
 
 
 class PlainRows:
-    """Stands in for the engine's own layout: a file for each row."""
+    """A stand-in for the engine's own layout: one file per row."""
 
     folders = ("dibs",)
 
@@ -39,7 +39,7 @@ class PlainRows:
 
 
 class Branch(Crew):
-    """A crew whose state can be written to files and read back, as a branch does it."""
+    """A crew whose state can be written to files and read back, like on a branch."""
 
     def __init__(self, *, lock_age=7200.0, fold_case=True, **settings):
         case = "insensitive" if fold_case else "sensitive"
@@ -58,7 +58,7 @@ class Branch(Crew):
         return {p: c for p, c in self.files().items() if not p.startswith("dibs/")}
 
     def land(self, path, content):
-        """Let a commit of somebody else bring a file."""
+        """Add a file as another clone's commit would."""
         rows = self.codec.parse(path, content, self.clock.now) or {}
 
         def step(txn):
@@ -93,7 +93,7 @@ def holder(rows):
 # -- what Dibs writes
 
 
-def test_a_claim_on_a_task_is_a_lock_file_with_the_lines_of_the_document(branch):
+def test_a_claim_on_a_task_is_a_lock_file_with_the_documented_lines(branch):
     branch.claim("agent-02", "task:fix-header-lint")
 
     (content,) = branch.tops().values()
@@ -109,7 +109,7 @@ def test_a_claim_on_a_task_is_a_lock_file_with_the_lines_of_the_document(branch)
     assert len(lines) == 4
 
 
-def test_all_else_lies_where_the_other_layout_has_it(branch):
+def test_everything_else_stays_in_the_other_layout(branch):
     branch.claim("bob", "src/a.py", "task:a/b", "task:{1,2}", "port:80")
     branch.claim("bob", "task:x")
     branch.claim("carol", "task:x", queue=True)
@@ -122,7 +122,7 @@ def test_all_else_lies_where_the_other_layout_has_it(branch):
 @pytest.mark.parametrize(
     "task", ["42", "Fix-Header", "a b", "Straße", "*", "a[1]", "x.lock", "-dash", "a:b", "ä", r"a\b"]
 )  # fmt: skip
-def test_the_lock_file_is_named_as_the_holder_spells_the_task(task, fold_case):
+def test_the_lock_file_has_the_owners_spelling_of_the_task(task, fold_case):
     branch = Branch(fold_case=fold_case)
     pattern = parse(f"task:{task}", literal=True, fold_case=fold_case)
 
@@ -140,7 +140,7 @@ def test_the_lock_file_is_named_as_the_holder_spells_the_task(task, fold_case):
 
 
 @pytest.mark.parametrize("task", [".hidden", "x" * 251, "a/b", r"raw\xff", "a\u2003b"])
-def test_a_task_that_cannot_be_a_file_name_lies_in_the_other_layout(branch, task):
+def test_a_task_that_cannot_be_a_file_name_stays_in_the_other_layout(branch, task):
     assert isinstance(branch.claim("bob", f"task:{task}"), Granted)
 
     assert branch.tops() == {}
@@ -149,7 +149,7 @@ def test_a_task_that_cannot_be_a_file_name_lies_in_the_other_layout(branch, task
     assert [claim for _, claim in branch.held()]
 
 
-def test_claiming_again_in_another_spelling_stays_one_claim_in_one_file(branch):
+def test_claiming_in_another_spelling_keeps_one_claim_in_one_file(branch):
     branch.claim("bob", "task:Fix-Header")
     branch.claim("bob", "task:fix-header")
 
@@ -157,7 +157,7 @@ def test_claiming_again_in_another_spelling_stays_one_claim_in_one_file(branch):
     assert branch.held() == {("bob", "task:Fix-Header")}
 
 
-def test_shared_claims_are_several_lines_of_one_file(branch):
+def test_shared_claims_are_several_lines_in_one_file(branch):
     for agent in ("bob", "carol"):
         branch.claim(agent, "task:x", mode="shared")
 
@@ -170,11 +170,11 @@ def test_shared_claims_are_several_lines_of_one_file(branch):
 
 
 @given(reason=st.text(max_size=60), task=st.text("aZ*?[]{}\\ -_.ßÄ:#'\"", min_size=1, max_size=9))
-def test_whatever_a_claim_says_its_file_gives_back_the_same_rows(reason, task):
+def test_any_claim_survives_a_round_trip_through_its_file(reason, task):
     branch = Branch()
     try:
         pattern = parse(f"task:{task}", literal=True)
-    except BadInput:  # a name that nobody can claim
+    except BadInput:  # not a claimable name
         return
     branch.claims.claim(caller("bob"), [pattern], reason=reason)
     before = dict(branch.rows())
@@ -185,14 +185,14 @@ def test_whatever_a_claim_says_its_file_gives_back_the_same_rows(reason, task):
     assert dict(branch.rows()) == before
 
 
-def test_task_files_are_rows_and_give_back_every_byte(branch):
+def test_task_files_are_rows_that_preserve_every_byte(branch):
     for content in (b"", b"title: x\r\n", b"\xff\xfe\x00", b"base64:AAAA", b"no end", "ß".encode()):
         branch.land("tasks/pending/a.yml", content)
         branch.land("tasks/pending/b.yaml", content)
         assert branch.tops() == {"tasks/pending/a.yml": content, "tasks/pending/b.yaml": content}
 
 
-def test_done_moves_the_file_as_it_is_and_takes_the_lock_off(branch):
+def test_done_moves_the_file_unchanged_and_removes_the_lock(branch):
     branch.land("tasks/pending/Fix.yml", b"\xfftitle\r\n")
     branch.queue.take(caller("bob"))
     assert set(branch.tops()) == {"tasks/pending/Fix.yml", "current_tasks/Fix.lock"}
@@ -223,7 +223,7 @@ def test_a_file_that_is_not_ours_is_left_alone(branch, path):
 # -- what scripts write
 
 
-def test_a_lock_file_of_a_script_is_honoured_and_listed(branch):
+def test_a_scripts_lock_file_is_respected_and_listed(branch):
     lock(branch, "fix-header-lint")
 
     answer = branch.claim("bob", "task:fix-header-lint")
@@ -246,7 +246,7 @@ def test_a_task_that_a_script_holds_is_not_taken(branch):
 
 
 @pytest.mark.parametrize("age", [60.0, 7200.0])
-def test_a_lock_file_of_a_script_ends_by_its_age_from_when_it_was_first_seen(age):
+def test_a_scripts_lock_file_expires_by_age_since_it_was_first_seen(age):
     branch = Branch(lock_age=age)
     lock(branch, "x")
     branch.clock.advance(age - 0.001)
@@ -258,7 +258,7 @@ def test_a_lock_file_of_a_script_ends_by_its_age_from_when_it_was_first_seen(age
     assert b"agent: bob" in branch.tops()["current_tasks/x.lock"]
 
 
-def test_a_lock_file_that_its_script_writes_anew_counts_from_then(branch):
+def test_a_rewritten_lock_file_counts_from_then(branch):
     lock(branch, "x")
     branch.clock.advance(7000)
     lock(branch, "x", SCRIPT_LOCK + b"# still at it\n")
@@ -267,14 +267,14 @@ def test_a_lock_file_that_its_script_writes_anew_counts_from_then(branch):
     assert branch.held() == {("agent-02", "task:x")}
 
 
-def test_a_lock_file_that_its_script_removes_is_gone(branch):
+def test_a_lock_file_that_its_script_removes_no_longer_counts(branch):
     lock(branch, "x")
     branch.engine.transact(lambda txn: [txn.delete(k) for k, _ in list(txn.scan(("at/", "")))])
 
     assert isinstance(branch.claim("bob", "task:x"), Granted)
 
 
-def test_a_human_can_take_a_lock_file_of_a_script_off(branch):
+def test_a_human_can_revoke_a_scripts_lock_file(branch):
     lock(branch, "x")
     branch.revoke("human", "task:x")
 
@@ -304,13 +304,13 @@ def test_a_human_can_take_a_lock_file_of_a_script_off(branch):
         (b"<<<<<<< HEAD\nagent: bob\n=======\nagent: carol\n>>>>>>> x\n", "bob"),
     ],
 )
-def test_whatever_is_in_a_lock_file_it_is_a_lock(branch, content, agent):
+def test_a_lock_file_with_any_content_is_a_lock(branch, content, agent):
     assert holder(lock(branch, "x", content)) == agent
     assert branch.held() == {(agent, "task:x")}
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_no_content_of_a_lock_file_is_an_error(junk, ours):
+def test_a_lock_file_is_never_an_error(junk, ours):
     branch = Branch()
     lock(branch, "x", b"dibs: " + junk if ours else junk)
 
@@ -320,7 +320,7 @@ def test_no_content_of_a_lock_file_is_an_error(junk, ours):
 
 
 def forged(branch, **changes):
-    """Return a lock file of bob's on ``task:x`` in which somebody changed fields of the record."""
+    """Return bob's lock file on ``task:x`` with some fields of the record changed."""
     branch.claim("bob", "task:x")
     (key, value), *_ = [(k, v) for k, v in branch.rows() if k.startswith("at/")]
     key = changes.pop("key", key)
@@ -346,16 +346,16 @@ def forged(branch, **changes):
         *({"reason": "\ud800"}, {"key": "at/:task/x//bob/c\ud800"}),
     ],
 )
-def test_a_line_of_ours_that_somebody_spoiled_makes_it_a_lock_file_of_a_script(branch, changes):
+def test_a_damaged_dibs_line_makes_it_a_scripts_lock_file(branch, changes):
     content = forged(branch, **changes)
 
     assert holder(lock(branch, "x", content)) == "mallory"
 
 
-# -- a script's agent that Dibs knows, too
+# -- a script's agent that Dibs also knows
 
 
-def test_signs_of_life_do_not_keep_a_lock_file_beyond_its_age(branch):
+def test_heartbeats_do_not_extend_a_scripts_lock_file(branch):
     branch.renew("agent-02")
     lock(branch, "x")
     for _ in range(8):
@@ -366,7 +366,7 @@ def test_signs_of_life_do_not_keep_a_lock_file_beyond_its_age(branch):
     assert isinstance(branch.claim("bob", "task:x"), Granted)
 
 
-def test_silence_does_not_end_a_lock_file_before_its_age(branch):
+def test_a_scripts_lock_file_needs_no_heartbeat(branch):
     branch.claim("agent-02", "src/a.py", ttl=30)
     lock(branch, "x")
     branch.clock.advance(600)
@@ -390,7 +390,7 @@ def test_an_agent_that_claims_what_its_script_holds_gets_a_token(branch):
     assert branch.held() == set()
 
 
-def test_an_agent_whose_lock_file_ran_out_cannot_bring_it_back(branch):
+def test_an_agent_whose_lock_file_expired_cannot_renew_it(branch):
     branch.land("tasks/pending/x.yml", b"")
     branch.renew("agent-02")
     lock(branch, "x")
@@ -416,7 +416,7 @@ def test_an_agent_finishes_with_dibs_what_its_script_claimed(branch):
     assert branch.tops() == {"tasks/done/x.yml": b"text"}
 
 
-def test_what_a_script_holds_does_not_change_the_count_of_an_agents_claims(branch):
+def test_a_scripts_locks_do_not_count_as_the_agents_claims(branch):
     branch.claim("agent-02", "src/a.py")
     lock(branch, "x")
     branch.release("agent-02", "task:x")
@@ -428,7 +428,7 @@ def test_what_a_script_holds_does_not_change_the_count_of_an_agents_claims(branc
     assert branch.store.look(lambda rows: rows.beat("agent-02").claims) == 2
 
 
-def test_a_new_life_of_the_store_leaves_the_lock_files_of_scripts(branch):
+def test_a_new_life_of_the_store_keeps_scripts_lock_files(branch):
     branch.claim("bob", "task:a", "src/a.py")
     lock(branch, "x")
 
@@ -437,7 +437,7 @@ def test_a_new_life_of_the_store_leaves_the_lock_files_of_scripts(branch):
     assert branch.held() == {("agent-02", "task:x")}
 
 
-def test_a_claim_of_a_script_has_no_token(branch):
+def test_a_scripts_claim_has_no_token(branch):
     (held,), _ = (lock(branch, "x"), branch.claims.all())[1]
 
     assert held.claim == Claim(

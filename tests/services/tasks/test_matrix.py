@@ -1,6 +1,6 @@
-"""Every verb on a task in every state, by its agent, by another and by a human, against a table of our own.
+"""Every verb on a task in every state, by its agent, another agent, and a human, compared with a table.
 
-The table is written from the documents, not from the code: what a verb leads to, or the code of the refusal.
+The table is written from the documents, not from the code: the resulting status, or the error code.
 """
 
 import pytest
@@ -12,10 +12,10 @@ from dibs.core.tasks.rules import Status
 from dibs.errors import DibsError
 
 WHO = ("bob", "carol", "human")
-#: Refusals: not in the table of moves, for somebody else, not the holder's, held, own review, a human's.
+#: Refusals: not a transition, for someone else, not the owner, held, own review, humans only.
 NO, FOR_ANOTHER, FENCED, HELD = "TASK_TRANSITION", "TASK_NOT_YOURS", "FENCED", "held"
 NOT_HELD, REVIEW, HUMANS = "NOT_HELD", "TASK_REVIEW", "HUMANS_ONLY"
-#: Where a file lies, by its status.
+#: The folder of each status.
 FOLDERS = {
     "new": lambda agent: "inbox",
     "assigned": lambda agent: f"assigned/{agent}",
@@ -29,7 +29,7 @@ FOLDERS = {
 
 
 def bring_to(crew, status):
-    """Make task ``a`` for bob and bring it to a state as users would."""
+    """Create task ``a`` for bob and bring it to a state as users would."""
     human = caller("human")
     crew.make("a", agent="" if status == Status.NEW else "bob")
     if status == Status.ASSIGNED:
@@ -78,8 +78,8 @@ def outcome(crew, verb, who):
     return HELD if isinstance(answer, Denied) else crew.row("a").task.status
 
 
-#: What becomes of the task: for all three alike, or for bob who has it, for carol, for a human.
-#: What is not named here is refused with ``TASK_TRANSITION``.
+#: The result for everyone, or for bob (its agent), for carol, and for a human.
+#: Everything else is refused with ``TASK_TRANSITION``.
 TABLE = {
     "new": {
         "start": "in_progress",
@@ -129,7 +129,7 @@ TABLE = {
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("status", TABLE)
-def test_each_verb_does_in_each_state_what_the_table_says_and_else_nothing(status, verb, who):
+def test_each_verb_does_in_each_state_what_the_table_says(status, verb, who):
     crew = BoardCrew()
     bring_to(crew, status)
     before = tasks_of(crew)

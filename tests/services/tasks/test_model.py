@@ -1,4 +1,4 @@
-"""Whatever a crew does to a board in whatever order: rows, texts and what is derived from them agree."""
+"""Whatever a crew does to a board, in any order, rows, texts, and derived rows agree."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ class BoardModel(RuleBasedStateMachine):
         super().__init__()
         self.crew = BoardCrew(board_attempts=2, board_stuck="release", board_archive_after=50_000.0)
         self.count = 0
-        #: What each agent was last told that it holds.
+        #: What each agent was last told it holds.
         self.tokens = {}
         self.finished = []
 
@@ -35,7 +35,7 @@ class BoardModel(RuleBasedStateMachine):
         return data.draw(st.sampled_from(sorted(self.crew.tasks.versions())))
 
     def attempt(self, act):
-        """Do something that may be refused; then it changes no task."""
+        """Do something that may be refused, in which case no task changes."""
         before = self.tasks()
         try:
             return act()
@@ -107,7 +107,7 @@ class BoardModel(RuleBasedStateMachine):
         self.crew.clock.advance(span)
 
     @rule(agent=agents)
-    def show_up(self, agent):
+    def heartbeat(self, agent):
         self.crew.agents.beat(caller(agent))
 
     @rule()

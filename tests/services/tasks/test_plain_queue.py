@@ -1,4 +1,4 @@
-"""The queue of tasks: who gets which, who is told what, and what becomes of a task."""
+"""The plain queue: who gets which task, and what happens to it."""
 
 import threading
 
@@ -34,7 +34,7 @@ def names(tasks, state=None):
     return [task.name for task in tasks if state in {None, task.state}]
 
 
-def test_tasks_are_taken_in_the_order_of_their_files(crew, queue):
+def test_tasks_are_taken_in_order_of_file_name(crew, queue):
     put(crew, "b.yml", "a-1.yml", "a.yaml", "c.yml")
 
     taken = [queue.take(caller(f"agent-{n}")) for n in range(4)]
@@ -44,14 +44,14 @@ def test_tasks_are_taken_in_the_order_of_their_files(crew, queue):
     assert crew.held() >= {("agent-0", "task:a-1"), ("agent-3", "task:c")}
 
 
-def test_a_task_that_another_holds_is_skipped(crew, queue):
+def test_a_task_that_another_agent_holds_is_skipped(crew, queue):
     put(crew, "a.yml", "b.yml")
     crew.claim("bob", "task:a")
 
     assert queue.take(caller("carol")).stored.id == "b"
 
 
-def test_a_task_that_the_caller_holds_already_is_not_handed_out_again(crew, queue):
+def test_a_task_that_the_caller_holds_is_not_handed_out_again(crew, queue):
     put(crew, "a.yml", "b.yml")
 
     assert queue.take(caller("bob")).stored.id == "a"
@@ -61,7 +61,7 @@ def test_a_task_that_the_caller_holds_already_is_not_handed_out_again(crew, queu
     assert [task.holder for task in busy.queue] == ["bob", "bob"]
 
 
-def test_where_nothing_is_free_the_caller_learns_who_holds_what_and_until_when(crew, queue):
+def test_a_caller_that_gets_no_task_learns_who_holds_what_and_until_when(crew, queue):
     put(crew, "a.yml", "b.yml")
     queue.take(caller("bob"), ttl=60, reason="first")
     queue.take(caller("carol"), ttl=90)
@@ -83,7 +83,7 @@ def test_an_empty_queue_gives_no_task_and_says_so(crew, queue):
     assert crew.held() == set()
 
 
-def test_take_takes_off_every_claim_of_the_queue_that_ran_out(crew, queue):
+def test_take_removes_every_expired_claim_on_the_queue(crew, queue):
     put(crew, "a.yml", "b.yml")
     for agent in ("bob", "carol"):
         queue.take(caller(agent), ttl=30)
@@ -95,7 +95,7 @@ def test_take_takes_off_every_claim_of_the_queue_that_ran_out(crew, queue):
     assert queue.take(caller("erin")).stored.id == "b"
 
 
-def test_a_task_that_is_done_leaves_the_queue_in_the_same_step(crew, queue):
+def test_a_done_task_leaves_the_queue_in_the_same_step(crew, queue):
     put(crew, "a.yml", "b.yml")
     queue.take(caller("bob"))
 
@@ -109,7 +109,7 @@ def test_a_task_that_is_done_leaves_the_queue_in_the_same_step(crew, queue):
     assert crew.kinds()[-2:] == [Kind.TASK_COMPLETED, Kind.LOCK_RELEASED]
 
 
-def test_a_task_that_is_done_cannot_be_taken_again_even_if_its_file_comes_back(crew, queue):
+def test_a_done_task_cannot_be_taken_again_even_if_its_file_reappears(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
     queue.done(caller("bob"), "a")
@@ -121,7 +121,7 @@ def test_a_task_that_is_done_cannot_be_taken_again_even_if_its_file_comes_back(c
     assert caught.value.code == "QUEUE_EMPTY"
 
 
-def test_only_the_holder_finishes_a_task(crew, queue):
+def test_only_the_owner_can_finish_a_task(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
     before = dict(crew.rows())
@@ -133,7 +133,7 @@ def test_only_the_holder_finishes_a_task(crew, queue):
     assert {k: v for k, v in after.items() if "carol" not in k} == before
 
 
-def test_a_late_holder_cannot_finish_what_another_has_taken(crew, queue):
+def test_a_late_owner_cannot_finish_a_task_that_another_agent_took(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"), ttl=30)
     crew.clock.advance(31)
@@ -166,7 +166,7 @@ def test_done_without_a_file_says_so_and_keeps_the_claim(crew, queue):
     assert crew.held() == {("bob", "task:a")}
 
 
-def test_done_repeated_with_its_request_id_gets_the_same_answer(crew, queue):
+def test_repeating_done_with_its_request_id_gets_the_same_result(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
 
@@ -176,7 +176,7 @@ def test_done_repeated_with_its_request_id_gets_the_same_answer(crew, queue):
     assert crew.kinds().count(Kind.TASK_COMPLETED) == 1
 
 
-def test_done_repeated_with_its_request_id_is_no_error_once_the_file_is_gone(crew, queue):
+def test_repeating_done_with_its_request_id_succeeds_even_without_the_file(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
     first = queue.done(caller("bob"), "a", request_id="r1")
@@ -189,7 +189,7 @@ def test_done_repeated_with_its_request_id_is_no_error_once_the_file_is_gone(cre
 
 
 @pytest.mark.parametrize("spelled", ["fix", "FIX"])
-def test_done_answers_with_the_task_as_its_file_spells_it(crew, queue, spelled):
+def test_done_returns_the_file_names_spelling_of_the_task(crew, queue, spelled):
     put(crew, "Fix.yml")
     queue.take(caller("bob"))
 
@@ -198,7 +198,7 @@ def test_done_answers_with_the_task_as_its_file_spells_it(crew, queue, spelled):
     assert (done.name, done.file, done.state) == ("Fix", "Fix.yml", DONE)
 
 
-def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
+def test_repeating_take_with_its_request_id_takes_one_task(crew, queue):
     put(crew, "a.yml", "b.yml")
 
     first = queue.take(caller("bob"), request_id="r1")
@@ -209,7 +209,7 @@ def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
     assert crew.held() == {("bob", "task:a")}
 
 
-def test_a_queued_file_is_released_and_finished_as_a_task_of_the_board_is(crew, queue):
+def test_a_queued_file_is_released_and_finished_like_a_task_on_the_board(crew, queue):
     put(crew, "a.yml")
     tasks = Tasks(crew.store)
     queue.take(caller("bob"))
@@ -224,7 +224,7 @@ def test_a_queued_file_is_released_and_finished_as_a_task_of_the_board_is(crew, 
         tasks.done(caller("bob"), "b")
 
 
-def test_a_task_given_back_is_the_next_one(crew, queue):
+def test_a_released_task_is_the_next_one(crew, queue):
     put(crew, "a.yml", "b.yml")
     queue.take(caller("bob"))
     queue.release(caller("bob"), "a")
@@ -232,7 +232,7 @@ def test_a_task_given_back_is_the_next_one(crew, queue):
     assert queue.take(caller("carol")).stored.id == "a"
 
 
-def test_the_list_shows_what_is_free_held_and_done(crew, queue):
+def test_the_list_shows_unclaimed_held_and_done_tasks(crew, queue):
     put(crew, "a.yml", "b.yml", "c.yml")
     queue.take(caller("bob"))
     queue.done(caller("bob"), "a")
@@ -243,14 +243,14 @@ def test_the_list_shows_what_is_free_held_and_done(crew, queue):
     assert [(t.name, t.state) for t in tasks] == [("b", HELD), ("c", FREE), ("a", DONE)]
 
 
-def test_rows_that_are_no_tasks_are_left_alone(crew, queue):
+def test_rows_that_are_not_tasks_are_ignored(crew, queue):
     put(crew, ".hidden.yml", "notes.txt", "a\x07.yml", "..yml", "good.yml")
 
     assert names(queue.all()) == ["good"]
     assert queue.take(caller("bob")).stored.id == "good"
 
 
-def test_a_task_named_by_a_wildcard_is_that_task_alone(crew, queue):
+def test_a_wildcard_in_a_task_name_is_literal(crew, queue):
     put(crew, "*.yml", "a.yml")
 
     assert queue.take(caller("bob")).stored.id == "*"
@@ -258,7 +258,7 @@ def test_a_task_named_by_a_wildcard_is_that_task_alone(crew, queue):
     assert queue.done(caller("bob"), "*").name == "*"
 
 
-def test_files_are_added_all_or_none_and_read_as_data(crew, queue):
+def test_files_are_added_all_or_none_without_being_parsed(crew, queue):
     added = queue.add(caller("bob"), {"a.yml": b"a: &x [*x]\n", "b.yaml": b"\xff\x00"})
 
     assert names(added) == ["a", "b"]
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_a_task_is_refused(crew, queue, file):
     assert dict(crew.rows()) == {}
 
 
-def test_a_file_beyond_the_limit_is_refused(crew, queue):
+def test_a_file_above_the_limit_is_refused(crew, queue):
     queue.add(caller("bob"), {"a.yml": b"x" * MAX_FILE})
 
     with pytest.raises(BadInput, match="at most"):
@@ -311,7 +311,7 @@ def until(condition):
     raise AssertionError("it never came to that")
 
 
-def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
+def test_waiters_get_tasks_in_order_of_arrival(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
     got = {}
@@ -331,7 +331,7 @@ def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
     assert crew.waiting() == []
 
 
-def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(crew, queue):
+def test_a_later_caller_does_not_overtake_a_waiter_but_gets_the_rest(crew, queue):
     put(crew, "a.yml", "b.yml")
     crew.claim("bob", "task:a", "task:b")
     queue._store.apply(lambda rows: _stand_in_line(rows, "carol"))
@@ -358,7 +358,7 @@ def _stand_in_line(rows, agent):
     queue_up(rows, wish, beat, None, WaitOptions(rows.now + 100, 30.0, standing=False))
 
 
-def test_a_waiter_that_is_not_heard_of_holds_nobody_back(crew, queue):
+def test_a_dead_waiter_blocks_nobody(crew, queue):
     put(crew, "a.yml")
     queue._store.apply(lambda rows: _stand_in_line(rows, "carol"))
 
@@ -368,7 +368,7 @@ def test_a_waiter_that_is_not_heard_of_holds_nobody_back(crew, queue):
     assert crew.waiting() == []
 
 
-def test_a_wait_that_is_over_leaves_no_ticket_and_says_what_is_held(crew, queue):
+def test_a_wait_that_times_out_leaves_no_ticket_and_reports_what_is_held(crew, queue):
     put(crew, "a.yml")
     queue.take(caller("bob"))
 
@@ -379,7 +379,7 @@ def test_a_wait_that_is_over_leaves_no_ticket_and_says_what_is_held(crew, queue)
     assert crew.waiting() == []
 
 
-def test_a_wait_at_an_empty_queue_ends_by_saying_that_it_is_empty(crew, queue):
+def test_a_wait_on_an_empty_queue_ends_with_queue_empty(crew, queue):
     with pytest.raises(NotFound) as caught:
         queue.take(caller("carol"), wait=0.05)
 
@@ -387,7 +387,7 @@ def test_a_wait_at_an_empty_queue_ends_by_saying_that_it_is_empty(crew, queue):
     assert crew.waiting() == []
 
 
-def test_threads_that_take_at_once_never_get_one_task_twice():
+def test_concurrent_threads_never_take_a_task_twice():
     crew = Crew()
     put(crew, *[f"t{n}.yml" for n in range(20)])
     got = []

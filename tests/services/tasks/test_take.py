@@ -39,7 +39,7 @@ def test_the_most_urgent_comes_first_then_the_oldest_then_by_id(crew):
     assert order == ["urgent", "a", "b", "late", "idle"]
 
 
-def test_among_equals_named_comes_before_kin_before_role_before_anybody(crew):
+def test_among_equals_named_comes_before_kin_before_role_before_anyone(crew):
     crew.make("base", "other")
     crew.start("bob", "base")
     crew.done("bob", "base")
@@ -73,7 +73,7 @@ def test_the_role_with_which_an_agent_joined_counts(crew):
     assert taken(crew, "bob") == "a"
 
 
-def test_a_task_for_another_is_not_handed_out(crew):
+def test_a_task_for_another_agent_is_not_handed_out(crew):
     crew.make("a", agent="carol")
 
     assert isinstance(crew.take("bob"), NothingFree)
@@ -109,7 +109,7 @@ def test_a_task_is_ready_only_when_all_its_dependencies_are_done(crew):
     assert taken(crew, "carol") == "c"
 
 
-def test_a_dependency_that_is_archived_counts_if_it_was_done_and_not_if_it_was_cancelled(crew):
+def test_an_archived_dependency_counts_if_done_and_not_if_cancelled(crew):
     crew.make("a", "b")
     crew.start("bob", "a")
     crew.done("bob", "a")
@@ -124,7 +124,7 @@ def test_a_dependency_that_is_archived_counts_if_it_was_done_and_not_if_it_was_c
     assert crew.tasks.show(None, "d").why == ("waits for b, which was cancelled",)
 
 
-def test_a_reopened_dependency_takes_its_dependents_out_of_the_ready_ones(crew):
+def test_reopening_a_dependency_makes_its_dependents_wait_again(crew):
     crew.make("a")
     crew.make("b", dependencies=["a"])
     crew.start("bob", "a")
@@ -135,7 +135,7 @@ def test_a_reopened_dependency_takes_its_dependents_out_of_the_ready_ones(crew):
     assert taken(crew, "bob") is None
 
 
-def test_starting_a_task_that_waits_is_refused_with_what_it_waits_for(crew):
+def test_starting_a_waiting_task_is_refused_with_the_reason(crew):
     crew.make("a")
     crew.make("b", dependencies=["a"])
 
@@ -146,7 +146,7 @@ def test_starting_a_task_that_waits_is_refused_with_what_it_waits_for(crew):
     assert "waits for a, which has not started" in caught.value.message
 
 
-def test_what_another_holds_is_denied_with_who_and_until_when(crew):
+def test_a_held_task_is_denied_with_its_owner_and_expiry(crew):
     crew.make("a")
     crew.start("bob", "a", ttl=60)
 
@@ -156,7 +156,7 @@ def test_what_another_holds_is_denied_with_who_and_until_when(crew):
     assert [(c.holder, c.expires_in) for c in answer.conflicts] == [("bob", 60)]
 
 
-def test_starting_what_one_has_already_goes_on_with_the_same_attempt(crew):
+def test_starting_your_own_task_continues_the_same_attempt(crew):
     crew.make("a", artefacts=["x.py"])
     first = crew.start("bob", "a")
 
@@ -168,7 +168,7 @@ def test_starting_what_one_has_already_goes_on_with_the_same_attempt(crew):
     assert crew.held() == set()
 
 
-def test_a_task_whose_name_somebody_has_claimed_is_passed_over(crew):
+def test_a_task_whose_name_is_claimed_is_skipped(crew):
     crew.make("a", "b")
     crew.claim("carol", "task:a")
 
@@ -177,7 +177,7 @@ def test_a_task_whose_name_somebody_has_claimed_is_passed_over(crew):
 
 
 @pytest.mark.parametrize("case", ["insensitive", "sensitive"])
-def test_a_task_may_be_named_in_other_letters_than_its_file_has(case):
+def test_a_task_can_be_named_in_another_case_than_its_file(case):
     crew = BoardCrew(case=case)
     crew.make("Audit")
     first = crew.start("bob", "AUDIT")
@@ -193,7 +193,7 @@ def test_a_task_may_be_named_in_other_letters_than_its_file_has(case):
 # -- with artefacts
 
 
-def test_a_task_is_claimed_with_its_artefacts_all_or_nothing(crew):
+def test_a_task_is_claimed_with_its_artefacts_all_or_none(crew):
     crew.make("a", artefacts=["src/a.py", "docs/*.md"])
     crew.make("b", artefacts=["src/b.py"])
     crew.claim("carol", "docs/index.md")
@@ -205,7 +205,7 @@ def test_a_task_is_claimed_with_its_artefacts_all_or_nothing(crew):
     assert "lock_denied" not in crew.kinds()
 
 
-def test_artefacts_are_given_back_with_the_task_and_what_was_held_before_stays(crew):
+def test_artefacts_are_released_with_the_task_except_those_held_before(crew):
     crew.make("a", artefacts=["src/a.py", "src/b.py"])
     crew.claim("bob", "src/b.py")
     crew.take("bob", claim=True)
@@ -215,7 +215,7 @@ def test_artefacts_are_given_back_with_the_task_and_what_was_held_before_stays(c
     assert crew.held() == {("bob", "src/b.py")}
 
 
-def test_an_artefact_of_two_tasks_of_one_agent_is_held_until_both_are_over(crew):
+def test_an_artefact_of_two_tasks_is_held_until_both_are_finished(crew):
     crew.make("a", "b", artefacts=["src/a.py"])
     crew.make("c", artefacts=["src/*.py"])
     assert [taken(crew, "bob", claim=True), taken(crew, "bob", claim=True)] == ["a", "b"]
@@ -229,7 +229,7 @@ def test_an_artefact_of_two_tasks_of_one_agent_is_held_until_both_are_over(crew)
     assert taken(crew, "carol", claim=True) == "c"
 
 
-def test_the_setting_says_whether_artefacts_are_claimed():
+def test_a_setting_decides_whether_artefacts_are_claimed():
     crew = BoardCrew(board_claim=True)
     crew.make("a", artefacts=["src/a.py"])
     crew.make("b", artefacts=["src/b.py"])
@@ -240,7 +240,7 @@ def test_the_setting_says_whether_artefacts_are_claimed():
     assert crew.held() == {("bob", "task:a"), ("bob", "src/a.py"), ("carol", "task:b")}
 
 
-def test_a_task_whose_artefacts_nobody_may_claim_is_passed_over_and_start_says_why(crew):
+def test_a_task_with_unclaimable_artefacts_is_skipped_and_start_says_why(crew):
     crew.make("a", artefacts=["**"], priority="critical")
     crew.make("b")
 
@@ -261,7 +261,7 @@ def test_an_empty_board_says_so(crew):
     assert caught.value.code == "QUEUE_EMPTY"
 
 
-def test_where_nothing_is_free_the_caller_learns_what_there_is_and_why(crew):
+def test_a_caller_that_gets_no_task_learns_which_exist_and_why(crew):
     crew.make("a")
     crew.make("b", dependencies=["a"])
     crew.make("c", agent="dave")
@@ -287,10 +287,10 @@ def test_a_failing_take_writes_no_entry(crew):
     assert crew.kinds() == before
 
 
-# -- the queue of the first document
+# -- the plain queue
 
 
-def test_the_queue_of_the_first_document_is_tried_when_the_board_has_nothing(crew):
+def test_the_plain_queue_is_tried_when_the_board_has_nothing(crew):
     Queue(crew.store).add(caller("human"), {"old.yml": b"title: old\n"})
     crew.make("a", priority="low")
 
@@ -305,7 +305,7 @@ def test_the_queue_of_the_first_document_is_tried_when_the_board_has_nothing(cre
 # -- dead agents
 
 
-def test_a_task_of_a_dead_agent_comes_back_at_the_next_take(crew):
+def test_a_dead_agents_task_is_available_at_the_next_take(crew):
     crew.make("a", agent="writer")
     crew.take("bob", roles=["writer"], ttl=60)
     crew.clock.advance(59)
@@ -318,7 +318,7 @@ def test_a_task_of_a_dead_agent_comes_back_at_the_next_take(crew):
     assert answer.stored.asked == "writer"
 
 
-def test_an_agent_that_gives_signs_of_life_keeps_its_task(crew):
+def test_an_agent_that_sends_heartbeats_keeps_its_task(crew):
     crew.make("a")
     crew.take("bob", ttl=60)
     for _ in range(5):
@@ -328,7 +328,7 @@ def test_an_agent_that_gives_signs_of_life_keeps_its_task(crew):
     assert crew.tasks.sweep() == []
 
 
-def test_a_task_that_was_let_go_by_its_claim_alone_comes_back(crew):
+def test_releasing_only_the_claim_makes_the_task_available_again(crew):
     crew.make("a")
     crew.take("bob")
     crew.release("bob", "task:a")
@@ -336,7 +336,7 @@ def test_a_task_that_was_let_go_by_its_claim_alone_comes_back(crew):
     assert taken(crew, "carol") == "a"
 
 
-def test_an_attempt_goes_on_under_whoever_the_claim_is_handed_to(crew):
+def test_an_attempt_continues_under_the_agent_that_receives_the_claim(crew):
     crew.make("a")
     crew.take("bob")
     crew.agents.join(Agent("carol"))
@@ -350,7 +350,7 @@ def test_an_attempt_goes_on_under_whoever_the_claim_is_handed_to(crew):
 # -- repeats and races
 
 
-def test_a_repeat_with_the_same_request_id_gets_the_same_task(crew):
+def test_repeating_a_request_id_gets_the_same_task(crew):
     crew.make("a", "b")
 
     first = crew.take("bob", request_id="r1")
@@ -361,7 +361,7 @@ def test_a_repeat_with_the_same_request_id_gets_the_same_task(crew):
     assert crew.statuses() == {"a": Status.IN_PROGRESS, "b": Status.NEW}
 
 
-def test_many_callers_at_once_each_get_a_task_of_their_own(crew):
+def test_concurrent_callers_get_different_tasks(crew):
     crew.make(*(f"t{n}" for n in range(16)))
     got = []
     threads = [
@@ -380,7 +380,7 @@ def test_many_callers_at_once_each_get_a_task_of_their_own(crew):
 # -- waiting
 
 
-def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_one_board_command(crew):
+def test_a_new_task_wakes_a_waiter_and_each_try_is_one_board_command(crew):
     entered = []
 
     class Files(BoardFiles):
@@ -409,7 +409,7 @@ def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_one_board_command(crew)
     assert len(entered) >= 4
 
 
-def test_a_later_caller_leaves_to_an_earlier_waiter_what_that_one_could_take(crew):
+def test_a_later_caller_leaves_tasks_for_an_earlier_waiter(crew):
     crew.make("held")
     crew.start("carol", "held")
     draw_ticket(crew, "bob", roles=["writer"])
@@ -422,7 +422,7 @@ def test_a_later_caller_leaves_to_an_earlier_waiter_what_that_one_could_take(cre
     assert crew.waiting() == []
 
 
-def test_what_an_earlier_waiter_cannot_take_is_free_for_others(crew):
+def test_a_task_that_an_earlier_waiter_cannot_take_is_available_to_others(crew):
     crew.make("held")
     crew.start("carol", "held")
     crew.claim("carol", "x.py")
@@ -436,7 +436,7 @@ def test_what_an_earlier_waiter_cannot_take_is_free_for_others(crew):
     assert taken(crew, "bob", claim=True) == "b"
 
 
-def test_a_waiter_that_gives_up_leaves_nothing_behind(crew):
+def test_a_waiter_that_gives_up_leaves_no_trace(crew):
     crew.make("held")
     crew.start("carol", "held")
     before = {key for key, _ in crew.rows()}
@@ -448,7 +448,7 @@ def test_a_waiter_that_gives_up_leaves_nothing_behind(crew):
 
 
 def draw_ticket(crew, agent, **options):
-    """Let an agent stand in line as one that waits, without a thread."""
+    """Queue an agent as a waiter, without a thread."""
     roles, claim = options.get("roles", ()), options.get("claim")
     Taking(crew.store, caller(agent), roles, claim, None, "", "").next(600.0)
     assert agent in crew.waiting()

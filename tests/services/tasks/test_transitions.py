@@ -1,4 +1,4 @@
-"""What becomes of a task: done, failed, given back, retried, reopened, cancelled, blocked, reassigned."""
+"""Transitions of a task: done, failed, released, retried, reopened, cancelled, blocked, reassigned."""
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
@@ -18,7 +18,7 @@ def crew():
 
 @pytest.fixture
 def begun(crew):
-    """A board with one task, which bob has."""
+    """A board with one task, which bob holds."""
     crew.make("a", artefacts=["x.md"])
     crew.start("bob", "a", ttl=60)
     return crew
@@ -36,7 +36,7 @@ def newest(crew):
     return crew.ledger.newest(Query(), 1)[0]
 
 
-def test_a_done_task_lies_in_done_with_its_result_and_its_claim_is_gone(begun):
+def test_a_done_task_is_in_done_with_its_result_and_without_its_claim(begun):
     begun.clock.advance(30)
     handoff = Handoff("writer", "Polish it", ("x.md",), ("be brief",))
     metrics = {"duration_minutes": 3, "token_count": {"input": 5, "output": 7}}
@@ -61,7 +61,7 @@ def test_a_done_task_lies_in_done_with_its_result_and_its_claim_is_gone(begun):
     }
 
 
-def test_what_an_agent_wrote_into_the_result_block_by_hand_stays(crew):
+def test_text_that_an_agent_wrote_into_the_result_stays(crew):
     from dibs.services.tasks.values import Draft
 
     text = "title: x\nresult:\n  # mine\n  summary: by hand\n  next_agent: writer\n  odd: 1\n"
@@ -76,7 +76,7 @@ def test_what_an_agent_wrote_into_the_result_block_by_hand_stays(crew):
     assert agrees(stored)
 
 
-def test_the_entry_of_a_move_says_task_status_before_and_after_agent_and_attempt(begun):
+def test_the_ledger_entry_of_a_transition_has_task_statuses_agent_and_attempt(begun):
     begun.done("bob", "a", summary="fine")
 
     entry = next(e for e in begun.ledger.newest(Query(), 5) if e.kind == Kind.TASK_COMPLETED)
@@ -93,7 +93,7 @@ def test_the_entry_of_a_move_says_task_status_before_and_after_agent_and_attempt
 
 
 @pytest.mark.parametrize("act", ["done", "fail", "release"])
-def test_a_late_result_of_an_older_attempt_is_fenced_and_changes_nothing(begun, act):
+def test_a_late_result_of_an_earlier_attempt_is_fenced_and_changes_nothing(begun, act):
     old = begun.row("a").token
     begun.clock.advance(60)
     begun.take("carol")
@@ -102,7 +102,7 @@ def test_a_late_result_of_an_older_attempt_is_fenced_and_changes_nothing(begun, 
         "fail": lambda **o: begun.tasks.fail(caller("bob"), "a", message="late", **o),
         "release": lambda **o: begun.tasks.release(caller("bob"), "a", **o),
     }[act]
-    begun.agents.beat(caller("bob"))  # it comes back, and is told what it lost
+    begun.agents.beat(caller("bob"))  # it returns, and learns what it lost
 
     refused(begun, Fenced, late)
     refused(begun, Fenced, lambda: late(token=old))
@@ -112,7 +112,7 @@ def test_a_late_result_of_an_older_attempt_is_fenced_and_changes_nothing(begun, 
     assert begun.row("a").doer == "carol"
 
 
-def test_a_late_result_is_fenced_also_where_nobody_took_the_task_since(begun):
+def test_a_late_result_is_fenced_even_if_nobody_took_the_task_since(begun):
     old = begun.row("a").token
     begun.clock.advance(60)
 
@@ -135,7 +135,7 @@ def test_an_agent_that_took_the_task_again_is_still_fenced_with_its_old_token(be
     assert begun.done("bob", "a", token=begun.row("a").token).attempt == 2
 
 
-def test_what_one_did_is_not_done_twice_but_a_repeat_gets_its_answer(begun):
+def test_a_task_is_not_finished_twice_but_a_repeated_request_succeeds(begun):
     first = begun.done("bob", "a", summary="once", request_id="r1")
 
     assert begun.done("bob", "a", summary="once", request_id="r1") == first
@@ -143,7 +143,7 @@ def test_what_one_did_is_not_done_twice_but_a_repeat_gets_its_answer(begun):
     assert error.code == "TASK_TRANSITION"
 
 
-def test_who_never_had_a_task_cannot_finish_it(begun):
+def test_an_agent_that_never_held_a_task_cannot_finish_it(begun):
     refused(begun, Fenced, lambda: begun.done("carol", "a"))
     begun.make("b")
     error = refused(begun, BadInput, lambda: begun.done("carol", "b"))
@@ -163,14 +163,14 @@ def test_who_never_had_a_task_cannot_finish_it(begun):
         ({"artefacts": [f"{n}/{'x' * 200}" for n in range(1_300)]}, "LIMIT"),
     ],
 )
-def test_a_result_that_cannot_be_meant_is_refused(begun, options, code):
+def test_an_invalid_result_is_refused(begun, options, code):
     assert refused(begun, DibsError, lambda: begun.done("bob", "a", **options)).code == code
 
 
 # -- review
 
 
-def test_a_task_in_review_is_accepted_by_anybody_but_its_doer(begun):
+def test_a_task_in_review_is_accepted_by_anyone_but_its_doer(begun):
     stored = begun.done("bob", "a", summary="look", review=True)
     assert (stored.task.status, stored.place, begun.held()) == (
         "in_review",
@@ -187,7 +187,7 @@ def test_a_task_in_review_is_accepted_by_anybody_but_its_doer(begun):
     assert agrees(stored)
 
 
-def test_a_review_can_send_a_task_back_with_the_reason(begun):
+def test_a_reviewer_can_reopen_a_task_with_a_reason(begun):
     begun.done("bob", "a", review=True)
 
     stored = begun.tasks.reopen(caller("carol"), "a", reason="no tests")
@@ -200,7 +200,7 @@ def test_a_review_can_send_a_task_back_with_the_reason(begun):
 # -- failing
 
 
-def test_a_failed_task_stays_with_its_agent_with_an_error_block_that_counts(begun):
+def test_a_failed_task_stays_with_its_agent_and_its_error_block_counts(begun):
     for count in range(3):
         stored = begun.tasks.fail(caller("bob"), "a", message=f"no {count}", trace="Traceback\n  x")
         error = tree_of(stored.text)[0].top["error"]
@@ -233,15 +233,15 @@ def test_the_error_that_a_retry_clears_stays_in_the_ledger(begun):
     assert (entry.kind, entry.details["error"]) == (Kind.TASK_REOPENED, "no disk")
 
 
-def test_a_failure_says_what_went_wrong(begun):
+def test_a_failure_needs_a_message(begun):
     error = refused(begun, BadInput, lambda: begun.tasks.fail(caller("bob"), "a", message=" "))
     assert error.code == "REASON"
 
 
-# -- giving back
+# -- releasing
 
 
-def test_a_task_given_back_goes_to_whom_it_named_and_counts_as_no_failure(crew):
+def test_a_released_task_returns_to_its_agent_and_does_not_count_as_a_failure(crew):
     crew.make("a", agent="writer")
     crew.make("b")
     for _ in range(5):
@@ -265,7 +265,7 @@ def test_a_task_given_back_goes_to_whom_it_named_and_counts_as_no_failure(crew):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "block", "reassign"])
-def test_only_a_human_takes_a_task_from_a_live_agent_which_is_then_fenced(begun, verb):
+def test_only_a_human_can_take_a_task_from_a_live_agent_which_is_then_fenced(begun, verb):
     act = {
         "cancel": lambda who: begun.tasks.cancel(caller(who), "a", reason="why"),
         "block": lambda who: begun.tasks.block(caller(who), "a", reason="why"),
@@ -282,7 +282,7 @@ def test_only_a_human_takes_a_task_from_a_live_agent_which_is_then_fenced(begun,
 
 
 @pytest.mark.parametrize("verb", ["cancel", "block", "reassign"])
-def test_an_agent_may_do_so_with_its_own_task_and_with_one_that_nobody_holds(begun, verb):
+def test_an_agent_may_decide_about_its_own_task_and_unclaimed_ones(begun, verb):
     options = {"cancel": {}, "block": {"reason": "r"}, "reassign": {"to": ""}}[verb]
     begun.make("b")
 
@@ -299,7 +299,7 @@ def test_an_agent_may_do_so_with_its_own_task_and_with_one_that_nobody_holds(beg
     assert begun.held() == set()
 
 
-def test_a_blocked_task_is_not_handed_out_until_it_is_reopened(crew):
+def test_a_blocked_task_cannot_be_taken_until_it_is_reopened(crew):
     crew.make("a", agent="writer")
     stored = crew.tasks.block(caller("human"), "a", reason="wait for legal")
     assert (stored.place, stored.task.reason) == ("assigned/writer", "wait for legal")
@@ -319,7 +319,7 @@ def test_a_block_needs_a_reason(crew):
     assert error.code == "REASON"
 
 
-def test_a_reassigned_task_comes_back_to_its_new_agent(crew):
+def test_a_reassigned_task_returns_to_its_new_agent(crew):
     crew.make("a", agent="writer")
     stored = crew.tasks.reassign(caller("human"), "a", to="editor")
     assert (stored.task.status, stored.place) == ("assigned", "assigned/editor")
@@ -332,13 +332,13 @@ def test_a_reassigned_task_comes_back_to_its_new_agent(crew):
 
 
 @pytest.mark.parametrize("to", ["..", "a/b", "-x", "x" * 65])
-def test_a_task_is_not_given_to_what_cannot_be_an_agent(crew, to):
+def test_a_task_cannot_be_assigned_to_an_invalid_agent_id(crew, to):
     crew.make("a")
     error = refused(crew, BadInput, lambda: crew.tasks.reassign(caller("human"), "a", to=to))
     assert error.code == "AGENT_ID"
 
 
-def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(begun):
+def test_an_impossible_transition_is_refused_with_a_possible_one(begun):
     begun.done("bob", "a")
 
     for act in (
@@ -355,7 +355,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(b
         )
 
 
-def test_a_text_of_before_is_known_by_its_digest(begun):
+def test_an_earlier_text_is_known_by_its_digest(begun):
     from dibs.services.state.tasks import MAX_EARLIER, digest
 
     texts = [begun.row("a").text]

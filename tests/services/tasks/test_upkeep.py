@@ -1,4 +1,4 @@
-"""What the orchestrator does: take back, assign, hand on, warn, archive; each twice at once without harm."""
+"""The orchestrator's upkeep: return, assign, hand off, warn, archive; each is safe to run twice at once."""
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
@@ -22,16 +22,16 @@ def crew():
 
 
 def twice(act):
-    """Do something, and show that doing it again does nothing."""
+    """Do something, and check that doing it again does nothing."""
     answer = act()
     assert not any(act()) if isinstance(answer, tuple) else act() == []
     return answer
 
 
-# -- taking back
+# -- dead agents
 
 
-def test_a_lost_attempt_comes_back_until_there_were_too_many_then_it_is_an_error():
+def test_a_lost_attempt_returns_the_task_until_it_failed_too_often():
     crew = BoardCrew(board_attempts=3)
     crew.make("a", agent="writer")
     for attempt in (1, 2, 3):
@@ -48,7 +48,7 @@ def test_a_lost_attempt_comes_back_until_there_were_too_many_then_it_is_an_error
     assert "3 attempts failed" in error["message"]
 
 
-def test_a_retry_gives_as_many_attempts_as_a_new_task_has():
+def test_a_retried_task_has_as_many_attempts_as_a_new_one():
     crew = BoardCrew(board_attempts=2)
     crew.make("a")
     seen = []
@@ -62,7 +62,7 @@ def test_a_retry_gives_as_many_attempts_as_a_new_task_has():
     assert seen == [(1, "new"), (2, "error"), (3, "new"), (4, "error"), (5, "new")]
 
 
-def test_the_claim_of_a_lost_attempt_is_taken_off_and_its_agent_told(crew):
+def test_the_claim_of_a_lost_attempt_is_removed_and_its_agent_notified(crew):
     crew.make("a")
     crew.take("bob", ttl=60)
     crew.clock.advance(60)
@@ -77,7 +77,7 @@ def test_the_claim_of_a_lost_attempt_is_taken_off_and_its_agent_told(crew):
 # -- assigning
 
 
-def test_a_ready_task_goes_to_whom_it_names_and_one_that_waits_does_not(crew):
+def test_a_ready_task_goes_to_its_agent_and_a_waiting_one_does_not(crew):
     crew.make("a", agent="writer")
     crew.make("b", agent="writer", dependencies=["a"])
 
@@ -91,7 +91,7 @@ def test_a_ready_task_goes_to_whom_it_names_and_one_that_waits_does_not(crew):
     assert [s.id for s in twice(lambda: crew.tasks.assign(BOSS))] == ["b"]
 
 
-def test_what_names_nobody_is_spread_over_the_live_agents_that_have_least_to_do(crew):
+def test_tasks_without_an_agent_go_to_the_least_loaded_live_agents(crew):
     for name, role in (("bob", "agent"), ("carol", "agent"), ("dead", "agent"), ("boss", "human")):
         crew.agents.join(Agent(name, role=role), human=role == "human")
     crew.agents.leave(caller("dead"))
@@ -110,7 +110,7 @@ def test_what_names_nobody_is_spread_over_the_live_agents_that_have_least_to_do(
     ]
 
 
-def test_an_agent_that_never_asked_for_a_task_is_given_none(crew):
+def test_an_agent_that_never_asked_for_a_task_gets_none(crew):
     crew.tasks.create(caller("planner"), [Draft(fields={"title": "plan"}, id="a")])
     crew.make("b", "c", agent="carol")
     crew.tasks.assign(caller("other-orchestrator"))
@@ -123,7 +123,7 @@ def test_an_agent_that_never_asked_for_a_task_is_given_none(crew):
     ]
 
 
-def test_without_live_agents_or_without_spreading_they_stay_for_whoever_comes(crew):
+def test_without_live_agents_or_spreading_tasks_stay_in_the_inbox(crew):
     crew.make("a")
     assert twice(lambda: crew.tasks.assign(BOSS)) == []
     crew.agents.join(Agent("bob"))
@@ -132,7 +132,7 @@ def test_without_live_agents_or_without_spreading_they_stay_for_whoever_comes(cr
     assert twice(lambda: crew.tasks.assign(BOSS)) == []
 
 
-def test_what_was_spread_to_an_agent_that_died_comes_back_to_all(crew):
+def test_a_task_assigned_to_a_dead_agent_becomes_available_to_all(crew):
     crew.agents.join(Agent("bob"))
     crew.make("a")
     crew.make("b", agent="bob")
@@ -146,7 +146,7 @@ def test_what_was_spread_to_an_agent_that_died_comes_back_to_all(crew):
     assert crew.take("carol").stored.id == "a"
 
 
-def test_what_was_spread_to_an_agent_that_has_not_begun_it_goes_to_one_with_nothing_else(crew):
+def test_an_unstarted_task_goes_to_an_agent_with_nothing_else_to_take(crew):
     crew.agents.join(Agent("bob"))
     crew.make("a")
     crew.make("b", agent="bob")
@@ -160,7 +160,7 @@ def test_what_was_spread_to_an_agent_that_has_not_begun_it_goes_to_one_with_noth
     assert crew.take("bob").stored.id == "b"
 
 
-# -- handing on
+# -- handoffs
 
 
 def finish(crew, id_, by, handoff, **options):
@@ -168,7 +168,7 @@ def finish(crew, id_, by, handoff, **options):
     return crew.done(by, id_, handoff=handoff, **options)
 
 
-def test_a_handoff_becomes_one_task_in_the_words_of_the_document(crew):
+def test_a_handoff_becomes_one_task_in_the_documented_form(crew):
     source = "2025-11-23T1700-architect-adr-api"
     adr = "docs/architecture/adrs/ADR-006.md"
     crew.make(source, agent="architect")
@@ -208,7 +208,7 @@ def test_a_handoff_becomes_one_task_in_the_words_of_the_document(crew):
     assert crew.tasks.hand_off(BOSS, {"writer-editor"}) == ([], [])
 
 
-def test_a_handoff_is_not_made_again_after_its_task_was_done_or_archived(crew):
+def test_a_handoff_is_not_repeated_after_its_task_is_done_or_archived(crew):
     crew.make("a")
     finish(crew, "a", "bob", Handoff("carol", "go on"))
     crew.agents.join(Agent("carol"))
@@ -220,7 +220,7 @@ def test_a_handoff_is_not_made_again_after_its_task_was_done_or_archived(crew):
     assert crew.tasks.hand_off(BOSS) == ([], [])
 
 
-def test_a_handoff_to_nobody_that_is_known_is_told_once_and_made_when_it_joins(crew):
+def test_a_handoff_to_an_unknown_agent_is_reported_once_and_waits_for_it(crew):
     crew.make("a")
     finish(crew, "a", "bob", Handoff("stranger", "go on"))
 
@@ -235,7 +235,7 @@ def test_a_handoff_to_nobody_that_is_known_is_told_once_and_made_when_it_joins(c
     assert (made.task.agent, troubles) == ("stranger", [])
 
 
-def test_somebody_can_name_another_to_follow(crew):
+def test_a_handoff_can_be_reassigned(crew):
     crew.make("a")
     finish(crew, "a", "bob", Handoff("stranger", "go on"))
     crew.tasks.hand_off(BOSS)
@@ -248,7 +248,7 @@ def test_somebody_can_name_another_to_follow(crew):
     assert made.task.agent == "bob"
 
 
-def test_a_handoff_that_makes_no_file_is_told_and_holds_up_no_other(crew):
+def test_an_invalid_handoff_is_reported_and_blocks_no_other(crew):
     head = "status: done\nresult:\n  summary: x\n  next_agent: bob\n  next_task_title: big\n"
     note = f"    - {'y' * 1_000}\n"
     text = head + "  next_task_notes:\n" + note * ((MAX_BYTES - 300) // len(note))
@@ -263,7 +263,7 @@ def test_a_handoff_that_makes_no_file_is_told_and_holds_up_no_other(crew):
     assert [(t.id, t.code) for t in troubles] == [("a", "LIMIT")]
 
 
-def test_making_a_handoff_never_moves_the_head_of_the_board_back(crew):
+def test_a_handoff_never_moves_the_boards_head_back(crew):
     crew.make("a")
     finish(crew, "a", "bob", Handoff("bob", "go on"))
     before = crew.tasks.head()
@@ -273,13 +273,13 @@ def test_making_a_handoff_never_moves_the_head_of_the_board_back(crew):
     assert before < made.version == crew.tasks.head() == crew.tasks.versions()[made.id]
 
 
-# -- what takes too long
+# -- timeouts
 
 
 @pytest.mark.parametrize(
     ("policy", "status"), [("warn", "assigned"), ("release", "new"), ("error", "error")]
 )
-def test_a_task_that_nobody_begins_is_warned_of_and_then_dealt_with(policy, status):
+def test_a_task_that_nobody_starts_gets_a_warning_and_then_the_configured_action(policy, status):
     crew = BoardCrew(board_stuck=policy)
     crew.make("a", agent="writer")
     crew.tasks.assign(BOSS)
@@ -297,7 +297,7 @@ def test_a_task_that_nobody_begins_is_warned_of_and_then_dealt_with(policy, stat
     assert (stuck.stored.task.status, agrees(stuck.stored)) == (status, True)
 
 
-def test_an_agent_that_gives_signs_of_life_is_not_stuck_however_long_it_takes(crew):
+def test_an_agent_that_sends_heartbeats_is_never_stuck(crew):
     crew.make("a")
     crew.take("bob", ttl=3_600)
     for _ in range(9):
@@ -309,7 +309,7 @@ def test_an_agent_that_gives_signs_of_life_is_not_stuck_however_long_it_takes(cr
 # -- archiving
 
 
-def test_finished_tasks_are_archived_by_the_month_of_their_end_and_looked_up_later(crew):
+def test_finished_tasks_are_archived_by_month_and_can_be_looked_up(crew):
     crew.clock.advance(1_764_547_190 - crew.clock.now)  # ten seconds before December 2025
     crew.make("a", "b", "open")
     finish(crew, "a", "bob", None, summary="fine")
@@ -339,7 +339,7 @@ def agrees_but_for_status(stored):
     return agrees(stored)
 
 
-def test_the_entries_name_who_did_it(crew):
+def test_ledger_entries_name_the_agent(crew):
     crew.make("a", agent="writer")
     crew.tasks.assign(caller("boss"))
 
@@ -348,7 +348,7 @@ def test_the_entries_name_who_did_it(crew):
     assert (entry.agent, entry.kind, entry.details["task"]) == ("boss", Kind.TASK_ASSIGNED, "a")
 
 
-def test_tasks_that_wait_to_be_followed_keep_no_other_from_the_archive(monkeypatch):
+def test_tasks_with_a_waiting_handoff_do_not_block_archiving_others(monkeypatch):
     monkeypatch.setattr("dibs.services.tasks.upkeep.MANY", 2)
     crew = BoardCrew(board_archive_after=100.0)
     crew.make("a", "b", "c", "d")
@@ -360,7 +360,7 @@ def test_tasks_that_wait_to_be_followed_keep_no_other_from_the_archive(monkeypat
     assert [row.id for row in crew.tasks.archive(caller("human"))] == ["d"]
 
 
-def test_a_handoff_that_waits_for_somebody_is_looked_at_without_a_write(crew):
+def test_checking_a_waiting_handoff_writes_nothing(crew):
     crew.make("a")
     crew.start("bob", "a")
     crew.done("bob", "a", handoff=Handoff("nobody-known"))
