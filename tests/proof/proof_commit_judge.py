@@ -1,6 +1,6 @@
-"""A judge of histories: it reads what plain git shows, and knows nothing of how Dibs commits.
+"""Check commit histories with plain git, independently of how Dibs commits.
 
-States of files are spelled as git spells tree entries, ``100644 <blob>``; no state is an empty text.
+File states are written like git tree entries, ``100644 <blob>``; a missing file is an empty string.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Tree = dict[str, str]
-#: The modes that git knows for what is no folder.
+#: The git modes of files and links.
 PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
 AUTHOR = {
     f"GIT_{who}_{what}": text
@@ -27,20 +27,20 @@ AUTHOR = {
 
 
 class Commit(NamedTuple):
-    """A commit, as history has it."""
+    """A commit in the history."""
 
     id: str
     agent: str
     claims: list[str]
     tokens: list[int]
-    #: What it changed: the new state of each path.
+    #: The new state of each changed path.
     changed: Tree
 
 
 def git(
     repo: Path, *words: str, check: bool = True, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run plain git as a user of no special settings."""
+    """Run plain git without user settings."""
     return subprocess.run(
         ["git", "-c", "core.quotePath=false", *words],
         cwd=repo,
@@ -52,7 +52,7 @@ def git(
 
 
 def history(repo: Path, since: str = "") -> list[Commit]:
-    """Return the commits of the branch, the oldest first."""
+    """Return the branch's commits, oldest first."""
     span = f"{since}..HEAD" if since else "HEAD"
     body = "%x01%H%x02%(trailers:key=Dibs-Agent,valueonly)%x02%(trailers:key=Dibs-Claim,valueonly)"
     body += "%x02%(trailers:key=Dibs-Token,valueonly)%x02"
@@ -80,7 +80,7 @@ def tree_of(repo: Path, commit: str = "HEAD") -> Tree:
 
 
 def index_of(repo: Path) -> Tree:
-    """Return the state of every path in the index, with its flags and stages where it has any."""
+    """Return the state of every path in the index, with flags and stages if set."""
     found = {}
     for line in git(repo, "ls-files", "--stage", "-v").stdout.splitlines():
         flag, mode, blob, rest = line.split(" ", 3)
@@ -103,47 +103,49 @@ def on_disk(path: Path) -> str:
 
 
 def blob_id(content: bytes) -> str:
-    """Return the name that git gives to a content."""
+    """Return the git hash of a file's content."""
     return hashlib.sha1(b"blob %d\0%s" % (len(content), content)).hexdigest()
 
 
 def soundness(repo: Path) -> list[str]:
-    """Return what is wrong with the repository itself: objects, references, locks left behind."""
+    """Return problems with the repository: objects, references, leftover locks."""
     fsck = git(repo, "fsck", "--full", "--strict", "--no-dangling", check=False)
     wrong = [line for line in (fsck.stdout + fsck.stderr).splitlines() if "notice:" not in line]
     if git(repo, "rev-parse", "--verify", "HEAD^{commit}", check=False).returncode:
-        wrong.append("HEAD is no commit")
+        wrong.append("HEAD is not a commit")
     locks = [str(lock) for lock in (repo / ".git").rglob("*.lock") if lock.name != "gate.lock"]
     return wrong + [f"left behind: {lock}" for lock in locks]
 
 
 def left_over(repo: Path) -> list[str]:
-    """Return files of ours in git's directory that nobody will use again."""
+    """Return leftover Dibs files in the git directory."""
     kinds = ("dibs-lock-", "dibs-index-")
     names = (path.name for path in (repo / ".git").iterdir())
     return sorted(name for name in names if name.startswith(kinds))
 
 
 class Said(NamedTuple):
-    """What an agent was told of a commit of its own, and how it had left its files."""
+    """What Dibs reported to an agent about its commit, and the state of its files."""
 
     agent: str
     commit: str
-    #: The files that it had changed since its last commit, with the states that it gave them.
+    #: The files changed since its last commit, with their states.
     changed: Tree
 
 
 def disagreements(commits: list[Commit], told: list[Said], start: Tree) -> list[str]:
-    """Hold history against what agents were told; return where they differ.
+    """Compare the history with what Dibs reported to agents; return the differences.
 
-    Each commit of an agent must hold just what that agent had changed, in the states that the agent gave.
+    Each commit of an agent must contain exactly what that agent had changed, in the same states.
     """
     wrong = []
     by_id = {said.commit: said for said in told}
     if len(by_id) != len(told):
-        wrong.append("one commit was told twice")
+        wrong.append("one commit was reported twice")
     seen = {commit.id for commit in commits}
-    wrong += [f"{said.agent} was told of {said.commit}" for said in told if said.commit not in seen]
+    wrong += [
+        f"{said.agent} got a report of {said.commit}" for said in told if said.commit not in seen
+    ]
     state = dict(start)
     for commit in commits:
         said = by_id.get(commit.id)
@@ -158,7 +160,7 @@ def disagreements(commits: list[Commit], told: list[Said], start: Tree) -> list[
 
 
 def foreign(commits: list[Commit], owner_of: dict[str, str]) -> list[str]:
-    """Return the paths in commits of agents that belong to others; ``owner_of`` goes by name's start."""
+    """Return paths in agents' commits that belong to others; ``owner_of`` uses the start of the name."""
     return [
         f"{commit.agent} committed {path}"
         for commit in commits
@@ -173,7 +175,7 @@ def _owner(path: str, owner_of: dict[str, str]) -> str:
 
 
 def late_tokens(commits: list[Commit], paths: list[str]) -> list[str]:
-    """Return the commits of paths that change hands whose token is not above that of the one before."""
+    """Return commits of shared paths whose token is not higher than the previous one."""
     wrong, newest = [], dict.fromkeys(paths, 0)
     for commit in commits:
         for path in newest.keys() & commit.changed.keys():

@@ -1,7 +1,7 @@
-"""Agents that edit and commit in one working tree, each a process; run as a program, by the name of a job.
+"""Agents, each a process, edit and commit in one working tree. Run as a program with the name of a job.
 
-Every agent has files of its own, which nobody else may commit, and takes turns with the others at a few
-shared ones. It writes down what it was told; ``proof_commit_judge`` holds that against history.
+Every agent has its own files, which no one else may commit, and takes turns with the others on a few shared
+ones. It records what Dibs reports; ``proof_commit_judge`` compares that with the history.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from dibs.project.project import Project
 
 SHARED = ("shared/one.txt", "shared/two.txt", "shared/three.txt")
-#: What plain git says when somebody else has its index, or was faster at the branch.
+#: What git prints if another process holds the index lock or moved the branch first.
 BUSY = ("index.lock", "cannot lock ref", "unable to write new index", "HEAD.lock")
 
 
 class Agent:
-    """One agent: its files, what it changed in them, and what it was told."""
+    """One agent: its files, its changes, and what Dibs reported."""
 
     def __init__(
         self, repo: str, variables: dict[str, str], name: str, diary: str, seed: int
@@ -49,27 +49,27 @@ class Agent:
         self.caller = Caller(name)
         self.diary = os.open(diary, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.count = 0
-        #: Whether no state of a file may ever come back, and whether it stages files with plain git.
+        #: Whether file states must be unique, and whether the agent stages files with plain git.
         self.only_adds, self.stages = False, True
-        #: The states of its own files as it committed them, and as it left them on disk.
+        #: The committed states of its own files, and their states on disk.
         self.committed: dict[str, str] = {}
         self.left: dict[str, str] = {}
 
     # -- files
 
     def paths(self) -> list[str]:
-        """Return the names of the agent's own files; some lie beside those of others."""
+        """Return the names of the agent's own files; some share a folder with other agents' files."""
         names = [f"src/{self.name}-{n}.py" for n in range(4)]
         return [*names, f"work/{self.name}/a b", f"work/{self.name}/deep/ü.md", f"{self.name}.txt"]
 
     def claim_own(self) -> None:
-        """Claim all own files; the globs hold what is not there yet, too."""
+        """Claim all own files; the globs include files that do not exist yet."""
         texts = (f"src/{self.name}-*", f"work/{self.name}/", f"{self.name}.txt")
         answer = self.project.claims.claim(self.caller, [parse(t) for t in texts], ttl=300)
         assert isinstance(answer, Granted), answer
 
     def edit(self) -> None:
-        """Change a few own files in one of the ways that git can tell apart."""
+        """Change a few own files in one of the ways that git distinguishes."""
         for path in self.draw.sample(self.paths(), self.draw.randint(1, 4)):
             place = self.repo / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -90,13 +90,13 @@ class Agent:
             self.left[path] = on_disk(place)
 
     def changed(self) -> dict[str, str]:
-        """Return the own files that differ from what was committed last."""
+        """Return the own files that differ from the last commit."""
         return {p: s for p, s in self.left.items() if s != self.committed.get(p, "")}
 
     # -- commits
 
     def commit(self, paths: tuple[str, ...] = (), *, release: bool = False) -> str:
-        """Commit through Dibs; return the commit, or the code of what was raised."""
+        """Commit through Dibs; return the commit, or the error code."""
         try:
             wish = CommitRequest(
                 f"{self.name}: step {self.count}",
@@ -109,12 +109,12 @@ class Agent:
         return getattr(answer, "commit", "") or str(answer)
 
     def note(self, did: str, **more: Any) -> None:
-        """Write down what was told."""
+        """Record what Dibs reported."""
         line = json.dumps({"agent": self.name, "did": did, **more}) + "\n"
         os.write(self.diary, line.encode())
 
     def step(self) -> None:
-        """Edit and commit once: own files, or a shared one while it is held."""
+        """Edit and commit once: own files, or a shared one while holding it."""
         self.edit()
         if self.stages and self.draw.random() < 0.2:
             stage(self.repo, [p for p in self.changed() if self.left[p]])
@@ -129,7 +129,7 @@ class Agent:
             self.committed.update(changed)
 
     def commit_shared(self) -> bool:
-        """Add a line to a shared file while it is held, commit that alone, and give it back."""
+        """Add a line to a shared file while holding it, commit only that, and release it."""
         path = self.draw.choice(SHARED)
         if not isinstance(self.project.claims.claim(self.caller, [parse(path)]), Granted):
             return False
@@ -144,12 +144,12 @@ class Agent:
 
 
 def is_commit(said: str) -> bool:
-    """Tell the name of a commit from a code."""
+    """Return whether the text is a commit hash and not an error code."""
     return len(said) in (40, 64) and set(said) <= set("0123456789abcdef")
 
 
 def stage(repo: Path, paths: list[str]) -> None:
-    """Stage files with plain git, as agents do; whoever finds the index locked goes on without."""
+    """Stage files with plain git, as agents do; skip it if the index is locked."""
     if paths:
         git(repo, "add", "--", *paths, check=False)
 
@@ -157,7 +157,7 @@ def stage(repo: Path, paths: list[str]) -> None:
 def crew(
     repo: str, variables: str, diary: str, agents: str, goal: str, seed: str, user: str
 ) -> Any:
-    """Let agents commit ``goal`` times each, a plain user of git beside them; tell how long it took."""
+    """Let agents commit ``goal`` times each, alongside a plain git user; report the time."""
     names = [f"agent{number}" for number in range(int(agents))]
     os.environ.update(AUTHOR)
     began = time.monotonic()
@@ -170,7 +170,7 @@ def crew(
         beside.append(begin(partial(stager, *about)))
     failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
     took = time.monotonic() - began
-    for pid, ready in beside:  # a crew may be faster than whoever works beside it has begun
+    for pid, ready in beside:  # the agents may finish before the other process has started
         os.read(ready, 1)
         os.kill(pid, signal.SIGTERM)
         failed += [pid] if os.waitpid(pid, 0)[1] else []
@@ -178,7 +178,7 @@ def crew(
 
 
 def begin(act: Callable[[int], None]) -> tuple[int, int]:
-    """Let a process work beside a crew; what is returned can be read once it was at it, or has ended."""
+    """Run a process alongside the agents; its output is readable once it has started or ended."""
     ready, tell = os.pipe()
     pid = fork(partial(act, tell=tell))
     os.close(tell)
@@ -188,7 +188,7 @@ def begin(act: Callable[[int], None]) -> tuple[int, int]:
 def work(
     repo: str, variables: str, diary: str, name: str, goal: int, seed: int, *, user: str
 ) -> None:
-    """Be one agent, until it has made ``goal`` steps; then commit what is left."""
+    """Act as one agent for ``goal`` steps, then commit what is left."""
     agent = Agent(repo, json.loads(variables), name, diary, seed)
     agent.only_adds, agent.stages = user == "all", user != "index"
     agent.claim_own()
@@ -202,14 +202,14 @@ def work(
 
 
 class Stop:
-    """Whether this process was told to end; it does so between two steps, and says when it may be told."""
+    """Whether this process has been asked to end; it ends between two steps, and reports when it is ready."""
 
     def __init__(self, tell: int) -> None:
         self.told, self._tell, self._said = False, tell, False
         signal.signal(signal.SIGTERM, self._hear)
 
     def ready(self) -> None:
-        """Tell once that there was work enough to judge."""
+        """Report once that there has been enough work to check."""
         if not self._said:
             os.write(self._tell, b"!")
         self._said = True
@@ -218,7 +218,7 @@ class Stop:
         self.told = True
 
 
-#: How plain users commit: the index as it is, all tracked files, or only their own.
+#: How plain users commit: the index, all tracked files, or only their own.
 HABITS: dict[str, tuple[tuple[str, ...], ...]] = {
     "index": ((),),
     "all": (("-a",),),
@@ -228,7 +228,7 @@ HABITS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str, tell: int) -> None:
-    """Edit own files and commit them with plain git until told to end."""
+    """Edit own files and commit them with plain git until asked to end."""
     stop, refused = Stop(tell), False
     user = Agent(repo, json.loads(variables), "plain", diary, seed)
     user.only_adds = habit == "all"
@@ -251,21 +251,21 @@ def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str, tel
     user.note("end", left=user.left)
 
 
-#: What somebody stages beside the agents: files with content, one by intent, one to be taken for unchanged.
+#: Files that a user stages: with content, with intent to add, and assumed unchanged.
 STAGED = ("new", "edited", "intended", "assumed")
 
 
 def stage_each_kind(repo: Path) -> None:
-    """Stage a file of each kind; whoever finds the index locked has to come again."""
+    """Stage a file of each kind; retry if the index is locked."""
     git(repo, "add", "staged/new", "staged/edited", "staged/assumed", check=False)
     git(repo, "update-index", "--assume-unchanged", "staged/assumed", check=False)
     git(repo, "add", "-N", "staged/intended", check=False)
 
 
 def staged_whole(repo: Path) -> bool:
-    """Tell whether all that was staged is there, and stays so for a while.
+    """Return whether all staged files are in the index and stay there for a while.
 
-    A plain `git commit` reads the index before it locks it, and may write what it was.
+    A plain `git commit` reads the index before it locks it, and may write the old state.
     """
     time.sleep(0.1)
     tags = git(repo, "ls-files", "-v", "staged/").stdout
@@ -273,7 +273,7 @@ def staged_whole(repo: Path) -> bool:
 
 
 def stager(repo: str, variables: str, diary: str, tell: int) -> None:
-    """Stage things of every kind and edit on; look now and then whether all is as it was staged."""
+    """Stage files of every kind and keep editing; check regularly that the index is as staged."""
     stop, looks = Stop(tell), 0
     agent = Agent(repo, json.loads(variables), "stager", diary, 0)
     folder = agent.repo / "staged"
@@ -299,9 +299,9 @@ def stager(repo: str, variables: str, diary: str, tell: int) -> None:
 
 
 def storm(repo: str, variables: str, diary: str, kills: str, seed: str, whole: str) -> Any:
-    """Kill ``dibs commit`` at random moments, with other agents at work; tell how often it was in time.
+    """Kill ``dibs commit`` at random times while other agents work; report how often it was still running.
 
-    With ``whole`` the git processes that it has started are killed with it.
+    With ``whole``, its git processes are killed, too.
     """
     os.environ.update(AUTHOR | json.loads(variables))
     draw = random.Random(seed)
@@ -338,10 +338,10 @@ def status_of(pid: int) -> int:
 
 
 def kill(pid: int, *, whole: bool) -> bool:
-    """Kill a process, and maybe what it has started; tell whether it was still at work."""
+    """Kill a process, and optionally its children; return whether it was still running."""
     if whole:
         with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGSTOP)  # so that it starts no other
+            os.kill(pid, signal.SIGSTOP)  # so that it cannot start another
             for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
                 os.kill(int(child), signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
@@ -349,7 +349,7 @@ def kill(pid: int, *, whole: bool) -> bool:
 
 
 def clear_locks(repo: Path) -> list[str]:
-    """Remove the locks of killed git processes, as a human does who knows that none runs."""
+    """Remove the locks of killed git processes, as a person does when no git is running."""
     found = (repo / ".git").rglob("*.lock")
     own = {repo / ".git/index.lock", repo / ".git/dibs/gate.lock"}
     locks = [path for path in found if path not in own and path.parent != repo / ".git/dibs"]
@@ -359,7 +359,7 @@ def clear_locks(repo: Path) -> list[str]:
 
 
 def attempt(agent: Agent, number: int) -> int:
-    """Start ``dibs commit`` of what an agent has just edited; the message says which attempt it is."""
+    """Start ``dibs commit`` for an agent's latest edits; the message contains the attempt."""
     agent.edit()
     agent.note("attempt", number=number, left=agent.left)
     words = ["commit", "-m", f"attempt {number}", "--agent", agent.name, "--repo", str(agent.repo)]
@@ -372,7 +372,7 @@ def attempt(agent: Agent, number: int) -> int:
 
 
 def pause(repo: str, variables: str, name: str, step: str, ttl: str) -> Any:
-    """Change ``src/x.py`` and commit it, but stop at ``step`` of the gate until somebody wakes us."""
+    """Change ``src/x.py`` and commit it, but pause at ``step`` of the gate until resumed."""
     from dibs.services.commits import gate
 
     os.environ.update(AUTHOR)
@@ -396,20 +396,20 @@ def pause(repo: str, variables: str, name: str, step: str, ttl: str) -> Any:
 
 
 def has_lock(place: Path) -> bool:
-    """Tell whether git's lock on the index is this process's own."""
+    """Return whether this process holds git's index lock."""
     lock = place / "index.lock"
     return any(mark.samefile(lock) for mark in place.glob(f"dibs-lock-{os.getpid()}-*"))
 
 
 def commit_alone(project: Project, caller: Caller) -> str:
-    """Commit what ``caller`` holds; return the commit or the code of what was raised."""
+    """Commit what ``caller`` holds; return the commit or the error code."""
     agent = Agent.__new__(Agent)
     agent.project, agent.caller, agent.name, agent.count = project, caller, caller.id, 0
     return agent.commit()
 
 
 def succeed(repo: str, variables: str, path: str) -> Any:
-    """Take ``path``, from whoever had it, and commit it; do not wait long for those who are stopped."""
+    """Take over ``path`` and commit it; do not wait long for paused agents."""
     from dibs.git import index
     from dibs.services.commits import gate
 

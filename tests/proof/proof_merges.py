@@ -1,4 +1,4 @@
-"""Random work on files, and what a real merge makes of it."""
+"""Generate random work on files, and merge it with git."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-#: The files of a commit: mode and content by path.
+#: The files of a commit: path to mode and content.
 Files = dict[bytes, tuple[str, bytes]]
 
 FILE, PROGRAM, LINK = "100644", "100755", "120000"
@@ -22,7 +22,7 @@ NAMES = (b"x", b"y.py", b"z z", b'q"q', b"n\nl", b"-f", b":(top)m", b"*", b"\xff
 
 
 def run(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run git away from everybody's settings."""
+    """Run git without user settings."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):
         environ |= {f"GIT_{who}_NAME": "proof", f"GIT_{who}_EMAIL": "proof@localhost"}
@@ -33,20 +33,20 @@ def run(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedPr
 
 
 def git(folder: Path, *words: str, given: bytes = b"") -> bytes:
-    """Run git, which must succeed."""
+    """Run git; raise if it fails."""
     done = run(folder, *words, given=given)
     assert not done.returncode, (words, done.stdout, done.stderr)
     return done.stdout
 
 
 def text(random: Random) -> bytes:
-    """Return the text of a new file; some are alike."""
+    """Return the text of a new file; some are equal."""
     word = random.choice([b"red", b"green", b"blue", b"grey"])
     return b"".join(b"%s line %d\n" % (word, number) for number in range(12))
 
 
 def start(random: Random) -> Files:
-    """Return the files that all begin with."""
+    """Return the initial files."""
     files: Files = {}
     for number in range(random.randrange(6, 16)):
         path = random.choice(FOLDERS) + random.choice(NAMES) + b"%d" % (number % 5)
@@ -110,7 +110,7 @@ def _add(random: Random, files: Files, path: bytes) -> None:
 
 
 def _add_at_the_top(random: Random, files: Files, _: bytes) -> None:
-    """Make a new file or a new folder, of which others may make the other."""
+    """Create a new file or folder whose name others may use for the opposite kind."""
     new = random.choice((b"e", b"e/k", b"g", b"g/k"))
     if _is_free(files, new):
         files[new] = (FILE, text(random))
@@ -151,13 +151,13 @@ STEPS = (
 
 
 def commit(folder: Path, ref: str, files: Files, parents: list[str]) -> str:
-    """Write a commit that holds these files, put a branch there, and return its name."""
+    """Create a branch with a commit of these files; return its name."""
     git(folder, "fast-import", "--quiet", "--force", given=written(ref, files, parents))
     return git(folder, "rev-parse", f"refs/heads/{ref}").decode().strip()
 
 
 def written(ref: str, files: Files, parents: list[str]) -> bytes:
-    """Return such a commit in the form in which git takes in many at once."""
+    """Return such a commit in git fast-import format."""
     lines = [b"commit refs/heads/" + ref.encode(), b"committer p <p@localhost> 0 +0000", b"data 1"]
     lines.append(b"x")
     for place, parent in enumerate(parents):
@@ -170,7 +170,7 @@ def written(ref: str, files: Files, parents: list[str]) -> bytes:
 
 
 def lay_out(tree: Path, files: Files) -> None:
-    """Make a working tree hold these files and no others."""
+    """Make a working tree contain exactly these files."""
     for entry in os.scandir(os.fsencode(tree)):
         if entry.name != b".git":
             if entry.is_dir(follow_symlinks=False):
@@ -189,14 +189,14 @@ def lay_out(tree: Path, files: Files) -> None:
 
 
 def really_merged(tree: Path, one: str, other: str) -> set[str] | None:
-    """Merge in a working tree that nobody needs, and return the paths that conflict.
+    """Merge in a temporary working tree, and return the conflicting paths.
 
-    None for a conflict that git does not write down: over a renamed folder with a file in its place it can
-    fail in the middle, and one that puts two files into one place leaves no path in two states.
+    None if git does not record the conflict: it can fail midway if a file replaces a renamed folder, and a
+    conflict that moves two files to one path leaves no path with two states.
     """
     lock = os.fsdecode(git(tree, "rev-parse", "--git-path", "index.lock").strip())
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(tree, lock))  # of a git that crashed over the merge before
+        os.unlink(os.path.join(tree, lock))  # left by a git that crashed
     run(tree, "merge", "--abort")
     git(tree, "reset", "-q", "--hard")
     git(tree, "clean", "-qfdx")

@@ -1,4 +1,4 @@
-"""The judge of commits sees what it is there to see."""
+"""The commit checks detect each kind of violation."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ A, B = f"{PLAIN} {'a' * 40}", f"{PLAIN} {'b' * 40}"
 
 
 def commit(name: str, agent: str, changed: dict[str, str], token: int = 1) -> Commit:
-    """Return a commit as history might have it."""
+    """Return a sample commit."""
     return Commit(name, agent, [], [token], changed)
 
 
-def test_a_path_of_another_agent_in_a_commit_is_seen():
+def test_another_agents_path_in_a_commit_is_detected():
     owners = {"src/alice-": "alice", "src/bob-": "bob"}
 
     assert foreign([commit("1", "alice", {"src/alice-1": A, "free": A})], owners) == []
@@ -41,7 +41,7 @@ def test_a_path_of_another_agent_in_a_commit_is_seen():
     ]
 
 
-def test_a_commit_that_differs_from_what_its_agent_was_told_is_seen():
+def test_a_commit_that_differs_from_its_report_is_detected():
     told = [Said("alice", "1", {"x": A})]
 
     assert disagreements([commit("1", "alice", {"x": A})], told, {}) == []
@@ -52,14 +52,14 @@ def test_a_commit_that_differs_from_what_its_agent_was_told_is_seen():
     assert disagreements([], told, {}), "told, and not there"
 
 
-def test_a_commit_of_a_shared_path_with_an_old_token_is_seen():
+def test_a_commit_of_a_shared_path_with_an_old_token_is_detected():
     history_of_x = [commit("1", "alice", {"x": A}, 5), commit("2", "bob", {"x": B}, 4)]
 
     assert late_tokens(history_of_x, ["x"]) == ["x: [4] after 5"]
     assert late_tokens(history_of_x[::-1], ["x"]) == []
 
 
-def test_what_git_shows_is_read_as_it_is(repo: Repo):
+def test_git_output_is_parsed_correctly(repo: Repo):
     git(repo.path, "add", "-A")
     git(repo.path, "commit", "-qm", "first")
     (repo.path / "ä b").write_text("new\n")
@@ -84,7 +84,7 @@ def test_what_git_shows_is_read_as_it_is(repo: Repo):
     assert index_of(repo.path)["src/y.py"].endswith(" h0")
 
 
-def test_a_lock_that_is_left_and_an_object_that_is_gone_are_seen(repo: Repo):
+def test_a_leftover_lock_and_a_missing_object_are_detected(repo: Repo):
     git(repo.path, "add", "-A")
     git(repo.path, "commit", "-qm", "first")
     assert soundness(repo.path) == []

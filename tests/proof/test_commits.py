@@ -1,4 +1,4 @@
-"""Agents and a plain user of git commit in one tree: each commit holds what is its author's, and no more."""
+"""Agents and a plain git user commit in one tree, and each commit contains only its author's files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200 if LONG else 300)]
 
 JOBS = str(Path(__file__).with_name("proof_commits.py"))
 AGENTS = 6
-#: How often each agent commits.
+#: Commits per agent.
 GOAL = 340 if LONG else 6
 OWNERS = {
     start.format(who): who
@@ -48,7 +48,7 @@ OWNERS = {
 
 
 def job(*words: str, timeout: float = 1_000.0) -> dict[str, Any]:
-    """Run a job of ``proof_commits`` and return what it found."""
+    """Run a job of ``proof_commits`` and return its result."""
     done = subprocess.run(
         [sys.executable, JOBS, *words],
         env=environment(DIBS_LEDGER_LIMIT="1000000"),
@@ -65,7 +65,7 @@ def job(*words: str, timeout: float = 1_000.0) -> dict[str, Any]:
 
 @pytest.fixture
 def tree(repo: Repo) -> Repo:
-    """Return a repository with a first commit, and the files that change hands in it."""
+    """Return a repository with a first commit, and its shared files."""
     (repo.path / "shared").mkdir()
     for path in SHARED:
         (repo.path / path).write_text("")
@@ -75,7 +75,7 @@ def tree(repo: Repo) -> Repo:
 
 
 class Run:
-    """What a crew did in a tree, and what it was told."""
+    """What the agents did in a tree, and what Dibs reported."""
 
     def __init__(self, tree: Repo, diary: Path, user: str) -> None:
         self.path = tree.path
@@ -95,11 +95,11 @@ class Run:
              f"{len(self.commits) - len(self.told)} others")  # fmt: skip
 
     def did(self, what: str) -> Iterator[dict[str, Any]]:
-        """Yield what was noted of one kind."""
+        """Yield the records of one kind."""
         return (line for line in self.lines if line["did"] == what)
 
     def lost(self) -> list[str]:
-        """Return the edits that are not on disk as their author left them."""
+        """Return the edits that were lost on disk."""
         return [
             f"{line['agent']} left {path} otherwise"
             for line in self.did("end")
@@ -108,7 +108,7 @@ class Run:
         ]
 
     def lost_lines(self) -> list[str]:
-        """Return the lines of shared files that were committed, and are not in the last commit."""
+        """Return committed lines of shared files that the last commit lacks."""
         there = "".join(
             git(self.path, "show", f"HEAD:{path}").stdout for path in SHARED
         ).splitlines()
@@ -121,7 +121,7 @@ class Run:
 
 
 def ledger_disagrees(tree: Repo, commits: list[Commit]) -> list[str]:
-    """Return the commits of agents that are not in the ledger just once, and entries without a commit."""
+    """Return agents' commits that are not in the ledger exactly once, and entries without a commit."""
     entries = [e.details["commit"] for e in tree.ledger() if e.kind == Kind.COMMITTED]
     real = {commit.id for commit in commits if commit.agent}
     wrong = [f"{oid} is not in the ledger" for oid in real - set(entries)]
@@ -130,9 +130,11 @@ def ledger_disagrees(tree: Repo, commits: list[Commit]) -> list[str]:
 
 
 @pytest.mark.parametrize("user", ["nobody", "only", "index", "gated"])
-def test_no_commit_holds_a_foreign_path_and_no_edit_is_lost(tree: Repo, tmp_path: Path, user: str):
+def test_no_commit_contains_another_agents_path_and_no_edit_is_lost(
+    tree: Repo, tmp_path: Path, user: str
+):
     start = tree_of(tree.path)
-    if user == "gated":  # this one sweeps up whatever it finds, and git's hooks say no
+    if user == "gated":  # this user commits everything, and the git hooks refuse
         installed = tree.dibs("git", "install")
         assert installed.returncode == 0, installed
 
@@ -146,7 +148,7 @@ def test_no_commit_holds_a_foreign_path_and_no_edit_is_lost(tree: Repo, tmp_path
     assert run.lost() == []
     assert run.lost_lines() == []
     assert ledger_disagrees(tree, run.commits) == []
-    assert list(run.did("staged")) == [], "what somebody staged stays as it was"
+    assert list(run.did("staged")) == [], "staged files stay staged"
     assert [line["count"] for line in run.did("kept")] == ([] if user == "index" else [4])
     assert soundness(tree.path) == []
     assert left_over(tree.path) == []
@@ -162,7 +164,7 @@ def test_no_commit_holds_a_foreign_path_and_no_edit_is_lost(tree: Repo, tmp_path
         assert any("holds" in line["said"] for line in swept), swept
 
 
-def test_beside_a_user_of_commit_all_agents_commit_only_their_own_and_no_edit_is_lost(
+def test_alongside_git_commit_all_agents_commit_only_their_own_files_and_no_edit_is_lost(
     tree: Repo, tmp_path: Path
 ):
     run = Run(tree, tmp_path / "diary", "all")
@@ -179,7 +181,7 @@ def test_beside_a_user_of_commit_all_agents_commit_only_their_own_and_no_edit_is
 
 
 def undone(run: Run) -> list[str]:
-    """Return the files of agents that a plain commit brought back to a state that was theirs before."""
+    """Return agents' files that a plain commit reverted to an earlier state."""
     wrong, past = [], dict[str, list[str]]()
     for commit in run.commits:
         for path, state in commit.changed.items():
@@ -190,7 +192,7 @@ def undone(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("whole", ["", "whole"])
-def test_commands_that_are_killed_leave_whole_commits_and_a_ledger_that_agrees(
+def test_killed_commands_leave_complete_commits_and_a_consistent_ledger(
     tree: Repo, tmp_path: Path, whole: str
 ):
     diary, kills = tmp_path / "diary", 200 if LONG else 25
@@ -208,7 +210,7 @@ def test_commands_that_are_killed_leave_whole_commits_and_a_ledger_that_agrees(
     attempts = {line["number"]: line for line in lines if line["did"] == "attempt"}
     for commit in commits:
         message = git(tree.path, "log", "-1", "--format=%s", commit.id).stdout
-        tried = attempts.pop(int(message.split()[1]))  # no attempt lands twice
+        tried = attempts.pop(int(message.split()[1]))  # no attempt is committed twice
         meant = {p: s for p, s in tried["left"].items() if s != state.get(p, "")}
         assert (commit.agent, commit.changed) == (tried["agent"], meant)
         state.update(commit.changed)

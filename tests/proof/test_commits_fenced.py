@@ -1,4 +1,4 @@
-"""Who lost a claim cannot commit by it: paused, revoked, or overtaken from another clone."""
+"""An agent that lost its claim cannot commit: after a pause, a revocation, or a takeover."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HELD, FENCED = 3, 4
 
 
 def head(repo: Path) -> str:
-    """Return the commit that is checked out."""
+    """Return the checked-out commit."""
     return git(repo, "rev-parse", "HEAD").stdout.strip()
 
 
@@ -42,12 +42,12 @@ def tree(repo: Repo) -> Repo:
 
 
 def variables_of(tree: Repo) -> str:
-    """Return the settings under which agents work in a tree, as a job takes them."""
+    """Return the settings for a job."""
     return json.dumps(tree.variables if isinstance(tree, Machine) else {})
 
 
 class Paused:
-    """A process that has changed a file it holds, and has stopped on its way to commit it."""
+    """A process that has changed a file it holds, and is paused while committing it."""
 
     def __init__(self, tree: Repo, step: str, ttl: str = "5") -> None:
         words = ["pause", str(tree.path), variables_of(tree), "sleeper", step, ttl]
@@ -58,7 +58,7 @@ class Paused:
         eventually(f"it stops at {step}", lambda: _is_stopped(self.process))
 
     def wake(self) -> str:
-        """Let it go on; return what it was told."""
+        """Resume it; return its result."""
         os.kill(self.process.pid, signal.SIGCONT)
         out, _ = self.process.communicate(timeout=60)
         told = json.loads(out)
@@ -80,7 +80,7 @@ def _is_stopped(process: subprocess.Popen[str]) -> bool:
 
 
 def successor(tree: Repo, path: str = "src/x.py") -> None:
-    """Take the sleeper's file over, or another one, change it, and commit it."""
+    """Take over the paused process's file, or another one, change it, and commit it."""
     done = subprocess.run(
         [sys.executable, JOBS, "succeed", str(tree.path), variables_of(tree), path],
         env=environment(),
@@ -95,9 +95,7 @@ def successor(tree: Repo, path: str = "src/x.py") -> None:
 
 @pytest.mark.parametrize("step", ["before", "prepared", "intent", "moving"])
 @pytest.mark.parametrize("loss", ["expiry", "revocation"])
-def test_a_holder_that_was_paused_until_its_claim_was_gone_is_fenced(
-    tree: Repo, step: str, loss: str
-):
+def test_an_owner_paused_past_the_expiry_of_its_claim_is_fenced(tree: Repo, step: str, loss: str):
     with Paused(tree, step) as sleeper:
         if loss == "revocation":
             revoked = tree.dibs("revoke", "src/x.py", "--reason", "late")
@@ -110,7 +108,7 @@ def test_a_holder_that_was_paused_until_its_claim_was_gone_is_fenced(
 
     assert said.startswith("FENCED: ")
     assert head(tree.path) == landed
-    assert (tree.path / "src/x.py").read_text() == "edited on\n", "what lies in the tree stays"
+    assert (tree.path / "src/x.py").read_text() == "edited on\n", "the working tree is unchanged"
     assert [commit.agent for commit in history(tree.path)][1:] == ["successor"]
     entries = [e for e in tree.ledger() if e.kind == Kind.COMMITTED]
     assert [e.agent for e in entries] == ["successor"]
@@ -118,7 +116,7 @@ def test_a_holder_that_was_paused_until_its_claim_was_gone_is_fenced(
 
 
 @pytest.mark.parametrize("step", ["moved", "followed"])
-def test_a_commit_that_landed_before_the_pause_is_told_once_and_stands(tree: Repo, step: str):
+def test_a_commit_made_before_the_pause_is_reported_once_and_stays(tree: Repo, step: str):
     with Paused(tree, step) as sleeper:
         assert tree.dibs("revoke", "src/x.py", "--reason", "late").returncode == 0
         successor(tree)
@@ -137,7 +135,7 @@ def test_a_commit_that_landed_before_the_pause_is_told_once_and_stands(tree: Rep
 
 
 @pytest.mark.parametrize("step", ["prepared", "intent", "moving"])
-def test_who_was_paused_with_gits_lock_holds_nobody_up_and_commits_when_it_wakes(
+def test_an_agent_paused_with_gits_lock_blocks_no_one_and_commits_when_it_resumes(
     tree: Repo, step: str
 ):
     with Paused(tree, step, ttl="300") as sleeper:
@@ -156,7 +154,7 @@ def test_who_was_paused_with_gits_lock_holds_nobody_up_and_commits_when_it_wakes
 
 @pytest.fixture(params=["redis", "git"])
 def clones(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machine]]:
-    """Return two clones of one repository, whose claims are in one store."""
+    """Return two clones of one repository that share a store."""
     if request.param == "redis":
         yield machines(tmp_path, request.getfixturevalue("redis_url"), 2, **AUTHOR)
     else:
@@ -164,7 +162,7 @@ def clones(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Mach
             yield machines(tmp_path, f"git:{remote.path}", 2, DIBS_GIT_POLL="1s", **AUTHOR)
 
 
-def test_two_clones_commit_by_the_claims_of_one_store(clones: list[Machine]):
+def test_two_clones_commit_with_claims_from_one_store(clones: list[Machine]):
     here, there = clones
     first = here.token("src/x.py", agent="left")
     for clone in clones:
@@ -194,7 +192,7 @@ def test_two_clones_commit_by_the_claims_of_one_store(clones: list[Machine]):
     assert [soundness(clone.path) for clone in clones] == [[], []]
 
 
-def test_a_holder_paused_in_one_clone_is_fenced_by_a_successor_in_another(clones: list[Machine]):
+def test_an_owner_paused_in_one_clone_is_fenced_by_a_new_owner_in_another(clones: list[Machine]):
     here, there = clones
     with Paused(here, "before") as sleeper:
         assert there.dibs("revoke", "src/x.py", "--reason", "late").returncode == 0

@@ -1,4 +1,4 @@
-"""A forecast says what a real merge would: the same verdict and the same paths, for random work."""
+"""A forecast agrees with a real merge about random work: the same verdict and the same paths."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
 from dibs.services.state.store import Store
 
-#: Each seed is a repository with 21 pairs of branches, or 10 of working trees.
+#: Each seed is a repository with 21 pairs of branches, or 10 pairs of working trees.
 LONG = os.environ.get("DIBS_PROOF") == "long"
 SEEDS = range(40 if LONG else 4)
-#: Pairs of sides that are asked whether they can meet.
+#: Pairs of sides to check for possible conflicts.
 PAIRS = 5_000 if LONG else 1_000
 BRANCHES, TREES = 6, 4
 
@@ -46,9 +46,9 @@ def told(found):
 
 
 def really(root, heads, forecasted):
-    """Return the pairs that conflict in a real merge, in the order that forecasts have them.
+    """Return the pairs that conflict in a real merge, in forecast order.
 
-    Where git fails over a conflict, that there is one is all that can be compared.
+    If git fails on a conflict, only its existence can be compared.
     """
     scratch = root.parent / "scratch"
     git(root, "worktree", "add", "-q", "--detach", str(scratch))
@@ -61,7 +61,7 @@ def really(root, heads, forecasted):
 
 
 def histories(root, random):
-    """Write a base and branches: some begin where others are, some join two, and the base moves on."""
+    """Create a base and branches: some start from others, some merge two, and the base advances."""
     files = {"main": start(random)}
     heads = {"main": commit(root, "main", files["main"], [])}
     for number in range(BRANCHES):
@@ -80,7 +80,7 @@ def histories(root, random):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_branches_conflict_in_a_forecast_exactly_where_they_do_in_a_merge(repo, seed):
+def test_a_forecast_reports_exactly_the_conflicts_of_a_merge(repo, seed):
     histories(repo, Random(seed))
 
     found = forecast(repo)
@@ -91,7 +91,7 @@ def test_branches_conflict_in_a_forecast_exactly_where_they_do_in_a_merge(repo, 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_uncommitted_work_conflicts_as_it_would_once_it_is_committed(repo, seed):
+def test_uncommitted_work_is_forecast_as_if_it_were_committed(repo, seed):
     random = Random(1_000 + seed)
     files = start(random)
     base = commit(repo, "main", files, [])
@@ -120,7 +120,7 @@ def test_uncommitted_work_conflicts_as_it_would_once_it_is_committed(repo, seed)
     assert told(found) == really(repo, heads, told(found))
 
 
-def test_work_that_cannot_meet_merges_without_conflict(repo):
+def test_work_that_cannot_conflict_merges_cleanly(repo):
     random = Random(7)
     base = start(random)
     while len(base) < 12:
@@ -146,7 +146,7 @@ def test_work_that_cannot_meet_merges_without_conflict(repo):
 
 
 def traces(root):
-    """Return what a forecast could leave behind: refs, indexes, objects, files of its own."""
+    """Return what a forecast could leave behind: refs, indexes, objects, files."""
     folder = root / ".git"
     indexes = [folder / "index", *sorted(folder.glob("worktrees/*/index"))]
     return (
