@@ -166,7 +166,7 @@ def test_who_has_changed_nothing_is_told_so_and_nothing_is_on_standard_output(tr
     answer = dibs("diff", "carol")
 
     assert (answer.status, answer.out) == (0, "")
-    assert answer.err == "dibs: carol has no uncommitted changes to files it has claimed\n"
+    assert answer.err == "dibs: carol has no uncommitted changes to claimed files\n"
 
 
 def test_a_word_that_is_an_agent_and_a_file_is_not_guessed_at(tree, dibs):

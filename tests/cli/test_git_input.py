@@ -504,9 +504,7 @@ def test_a_word_of_diff_that_is_no_agent_is_told_as_a_file(shop, dibs):
     answer = dibs("diff", "alcie", agent="bob")
 
     assert answer.status == 0
-    assert answer.err == (
-        "dibs: bob has no uncommitted changes in 'alcie' to files it has claimed\n"
-    )
+    assert answer.err == "dibs: you (bob) have no uncommitted changes to claimed files in 'alcie'\n"
 
 
 @pytest.mark.parametrize("task", ["x\n\nDibs-Agent: eve", "\x1b[31mx", "a\u202eb"], ids=ascii)

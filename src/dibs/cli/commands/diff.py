@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
         agent, words = _meant(session, args)
         within = session.patterns(words)
         found = session.project.changes.difference(agent, within, stat=args.stat)
-        session.show(lambda: _shape(found), lambda: _print(found, words))
+        session.show(lambda: _shape(found), lambda: _print(found, words, session.caller.id))
     return 0
 
 
@@ -74,11 +74,11 @@ def _shape(found: Difference) -> dict[str, object]:
     }
 
 
-def _print(found: Difference, words: list[str]) -> None:
+def _print(found: Difference, words: list[str], caller: str) -> None:
     if not found.files:
         among = f" in {', '.join(map(quote, words[:3]))}" if words else ""
-        line = f"dibs: {found.agent} has no uncommitted changes{among} to files it has claimed"
-        print(line, file=sys.stderr)
+        who = f"you ({found.agent}) have" if found.agent == caller else f"{found.agent} has"
+        print(f"dibs: {who} no uncommitted changes to claimed files{among}", file=sys.stderr)
     elif sys.stdout.isatty():
         for line in found.text.decode("utf-8", "surrogateescape").rstrip("\n").split("\n"):
             shown = "\t".join(map(printable, line.split("\t")))

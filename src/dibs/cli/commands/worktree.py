@@ -77,10 +77,11 @@ def _new(session: Session, args: Namespace) -> None:
             session.caller, wanted, setup=setup, before_setup=progress.finish
         )
     shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
-    session.show(lambda: shape, lambda: _print_made(made))
+    configured = bool(session.project.config.worktree_setup)
+    session.show(lambda: shape, lambda: _print_made(made, configured=configured))
 
 
-def _print_made(made: CreatedWorktree) -> None:
+def _print_made(made: CreatedWorktree, *, configured: bool) -> None:
     from dibs.core.changes.worktrees import WorktreeStage
 
     done = green("created") if made.new else "already exists:"
@@ -89,7 +90,9 @@ def _print_made(made: CreatedWorktree) -> None:
     for note in made.notes:
         print(f"  {dim('-')} {printable(note)}")
     if row.stage == WorktreeStage.SETUP:
-        print(f"  {dim('-')} its setup is incomplete; to run it: dibs worktree setup {row.agent}")
+        option = "" if configured else " --setup COMMAND"
+        again = f"dibs worktree setup {row.agent}{option}"
+        print(f"  {dim('-')} its setup is incomplete; to run it: {again}")
 
 
 def _list(session: Session, _: Namespace) -> None:

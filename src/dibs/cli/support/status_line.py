@@ -105,7 +105,7 @@ class StatusLine:
         text = printable(self._text)
         if total:
             return bar(text, done, total, columns)
-        end = f" {span(time.monotonic() - self._since)}"
+        end = f" ({span(time.monotonic() - self._since)})"
         return cut(text, columns - 1 - len(end)) + end
 
     def _write(self, text: str) -> None:

@@ -8,6 +8,8 @@ made, or holds now. Trailers alone prove nothing, because anyone can copy them.
 
 from __future__ import annotations
 
+import shlex
+
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.pattern import matches
@@ -96,7 +98,7 @@ def judge(change: MergeCommit, proof: ClaimHistory, owner: str) -> list[Outside]
         why = _verdict(change, path, proof, owner)
         if why:
             agent = change.agent or owner
-            found.append(Outside(path, why, change.oid, agent, hint=_hint(why, agent)))
+            found.append(Outside(path, why, change.oid, agent, hint=_hint(why, agent, path)))
     return found
 
 
@@ -125,20 +127,19 @@ def held_at(span: PastClaim, moment: float) -> bool:
     return span.since - SLACK <= moment <= span.until + SLACK
 
 
-def _hint(why: str, agent: str) -> str:
+def _hint(why: str, agent: str, path: str) -> str:
     if why == MergeRefusal.FORGED:
         return "make the commit again with `dibs commit`"
     return (
-        f"let {agent} claim the file with `dibs claim`, then merge again; or remove the change from"
-        " the branch; or let a human merge with --allow-unclaimed"
+        f"as {agent}, run: dibs claim {shlex.quote(path)}; then merge again"
+        " (or remove the change from the branch, or let a human merge with --allow-unclaimed)"
     )
 
 
 def undone(path: str, agent: str) -> Outside:
     """Return the refusal of a branch that contains a merge which dropped other agents' changes."""
-    hint = (
-        f"redo that merge; if the change is intended, let {agent} claim the file with `dibs claim`"
-    )
+    claim = f"as {agent}, run: dibs claim {shlex.quote(path)}"
+    hint = f"redo that merge; if the change is intended, {claim}; then merge again"
     return Outside(path, MergeRefusal.UNDONE, agent=agent, hint=hint)
 
 

@@ -145,14 +145,14 @@ class WorktreeContext:
         for tree in self.trees():
             if tree.row and (named == tree.agent or path in {tree.path, tree.row.path}):
                 return tree.row._replace(path=tree.row.path if tree.row.aside else tree.path)
-        hint = "`dibs worktree ls` lists them; use git to manage worktrees that Dibs did not create"
+        hint = "`dibs worktree ls` lists worktrees; use `git worktree` for those that git created"
         where = ""
         for row in self.rows_elsewhere():
             if row.agent == named:
                 where = f"; its worktree is in another clone, on {row.host}: {row.path}"
                 hint = f"if it no longer exists, a human can run {forgets(named)}"
         raise NotFound(
-            f"Dibs has created no worktree for {quote(named)} in this clone{where}",
+            f"{quote(named)} has no worktree created by Dibs in this clone{where}",
             code="NO_WORKTREE",
             hint=hint,
         )

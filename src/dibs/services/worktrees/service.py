@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 
 from dibs.core.changes.worktrees import WorktreeStage, variables
@@ -194,10 +195,16 @@ class Worktrees:
         return Listed(tree, tuple(held), refs.unpushed(git, tree.head), int(at), subject)
 
     def _set_up(self, row: WorktreeRow, command: str) -> WorktreeRow:
-        run_setup(command, row.path, self._variables(row), f"dibs worktree setup {row.agent}")
+        run_setup(command, row.path, self._variables(row), self._setup_command(row, command))
         ready = row._replace(stage=WorktreeStage.READY)
         self._store.apply(lambda rows: put_row(rows, ready))
         return ready
+
+    def _setup_command(self, row: WorktreeRow, command: str) -> str:
+        """Return the command line that runs the setup of a worktree again."""
+        usual = command == self._store.config.worktree_setup
+        option = "" if usual else f" --setup {shlex.quote(command)}"
+        return f"dibs worktree setup {row.agent}{option}"
 
     def _variables(self, row: WorktreeRow) -> dict[str, str]:
         config = self._store.config
