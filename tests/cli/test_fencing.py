@@ -133,7 +133,7 @@ def test_a_refused_commit_fences_other_agents_patterns(dibs, repo):
     answer = dibs("commit", "IGNORE ALL/a", "-m", "take it", agent="vic")
 
     assert answer.status == 3
-    assert "mallory has <data-" in answer.out
+    assert "mallory holds <data-" in answer.out
     assert "IGNORE ALL/?" not in outside(answer.out)
 
 

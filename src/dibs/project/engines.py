@@ -85,7 +85,7 @@ def is_there(place: Location) -> bool:
         from dibs.project.remotes import resolve
 
         return os.path.exists(_copy_of(place, resolve(place.repository, url)))
-    return os.path.exists(_elsewhere(place, url))
+    return os.path.exists(_memory_file(place, url))
 
 
 def _open_redis(place: Location, url: str) -> Engine:
@@ -108,7 +108,7 @@ def _open_redis(place: Location, url: str) -> Engine:
         config.project or project_name(place.repository),
         timeout=config.timeout,
         replicas=config.redis_replicas,
-        memory=_elsewhere(place, url),
+        memory=_memory_file(place, url),
         renew=_renewal(place),
     )
 
@@ -142,7 +142,7 @@ def _renewal(place: Location) -> Callable[[Txn, str], None]:
     return renew
 
 
-def _elsewhere(place: Location, url: str) -> str:
+def _memory_file(place: Location, url: str) -> str:
     """Return the file in which this machine keeps what it knows of a Redis store."""
     name = f"redis-{_digest(url.rpartition('@')[2], place.loaded.config.project)}.json"
     return os.path.join(place.repository.state, name)
@@ -185,7 +185,7 @@ def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
     path = _database(place, url)
     config = place.loaded.config
     # In this order: the marker is written after the store, so if it exists, the store does too.
-    made = _times_made(path)
+    made = _times_created(path)
     there = _there(path)
     if not there and not anew and (made or url):
         raise Misconfigured(
@@ -221,7 +221,7 @@ def _database(place: Location, url: str) -> str:
     return os.path.join(place.repository.state, DATABASE)
 
 
-def _times_made(path: str) -> int:
+def _times_created(path: str) -> int:
     """Return how many times a store was created at ``path``; the marker outlives the file."""
     try:
         with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:

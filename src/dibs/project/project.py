@@ -301,11 +301,11 @@ def locate(
     repository = find(start, variables)
     loaded = load.load(repository.root, repository.state, variables, flags or {})
     if loaded.config.worktree_claims == "worktree":
-        repository = _apart(repository, loaded.config)
+        repository = _with_worktree_claims(repository, loaded.config)
     return Location(repository, loaded)
 
 
-def _apart(repository: Repository, config: Config) -> Repository:
+def _with_worktree_claims(repository: Repository, config: Config) -> Repository:
     """Return the repository with claims of this worktree only, which need the default engine."""
     if config.engine:
         raise Misconfigured(

@@ -105,7 +105,7 @@ def _setting(folder: str, name: str, timeout: float) -> str:
     return result.out.decode("utf-8", "replace").strip()
 
 
-def heal_cache(state: str, timeout: float) -> list[str]:
+def repair_cache(state: str, timeout: float) -> list[str]:
     """Move the shared file away if it is damaged; most of it can be rebuilt."""
     try:
         cache = Cache(state, timeout)

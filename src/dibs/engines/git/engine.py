@@ -13,7 +13,7 @@ from dibs.engines.git.cache import pause, translated
 from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.copy import Parts
 from dibs.engines.git.files import RowFiles
-from dibs.engines.git.remote import Remote, passed_on, place_of, remote_url
+from dibs.engines.git.remote import Remote, place_of, remote_settings, remote_url
 from dibs.engines.git.repo import EngineGit
 from dibs.engines.shared.clock import system_sources
 from dibs.engines.shared.turns import jitter
@@ -66,7 +66,7 @@ class GitEngine:
     ) -> None:
         place = place_of(remote, branch)
         folder = os.path.abspath(os.fspath(state))
-        git = EngineGit(f"{folder}/repo", passed_on(config_from), timeout / 3)
+        git = EngineGit(f"{folder}/repo", remote_settings(config_from), timeout / 3)
         self.as_of: float | None = None
         self._timeout = timeout
         self._poll = poll
@@ -150,10 +150,10 @@ class GitEngine:
 
     def repair(self) -> list[str]:
         """Remove the remains of dead processes, and rebuild the local copy."""
-        from dibs.engines.git.check import heal_cache, repair
+        from dibs.engines.git.check import repair, repair_cache
 
         self._shut()
-        done = heal_cache(self._parts.state, self._timeout)
+        done = repair_cache(self._parts.state, self._timeout)
         with self._link() as link:
             return done + repair(link, self._timeout)
 

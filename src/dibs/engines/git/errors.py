@@ -86,14 +86,14 @@ def refused(text: str, url: str) -> DibsError | None:
     said = text.lower()
     for meaning in _MEANINGS:
         if any(words in said for words in meaning.words):
-            message = f"{meaning.message.format(shown(url))}{_own_words(text, url)}"
+            message = f"{meaning.message.format(shown(url))}{_git_output(text, url)}"
             return meaning.error(message, code=meaning.code, hint=meaning.hint)
     return None
 
 
 def unclear(text: str, url: str) -> Unavailable:
     """Return the error for an unrecognized failure."""
-    return Unavailable(f"git cannot use {shown(url)}{_own_words(text, url)}", code="REMOTE_FAILED")
+    return Unavailable(f"git cannot use {shown(url)}{_git_output(text, url)}", code="REMOTE_FAILED")
 
 
 def too_slow(url: str) -> Unavailable:
@@ -104,7 +104,7 @@ def too_slow(url: str) -> Unavailable:
 def declined(reason: str, text: str, url: str) -> DibsError:
     """Return the error for a push that the remote refused by its own rules."""
     return Misconfigured(
-        f"{shown(url)} refused the push ({printable(mask(reason))}){_own_words(text, url)}",
+        f"{shown(url)} refused the push ({printable(mask(reason))}){_git_output(text, url)}",
         code="REMOTE_REFUSED",
         hint="allow this account to push to the branch, or set another branch under [git]",
     )
@@ -116,7 +116,7 @@ def shown(url: str) -> str:
     return printable(url if url.startswith("file:") else re.sub(r"(?<=://).*@", "", url))
 
 
-def _own_words(text: str, url: str) -> str:
+def _git_output(text: str, url: str) -> str:
     """Return the relevant part of git's output, masked, on one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     chosen = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]

@@ -232,9 +232,9 @@ def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
     return url
 
 
-def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
+def remote_settings(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
     """Return only those settings of a user's repository that say how to reach remotes."""
-    if not git_dir or not _speaks_of_remotes(git_dir):
+    if not git_dir or not _has_remote_settings(git_dir):
         return []
     git = EngineGit(os.path.abspath(git_dir))
     argv = ("config", "--local", "--no-includes", "-z", "--get-regexp", r"^(http|url)\.")
@@ -247,7 +247,7 @@ def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
-def _speaks_of_remotes(git_dir: str) -> bool:
+def _has_remote_settings(git_dir: str) -> bool:
     """Return whether it is worth asking git: most repositories have no such settings."""
     try:
         with open(os.path.join(git_dir, "config"), encoding="utf-8", errors="replace") as file:

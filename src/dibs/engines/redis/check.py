@@ -40,7 +40,7 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
 
 
 def _durability(link: RedisConnection, found: Facts, until: float) -> Finding:
-    if server.forgets_nothing(link.wire, found, until):
+    if server.is_durable(link.wire, found, until):
         return Finding(Level.OK, "durability", "a confirmed change survives a restart")
     if found.aof_enabled == "1" and not server.fsync(link.wire, until):
         text = (

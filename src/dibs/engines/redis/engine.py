@@ -184,7 +184,7 @@ class RedisEngine:
         except (NotSent, Cut) as problem:
             self._session.failed(problem, until)
             return False
-        if not self._session.in_order(link, header, until):
+        if not self._session.is_usable(link, header, until):
             return False
         link.learn(header, points, ranges)
         wrong = any(value is not None for value in header.points) or any(header.ranges)
@@ -209,7 +209,7 @@ class RedisEngine:
             if self._replicas:
                 self._await_copies(link, until)
             return True
-        if self._session.in_order(link, header, until):
+        if self._session.is_usable(link, header, until):
             link.learn(header, list(txn.guessed_points), list(txn.guessed_ranges))
             if header.status == "turn":
                 time.sleep(_REST)

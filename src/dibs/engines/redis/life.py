@@ -115,10 +115,10 @@ def judge(
     """Decide whether the life of the store continues."""
     why = _loss(header, memory)
     if not why and header.run != found.run_id:
-        if server.forgets_nothing(link.wire, found, until):
+        if server.is_durable(link.wire, found, until):
             return LifeVerdict(adopt=True)
         why = "the server restarted and may have lost its newest writes"
-        if not found.never_a_replica:
+        if not found.was_never_a_replica:
             why = "another server took over and may lack the newest writes"
     return LifeVerdict(why) if why else jumped(_jump(link, header, memory, sources))
 

@@ -33,7 +33,7 @@ class Facts(Record):
         return tuple(int(part) if part.isdigit() else 0 for part in parts)
 
     @property
-    def never_a_replica(self) -> bool:
+    def was_never_a_replica(self) -> bool:
         """Whether this server did not take over from another one."""
         return self.values.get("master_replid2", "") == _NEVER_A_REPLICA
 
@@ -122,9 +122,9 @@ def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
         raise NotSent(f"{node} is still loading its data")
 
 
-def forgets_nothing(wire: Wire, found: Facts, until: float) -> bool:
+def is_durable(wire: Wire, found: Facts, until: float) -> bool:
     """Return whether a restart of this server cannot lose a write."""
-    return found.aof_enabled == "1" and found.never_a_replica and fsync(wire, until) == "always"
+    return found.aof_enabled == "1" and found.was_never_a_replica and fsync(wire, until) == "always"
 
 
 def fsync(wire: Wire, until: float) -> str:

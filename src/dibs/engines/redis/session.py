@@ -84,7 +84,7 @@ class RedisSession:
         if not passes(problem) or _monotonic() >= until:
             raise unavailable(self.target, problem)
 
-    def in_order(self, link: RedisConnection, header: Header, until: float) -> bool:
+    def is_usable(self, link: RedisConnection, header: Header, until: float) -> bool:
         """Return whether a reply can be used; if the life of the store is over, start another."""
         if link.jump:
             try:

@@ -66,7 +66,7 @@ def _waiting(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
     ids = {before.get(pattern, "") for pattern in wanted}
     number = ids.pop()
     same = not ids and number and {p for p, i in before.items() if i == number} == wanted
-    return number if same and mailbox.untold(rows, holder, number) else ""
+    return number if same and mailbox.is_undelivered(rows, holder, number) else ""
 
 
 def _emit(rows: Rows, role: str, ask: Ask) -> None:

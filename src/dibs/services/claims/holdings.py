@@ -189,10 +189,10 @@ def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     rows.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
     if asks:
-        from dibs.services.state.mailbox import tell_askers
+        from dibs.services.state.mailbox import notify_requesters
 
         details["asked_by"] = sorted({ask.asker for ask in asks})
-        tell_askers(rows, agent, asks)
+        notify_requesters(rows, agent, asks)
     summary = f"{agent} released {', '.join(texts[:5])}"
     rows.emit(agent, beat.role, Kind.LOCK_RELEASED, summary, **details)
 

@@ -92,9 +92,9 @@ def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent
         )
         handed.append(moved)
     rows.put_beat(heir.id, theirs)
-    from dibs.services.state.mailbox import tell_heir
+    from dibs.services.state.mailbox import notify_new_owner
 
-    tell_heir(rows, giver, handed)
+    notify_new_owner(rows, giver, handed)
     return handed
 
 

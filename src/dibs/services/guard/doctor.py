@@ -16,7 +16,7 @@ from dibs.services.guard.trial_claims import forget, left_behind
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.sessions import gone_sessions
-from dibs.services.state.worktrees import left_alone
+from dibs.services.state.worktrees import is_abandoned
 from dibs.services.worktrees.service import Removed, Worktrees
 
 TYPE_CHECKING = False
@@ -157,7 +157,7 @@ class Doctoring:
                 continue
             if tree.missing:
                 found.append((tree.agent, tree.path, "its folder is missing"))
-            elif row is not None and self._store.look(lambda rows: left_alone(rows, row)):  # noqa: B023
+            elif row is not None and self._store.look(lambda rows: is_abandoned(rows, row)):  # noqa: B023
                 found.append((tree.agent, tree.path, "its agent is dead"))
         return found
 

@@ -9,7 +9,7 @@ from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE, deadline
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import printable
-from dibs.services.state.commits import makers
+from dibs.services.state.commits import commit_authors
 from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ class Gating:
 
         def step(rows: Rows) -> list[Blocked]:
             found: dict[str, Blocked] = {}
-            made_by = makers(rows, [one.commit for one in made if one.commit])
+            made_by = commit_authors(rows, [one.commit for one in made if one.commit])
             for one in made:
                 maker = made_by.get(one.commit, one.maker)
                 agents = {maker} if maker else set[str]()

@@ -17,9 +17,9 @@ from dibs.services.state.sessions import (
     get_session,
     is_gone,
     put_session,
+    record_guarded,
     session_key,
     session_of,
-    tell_guarded,
 )
 from dibs.startup.records import Record
 
@@ -112,7 +112,7 @@ def _new_session(rows: Rows, key: str, heard: HookEvent, who: HookCaller) -> Ses
     session = session._replace(id=distinct(wished, _Taken(rows, key, session)))
     put_session(rows, key, session)
     _join(rows, session, heard)
-    tell_guarded(rows, session.id, session.dialect)
+    record_guarded(rows, session.id, session.dialect)
     return session
 
 

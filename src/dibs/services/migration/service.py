@@ -129,7 +129,7 @@ class Migration:
         there = _fresh(self._target, standing)
         here = _fresh(self._source, standing)
         if here.closure is not None and here.closure.why == ClosedReason.MOVED:
-            return self._end_again(here.closure, here.moves, there)
+            return self._finish_again(here.closure, here.moves, there)
         self._check(here, there)
         out = self._depart(here)
         self._arrive(out, here.moves)
@@ -172,7 +172,7 @@ class Migration:
     def _occupied(self, there: StoreContents) -> NotAllowed:
         if there.closure is not None and there.closure.why == ClosedReason.ARRIVING:
             return NotAllowed(
-                f"{self._target.name} holds an unfinished copy of {there.closure.other}",
+                f"{self._target.name} contains an unfinished copy of {there.closure.other}",
                 code="STORE_NOT_EMPTY",
                 hint="if no other migration is running, use --force to take it over",
             )
@@ -194,10 +194,10 @@ class Migration:
             if found is not None:
                 raise refusal(encode(found._asdict()))
             if not self._force:
-                refuse_while_at_work(txn, fold_case=self._fold)
+                refuse_while_active(txn, fold_case=self._fold)
             out = Closure(ClosedReason.MOVING, self._run, self._target.name, txn.now)
             close(txn, out)
-            lifecycle.tell_move(txn, f"migrating to {out.other}", out)
+            lifecycle.record_move(txn, f"migrating to {out.other}", out)
             return out
 
         return self._source.engine.transact(step)
@@ -279,12 +279,12 @@ class Migration:
 
     def _open(self, out: Closure, past: list[str]) -> None:
         def step(txn: Txn) -> None:
-            self._check_mine(txn)
+            self._check_ownership(txn)
             lifecycle.open_moved(txn, out._replace(other=self._source.name), past)
 
         self._target.engine.transact(step)
 
-    def _end_again(self, out: Closure, past: list[str], there: StoreContents) -> MoveReport:
+    def _finish_again(self, out: Closure, past: list[str], there: StoreContents) -> MoveReport:
         """Finish a migration whose last step is missing; return its report."""
         if _arrives(there, out):
             self._arrive(out, past)
@@ -302,12 +302,12 @@ class Migration:
         """Write to the target in one transaction."""
 
         def step(txn: Txn) -> None:
-            self._check_mine(txn)
+            self._check_ownership(txn)
             write(txn, things)
 
         self._target.engine.transact(step)
 
-    def _check_mine(self, txn: Txn) -> None:
+    def _check_ownership(self, txn: Txn) -> None:
         """Stop if another migration has taken over the target."""
         found = closure(txn)
         if found is None or found.run != self._run:
@@ -347,7 +347,7 @@ def _interfered(side: StoreSide) -> Unavailable:
     )
 
 
-def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
+def refuse_while_active(txn: Txn, *, fold_case: bool) -> None:
     """Refuse to migrate while agents hold or wait for something."""
     rows = Rows(txn, fold_case=fold_case)
     holding: dict[str, int] = {}
@@ -357,7 +357,7 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
     agents = sorted({*holding, *waiting})
     if not agents:
         return
-    told = [_at_work(rows, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
+    told = [_activity(rows, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
     more = f" and {len(agents) - NAMED} more" if len(agents) > NAMED else ""
     raise NotAllowed(
         f"agents are still working: {', '.join(told)}{more}",
@@ -366,7 +366,7 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
     )
 
 
-def _at_work(rows: Rows, agent: str, claims: int) -> str:
+def _activity(rows: Rows, agent: str, claims: int) -> str:
     holds = "holds 1 claim" if claims == 1 else f"holds {claims} claims"
     does = holds if claims else "waits"
     seen = rows.heard(agent)

@@ -144,7 +144,7 @@ def forget_commits(rows: Rows, oids: Iterable[str]) -> None:
         rows.txn.delete(f"{COMMIT}{oid}")
 
 
-def makers(rows: Rows, oids: Sequence[str]) -> dict[str, str]:
+def commit_authors(rows: Rows, oids: Sequence[str]) -> dict[str, str]:
     """Return the agents behind commits that ``dibs commit`` made or is about to put on a branch."""
     records = {oid: get_commit(rows, oid) for oid in oids}
     found = {oid: record["agent"] for oid, record in records.items() if record is not None}

@@ -98,17 +98,17 @@ def close(txn: Txn, why: Closure) -> None:
 def reopen(txn: Txn, why: Closure) -> None:
     """Open a store again whose migration was canceled."""
     txn.delete(CLOSED)
-    tell_move(txn, f"canceled the migration to {why.other}", why)
+    record_move(txn, f"canceled the migration to {why.other}", why)
 
 
 def open_moved(txn: Txn, why: Closure, past: list[str]) -> None:
     """Open the target of a migration; ``why`` names the source."""
     txn.delete(CLOSED)
     txn.put(ORIGIN, encode({"moves": [*past, why.id], "from": why.other}))
-    tell_move(txn, f"migrated from {why.other}", why)
+    record_move(txn, f"migrated from {why.other}", why)
 
 
-def tell_move(txn: Txn, summary: str, move: Closure) -> None:
+def record_move(txn: Txn, summary: str, move: Closure) -> None:
     """Record a migration in the ledger."""
     txn.emit(Event(STORE, "store", Kind.STORE_MOVED, summary, {"move": move.id}))
 
@@ -270,9 +270,10 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     for key, ask in asks:
         if (ask.holder, rows.pattern(ask.pattern).key) in void:
             rows.drop_ask(key)
+    voided = "1 claim is void" if len(claims) == 1 else f"{len(claims)} claims are void"
     rows.emit(
         STORE, "store", Kind.LEDGER_RESTARTED,
-        f"the store started a new life: {why}; {len(claims)} claims are void",
+        f"the store started a new life: {why}; {voided}",
         why=why, claims=len(claims),
     )  # fmt: skip
     rows.flush()

@@ -32,14 +32,14 @@ def tell(
     rows.notices.setdefault((box, kind, sender, extra), []).extend(patterns)
 
 
-def tell_loser(rows: Rows, agent: str, lost: Lost) -> None:
+def notify_loser(rows: Rows, agent: str, lost: Lost) -> None:
     """Notify an agent that it lost a claim, unless it has ended or gave the claim up itself."""
     kind = _LOSSES.get(lost.why)
     if kind is not None:
         tell(rows, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason)
 
 
-def tell_askers(
+def notify_requesters(
     rows: Rows, holder: str, asks: Sequence[Ask], *, why: str = "", heir: str = ""
 ) -> None:
     """Notify the agents that requested claims that the owner no longer holds them."""
@@ -51,7 +51,7 @@ def tell_askers(
             tell(rows, ask.asker, MailKind.RELEASED, (ask.pattern,), sender=holder, **extra)
 
 
-def tell_heir(rows: Rows, giver: str, handed: Sequence[Claim]) -> None:
+def notify_new_owner(rows: Rows, giver: str, handed: Sequence[Claim]) -> None:
     """Notify an agent that it now holds what another agent held."""
     texts = tuple(claim.pattern for claim in handed)
     heir, token = handed[0].agent, handed[0].token
@@ -192,7 +192,7 @@ def forget(rows: Rows, message: Message) -> None:
         rows.txn.delete(f"{UNREAD}{box}/{row}")
 
 
-def untold(rows: Rows, box: str, number: str) -> bool:
+def is_undelivered(rows: Rows, box: str, number: str) -> bool:
     """Return whether the owner of an inbox has neither read a message nor is receiving it in a briefing."""
     from dibs.services.state.deliveries import get_offer
 

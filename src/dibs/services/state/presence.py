@@ -37,7 +37,7 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         beat = _expire_own(rows, caller.id, beat)
     beat = Beat(rows.now, *beat[1:])
     rows.put_beat(caller.id, beat)
-    rows.take_for_present((caller.id,))
+    rows.assume_present((caller.id,))
     return beat
 
 
@@ -130,9 +130,9 @@ def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
     take_off(rows, key, claim, lost)
     asks = drop_asks(rows, claim.agent, [rows.pattern(claim.pattern)])
     if asks:
-        from dibs.services.state.mailbox import tell_askers
+        from dibs.services.state.mailbox import notify_requesters
 
-        tell_askers(rows, claim.agent, asks, why=lost.why, heir=lost.by)
+        notify_requesters(rows, claim.agent, asks, why=lost.why, heir=lost.by)
 
 
 def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
@@ -145,9 +145,9 @@ def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
         counted = 1 if claim.token else 0  # claims that a script took were never counted
         beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
         rows.put_beat(claim.agent, beat)
-        from dibs.services.state.mailbox import tell_loser
+        from dibs.services.state.mailbox import notify_loser
 
-        tell_loser(rows, claim.agent, lost)
+        notify_loser(rows, claim.agent, lost)
 
 
 def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:

@@ -258,7 +258,7 @@ class Rows:
         self.gone.add(agent)
         return True
 
-    def take_for_present(self, agents: Iterable[str]) -> None:
+    def assume_present(self, agents: Iterable[str]) -> None:
         """Skip the process check for these agents: they are calling, or cannot be ended now."""
         self._is_gone.update(dict.fromkeys(agents, False))
         self.gone.difference_update(agents)

@@ -138,7 +138,7 @@ def has_ended(rows: Rows, agent: str) -> bool:
 # -- guarded agents
 
 
-def tell_guarded(rows: Rows, agent: str, dialect: str) -> None:
+def record_guarded(rows: Rows, agent: str, dialect: str) -> None:
     """Record that an agent is guarded, also in the ledger."""
     rows.txn.put(f"{GUARDED}{agent}", encode({"at": rows.now, "dialect": dialect}))
     summary = f"{agent}'s tool calls are now guarded ({dialect})"

@@ -97,7 +97,7 @@ class Store:
     def _run(self, txn: Txn, step: Callable[[Rows], T], tried: set[str]) -> tuple[T, int]:
         _refuse_if_closed(txn)
         rows = Rows(txn, fold_case=self.fold_case, sessions=self.callbacks.sessions)
-        rows.take_for_present(tried)
+        rows.assume_present(tried)
         answer = step(rows)
         if rows.gone:
             raise _GoneFoundError(rows.gone)

@@ -38,13 +38,13 @@ class WorktreeRow(Record):
     #: Where its folder is while it is being removed.
     aside: str = ""
 
-    def is_gone_from(self, host: str) -> bool:
+    def is_missing_on(self, host: str) -> bool:
         """Return whether it was complete on this host and its folder no longer exists."""
         whole = self.stage in {WorktreeStage.SETUP, WorktreeStage.READY}
         return whole and self.host == host and not os.path.lexists(self.path)
 
 
-def forgets(agent: str) -> str:
+def forget_command(agent: str) -> str:
     """Return the command that removes the record of another clone's worktree."""
     return f"`dibs worktree rm {agent} --force --reason TEXT`"
 
@@ -76,7 +76,7 @@ def is_live(rows: Rows, agent: str) -> bool:
     return known is not None and not is_terminal(known.status) and rows.beat(agent) is not None
 
 
-def left_alone(rows: Rows, row: WorktreeRow) -> bool:
+def is_abandoned(rows: Rows, row: WorktreeRow) -> bool:
     """Return whether the agent of a worktree has ended, or sent no heartbeat for long."""
     return is_left_alone(
         now=rows.now,

@@ -86,7 +86,9 @@ def _cancel_notices(rows: Rows, done: Decision) -> None:
     """Replace undelivered notices to deciders by the outcome."""
     role = role_of(rows, done.decided_by) if done.decided_by else ""
     for box, number in done.data.get("told", {}).items():
-        message = mailbox.message_at(rows, number) if mailbox.untold(rows, box, number) else None
+        message = (
+            mailbox.message_at(rows, number) if mailbox.is_undelivered(rows, box, number) else None
+        )
         if message is not None:
             data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
             text = wording(message.kind, done.decided_by, (), data)

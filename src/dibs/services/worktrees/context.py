@@ -11,7 +11,7 @@ from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
 from dibs.local.repository import clone_id, main_tree, shared_state
-from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, row_of
+from dibs.services.state.worktrees import WorktreeRow, all_rows, forget_command, row_of
 from dibs.services.worktrees.inspect import Looker
 from dibs.startup.records import Record
 
@@ -150,7 +150,7 @@ class WorktreeContext:
         for row in self.rows_elsewhere():
             if row.agent == named:
                 where = f"; its worktree is in another clone, on {row.host}: {row.path}"
-                hint = f"if it no longer exists, a human can run {forgets(named)}"
+                hint = f"if it no longer exists, a human can run {forget_command(named)}"
         raise NotFound(
             f"{quote(named)} has no worktree created by Dibs in this clone{where}",
             code="NO_WORKTREE",

@@ -14,7 +14,7 @@ from dibs.git.refs import HEADS, commit_of, is_in
 from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import entries
 from dibs.services.state.presence import arrive, role_of
-from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, is_live, put_row
+from dibs.services.state.worktrees import WorktreeRow, all_rows, forget_command, is_live, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.copied_files import Supply, hide_links, wired
 from dibs.services.worktrees.place import choose, ports_in_use
@@ -58,7 +58,7 @@ class Maker:
         notes = Remover(self._ground).settle(caller, wanted.agent)
         known = self._ground.row(wanted.agent)
         if known is not None and known.clone != self._ground.clone:
-            if not known.is_gone_from(caller.host):
+            if not known.is_missing_on(caller.host):
                 raise _elsewhere(known)
             notes += Remover(self._ground).disown(caller, known).notes
         elif known is not None:
@@ -217,7 +217,7 @@ def _elsewhere(row: WorktreeRow) -> BadInput:
     return BadInput(
         f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}",
         code="WORKTREE_EXISTS",
-        hint=f"work there; if it no longer exists, a human can run {forgets(row.agent)}",
+        hint=f"work there; if it no longer exists, a human can run {forget_command(row.agent)}",
     )
 
 

@@ -13,7 +13,7 @@ from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git import refs
 from dibs.git.worktrees import WorktreeEntry
 from dibs.services.state.presence import arrive
-from dibs.services.state.worktrees import is_awaited, left_alone, put_row
+from dibs.services.state.worktrees import is_abandoned, is_awaited, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.context import CloneTree, WorktreeContext
 from dibs.services.worktrees.create import CreatedWorktree, Maker, WorktreeRequest
@@ -220,7 +220,7 @@ class Worktrees:
     def _clean(
         self, caller: Caller, row: WorktreeRow, *, dry_run: bool
     ) -> Removed | KeptWorktree | Skipped:
-        if not self._store.look(lambda rows: left_alone(rows, row)):
+        if not self._store.look(lambda rows: is_abandoned(rows, row)):
             unfinished = row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}
             if not unfinished or dry_run:
                 return Skipped(row, self._why_not_alone(row))
@@ -240,7 +240,7 @@ class Worktrees:
         if notes and self._ground.row(row.agent) is None:
             return Removed(row, notes=tuple(notes))
         row = self._ground.find(row.agent)
-        if not self._store.look(lambda rows: left_alone(rows, row)):
+        if not self._store.look(lambda rows: is_abandoned(rows, row)):
             return Skipped(row, "; ".join(notes) or self._why_not_alone(row))
         if not os.path.isdir(os.path.dirname(row.path)):
             return Skipped(row, "its parent folder is missing; the disk may not be mounted")
@@ -252,8 +252,8 @@ class Worktrees:
 
     def _is_lost(self, caller: Caller, row: WorktreeRow) -> bool:
         """Return whether a worktree belongs to a clone that was deleted from this host."""
-        return row.is_gone_from(caller.host) and self._store.look(
-            lambda rows: left_alone(rows, row)
+        return row.is_missing_on(caller.host) and self._store.look(
+            lambda rows: is_abandoned(rows, row)
         )
 
     def _would_clean(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
@@ -271,7 +271,7 @@ class Worktrees:
 def _admit(rows: Rows, caller: Caller, row: WorktreeRow) -> None:
     """Record the caller's heartbeat; refuse to remove the worktree of an active agent."""
     arrive(rows, caller)
-    if not caller.human and caller.id != row.agent and not left_alone(rows, row):
+    if not caller.human and caller.id != row.agent and not is_abandoned(rows, row):
         raise NotAllowed(
             f"{row.agent} is active: only {row.agent} or a human may remove its worktree",
             code="HUMANS_ONLY",
