@@ -93,12 +93,12 @@ def several(world):
 
 def drop(world):
     world.write("inbox/dropped.yaml", task("dropped"))
-    settle(world)
+    reconcile(world)
 
 
 def edit_by_hand(world):
     world.sh("echo 'color: red' >> inbox/a-new.yaml")
-    settle(world)
+    reconcile(world)
 
 
 def move_by_hand(world):
@@ -107,12 +107,12 @@ def move_by_hand(world):
         sed -i 's/^status: new/status: assigned\\nagent: editor/' inbox/a-new.yaml
         mv inbox/a-new.yaml assigned/editor/
     """)
-    settle(world)
+    reconcile(world)
 
 
 def spoil(world):
     world.sh("echo '}{' >> inbox/a-new.yaml; rm done/d-finished.yaml")
-    settle(world)
+    reconcile(world)
 
 
 def queue_folder(world):
@@ -120,10 +120,10 @@ def queue_folder(world):
     folder.mkdir(parents=True, exist_ok=True)
     if not (world.path / "work/inbox/queued.yml").exists():
         (folder / "queued.yml").write_text("title: from the queue\n")
-    settle(world)
+    reconcile(world)
 
 
-def settle(world):
+def reconcile(world):
     with world.board.command(HUMAN, makes=True):
         pass
 
@@ -197,7 +197,7 @@ def test_two_crashes_in_a_row_are_harmless(tmp_path):
         for second in range(0, 8, 2):
             world = World(tmp_path / f"{first}-{second}")
             prepare(world)
-            for at, action in ((first, several), (second, settle)):
+            for at, action in ((first, several), (second, reconcile)):
                 world.open(CrashingDisk(at))
                 with suppress(Crash):
                     action(world)
@@ -239,7 +239,7 @@ def killed_at(path, verb, at):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["take", "done", "release", "settle"])
+@pytest.mark.parametrize("verb", ["take", "done", "release", "reconcile"])
 def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
     from dibs.project.project import open_project
     from dibs.services.tasks.values import Draft
@@ -255,7 +255,7 @@ def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
         if verb in {"done", "release"}:
             with project.board.command(CURATOR, makes=True):
                 project.tasks.start(CURATOR, "t1")
-        if verb == "settle":
+        if verb == "reconcile":
             (path / "work/inbox/t2.yaml").write_text(task("t2"))
         project.close()
 

@@ -29,7 +29,7 @@ class History:
         self.written = {}
         self.moves = [self.drop, self.edit, self.spoil, self.delete, self.shuffle, self.copy,
                       self.command, self.command, self.command, self.crash, self.lose_index,
-                      self.settle]  # fmt: skip
+                      self.reconcile]  # fmt: skip
 
     def step(self):
         self.dice.choice(self.moves)()

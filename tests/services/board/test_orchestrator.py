@@ -374,7 +374,7 @@ def test_a_failed_commit_does_not_undo_the_change(tmp_path):
     done = yard.cycle()
 
     assert done.assigned == ("a",)
-    assert done.left == "this is no git repository; nothing was committed"
+    assert done.left == "this is not a git repository; nothing was committed"
 
 
 def test_a_repository_that_git_refuses_is_reported_with_its_message(tmp_path):

@@ -176,7 +176,7 @@ def edit(repo, path, old, new):
     file.write_text(file.read_text().replace(old, new))
 
 
-def settle(project):
+def reconcile(project):
     with project.board.command(HUMAN, makes=True) as settled:
         return settled
 
@@ -186,13 +186,13 @@ def test_an_edit_can_be_undone_by_hand(repo, tracked):
     project = open_project(str(repo), {})
     add(project, "t1")
     edit(repo, "inbox/t1.yaml", "t1\n", "t1\npriority: low\n")
-    settle(project)
+    reconcile(project)
 
     for wished, other in (("high", "low"), ("low", "high")):
         if tracked:
             git(repo, "add", "work")
         edit(repo, "inbox/t1.yaml", other, wished)
-        settle(project)
+        reconcile(project)
 
         assert RowTasks(project.store).stored(["t1"])["t1"].task.priority == wished
 
@@ -204,9 +204,9 @@ def test_a_failed_task_is_retried_when_its_error_is_removed_by_hand(repo):
         RowTasks(project.store).assign(HUMAN)
     before = (repo / "work/assigned/curator/t1.yaml").read_text()
     edit(repo, "assigned/curator/t1.yaml", "status: assigned", "status: error\nerror: no page")
-    settle(project)
+    reconcile(project)
 
     (repo / "work/assigned/curator/t1.yaml").write_text(before)
 
-    assert settle(project).aside == []
+    assert reconcile(project).aside == []
     assert RowTasks(project.store).stored(["t1"])["t1"].task.status == "assigned"
