@@ -64,7 +64,7 @@ def test_the_table_has_exactly_the_codes_that_the_source_uses():
     assert set(CODES) == codes_in_source()
 
 
-def test_every_raise_site_uses_a_class_that_its_code_allows():
+def test_every_raise_uses_a_class_that_its_code_allows():
     sites = list(raise_sites())
 
     assert len(sites) > 200

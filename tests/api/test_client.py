@@ -1,4 +1,4 @@
-"""The Python face: what people who write their own agents rely on."""
+"""The Python API."""
 
 import doctest
 import subprocess
@@ -28,14 +28,14 @@ def test_the_examples_in_the_documentation_hold():
     assert result.failed == 0
 
 
-def test_every_public_name_is_there_and_no_other():
+def test_exactly_the_public_names_are_exported():
     assert all(getattr(dibs, name) is not None for name in dibs.__all__)
     assert dir(dibs) == sorted(dibs.__all__)
     with pytest.raises(AttributeError):
         _ = dibs.nothing
 
 
-def test_importing_the_package_loads_nothing_of_it():
+def test_importing_the_package_loads_none_of_its_modules():
     script = "import sys, dibs; print([m for m in sys.modules if m.startswith('dibs.')])"
 
     done = subprocess.run(
@@ -45,7 +45,7 @@ def test_importing_the_package_loads_nothing_of_it():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_block_gives_its_claims_back():
+def test_a_block_releases_its_claims():
     with Dibs.open(agent="a") as mine:
         with mine.claim("src/**", "docs/x", reason="r") as hold:
             assert {h.claim.pattern for h in mine.held()} == {"src/**", "docs/x"}
@@ -53,7 +53,7 @@ def test_a_block_gives_its_claims_back():
         assert mine.held() == []
 
 
-def test_a_block_gives_its_claims_back_when_it_fails():
+def test_a_block_that_fails_releases_its_claims():
     with Dibs.open(agent="a") as mine:
         with pytest.raises(ZeroDivisionError), mine.claim("src/**"):
             _ = 1 / 0
@@ -61,7 +61,7 @@ def test_a_block_gives_its_claims_back_when_it_fails():
         assert mine.held() == []
 
 
-def test_a_refusal_carries_the_answer():
+def test_a_refusal_contains_the_answer():
     with Dibs.open(agent="a") as mine:
         other = mine.as_agent("b")
         mine.claim("src/**", reason="mine")
@@ -101,7 +101,7 @@ def test_an_error_inside_a_block_is_not_hidden_by_a_lost_claim():
             work()
 
 
-def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
+def test_an_inner_block_does_not_release_what_the_outer_one_holds():
     with Dibs.open(agent="a") as mine, mine.claim("src/a.py"):
         with mine.claim("src/a.py", "docs/x"):
             pass
@@ -109,7 +109,7 @@ def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
         assert [h.claim.pattern for h in mine.held()] == ["src/a.py"]
 
 
-def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
+def test_inside_a_block_heartbeats_keep_the_claim_past_its_ttl():
     beats = Event()
     keeper = Heartbeat(beats.set, every=0.001)
 
@@ -122,7 +122,7 @@ def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
     assert not beats.wait(0.05)
 
 
-def test_a_sign_of_life_that_fails_does_not_end_the_others():
+def test_a_failed_heartbeat_does_not_stop_later_ones():
     calls = []
     enough = Event()
 
@@ -159,7 +159,7 @@ def test_two_handles_see_one_project():
         assert two.log(1)[0].kind == "release_requested"
 
 
-def test_leaving_gives_everything_back():
+def test_leaving_releases_everything():
     with Dibs.open(agent="a") as mine:
         mine.claim("x")
 
@@ -168,7 +168,7 @@ def test_leaving_gives_everything_back():
         assert mine.held() == []
 
 
-def test_looking_for_tasks_where_there_are_none_leaves_no_folders(repository):
+def test_listing_tasks_creates_no_folders(repository):
     with Dibs.open(agent="alice") as alice:
         assert alice.tasks() == []
         assert alice.take_task() is None
@@ -186,15 +186,15 @@ def test_a_task_is_taken_by_one_agent_and_done(repository):
         assert {held.claim.pattern for held in alice.held("bob")} == {f"task:{made.id}", "docs/"}
 
         with attempt:
-            attempt.done("12 mended", artefacts=["docs/a.md"])
+            attempt.done("12 fixed", artefacts=["docs/a.md"])
 
         assert alice.held() == []
         (shown,) = alice.tasks(finished=True)
-        assert (shown.state, shown.stored.task.summary) == ("done", "12 mended")
+        assert (shown.state, shown.stored.task.summary) == ("done", "12 fixed")
         assert (repository / "work" / "done" / f"{made.id}.yaml").exists()
 
 
-def test_a_block_left_without_a_word_gives_the_task_back_and_an_exception_is_its_error():
+def test_a_block_without_a_result_releases_the_task_and_an_exception_is_its_error():
     with Dibs.open(agent="alice") as alice:
         alice.new_task("Audit the docs")
         with alice.take_task():
@@ -211,7 +211,7 @@ def test_a_block_left_without_a_word_gives_the_task_back_and_an_exception_is_its
         )
 
 
-def test_a_late_word_about_a_task_is_fenced():
+def test_a_late_result_of_a_task_is_fenced():
     with Dibs.open(agent="alice") as alice:
         alice.new_task("Audit the docs")
         attempt = alice.take_task()
@@ -235,7 +235,7 @@ def test_an_older_attempt_of_the_same_agent_is_fenced_by_its_token():
         assert newer.done("in time").task.status == "done"
 
 
-def test_a_task_of_the_queue_of_shell_agents_is_taken_and_done_the_same():
+def test_a_task_in_the_shell_agents_queue_is_taken_and_done_the_same_way():
     with Dibs.open(agent="alice") as alice:
         alice.project.queue.add(alice.caller, {"a.yml": b"title: a\n", "b.yml": b"title: b\n"})
         with alice.take_task() as attempt:
@@ -269,7 +269,7 @@ def git(*words):
 
 @pytest.fixture
 def pair(repository):
-    """Two agents, each with a file of its own, and both files new."""
+    """Two agents, each with its own new file."""
     git("config", "user.name", "Ann")
     git("config", "user.email", "ann@example.org")
     with Dibs.open(agent="alice", engine="memory:") as alice:
@@ -280,7 +280,7 @@ def pair(repository):
         yield alice, bob
 
 
-def test_a_commit_holds_what_the_agent_holds_and_nothing_else(pair):
+def test_a_commit_contains_what_the_agent_holds_and_nothing_else(pair):
     alice, bob = pair
     answer = alice.commit("hers", release=True)
 
@@ -293,7 +293,7 @@ def test_a_commit_holds_what_the_agent_holds_and_nothing_else(pair):
     assert told.value.code == "NOTHING_CHANGED"
 
 
-def test_a_commit_that_may_not_be_is_refused_with_each_path_and_its_holder(pair):
+def test_a_refused_commit_names_each_path_and_its_owner(pair):
     alice, _ = pair
     with pytest.raises(CommitRefused, match="is held") as told:
         alice.commit("not hers", "bob[1].txt")
@@ -303,7 +303,7 @@ def test_a_commit_that_may_not_be_is_refused_with_each_path_and_its_holder(pair)
     assert git("rev-list", "--all") == ""
 
 
-def test_a_hook_that_says_no_refuses_the_commit_and_verify_leaves_it_out(pair, repository):
+def test_a_failing_git_hook_refuses_the_commit_and_verify_skips_it(pair, repository):
     alice, _ = pair
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexit 1\n")
@@ -326,7 +326,7 @@ def test_a_commit_with_a_lost_claim_is_fenced_and_the_work_stays(pair, repositor
 
 
 def strings():
-    """Name each argument that is a string or strings, and how a call passes it."""
+    """Return each argument that takes strings, and how to pass it."""
     return {
         "pattern": lambda mine, wrong: mine.claim(wrong),
         "reason": lambda mine, wrong: mine.claim("a", reason=wrong),
@@ -355,7 +355,7 @@ def strings():
 
 @pytest.mark.parametrize("wrong", [5.5, b"x", object()], ids=["number", "bytes", "object"])
 @pytest.mark.parametrize("field", strings())
-def test_a_value_of_a_wrong_kind_is_bad_input_that_names_it_and_changes_nothing(field, wrong):
+def test_a_value_of_the_wrong_type_is_bad_input_and_changes_nothing(field, wrong):
     with Dibs.open(agent="a") as mine:
         mine.new_task("A task", slug="there")
 
@@ -367,7 +367,7 @@ def test_a_value_of_a_wrong_kind_is_bad_input_that_names_it_and_changes_nothing(
         assert mine.tasks()[0].stored.task.status in {"new", "in_progress"}
 
 
-def test_one_string_is_not_taken_for_a_list_of_its_letters():
+def test_a_string_is_not_treated_as_a_list_of_characters():
     with Dibs.open(agent="a") as mine:
         with pytest.raises(BadInput, match="artefacts must be a list of strings, not str"):
             mine.new_task("A task", artefacts="docs/")
@@ -376,6 +376,6 @@ def test_one_string_is_not_taken_for_a_list_of_its_letters():
 
 
 @pytest.mark.parametrize("title", ["", " ", "two\nlines"])
-def test_a_task_is_made_with_a_title_of_one_line(title):
+def test_a_task_title_must_be_one_line(title):
     with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one non-empty line"):
         mine.new_task(title)

@@ -1,4 +1,4 @@
-"""The Python face of mail, conflicts, decisions and briefings."""
+"""Messages, conflicts, decisions, and briefings in the Python API."""
 
 import doctest
 import subprocess
@@ -63,7 +63,7 @@ def test_a_message_is_read_once_in_the_inbox_and_acknowledged(alice, bob):
     assert [letter.message.kind for letter in alice.inbox()] == ["acknowledged"]
 
 
-def test_a_page_whose_block_failed_comes_again_with_its_number(alice, bob, clock):
+def test_a_briefing_whose_block_failed_is_returned_again_with_its_number(alice, bob, clock):
     alice.say("bob", "rebase first")
     with pytest.raises(RuntimeError), bob.brief() as lost:
         raise RuntimeError
@@ -75,7 +75,7 @@ def test_a_page_whose_block_failed_comes_again_with_its_number(alice, bob, clock
     assert not bob.brief()
 
 
-def test_who_lost_a_change_and_asks_for_the_whole_gets_both(alice, bob, clock):
+def test_a_full_briefing_also_contains_an_undelivered_change(alice, bob, clock):
     for number in range(9):
         alice.claim(f"docs/{number}.md")
         alice.decide(f"choose {number}")
@@ -97,7 +97,7 @@ def test_who_lost_a_change_and_asks_for_the_whole_gets_both(alice, bob, clock):
         assert "and test" in rest.text
 
 
-def test_a_page_counts_as_told_when_its_reader_says_so(alice, bob):
+def test_a_briefing_counts_as_delivered_when_its_reader_confirms_it(alice, bob):
     alice.say("bob", "rebase first")
     briefing = bob.brief()
 
@@ -110,7 +110,7 @@ def test_a_page_counts_as_told_when_its_reader_says_so(alice, bob):
     assert "rebase first" not in whole.text
 
 
-def test_who_is_asked_gives_it_back_and_the_asker_is_told(alice, bob):
+def test_an_owner_that_says_yes_releases_the_claim_and_the_requester_is_notified(alice, bob):
     alice.claim("src/**")
     (asked,) = bob.ask("src/a.py", note="one line")
 
@@ -121,7 +121,7 @@ def test_who_is_asked_gives_it_back_and_the_asker_is_told(alice, bob):
     assert [letter.message.kind for letter in bob.inbox()] == ["answer"]
 
 
-def test_a_conflict_goes_to_a_human_whose_choice_is_carried_out(alice, bob, human):
+def test_a_humans_decision_about_a_conflict_is_carried_out(alice, bob, human):
     alice.claim("src/**")
     (open_one,) = bob.escalate("src/a.py", note="today")
     with pytest.raises(NotAllowed):
@@ -133,7 +133,7 @@ def test_a_conflict_goes_to_a_human_whose_choice_is_carried_out(alice, bob, huma
     assert bob.claim("src/a.py").token
 
 
-def test_a_decision_waits_until_somebody_decides_who_may(alice, human):
+def test_a_decision_is_pending_until_someone_with_the_right_to_decide_does(alice, human):
     asked = alice.decide("use httpx", category="dependency", confirm=True)
     assert [d.id for d in alice.decisions(pending=True)] == [asked.id]
 
@@ -142,7 +142,7 @@ def test_a_decision_waits_until_somebody_decides_who_may(alice, human):
     assert alice.decide("tabs", category="style").outcome == Outcome.RECORDED
 
 
-def test_work_is_sent_unless_somebody_has_it(alice, bob):
+def test_work_is_delegated_unless_an_agent_already_has_it(alice, bob):
     assert isinstance(alice.delegate("bob", "Cover the login"), Delegated)
     assert isinstance(alice.delegate("bob", "cover login"), Repeated)
 
@@ -163,6 +163,6 @@ def test_work_is_sent_unless_somebody_has_it(alice, bob):
         lambda d: d.delegate("bob", "x", artefacts="src"),
     ],
 )
-def test_a_value_of_a_wrong_kind_or_size_is_bad_input(alice, bob, call):
+def test_a_value_of_the_wrong_type_or_size_is_bad_input(alice, bob, call):
     with pytest.raises(BadInput):
         call(alice)

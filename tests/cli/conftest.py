@@ -1,4 +1,4 @@
-"""A real git repository to stand in, and the command line called in this process."""
+"""Fixtures: a real git repository, and commands that run in this process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dibs.shapes.schema import schema
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: How a test starts the command as a process of its own.
+#: How a test starts the command as its own process.
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 
 
 class Answer(NamedTuple):
-    """What a command answered."""
+    """A command's status and output."""
 
     status: int
     out: str
@@ -40,13 +40,13 @@ class Answer(NamedTuple):
 
 
 class Checked(Answer):
-    """What a command answered, and the words it was called with."""
+    """A command's status and output, and its arguments."""
 
     words: tuple[str, ...]
 
     @property
     def json(self) -> Any:
-        """The answer, which keeps to the contract of its command."""
+        """The answer, checked against the contract."""
         answer = json.loads(self.out)
         if (
             "--follow" not in self.words
@@ -58,13 +58,13 @@ class Checked(Answer):
 
 
 def check_answer(words: Sequence[str], answer: Any) -> None:
-    """Compare an answer with the contract of the command that gave it."""
+    """Check an answer against its command's contract."""
     if isinstance(answer, dict) and "error" in answer and isinstance(answer["error"], dict):
         line = ANSWERS["error"]
     else:
         line = ANSWERS.get(" ".join(words[:2])) or ANSWERS.get(words[0] if words else "")
         if line and words[0] in {"merge", "run"} and "outcome" in answer:
-            line = ANSWERS["claim"]  # its turn did not come
+            line = ANSWERS["claim"]  # the wait timed out
     if line:
         found = [f"{e.json_path}: {e.message}" for e in validator(line).iter_errors(answer)]
         assert found == [], (words, answer)
@@ -87,7 +87,7 @@ def clean_environment(monkeypatch):
     for name in list(os.environ):
         if name.startswith(("DIBS_", "GIT_")) or name in {"NO_COLOR", "COLUMNS"}:
             monkeypatch.delenv(name)
-    # A process that is started elsewhere finds the same code.
+    # Let processes in other folders use the same code.
     monkeypatch.setenv("PYTHONPATH", str(Path(dibs_package.__file__).parents[1]))
 
 
@@ -103,7 +103,7 @@ def repo(tmp_path, monkeypatch):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """No agent is installed here, whoever runs the tests."""
+    """A home folder and a PATH without any agents."""
     place = tmp_path / "home"
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
@@ -137,7 +137,7 @@ def _with(words, named):
 
 @pytest.fixture
 def start(repo):
-    """Start a command as a process of its own; whatever still runs at the end is killed."""
+    """Start a command as its own process; kill it at the end if it still runs."""
     running = []
 
     def begin(*words: str, program: Sequence[str] = PROGRAM, **options: Any) -> subprocess.Popen:
@@ -148,7 +148,7 @@ def start(repo):
 
     yield begin
     for process in running:
-        process.terminate()  # `dibs run` passes it on
+        process.terminate()  # `dibs run` forwards it
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
         process.kill()

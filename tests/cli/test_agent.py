@@ -114,7 +114,7 @@ def test_a_report_that_says_nothing_sensible_is_refused(dibs, words, status):
     assert dibs("agent", "report", *words, agent="alice").status == status
 
 
-def test_leaving_gives_everything_back(dibs):
+def test_leaving_releases_everything(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("agent", "leave", "--note", "done", agent="alice")

@@ -1,4 +1,4 @@
-"""What holds for every command: it is listed, explains itself, and fails in one clear line."""
+"""Rules for every command: it has help, takes the common options, and fails in one clear line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_command_takes_json_and_a_repository(name):
         assert {"--json", "--repo", "--agent"} <= set(inner._option_string_actions)
 
 
-def test_the_version_is_the_package_s(dibs):
+def test_the_version_is_that_of_the_package(dibs):
     from dibs import __version__
 
     assert dibs("--version").out == f"dibs {__version__}\n"
@@ -66,7 +66,7 @@ def test_an_option_given_twice_is_refused(dibs):
     assert "--ttl given more than once" in answer.err
 
 
-def test_a_bad_value_is_bad_data(dibs):
+def test_an_invalid_value_has_its_own_status(dibs):
     answer = dibs("claim", "--ttl=abc", "a")
 
     assert answer.status == 65
@@ -74,7 +74,7 @@ def test_a_bad_value_is_bad_data(dibs):
 
 
 @pytest.mark.parametrize("token", ["0", "-1", "x", "1.5", "9223372036854775808", "²", "1" * 5000])
-def test_a_token_that_is_none_is_bad_data_and_never_means_any(dibs, token):
+def test_an_invalid_token_is_an_error_and_never_means_any_token(dibs, token):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("release", "a", f"--token={token}", agent="alice")
@@ -84,7 +84,7 @@ def test_a_token_that_is_none_is_bad_data_and_never_means_any(dibs, token):
     assert dibs("who", "a", "--json").json["paths"][0]["holders"]
 
 
-def test_an_error_is_one_json_object_where_json_was_asked_for(dibs):
+def test_with_json_an_error_is_one_object(dibs):
     answer = dibs("claim", "../out", "--json")
 
     assert answer.status == 65
@@ -92,7 +92,7 @@ def test_an_error_is_one_json_object_where_json_was_asked_for(dibs):
     assert answer.err == ""
 
 
-def test_json_behind_the_double_dash_is_not_an_option(dibs):
+def test_json_after_a_double_dash_is_not_an_option(dibs):
     answer = dibs("claim", "--", "../out", "--json")
 
     assert answer.status == 65
@@ -118,7 +118,7 @@ def test_a_bug_is_json_too(dibs, monkeypatch):
     assert answer.json["error"]["code"] == "INTERNAL"
 
 
-def test_outside_of_a_project_there_is_none_to_be_found(dibs, tmp_path, monkeypatch):
+def test_outside_a_repository_no_project_is_found(dibs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     answer = dibs("status", "--json")
@@ -146,13 +146,13 @@ def test_a_subfolder_sees_the_same_project(dibs, repo, monkeypatch):
     assert answer.status == 3
 
 
-def test_patterns_may_stand_behind_options(dibs):
+def test_patterns_may_follow_options(dibs):
     answer = dibs("claim", "a", "--shared", "b", "--json", "c", agent="alice")
 
     assert [claim["pattern"] for claim in answer.json["claims"]] == ["a", "b", "c"]
 
 
-def test_the_agent_may_come_from_the_environment(dibs, monkeypatch):
+def test_the_agent_can_come_from_the_environment(dibs, monkeypatch):
     monkeypatch.setenv("DIBS_AGENT", "from-env")
 
     answer = dibs("claim", "a", "--json")
@@ -161,11 +161,11 @@ def test_the_agent_may_come_from_the_environment(dibs, monkeypatch):
 
 
 @pytest.mark.parametrize("agent", ["../x", "a b", "-x", "x" * 65])
-def test_an_agent_id_that_cannot_be_is_bad_data(dibs, agent):
+def test_an_invalid_agent_id_is_an_error(dibs, agent):
     assert dibs("claim", "a", f"--agent={agent}").status == 65
 
 
-def test_json_keeps_letters_that_are_not_ascii(dibs):
+def test_json_keeps_non_ascii_characters(dibs):
     answer = dibs("claim", "é.txt", "--reason", "日本", "--json")
 
     assert "日本" in answer.out

@@ -1,4 +1,4 @@
-"""completion: what the program offers, tried in the shells that are here."""
+"""completion: what the program offers, in the shells that are installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVIL = "$(touch pwned)"
 
 @pytest.fixture
 def tab(dibs, repo, tmp_path, monkeypatch):
-    """Return what a shell offers behind some words; ``dibs`` is found on the way."""
+    """Return what a shell offers after some words; ``dibs`` is on the PATH."""
     monkeypatch.setenv("HOME", str(tmp_path))
     program = tmp_path / "bin" / "dibs"
     program.parent.mkdir()
@@ -51,7 +51,7 @@ def in_bash(script, words):
 
 
 def in_zsh(script, words):
-    """Return what zsh would add; its completion itself needs a terminal."""
+    """Return what zsh would add; its real completion needs a terminal."""
     stubs = "compdef() { : }; compadd() { print -rl -- ${(P)@[-1]} };"
     line = f"{stubs} source {script}; words=($@); CURRENT=$#; _dibs"
     done = subprocess.run(
@@ -86,7 +86,7 @@ def in_fish(script, words):
         (("dibs", "completion", "z"), ["zsh"]),
     ],
 )
-def test_a_shell_offers_what_fits(tab, shell, words, offers):
+def test_a_shell_offers_matching_words(tab, shell, words, offers):
     assert tab(shell, *words) == offers
 
 
@@ -98,7 +98,7 @@ def test_a_claimed_pattern_is_offered_and_never_run(tab, repo, shell):
     assert not (repo / "pwned").exists()
 
 
-def test_files_are_offered_where_a_path_is_meant(tab, repo):
+def test_files_are_offered_for_path_arguments(tab, repo):
     (repo / "here.txt").touch()
 
     assert tab("bash", "dibs", "claim", "her") == ["here.txt"]
@@ -120,7 +120,7 @@ def test_zsh_reads_the_script(dibs, tmp_path):
 
 
 def parsers():
-    """Yield the words and the parser of each command, and of each verb of one."""
+    """Yield the words and the parser of each command and subcommand."""
     for name in COMMANDS:
         parser = build(name, load(name))
         verbs = next((a for a in parser._actions if a.dest == "verb"), None)
@@ -133,7 +133,7 @@ def offered(*words):
     return {word for word, _ in offers(words, Namespace(agent=None, repo="", json=False))}
 
 
-def test_every_command_verb_and_option_is_offered(repo):
+def test_every_command_subcommand_and_option_is_offered(repo):
     assert offered("") == {*COMMANDS, "help"}
     for words, parser in parsers():
         verbs = next((a for a in parser._actions if a.dest == "verb"), None)
@@ -155,14 +155,14 @@ def test_the_script_is_json_too(dibs):
     assert answer["script"] + "\n" == dibs("completion", "bash").out
 
 
-def test_a_shell_is_named(dibs):
+def test_an_unknown_shell_is_an_error(dibs):
     assert dibs("completion").status == 64
     answer = dibs("completion", "fsh")
     assert answer.status == 64
     assert "did you mean 'fish'?" in answer.err
 
 
-def test_offers_are_silent_where_there_is_no_project(dibs, tmp_path, monkeypatch):
+def test_completion_prints_nothing_outside_a_project(dibs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     answer = dibs("completion", "--offer", "--", "agent", "stop", "")

@@ -245,7 +245,7 @@ def test_a_suggestion_is_empty_where_nothing_is_close():
         ),
     ],
 )  # fmt: skip
-def test_a_wrong_command_line_is_told_what_is_valid(dibs, words, message):
+def test_a_wrong_command_line_gets_an_error_that_says_what_is_valid(dibs, words, message):
     answer = dibs(*words)
 
     assert answer.status == 64
@@ -259,6 +259,6 @@ def test_a_file_whose_name_looks_like_an_option_gets_the_double_dash(dibs, repo)
     assert dibs("claim", "--", "-x").status == 0
 
 
-def test_an_option_before_the_command_is_told_its_place_in_json(capsys):
+def test_an_option_before_the_command_is_an_error_that_says_where_it_goes(capsys):
     assert main(["--json", "status"]) == 64
     assert "options go after the command" in capsys.readouterr().out

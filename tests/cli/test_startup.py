@@ -1,4 +1,4 @@
-"""What a command loads: the reason why it starts fast, which a stopwatch cannot hold."""
+"""Which modules a command loads, because that decides how fast it starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-#: Too dear for a command that is called at every edit.
+#: Modules that are too slow to import for a command that runs at every edit.
 HEAVY = {
     "asyncio", "rich", "msgspec", "dataclasses", "subprocess", "pathlib", "tomllib", "logging",
     "inspect", "socket", "threading", "random", "secrets", "hashlib", "uuid", "tempfile", "shutil",
@@ -16,7 +16,7 @@ HEAVY = {
 
 
 def loaded(*words: str) -> set[str]:
-    """Return the names of all modules that a command has loaded at its end."""
+    """Return the modules that a command has loaded."""
     code = (
         "import sys; before = set(sys.modules); from dibs.cli import main; main(sys.argv[1:]);"
         "print(*(set(sys.modules) - before), file=sys.stderr)"
@@ -30,7 +30,7 @@ def loaded(*words: str) -> set[str]:
 @pytest.mark.parametrize("words", [("claim", "a"), ("claim", "a", "--json"), ("release", "--all")])
 def test_a_claim_loads_nothing_heavy(repo, words):
     (repo / "a").touch()
-    loaded(*words)  # the first call makes the store
+    loaded(*words)  # the first call creates the store
 
     modules = loaded(*words)
 
@@ -65,11 +65,11 @@ def test_help_loads_neither_parser_nor_engine_nor_json(repo, words):
     }
 
 
-def test_only_a_view_on_a_terminal_loads_rich(repo):
+def test_status_does_not_load_rich(repo):
     assert "rich" not in loaded("status")
 
 
-def test_taking_a_task_loads_no_yaml_reader_and_no_other_verb(repo):
+def test_taking_a_task_loads_no_yaml_parser_and_no_other_subcommand(repo):
     loaded("task", "new", "Audit the docs")
     loaded("task", "new", "Polish the pages")
 

@@ -43,7 +43,7 @@ def place(tmp_path):
 
 
 def write(place, text, *, age=10):
-    """Write the file as if some seconds ago, so that it counts as settled."""
+    """Write the file with an older timestamp, so that it can be cached."""
     file = place / "dibs.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     file.chmod(0o644)
@@ -63,7 +63,7 @@ def refusal(place, environ=None):
     return f"{caught.value.message} {caught.value.hint}"
 
 
-def test_without_any_source_the_defaults_hold(place):
+def test_without_any_source_the_defaults_apply(place):
     loaded = read(place)
 
     assert loaded.config == Config()
@@ -94,7 +94,7 @@ def test_the_file_sets_each_field(place):
     assert loaded.origins["preset"] == "default"
 
 
-def test_flags_go_before_environment_before_file(place):
+def test_flags_override_variables_and_variables_override_the_file(place):
     write(place, '[claims]\nttl = "10m"\nwait = 1\nbroad = "allow"\n')
 
     loaded = read(place, {"DIBS_TTL": "20m", "DIBS_WAIT": "2"}, ttl="30m", wait=None)
@@ -104,7 +104,7 @@ def test_flags_go_before_environment_before_file(place):
     assert (loaded.config.broad, loaded.origins["broad"]) == ("allow", "dibs.toml:4")
 
 
-def test_a_flag_of_nothing_still_goes_before_the_file(place):
+def test_an_empty_flag_overrides_the_file(place):
     write(place, "[claims]\nwait = 5\n")
 
     loaded = read(place, wait=0)
@@ -201,7 +201,7 @@ def test_each_field_has_a_variable(place):
 
 
 @pytest.mark.parametrize("name", ["a b", "ü", "a/b", "x" * 65, "a\n", "{a}"])
-def test_a_project_that_no_machine_could_spell_is_refused(place, name):
+def test_an_invalid_project_name_is_rejected(place, name):
     assert "invalid project" in refusal(place, {"DIBS_PROJECT": name})
 
 
@@ -209,7 +209,7 @@ def test_a_project_that_no_machine_could_spell_is_refused(place, name):
     "branch",
     ["-x", "a..b", "a.lock", "@{u}", "a b", "refs/heads/x", "HEAD", "/a", "a/", "a//b", "~"],
 )
-def test_a_branch_that_git_would_not_take_is_refused(place, branch):
+def test_a_branch_name_that_git_rejects_is_invalid(place, branch):
     assert "invalid branch" in refusal(place, {"DIBS_GIT_BRANCH": branch})
 
 
@@ -219,7 +219,7 @@ def test_other_and_empty_variables_are_ignored(place):
     assert loaded.config == Config()
 
 
-def test_a_preset_sets_what_nobody_sets_by_name(place):
+def test_a_preset_sets_what_is_not_set_by_name(place):
     write(place, '[claims]\npreset = "fast"\n')
 
     loaded = read(place)
@@ -228,7 +228,7 @@ def test_a_preset_sets_what_nobody_sets_by_name(place):
     assert loaded.origins["ttl"] == "preset fast (dibs.toml:2)"
 
 
-def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
+def test_a_value_set_by_name_overrides_a_preset(place):
     write(place, "[claims]\nttl = 60\n")
 
     assert read(place, {"DIBS_PRESET": "fast"}).config.ttl == 60.0
@@ -275,7 +275,7 @@ def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
         (b"[claims]\n# \xff\nttl = 5", ("dibs.toml:2: not UTF-8 text",)),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line_and_what_is_allowed(place, text, expected):
+def test_an_invalid_file_is_reported_with_its_line_and_the_allowed_values(place, text, expected):
     write(place, text)
 
     told = refusal(place)
@@ -284,11 +284,11 @@ def test_a_wrong_file_is_refused_with_its_line_and_what_is_allowed(place, text, 
         assert part in told
 
 
-def test_a_wrong_variable_is_named(place):
+def test_an_invalid_variable_is_named(place):
     assert "DIBS_TTL: invalid ttl" in refusal(place, {"DIBS_TTL": "abc"})
 
 
-def test_a_wrong_flag_is_bad_input_of_the_call(place):
+def test_an_invalid_flag_is_bad_input(place):
     with pytest.raises(BadInput) as caught:
         read(place, ttl="4s")
 
@@ -321,7 +321,7 @@ def test_a_file_that_everyone_can_write_is_refused(place):
     assert "writable by everyone (mode 0666)" in refusal(place)
 
 
-def test_a_file_that_the_group_may_write_is_fine(place):
+def test_a_group_writable_file_is_accepted(place):
     write(place, EVERYTHING).chmod(0o664)
 
     assert read(place).config.ttl == 600.0
@@ -367,7 +367,7 @@ def test_without_a_file_nothing_is_parsed(place):
     assert load_elsewhere(place) == ["300.0", "default", "False"]
 
 
-def test_a_changed_file_is_read_anew(place):
+def test_a_changed_file_is_read_again(place):
     write(place, "[claims]\nttl = 60\n")
     read(place)
 
@@ -376,7 +376,7 @@ def test_a_changed_file_is_read_anew(place):
     assert read(place).config.ttl == 70.0
 
 
-def test_a_file_of_this_moment_is_not_kept_as_it_may_change_unnoticed(place):
+def test_a_file_written_just_now_is_not_cached(place):
     write(place, "[claims]\nttl = 60\n", age=0)
 
     read(place)
@@ -387,7 +387,7 @@ def test_a_file_of_this_moment_is_not_kept_as_it_may_change_unnoticed(place):
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b"null", b"[]", b'{"stamp": 5}', b"\xff", b'{"stamp": [], "values": 3}']
 )
-def test_a_damaged_cache_is_ignored_and_mended(place, damage):
+def test_a_damaged_cache_is_ignored_and_rewritten(place, damage):
     write(place, "[claims]\nttl = 60\n")
     cache = place / "state/config-cache.json"
     cache.write_bytes(damage)
@@ -397,7 +397,7 @@ def test_a_damaged_cache_is_ignored_and_mended(place, damage):
 
 
 @pytest.mark.parametrize("settings", [{"ttl": [60]}, {"ttl": 5}, [1], {"ttl": [60, "x"]}])
-def test_a_cache_of_another_shape_is_ignored(place, settings):
+def test_a_cache_with_another_format_is_ignored(place, settings):
     write(place, "[claims]\nttl = 60\n")
     read(place)
     cache = place / "state/config-cache.json"
@@ -422,7 +422,7 @@ def test_another_version_of_dibs_reads_the_file_itself(place, monkeypatch):
     assert read(place).config.ttl == 60.0
 
 
-def test_the_cache_is_for_its_owner_alone_and_leaves_no_draft(place):
+def test_the_cache_is_private_and_leaves_no_temporary_file(place):
     write(place, EVERYTHING)
 
     read(place)
@@ -431,7 +431,7 @@ def test_the_cache_is_for_its_owner_alone_and_leaves_no_draft(place):
     assert stat.S_IMODE((place / "state/config-cache.json").stat().st_mode) == 0o600
 
 
-def test_without_a_state_folder_nothing_is_made(place):
+def test_without_a_state_folder_nothing_is_created(place):
     write(place, EVERYTHING)
 
     load(str(place), str(place / "none"), {}, {})
@@ -439,7 +439,7 @@ def test_without_a_state_folder_nothing_is_made(place):
     assert not (place / "none").exists()
 
 
-def test_a_wrong_file_is_not_kept(place):
+def test_an_invalid_file_is_not_cached(place):
     write(place, "[claims]\nttl = 4\n")
 
     refusal(place)
@@ -447,7 +447,7 @@ def test_a_wrong_file_is_not_kept(place):
     assert not any((place / "state").iterdir())
 
 
-def test_a_setting_that_was_kept_is_the_one_that_was_read():
+def test_a_cached_setting_equals_the_one_that_was_read():
     for field in FIELDS:
         kept = json.loads(json.dumps(field.default))
         assert config._as_was(field.name, kept) == field.default

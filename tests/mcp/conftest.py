@@ -1,4 +1,4 @@
-"""Real servers in real repositories: over standard streams and HTTP, for both generations of the protocol."""
+"""Real servers in real repositories, over standard streams and HTTP, for both protocol generations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module", autouse=True)
 def clean_environment():
-    """Let also what runs in this process, or is started by it, see what the servers see."""
+    """Give this process and its children the servers' environment."""
     with pytest.MonkeyPatch.context() as patch:
         for name in set(os.environ) - set(environment()):
             patch.delenv(name)
@@ -26,7 +26,7 @@ def clean_environment():
 
 @pytest.fixture(scope="session")
 def repo(tmp_path_factory):
-    """A repository for the run; tests in it use names of their own."""
+    """A repository for the whole run; each test uses its own names."""
     root = tmp_path_factory.mktemp("repo")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     return root
@@ -42,7 +42,7 @@ def served(repo):
 
 @pytest.fixture(scope="session")
 def wires(repo, request):
-    """Make a client, and keep it for the run: a start over standard streams takes a second."""
+    """Create a client and keep it for the run, because a server takes a second to start."""
     made = {}
 
     def connect(way, agent):
@@ -62,13 +62,13 @@ def wires(repo, request):
 
 @pytest.fixture(params=WAYS, ids=["stdio-old", "stdio-new", "http-old", "http-new"])
 def any_pair(request, wires):
-    """Two agents that come by the same way, for rules that hang on it: alice and bob."""
+    """Two agents, alice and bob, over the same transport and generation."""
     return wires(request.param, "alice"), wires(request.param, "bob")
 
 
 @pytest.fixture(params=[WAYS[0], WAYS[3]], ids=["stdio-old", "http-new"])
 def pair(request, wires):
-    """The same for rules of the tools: each transport and each generation once."""
+    """The same, with each transport and each generation once."""
     return wires(request.param, "alice"), wires(request.param, "bob")
 
 

@@ -1,4 +1,4 @@
-"""Who calls is never what an argument says: variables, tokens and headers say it."""
+"""The caller is identified by variables, tokens, and headers, never by an argument."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERAS = pytest.mark.parametrize("era", [OLD, NEW])
 
 @pytest.fixture(scope="module")
 def guarded(repo, tmp_path_factory):
-    """A server that wants tokens: one for alice, one for bob, one for anybody."""
+    """A server with three tokens: for alice, for bob, and for any agent."""
     file = tmp_path_factory.mktemp("tokens") / "tokens"
     file.write_text(f"# who may call\n{ALICE} alice\n{BOB} bob\n{ANY}\n")
     file.chmod(0o600)
@@ -34,10 +34,10 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
-# -- another's claim
+# -- another agent's claim
 
 
-def test_to_know_a_claim_is_not_to_hold_it(pair, path):
+def test_knowing_a_claim_does_not_mean_owning_it(pair, path):
     alice, bob = pair
     token = alice.call("claim", paths=[path])["claims"][0]["token"]
 
@@ -50,7 +50,7 @@ def test_to_know_a_claim_is_not_to_hold_it(pair, path):
     alice.call("release", all=True)
 
 
-def test_a_task_is_ended_by_whoever_has_it(pair):
+def test_only_the_owner_of_a_task_can_end_it(pair):
     alice, bob = pair
     made = alice.call("task", action="new", text="mine alone", agent="alice")["task"]["id"]
     alice.call("task", action="start", id=made)
@@ -63,7 +63,7 @@ def test_a_task_is_ended_by_whoever_has_it(pair):
     assert alice.call("task", action="done", id=made)["task"]["state"] == "done"
 
 
-def test_no_tool_takes_the_name_of_an_agent_that_acts(pair):
+def test_no_tool_has_an_argument_for_the_acting_agent(pair):
     for tool in pair[0].request("tools/list")["result"]["tools"]:
         assert not {"caller", "as_agent", "holder", "from"} & set(tool["inputSchema"]["properties"])
 
@@ -72,7 +72,7 @@ def test_no_tool_takes_the_name_of_an_agent_that_acts(pair):
 
 
 @ERAS
-def test_without_a_name_the_agent_is_called_after_its_client(repo, era):
+def test_an_unnamed_agent_is_named_after_its_client(repo, era):
     wire = Stdio(repo, "", era)
     try:
         assert wire.call("status")["agent"] == f"mcp-wire-{os.getpid()}"
@@ -80,7 +80,7 @@ def test_without_a_name_the_agent_is_called_after_its_client(repo, era):
         wire.close()
 
 
-def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
+def test_an_invalid_agent_name_is_reported_with_its_variable(tmp_path):
     with pytest.raises(BadInput) as caught:
         of_process(None, {"DIBS_AGENT": "a/b"}, str(tmp_path))
 
@@ -88,8 +88,8 @@ def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
 
 
 @pytest.mark.parametrize("named", ["", "crew"])
-def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, named):
-    """The server's parent is the agent's process; a second session of one name has a number."""
+def test_an_agent_known_from_its_hooks_is_the_same_agent_in_its_tools(tmp_path, named):
+    """The server's parent is the agent's process; a second session with the same name gets a number."""
     from dibs.core.toolcalls.values import EventKind, HookEvent
     from dibs.project.project import create
 
@@ -116,7 +116,7 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, n
         other.communicate(b"\n")
 
 
-def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
+def test_a_dead_owner_does_not_block_anyone(tmp_path):
     from dibs import Dibs
     from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch
     from dibs.local.processes import running
@@ -143,7 +143,7 @@ def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
 
 
 @ERAS
-def test_without_a_right_token_nobody_is_answered(guarded, era):
+def test_without_a_valid_token_every_request_is_rejected(guarded, era):
     wire = Http(guarded.url, "alice", NEW)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     wrong = [
@@ -157,7 +157,7 @@ def test_without_a_right_token_nobody_is_answered(guarded, era):
 
 
 @ERAS
-def test_a_token_of_one_agent_serves_no_other(guarded, era):
+def test_an_agents_token_is_not_valid_for_another_agent(guarded, era):
     bob = Http(guarded.url, "alice", era, **bearer(BOB))
 
     assert bob.fails("status")["code"] == "NOT_YOU"
@@ -167,7 +167,7 @@ def test_a_token_of_one_agent_serves_no_other(guarded, era):
     assert Http(guarded.url, "carol", era, **bearer(ANY)).call("status")["agent"] == "carol"
 
 
-def test_without_a_header_a_session_is_an_agent_and_a_single_request_is_none(served):
+def test_without_a_header_a_session_has_an_agent_and_a_single_request_does_not(served):
     old, other = Http(served.url, "", OLD), Http(served.url, "", OLD)
 
     name = old.call("status")["agent"]
@@ -177,13 +177,13 @@ def test_without_a_header_a_session_is_an_agent_and_a_single_request_is_none(ser
     assert Http(served.url, "", NEW).fails("status")["code"] == "NO_CALLER"
 
 
-def test_a_header_with_an_impossible_name_is_refused(served):
+def test_a_header_with_an_invalid_name_is_rejected(served):
     for name in ("human", "all", "a b", "x" * 65):
         error = Http(served.url, name, NEW).fails("claim", paths=["x"])
         assert error["code"] == "AGENT_ID"
 
 
-def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
+def test_an_agent_in_another_worktree_commits_there(served, repo, tmp_path):
     def git(*words, cwd=repo):
         done = subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True, text=True)
         return done.stdout.strip()
@@ -205,12 +205,12 @@ def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
         assert wire.fails("status")["field"] == "Dibs-Worktree"
 
 
-# -- how it starts
+# -- startup
 
 
 @pytest.fixture
 def start(repo, capsys, monkeypatch):
-    """Start a server that does not come to serve; return its status, and what it says."""
+    """Start a server that fails to start; return its status and output."""
     monkeypatch.chdir(repo)
 
     def started(*words):
@@ -221,7 +221,7 @@ def start(repo, capsys, monkeypatch):
     return started
 
 
-def test_where_others_can_reach_it_a_token_is_needed(start):
+def test_a_server_that_others_can_reach_needs_a_token(start):
     status, out, err = start("--http", "--host", "0.0.0.0", "--port", "0")
 
     assert (status, out) == (78, "")
@@ -229,7 +229,7 @@ def test_where_others_can_reach_it_a_token_is_needed(start):
     assert "token" in err
 
 
-def test_a_port_in_use_is_told_in_one_line(start, served):
+def test_a_port_in_use_is_reported_in_one_line(start, served):
     port = served.url.rsplit(":", 1)[1].partition("/")[0]
 
     status, _, err = start("--http", "--port", port)
@@ -238,11 +238,11 @@ def test_a_port_in_use_is_told_in_one_line(start, served):
     assert port in err
 
 
-def test_options_of_http_need_it(start):
+def test_http_options_need_http(start):
     assert start("--port", "1")[0] == 64
 
 
-def test_without_the_extra_one_line_says_what_to_install(repo):
+def test_without_the_extra_one_line_says_how_to_install_it(repo):
     without = (
         "import importlib.util as u; f = u.find_spec\n"
         "u.find_spec = lambda n, *a: None if n.startswith('mcp') else f(n, *a)\n"
@@ -267,7 +267,7 @@ def test_without_the_extra_one_line_says_what_to_install(repo):
     ("text", "mode"),
     [("short", 0o600), ("", 0o600), (ALICE, 0o640), (f"{ALICE} a/b", 0o600)],
 )
-def test_a_token_file_that_does_not_protect_is_refused(start, tmp_path, text, mode):
+def test_an_insecure_token_file_is_rejected(start, tmp_path, text, mode):
     file = tmp_path / "tokens"
     file.write_text(text)
     file.chmod(mode)
@@ -279,7 +279,7 @@ def test_a_token_file_that_does_not_protect_is_refused(start, tmp_path, text, mo
     assert ALICE not in err
 
 
-def test_the_variable_has_one_token_for_anybody():
+def test_the_variable_holds_one_token_for_any_agent():
     tokens = load("", {"DIBS_MCP_TOKEN": ANY})
 
     assert tokens.agent_of(f"bearer {ANY}") == ""

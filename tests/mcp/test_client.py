@@ -1,4 +1,4 @@
-"""The protocol's own client speaks with the server in both generations, over both transports."""
+"""The SDK's own client works with the server in both generations, over both transports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many agents at one server, and servers of other engines: one holder at a time, everybody in turn."""
+"""Many agents at one server, with every engine: one owner at a time, and all in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs import Dibs
 CREW = 8
 
 
-def test_of_all_who_ask_at_once_one_is_granted(served, path):
+def test_of_many_simultaneous_claims_one_is_granted(served, path):
     crew = [Http(served.url, f"racer-{n}", (OLD, NEW)[n % 2]) for n in range(CREW)]
 
     with ThreadPoolExecutor(CREW) as pool:
@@ -27,7 +27,7 @@ def test_of_all_who_ask_at_once_one_is_granted(served, path):
     } == set(winners)
 
 
-def test_all_who_wait_are_served_in_turn(served, path):
+def test_all_waiting_agents_are_served_in_turn(served, path):
     crew = [Http(served.url, f"waiter-{n}", NEW) for n in range(CREW)]
     first, *rest = crew
     first.call("claim", paths=[path])

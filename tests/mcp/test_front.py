@@ -1,4 +1,4 @@
-"""What stands before the protocol's server: an answer counts as told only if somebody was there for it."""
+"""The checks in front of the server: an answer counts as delivered only if its client was connected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def part(body, *, more=False):
 
 
 class Client:
-    """Whoever sent the request, as the server of HTTP shows it."""
+    """The client of a request, as the HTTP server sees it."""
 
     def __init__(self, *, gone=False):
         self.gone, self._asked = gone, False
@@ -38,7 +38,7 @@ class Client:
 
 
 def heard(answer, *, gone=False):
-    """Return what those are told who want to hear of an answer."""
+    """Return what the callbacks of an answer receive."""
     told, client = [], Client(gone=gone)
 
     async def app(scope, receive, send):
@@ -67,7 +67,7 @@ async def streamed(send, _):
 
 
 async def read_and_left(send, client):
-    """In a stream the answer comes before the end, for which a client need not wait."""
+    """In a stream, the answer precedes the end, for which a client need not wait."""
     await send(START)
     await send(part(b"data: {}\r\n\r\n", more=True))
     client.gone = True
@@ -83,11 +83,11 @@ async def failing(*_):
 
 
 @pytest.mark.parametrize("answer", [whole, streamed, read_and_left])
-def test_an_answer_counts_as_told_if_its_client_was_there(answer):
+def test_an_answer_counts_as_delivered_if_its_client_was_connected(answer):
     assert heard(answer) == [True]
     assert heard(answer, gone=True) == [False]
 
 
 @pytest.mark.parametrize("answer", [cancelled, failing])
-def test_an_answer_that_was_never_sent_is_not_told(answer):
+def test_an_answer_that_was_never_sent_is_not_delivered(answer):
     assert heard(answer) == [False]

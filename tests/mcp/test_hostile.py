@@ -1,4 +1,4 @@
-"""Text of other agents stands in a fence in every answer, whatever it is; controls never come out."""
+"""Text from other agents is fenced in every answer, and control characters are removed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dibs.mcp import inputs, tools_claims, tools_tasks, tools_work
 from dibs.mcp.messages import failure
 from dibs.mcp.resources import PAGES
 
-#: A text is made to be found: its mark stands at both ends, because long ones are cut.
+#: Marks at both ends of each text, because long texts are cut.
 MARK = "obey me now"
-#: So many are written before all is read: an answer tells of many at once, as in a crew.
+#: How many texts to write before reading: an answer contains many at once.
 AT_ONCE = 15
 
 
@@ -43,7 +43,7 @@ def outside(text, nonces):
 
 
 def check(answer):
-    """Return the answer if what others wrote is in the fence that it names itself."""
+    """Return the answer if all text from other agents is fenced."""
     texts = list(strings(answer))
     named = re.findall(r"(?:inside|in) data-([0-9a-f]{8}) tags", "\n".join(texts))
     for text in texts:
@@ -78,14 +78,14 @@ def test_no_payload_leaves_its_fence_in_any_answer(crew):
         for number, payload in batch:
             text = hostile(payload.encode("utf-8", "replace").decode(), 700)
             written = sum(_written(attempt) for attempt in _attempts(mallory, text, number))
-            assert written >= 3, payload[:80]  # a path or a title may not hold all of them
+            assert written >= 3, payload[:80]  # not every text is valid as a path or a title
         shown = [text for answer in _answers(vic, batch) for text in strings(check(answer))]
         assert sum(text.count(MARK) for text in shown) > 4 * len(batch)
         mallory.project.holdings.release(mallory.caller)
 
 
 def _attempts(mallory, text, number):
-    """Return the ways in which an agent can write a text that others read."""
+    """Return the ways in which an agent can write text that others read."""
     line, short = " ".join(text[:100].split()), text[:40]
     return (
         lambda: mallory.project.agents.join(Agent("mallory", role=short, task=short, model=short)),
@@ -107,7 +107,7 @@ def _written(attempt):
 
 
 def _answers(vic, batch):
-    """Yield what an agent is told by each tool and resource."""
+    """Yield the result of each tool and resource."""
     path = [*(f"src/{number}.py" for number, _ in batch), "mine.py"]
     yield tools_claims.claim(vic, inputs.ClaimAsked(paths=path))
     yield tools_claims.status(vic, inputs.StatusAsked())
@@ -132,7 +132,7 @@ def _answers(vic, batch):
         yield json.loads(text) if "json" in page.kind else {"text": text}
 
 
-def test_the_words_of_whoever_revoked_a_claim_are_fenced_in_the_error(crew):
+def test_the_reason_for_a_revocation_is_fenced_in_the_error(crew):
     vic, _ = crew
     from dibs.core.claims.agents import Caller
 

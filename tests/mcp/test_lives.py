@@ -1,4 +1,4 @@
-"""What happens when a client goes away: nobody waits in its place, and nothing of its work is lost."""
+"""When a client disconnects, it leaves the queue, and none of its work is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.wires import NEW, OLD, PATIENCE, Http, Served, Stdio, queue_of, until
 
 ERAS = pytest.mark.parametrize("era", [OLD, NEW])
-#: A server whose store is away whenever it would note that a briefing was told.
+#: A server whose store fails whenever a briefing is marked as delivered.
 FORGETFUL = (
     "from dibs.errors import Unavailable\n"
     "from dibs.services.briefing.service import Briefings\n"
@@ -20,7 +20,7 @@ FORGETFUL = (
     "Briefings.delivered = delivered\n"
     "from dibs.cli import program; program()"
 )
-#: A server that was started with an ignored hang-up, as under nohup.
+#: A server that ignores hangups, as under nohup.
 UNDER_NOHUP = (
     "import signal\n"
     "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
@@ -40,7 +40,7 @@ NOISY = (
 )
 
 
-def test_a_cancelled_wait_leaves_the_queue_and_is_granted_nothing(any_pair, path):
+def test_a_canceled_wait_leaves_the_queue_and_is_granted_nothing(any_pair, path):
     alice, bob = any_pair
     alice.call("claim", paths=[path])
     id_ = bob.begin_call("wait", paths=[path], seconds=60)
@@ -54,7 +54,7 @@ def test_a_cancelled_wait_leaves_the_queue_and_is_granted_nothing(any_pair, path
 
 
 @ERAS
-def test_a_client_over_http_that_hangs_up_does_not_wait_any_more(wires, path, era):
+def test_an_http_client_that_disconnects_leaves_the_queue(wires, path, era):
     alice, bob = wires(("http", era), "alice"), wires(("http", era), "bob")
     alice.call("claim", paths=[path])
     id_ = bob.begin_call("wait", progress=True, paths=[path], seconds=60)
@@ -67,7 +67,7 @@ def test_a_client_over_http_that_hangs_up_does_not_wait_any_more(wires, path, er
     alice.call("release", all=True)
 
 
-def test_whoever_cancels_can_go_on(pair, path):
+def test_a_client_that_cancels_can_continue(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
     id_ = bob.begin_call("wait", paths=[path], seconds=60)
@@ -80,8 +80,8 @@ def test_whoever_cancels_can_go_on(pair, path):
     bob.call("release", all=True)
 
 
-def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
-    """Force the race: the request is cancelled after the thread was granted, before it came back."""
+def test_a_grant_during_a_cancellation_is_released(monkeypatch, tmp_path):
+    """Force the race: cancel the request after the claim was granted and before the thread returns."""
     import subprocess
 
     import anyio
@@ -124,7 +124,7 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
         assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
 
 
-def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
+def test_a_grant_whose_answer_reached_no_one_is_released(tmp_path):
     import subprocess
     from types import SimpleNamespace
 
@@ -148,7 +148,7 @@ def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
 
 
 @ERAS
-def test_the_end_of_the_input_ends_the_server_and_its_waiters_and_keeps_claims(
+def test_the_end_of_the_input_stops_the_server_and_its_waiters_and_keeps_claims(
     repo, path, wires, era
 ):
     alice, bob = wires(("http", NEW), "alice"), Stdio(repo, "leaver", era)
@@ -169,7 +169,7 @@ def test_the_end_of_the_input_ends_the_server_and_its_waiters_and_keeps_claims(
         bob.close()
 
 
-def test_a_signal_ends_the_server_and_its_waiters(repo, path, wires):
+def test_a_signal_stops_the_server_and_its_waiters(repo, path, wires):
     alice = wires(("http", NEW), "alice")
     alice.call("claim", paths=[path])
     signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -189,7 +189,7 @@ def test_a_signal_ends_the_server_and_its_waiters(repo, path, wires):
             bob.close()
 
 
-def test_an_ignored_hang_up_does_not_end_the_server(repo):
+def test_an_ignored_hangup_does_not_stop_the_server(repo):
     bob = Stdio(repo, "bob", NEW, program=(sys.executable, "-c", UNDER_NOHUP))
     try:
         bob.call("status")
@@ -200,7 +200,7 @@ def test_an_ignored_hang_up_does_not_end_the_server(repo):
         bob.close()
 
 
-def test_a_signal_ends_the_http_server_and_its_waiters(repo, path, wires):
+def test_a_signal_stops_the_http_server_and_its_waiters(repo, path, wires):
     alice = wires(("http", NEW), "alice")
     server = Served(repo)
     bob = Http(server.url, "remote", OLD)
@@ -220,7 +220,7 @@ def test_a_signal_ends_the_http_server_and_its_waiters(repo, path, wires):
         server.close()
 
 
-def test_nothing_but_messages_is_written_to_standard_output(repo):
+def test_only_messages_are_written_to_standard_output(repo):
     wire = Stdio(repo, "noisy", NEW, program=(sys.executable, "-c", NOISY))
     try:
         wire.call("status")
@@ -238,7 +238,7 @@ def test_nothing_but_messages_is_written_to_standard_output(repo):
             wire.close()
 
 
-def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
+def test_a_briefing_counts_as_delivered_once_it_was_sent_and_not_before(pair, repo):
     from dibs import Dibs
     from dibs.mcp import tools_work
     from dibs.mcp.inputs import BriefAsked
@@ -265,7 +265,7 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
         until(lambda: briefed(dibs, sent) != [0])
 
 
-def test_a_store_that_is_away_when_a_briefing_was_told_ends_no_server(repo):
+def test_a_store_that_fails_after_a_briefing_does_not_stop_the_server(repo):
     wire = Stdio(repo, "forgotten", NEW, program=(sys.executable, "-c", FORGETFUL))
     try:
         assert wire.call("brief")["changed"]
@@ -274,7 +274,7 @@ def test_a_store_that_is_away_when_a_briefing_was_told_ends_no_server(repo):
         wire.close()
 
 
-def test_a_long_life_sees_new_settings_and_a_new_store_at_its_next_call(tmp_path):
+def test_a_running_server_uses_new_settings_and_a_new_store_at_the_next_call(tmp_path):
     import shutil
     import subprocess
 

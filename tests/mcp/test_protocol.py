@@ -1,4 +1,4 @@
-"""Wrong calls and broken messages: each is answered in its own kind, and the stream stays in step."""
+"""Wrong calls and broken messages: each gets the right error, and the next message is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARSE, INVALID, PARAMS = -32700, -32600, -32602
 # -- arguments
 
 
-def test_an_unknown_tool_or_resource_is_an_error_of_the_protocol(any_pair):
+def test_an_unknown_tool_or_resource_is_a_protocol_error(any_pair):
     tool = any_pair[0].request("tools/call", {"name": "seize", "arguments": {}})
     page = any_pair[0].request("resources/read", {"uri": "dibs://secrets"})
 
@@ -40,20 +40,20 @@ def test_a_wrong_argument_is_a_result_with_field_and_hint(pair):
         assert "paths, reason, shared" in error["hint"]
 
 
-def test_a_value_that_the_rules_refuse_is_a_result_with_its_code(pair):
+def test_a_value_that_the_rules_reject_is_a_result_with_its_code(pair):
     error = pair[0].fails("claim", paths=["inside", "../outside"])
 
     assert (error["code"], error["field"]) == ("PATH_ESCAPE", "paths.1")
 
 
-def test_an_argument_that_a_tool_does_not_take_is_shown_without_its_controls(wires):
+def test_an_unknown_argument_is_shown_without_control_characters(wires):
     error = wires(("http", NEW), "alice").fails("claim", paths=["a"], **{"x\x1b[2J\u202ey": 1})
 
     assert error["field"] == "x[2Jy"
     assert error["message"].endswith(": x[2Jy")
 
 
-def test_what_is_said_about_the_callers_own_words_stands_in_no_fence(wires):
+def test_errors_about_the_callers_own_words_are_not_fenced(wires):
     error = wires(("http", NEW), "alice").fails("claim", paths=["**"])
 
     assert (error["code"], error["message"]) == (
@@ -83,7 +83,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("era", [OLD, NEW])
-def test_broken_messages_over_standard_streams_are_answered_and_the_next_is_heard(wires, era):
+def test_broken_messages_over_standard_streams_are_answered_and_the_next_one_is_read(wires, era):
     wire = wires(("stdio", era), "alice")
     for raw, code in BROKEN:
         wire.send(raw + b"\n")
@@ -101,7 +101,7 @@ def test_broken_messages_over_http_are_answered_with_400(wires, era):
     assert "result" in wire.request("tools/list")
 
 
-def test_an_id_in_use_is_refused(wires, path):
+def test_an_id_in_use_is_rejected(wires, path):
     holder, wire = wires(("stdio", OLD), "alice"), wires(("stdio", OLD), "bob")
     holder.call("claim", paths=[path])
     id_ = wire.begin_call("wait", paths=[path], seconds=60)
@@ -131,7 +131,7 @@ def test_an_id_in_use_is_refused_in_a_session_over_http(wires, path):
 
 
 @pytest.mark.parametrize("era", [OLD, NEW])
-def test_ten_megabytes_in_an_argument_are_refused_and_the_stream_stays_in_step(wires, era):
+def test_ten_megabytes_in_an_argument_are_rejected_and_the_next_message_is_read(wires, era):
     wire = wires(("stdio", era), "alice")
     params = envelope({"name": "say", "arguments": {"to": "all", "text": "x" * 10_485_760}}, era)
     message = {"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params}
@@ -142,7 +142,7 @@ def test_ten_megabytes_in_an_argument_are_refused_and_the_stream_stays_in_step(w
     assert "result" in wire.request("tools/list")
 
 
-def test_ten_megabytes_over_http_are_refused_before_they_are_read(served):
+def test_ten_megabytes_over_http_are_rejected_before_they_are_read(served):
     wire = Http(served.url, "alice", NEW)
 
     status, answer = wire.answer(b'{"x":"' + b"a" * (MOST_BYTES + 10) + b'"}')
@@ -150,7 +150,7 @@ def test_ten_megabytes_over_http_are_refused_before_they_are_read(served):
     assert (status, answer["error"]["code"]) == (413, INVALID)
 
 
-def test_a_line_break_inside_of_a_message_makes_two_bad_ones(wires):
+def test_a_line_break_inside_a_message_makes_two_invalid_ones(wires):
     wire = wires(("stdio", NEW), "alice")
 
     wire.send(b'{"jsonrpc":"2.0","id":5,"method":\n"tools/list"}\n')
@@ -166,7 +166,7 @@ def _list(era=NEW):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": envelope({}, era)}
 
 
-def test_a_version_that_is_missing_unknown_or_not_the_bodys_is_refused(served):
+def test_a_missing_unknown_or_mismatched_version_is_rejected(served):
     wire = Http(served.url, "alice", NEW)
     method = {"Mcp_Method": "tools/list"}
 
@@ -177,7 +177,7 @@ def test_a_version_that_is_missing_unknown_or_not_the_bodys_is_refused(served):
     assert (differs[0], differs[1]["error"]["code"]) == (400, -32020)
 
 
-def test_a_header_that_names_another_method_or_tool_is_refused(served):
+def test_a_header_that_names_another_method_or_tool_is_rejected(served):
     wire = Http(served.url, "alice", NEW)
     version = {"MCP_Protocol_Version": NEW}
     call = {**_list(), "method": "tools/call"}
@@ -199,7 +199,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("era", [OLD, NEW])
-def test_a_foreign_origin_or_host_is_refused(served, era):
+def test_a_foreign_origin_or_host_is_rejected(served, era):
     wire = Http(served.url, "alice", NEW)
     versions = {"MCP_Protocol_Version": era, "Mcp_Method": "tools/list"}
 
@@ -207,7 +207,7 @@ def test_a_foreign_origin_or_host_is_refused(served, era):
         assert wire.answer(_list(era), **versions, **headers)[0] == status, headers
 
 
-def test_a_page_of_this_machine_may_call(served):
+def test_a_page_on_this_machine_may_call(served):
     wire = Http(served.url, "alice", NEW)
     versions = {"MCP_Protocol_Version": NEW, "Mcp_Method": "tools/list"}
 

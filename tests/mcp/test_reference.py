@@ -1,4 +1,4 @@
-"""The page about the tools names what the tools take and tell."""
+"""The reference page lists the arguments and results of the tools."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the tools do, by every way in which an agent can reach them."""
+"""What the tools do, over every transport."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dibs.mcp.inputs import TaskAsked
 from dibs.mcp.registry import TOOLS
 
 
-def test_there_are_at_most_ten_tools_and_each_says_when_and_what(any_pair):
+def test_there_are_at_most_ten_tools_and_each_says_when_to_use_it(any_pair):
     tools = any_pair[0].request("tools/list")["result"]["tools"]
 
     assert [tool["name"] for tool in tools] == list(TOOLS)
@@ -29,7 +29,7 @@ def test_there_are_at_most_ten_tools_and_each_says_when_and_what(any_pair):
         assert tool["annotations"]["destructiveHint"] is False
 
 
-def test_a_refusal_is_a_result_that_says_who_why_until_when_and_what_next(pair, path):
+def test_a_denial_is_a_result_that_says_who_why_until_when_and_what_next(pair, path):
     alice, bob = pair
     assert alice.call("claim", paths=[path], reason="rename the parser")["outcome"] == "granted"
 
@@ -48,7 +48,7 @@ def test_a_refusal_is_a_result_that_says_who_why_until_when_and_what_next(pair, 
     bob.call("release", all=True)
 
 
-def test_what_is_told_fits_the_schema_that_was_promised(pair, path):
+def test_results_match_the_published_schema(pair, path):
     alice, bob = pair
     schemas = {
         tool["name"]: tool["outputSchema"]
@@ -59,14 +59,14 @@ def test_what_is_told_fits_the_schema_that_was_promised(pair, path):
         ("claim", {"paths": [path]}), ("status", {}), ("status", {"paths": [path]}),
         ("ask", {"paths": [path], "note": "please"}), ("say", {"to": "alice", "text": "hello"}),
         ("decide", {"title": "use tabs"}), ("brief", {}), ("task", {"action": "list"}),
-        ("task", {"action": "new", "text": f"mend {path}"}), ("release", {"all": True}),
+        ("task", {"action": "new", "text": f"fix {path}"}), ("release", {"all": True}),
     ]  # fmt: skip
     for name, arguments in calls:
         jsonschema.validate(bob.call(name, **arguments), schemas[name])
     alice.call("release", all=True)
 
 
-def test_a_wait_ends_when_the_holder_gives_back_and_tells_that_it_waits(any_pair, path):
+def test_a_wait_reports_progress_and_ends_when_the_owner_releases(any_pair, path):
     alice, bob = any_pair
     alice.call("claim", paths=[path])
 
@@ -83,7 +83,7 @@ def test_a_wait_ends_when_the_holder_gives_back_and_tells_that_it_waits(any_pair
     bob.call("release", all=True)
 
 
-def test_a_wait_that_is_over_leaves_the_queue(pair, path):
+def test_a_wait_that_timed_out_leaves_the_queue(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
 
@@ -94,7 +94,7 @@ def test_a_wait_that_is_over_leaves_the_queue(pair, path):
     alice.call("release", all=True)
 
 
-def test_others_are_answered_while_somebody_waits(wires, path):
+def test_other_calls_are_answered_while_an_agent_waits(wires, path):
     way = ("http", "2026-07-28")
     alice, bob, carol = wires(way, "alice"), wires(way, "bob"), wires(way, "carol")
     alice.call("claim", paths=[path])
@@ -107,7 +107,7 @@ def test_others_are_answered_while_somebody_waits(wires, path):
     alice.call("release", all=True)
 
 
-def test_a_message_is_told_once(pair):
+def test_a_message_is_delivered_once(pair):
     alice, bob = pair
     bob.call("brief")
     sent = alice.call("say", to="bob", text="the tests are red")
@@ -119,7 +119,7 @@ def test_a_message_is_told_once(pair):
     assert sent["id"] not in again["mail"]
 
 
-def test_requests_are_answered_by_their_holder(pair, path):
+def test_release_requests_are_answered_by_the_owner(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
     asked = bob.call("ask", paths=[path], note="I need it")
@@ -132,22 +132,22 @@ def test_requests_are_answered_by_their_holder(pair, path):
     bob.call("release", all=True)
 
 
-def test_a_task_is_taken_done_and_gone(pair, path):
+def test_a_task_is_taken_done_and_leaves_the_board(pair, path):
     alice, bob = pair
-    made = alice.call("task", action="new", text=f"mend {path}", paths=[path], agent="bob")["task"]
+    made = alice.call("task", action="new", text=f"fix {path}", paths=[path], agent="bob")["task"]
 
     taken = bob.call("task", action="take")
     assert taken["task"]["id"] == made["id"]
-    assert f"mend {path}" in taken["task"]["text"]
+    assert f"fix {path}" in taken["task"]["text"]
     wrong = alice.fails("task", action="done", id=made["id"])
     assert wrong["code"] in {"NOT_YOU", "TASK_NOT_YOURS", "TASK_HELD", "FENCED"}
-    done = bob.call("task", action="done", id=made["id"], text="mended")
+    done = bob.call("task", action="done", id=made["id"], text="fixed")
 
     assert done["task"]["state"] == "done"
     assert made["id"] not in {t["id"] for t in bob.call("task", action="list")["tasks"]}
 
 
-def test_a_queued_file_is_taken_and_done_as_a_task_of_the_board_is(tmp_path):
+def test_a_queued_file_is_taken_and_done_like_a_task_on_the_board(tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     with Dibs.open(tmp_path, agent="vic") as vic:
         vic.project.queue.add(vic.caller, {"lint.yml": b"title: lint\n"})

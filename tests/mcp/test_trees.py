@@ -1,4 +1,4 @@
-"""A server that lives for a day sees each change of the settings, and keeps open what it needs."""
+"""A long-running server notices changed settings and keeps open only what it needs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_settings_that_change_while_they_are_read_are_read_again(root, monkeypatch):
+def test_settings_that_change_while_being_read_are_read_again(root, monkeypatch):
     tree = trees.McpTree(str(root))
     settings = root / "dibs.toml"
     real = trees.open_project
 
     def slow(start):
         project = real(start)
-        settings.write_text('[claims]\nttl = "20m"\n')  # just after ours were read
+        settings.write_text('[claims]\nttl = "20m"\n')  # just after the old ones were read
         return project
 
     settings.write_text('[claims]\nttl = "10m"\n')
@@ -35,7 +35,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(root, monkeypat
     tree.close()
 
 
-def test_broken_settings_leave_nothing_open_however_often_they_are_met(root):
+def test_broken_settings_never_leave_a_project_open(root):
     tree = trees.McpTree(str(root))
     (root / "dibs.toml").write_text("[claims\n")
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Clients of the real server that send what they are told to: two transports, two generations."""
+"""Test clients for the real server: two transports, two protocol generations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OLD, NEW = "2025-06-18", "2026-07-28"
-#: How a test starts the command as a process of its own.
+#: How a test starts the command as its own process.
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 PATIENCE = 30
 _META = "io.modelcontextprotocol/"
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of a server: nothing of whoever runs the tests, and the same code."""
+    """Return a server's environment: independent of the user, with the same code."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
     people = {
         f"GIT_{who}_{what}": "a@example.org"
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 
 def envelope(params: dict[str, Any], era: str, client: str = "wire") -> dict[str, Any]:
-    """Return params as a client of that generation sends them."""
+    """Return params as a client of that generation would send them."""
     if era == OLD:
         return params
     meta = {
@@ -53,7 +53,7 @@ def envelope(params: dict[str, Any], era: str, client: str = "wire") -> dict[str
 
 
 class Wire:
-    """One client: requests by id, and whatever else was heard."""
+    """A client: requests by id, and other messages."""
 
     era: str
     name: str
@@ -87,13 +87,13 @@ class Wire:
         return bool(result.get("isError")), said
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        """Return what a tool told; an error fails the test."""
+        """Return a tool's result; an error fails the test."""
         failed, said = self.end_call(self.begin_call(tool, **arguments))
         assert not failed, said
         return said
 
     def fails(self, tool: str, **arguments: Any) -> Any:
-        """Return what is wrong with a call."""
+        """Return the error of a call."""
         failed, said = self.end_call(self.begin_call(tool, **arguments))
         assert failed, said
         return said["error"]
@@ -146,7 +146,7 @@ class Stdio(Wire):
         self.process.stdin.flush()
 
     def next(self) -> dict[str, Any]:
-        """Return the next message, whatever it is."""
+        """Return the next message."""
         message = self._came.get(timeout=PATIENCE)
         assert message is not None, "the server left"
         return message
@@ -168,7 +168,7 @@ class Stdio(Wire):
         return self._answers.pop(id_)
 
     def hear(self, _: int) -> dict[str, Any]:
-        """Return the next that is said about a request before its answer."""
+        """Return the next notification about a request."""
         message = self.next()
         assert "method" in message, message
         return message
@@ -216,7 +216,7 @@ class Served:
 
 
 class Http(Wire):
-    """A client over HTTP; each request has a connection of its own."""
+    """A client over HTTP; each request uses its own connection."""
 
     def __init__(self, url: str, agent: str, era: str, **headers: str) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class Http(Wire):
             self.shake_hands()
 
     def post(self, body: bytes, **headers: str) -> tuple[int, http.client.HTTPResponse]:
-        """Send a body as it is; return the connection and its response."""
+        """Send a raw body; return the connection and its response."""
         parts = urlsplit(self.url)
         link = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
         given = {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
@@ -241,7 +241,7 @@ class Http(Wire):
         return link, link.getresponse()
 
     def answer(self, body: Any, **headers: str) -> tuple[int, Any]:
-        """Return the status and the message that a body is answered with."""
+        """Return the status and the message of the response to a body."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         link, response = self.post(raw, **headers)
         with closing(link), response:
@@ -280,7 +280,7 @@ class Http(Wire):
         return self._streams[id_]
 
     def hear(self, id_: int) -> dict[str, Any]:
-        """Return the next that is said about a request before its answer."""
+        """Return the next notification about a request."""
         return next(self._stream(id_))
 
     def end(self, id_: int) -> dict[str, Any]:
@@ -296,7 +296,7 @@ class Http(Wire):
         assert status == 202
 
     def cancel(self, id_: int) -> None:
-        """The old generation says so; for the new one a closed connection is enough."""
+        """The old generation sends a notification; for the new one, closing the connection is enough."""
         if self.era == OLD:
             self.notify("notifications/cancelled", {"requestId": id_})
         self._streams.pop(id_, None)
@@ -335,7 +335,7 @@ def queue_of(wire, path):
 
 
 def until(look):
-    """Look again until it is so; a wait that never ends is the test's own time-out."""
+    """Poll until the condition is true; the test's timeout limits it."""
     end = time.monotonic() + 30
     while not look():
         assert time.monotonic() < end

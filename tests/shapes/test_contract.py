@@ -29,7 +29,7 @@ def test_the_author_of_a_value_is_one_of_its_fields():
         assert author_key(line) in {"", *(field.name for field in fields(line))}, name
 
 
-def test_a_tool_tells_values_of_the_contract_in_the_shape_of_the_command():
+def test_a_tool_returns_the_same_shapes_as_the_command():
     for name, tool in TOOLS.items():
         told = with_values(tool.tells)
         assert told["properties"], name
