@@ -270,7 +270,7 @@ def test_a_folder_that_others_can_use_is_neither_asked_nor_filled(repo, runtime)
         words, env=environment(XDG_RUNTIME_DIR=str(runtime)), capture_output=True, text=True, check=False
     )  # fmt: skip
     assert done.returncode == 78
-    assert "is not a folder of yours alone" in done.stderr
+    assert "other users can access" in done.stderr
 
 
 def test_killing_it_again_and_again_lets_no_call_through_and_stops_no_work(repo, runtime):

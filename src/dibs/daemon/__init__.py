@@ -1,1 +1,1 @@
-"""A process that stays, and answers the hooks of agents faster than each could by itself."""
+"""The background process that makes hooks faster."""

@@ -1,4 +1,4 @@
-"""Where the process that stays has its socket, and how others see that it lives."""
+"""The daemon's socket folder, and the lock that shows whether it runs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dibs.local.locks import FileLock
 
 
 def private_folder(path: str) -> None:
-    """Make the folder of the socket, if it is not there; refuse one that is not ours alone."""
+    """Create the socket's folder if needed; refuse one that other users can access."""
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
     if not is_private(path):
         raise Misconfigured(
-            f"{path} is not a folder of yours alone",
+            f"other users can access {path}",
             code="DAEMON_FOLDER",
-            hint=f"look at who made it, then remove it or run chmod 700 {path}",
+            hint=f"if it is yours, run: chmod 700 {path}",
         )
 
 
 class ProcessLock(FileLock):
-    """A file lock whose file names the process that holds it."""
+    """A file lock whose file contains the number of the process that holds it."""
 
     def take(self, timeout: float | None = 0.0) -> bool:
-        """Take the lock and write down who holds it; tell whether that worked."""
+        """Take the lock and record this process; tell whether it succeeded."""
         taken = super().take(timeout)
         if taken:
             os.ftruncate(self.handle, 0)
@@ -34,7 +34,7 @@ class ProcessLock(FileLock):
         return taken
 
     def holder(self) -> int:
-        """Return the process that holds the lock, 0 for none."""
+        """Return the process that holds the lock; 0 for none."""
         if not self.is_held():
             return 0
         with open(self.path, encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The program that answers hooks, ``python -I …/daemon/run.py``; short because a path starts it."""
+"""Start the daemon: ``python -I …/daemon/run.py``; short because hooks start it by path."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""The process that stays: one for each user and each installed Dibs, behind one socket.
+"""The daemon: one for each user and each Dibs installation, behind one socket.
 
-Its lock says that it lives; the socket says nothing, because a process that was killed leaves it behind. It
-ends when nobody has asked for a while, and when a module that it runs has changed on the disk.
+Its lock shows that it runs; the socket does not, because a killed process leaves it behind. It exits when it
+has been idle for a while, and when a module of Dibs has changed on disk.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
-#: Seconds without a question after which it ends.
+#: Seconds without a request after which it exits.
 IDLE = 600.0
-#: Seconds between looks at whether it is still what lies on the disk.
+#: Seconds between checks for changed modules.
 LOOK_EVERY = 1.0
-#: How long answers that are under way have at the end.
+#: Seconds that running requests get at exit.
 LEAVE_IN = 3.0
-#: So many questions at once; more find nobody, and the hooks answer by themselves.
+#: The most requests at once; other hooks answer on their own.
 AT_ONCE = 64
 
 
 class HookServer:
-    """Listens, and gives each question a thread of its own."""
+    """Listen, and answer each request in its own thread."""
 
     def __init__(self, package: str, *, idle: float = IDLE) -> None:
         self._path = socket_of(package)
@@ -44,7 +44,7 @@ class HookServer:
         self._busy = threading.BoundedSemaphore(AT_ONCE)
 
     def run(self) -> bool:
-        """Serve until it is time to go; False if another one serves already."""
+        """Serve until idle or told to stop; return False if another daemon is running."""
         private_folder(os.path.dirname(self._path))
         lock = ProcessLock(f"{self._path}.lock")
         if not lock.take():
@@ -60,7 +60,7 @@ class HookServer:
         return True
 
     def end(self, _number: int = 0, _frame: FrameType | None = None) -> None:
-        """Let it end soon."""
+        """Ask it to exit soon."""
         self._over.set()
 
     def _listen(self) -> socket.socket:
@@ -70,7 +70,7 @@ class HookServer:
             listener.bind(draft)
             os.chmod(draft, 0o600)
             listener.listen(AT_ONCE)
-            os.replace(draft, self._path)  # whoever finds it, finds it listening
+            os.replace(draft, self._path)  # it appears only once it is listening
         except OSError:
             listener.close()
             raise
@@ -88,7 +88,7 @@ class HookServer:
             if now - looked >= LOOK_EVERY:
                 looked = now
                 if modules_stamp(self._stamp) != self._stamp:
-                    self._over.set()  # the hook that asks now answers by itself
+                    self._over.set()  # the hook that asks now answers on its own
             if link is not None:
                 last = now
                 self._answer(link)
@@ -110,7 +110,7 @@ class HookServer:
         threading.Thread(target=answer, daemon=True).start()
 
     def _leave(self, listener: socket.socket) -> None:
-        """Take the socket away, let answers under way be given, and close the engines."""
+        """Remove the socket, finish running requests, and close the engines."""
         with suppress(OSError):
             os.unlink(self._path)
         listener.close()
@@ -121,7 +121,7 @@ class HookServer:
 
 
 def modules_stamp(like: dict[str, tuple[int, int]] | None = None) -> dict[str, tuple[int, int]]:
-    """Return when each source of ours was changed, and its size: of all, or of those that are given."""
+    """Return the modification time and size of each source file: of all, or of the given ones."""
     files = like if like is not None else _files()
     stamp = {}
     for path in files:
@@ -134,7 +134,7 @@ def modules_stamp(like: dict[str, tuple[int, int]] | None = None) -> dict[str, t
 
 
 def _files() -> list[str]:
-    """Return the sources of the whole package: a module that is loaded later must fit to those that are."""
+    """Return all source files of the package: a module loaded later must match those already loaded."""
     import dibs
 
     package = os.path.dirname(str(dibs.__file__))
@@ -147,7 +147,7 @@ def _files() -> list[str]:
 
 
 def main(package: str) -> int:
-    """Be the process; leave at once if there is one."""
+    """Run the daemon; exit at once if one is running."""
     os.umask(0o077)
     os.chdir("/")
     server = HookServer(package)

@@ -1,7 +1,7 @@
-"""One question of a hook, answered as the hook would have answered it.
+"""Answer a hook's request as the hook itself would.
 
-What depends on the hook's surroundings is told by the hook. What code far below reads from our own must be
-the same in both: a question from others is declined, and the hook answers by itself.
+The request contains the hook's environment. Variables that deeper code reads from this process must be the
+same in both; otherwise the request is declined, and the hook answers on its own.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.project.engines import Location
 
-#: Variables by which code below may act otherwise; whose agent it is, is told by the hook.
+#: Variables that deeper code reads; the agent's name is part of the request.
 _FAMILIES = ("DIBS_", "GIT_", "XDG_")
 _SINGLE = ("HOME", "TMPDIR")
 _APART = frozenset({"DIBS_AGENT"})
-#: More than this in front of what the agent said is no question.
+#: The largest request header, in bytes.
 _TEXTS_MAX = 4 * 1024 * 1024
 _HEAD = 21
-#: How long a hook may take to send its question, and to write the answer out.
+#: Seconds that a hook may take to send its request and to print the answer.
 _PATIENCE = 5.0
 
 
 class Declined(BaseException):
-    """The question is not for us. It is no failure, which would be an answer."""
+    """The request is not for this process. Not a ``DibsError``, which would be an answer."""
 
 
 class Question(Record):
-    """What a hook asks."""
+    """A hook's request."""
 
     package: str
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ class Question(Record):
 
 
 class Bound(Deadline):
-    """A deadline that is told to the hook, which is the one that keeps it."""
+    """A deadline that the hook enforces; this process only sends it."""
 
     def __init__(self, link: socket.socket) -> None:
         super().__init__(DEADLINE)
@@ -60,16 +60,16 @@ class Bound(Deadline):
         self._wind()
 
     def _wind(self) -> None:
-        """Tell the hook how long it lasts from now."""
+        """Send the hook the time that is left."""
         left = self._start + self._seconds - time.monotonic()
         try:
             self._link.sendall(frame(WAIT, b"%d" % max(0, left * 1000)))
         except OSError:
-            raise Declined from None  # nobody waits any more
+            raise Declined from None  # the hook no longer waits
 
 
 class EngineCache:
-    """Answers questions, with engines that stay open."""
+    """Answer requests with engines that stay open."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -78,7 +78,7 @@ class EngineCache:
         self._own = surroundings(os.environ)
 
     def answer(self, link: socket.socket) -> None:
-        """Answer one connection: a question, its answer, and the word that it was written out."""
+        """Answer one connection: the request, the answer, and the confirmation that it was printed."""
         try:
             link.settimeout(_PATIENCE)
             process = _peer(link)
@@ -95,14 +95,14 @@ class EngineCache:
         except Declined:
             _decline(link)
         except (OSError, ValueError):
-            return  # the hook went away, or is none
+            return  # the hook is gone, or this was not a hook
 
     def _is_ours(self, asked: Question, process: int) -> bool:
         same = asked.package == self._package and surroundings(asked.environ) == self._own
         return process > 0 and same
 
     def engine(self, place: Location) -> Engine:
-        """Return an open engine for a project whose settings want it from us."""
+        """Return an open engine for a project that has the daemon enabled."""
         from dibs.project.engines import open_engine
 
         config = place.loaded.config
@@ -113,9 +113,7 @@ class EngineCache:
             engine = self._engines.get(key)
             if engine is None:
                 for other in [one for one in self._engines if one[0] == key[0]]:
-                    del self._engines[
-                        other
-                    ]  # the settings have changed; whoever still uses it ends it
+                    del self._engines[other]  # the settings changed; its last user closes it
                 engine = self._engines[key] = open_engine(place, anew=False)
         return engine
 
@@ -131,7 +129,7 @@ class EngineCache:
 
 
 def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that must be the same in a hook and in the process that answers for it."""
+    """Return the variables that must be the same in the hook and in the daemon."""
     return {
         name: value
         for name, value in environ.items()
@@ -140,12 +138,12 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def frame(kind: bytes, body: bytes) -> bytes:
-    """Return what goes to the hook at once."""
+    """Return one message to the hook."""
     return kind + b"%10d" % len(body) + body
 
 
 def read_question(link: socket.socket) -> Question:
-    """Read a question; ``ValueError`` for what is none."""
+    """Read a request; raise ``ValueError`` if it is malformed."""
     head = exactly(link, _HEAD)
     size, given_size = int(head[1:11]), int(head[11:])
     if (
@@ -162,9 +160,9 @@ def read_question(link: socket.socket) -> Question:
 
 
 def _peer(link: socket.socket) -> int:
-    """Return the hook's process if it is of this user, 0 if not."""
+    """Return the hook's process if it belongs to this user, else 0."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return 0  # the hook's process cannot be told for certain, and by it the agent is known
+        return 0  # the process, which identifies the agent, is unknown here
     size = struct.calcsize("3i")
     told = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     pid, uid, _ = struct.unpack("3i", told)

@@ -1,15 +1,15 @@
-"""Answer hooks from a process that stays, which is faster; never needed.
+"""Manage the background process that makes hooks faster (optional).
 
 Examples:
-  dibs daemon status     does it run?
-  dibs daemon start      not needed where guard.daemon is on: hooks start it
-  dibs daemon stop       hooks answer by themselves then
-  dibs daemon run        stay in the foreground, to see what it says
+  dibs daemon status     show whether it is running
+  dibs daemon start      rarely needed: with guard.daemon = true, hooks start it
+  dibs daemon stop       hooks then answer on their own
+  dibs daemon run        run it in the foreground, to see its errors
 
-There is one for each user. It answers for projects whose dibs.toml says [guard] daemon = true, ends by itself
-when nobody has asked for ten minutes, and where it is not there or is late, each hook answers by itself.
+There is one for each user. It serves projects with daemon = true under [guard] in dibs.toml, and exits after
+ten idle minutes. If it does not answer in time, each hook answers on its own.
 
-exit status: 0 done, 1 it does not run, 74 it could not be started
+exit status: 0 done, 1 not running, 74 cannot be started
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from dibs.daemon.place import ProcessLock
 
-#: How long it may take to begin or to end, in seconds.
+#: Seconds that it may take to start or to exit.
 PATIENCE = 10.0
 FAILED = 74
 VERBS = {
-    "status": "tell whether it runs",
-    "start": "start it, unless it runs",
-    "stop": "end it; hooks answer by themselves then",
-    "run": "stay in the foreground, to see what it says",
+    "status": "show whether it is running",
+    "start": "start it",
+    "stop": "stop it; hooks then answer on their own",
+    "run": "run it in the foreground, to see its errors",
 }
 
 
@@ -47,7 +47,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Do what the verb says."""
+    """Run the subcommand."""
     import dibs
     from dibs.daemon.place import ProcessLock, private_folder
     from dibs.guard.agents.start import socket_of
@@ -66,9 +66,7 @@ def run(args: Namespace) -> int:
     if args.verb == "stop":
         return _stop(args, lock)
     process = lock.holder()
-    return _say(
-        args, process, path, f"it runs as process {process}" if process else "it does not run"
-    )
+    return _say(args, process, path, f"running (process {process})" if process else "not running")
 
 
 def _start(args: Namespace, package: str, lock: ProcessLock, path: str) -> int:
@@ -79,11 +77,11 @@ def _start(args: Namespace, package: str, lock: ProcessLock, path: str) -> int:
     until = time.monotonic() + PATIENCE
     while not (lock.holder() and os.path.exists(path)):
         if time.monotonic() > until:
-            sys.stderr.write("dibs: it could not be started; see what `dibs daemon run` says\n")
+            sys.stderr.write("dibs: cannot start the daemon; to see why, run: dibs daemon run\n")
             return FAILED
         time.sleep(0.02)
     process = lock.holder()
-    return _say(args, process, path, f"it runs as process {process}")
+    return _say(args, process, path, f"running (process {process})")
 
 
 def _stop(args: Namespace, lock: ProcessLock) -> int:
@@ -98,7 +96,7 @@ def _stop(args: Namespace, lock: ProcessLock) -> int:
     until = time.monotonic() + PATIENCE
     while lock.holder() and time.monotonic() < until:
         time.sleep(0.02)
-    _say(args, lock.holder(), "", "it has ended" if process else "it does not run")
+    _say(args, lock.holder(), "", "stopped" if process else "not running")
     return 0
 
 

@@ -1,14 +1,14 @@
-"""Answer a hook of a coding agent; agents call it, people need not.
+"""Answer a coding agent's hook. Agents call this; people rarely need to.
 
 Examples:
   dibs hook claude < payload.json
   dibs hook copilot preToolUse < payload.json
 
-Reads the call of a tool as JSON from standard input, and answers in the words of the agent: what the
-agent holds or nobody holds passes, and is claimed; what another agent holds is refused, with who, why and
-until when. See docs/reference/hooks.md.
+Reads a tool call as JSON from standard input and answers in the agent's format. Unclaimed files are claimed;
+the agent's own files are allowed; edits to files that another agent holds are blocked, with the owner, the
+reason, and the time left. See docs/reference/hooks.md.
 
-exit status: 0 answered, 2 refused
+exit status: 0 answered, 2 blocked
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("name", metavar="AGENT", help="who calls: claude, codex, gemini, …"),
+    arg("name", metavar="AGENT", help="the agent: claude, codex, gemini, …"),
     arg(
         "event",
         metavar="EVENT",
         nargs="?",
         default="",
-        help="what happens, if the call does not say",
+        help="the event, if the payload does not name it",
     ),
 )
 
 
 def run(args: Namespace) -> int:
-    """Read, answer, confirm."""
+    """Read the call, answer it, and confirm."""
     from dibs.guard.agents.program import attend
 
     return attend([args.name, args.event] if args.event else [args.name])

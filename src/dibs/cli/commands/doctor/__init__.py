@@ -9,7 +9,7 @@ Each finding says what is wrong, why it matters, and what fixes it. No file that
 
 --prove tests every installed guard: it runs the agents' hook commands, commits and pushes in a temporary
 worktree, and claims through the MCP server. Each guard must block a write to a file that a test agent holds.
-Nothing of this shows up in briefings or logs.
+The test leaves no trace in briefings or logs.
 
 exit status: 0 healthy, 65 there is a problem or a guard does not block, 78 the engine is not safe to use
 """

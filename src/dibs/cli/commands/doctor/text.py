@@ -51,7 +51,7 @@ class DoctorReport(Record):
 
     @property
     def well(self) -> bool:
-        """Whether there is no problem, and no tested guard failed."""
+        """Whether nothing is wrong and no tested guard failed."""
         return not self._count(Level.BAD) and (self.proofs is None or self.guarded)
 
     def shape(self) -> dict[str, object]:
@@ -145,7 +145,10 @@ def _print_item(level: str, name: str, text: str) -> None:
     """Print one line for a finding or a tested guard; a long text continues under its beginning."""
     word, paint = _WORDS[level]
     width = page_width()
-    if width < _NARROW:
+    if len(f"{word} {name}: {text}") <= width < _NARROW:
+        print(f"{paint(word)} {bold(name)}: {text}")
+        lines, before = [], ""
+    elif width < _NARROW:
         print(f"{paint(word)} {bold(name)}")
         lines, before = fold(text, width - 2), "  "
     else:
