@@ -154,7 +154,7 @@ class BoardScan:
                 if raw and raw[3] == entry.inode() and raw[2] >= 0 and name not in looked:
                     seen.add(name)
                     continue
-                if _passed_over(name):
+                if _is_ignored(name):
                     unsettled |= self._unfinished(entry, place)
                     continue
                 seen.add(name)
@@ -211,7 +211,7 @@ def _same(status: os.stat_result, raw: list[Any]) -> bool:
     )
 
 
-def _passed_over(name: str) -> bool:
+def _is_ignored(name: str) -> bool:
     """Tell whether a name is not a task file's: other files, temporary files, an editor's lock."""
     return not name.lower().endswith(ENDINGS) or name.startswith(".#")
 

@@ -7,7 +7,7 @@ from tests.services.crew import caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.services.state.ledger import Query
-from dibs.services.tasks.values import HandMade
+from dibs.services.tasks.values import EditedFile
 from dibs.taskfile.reading import read
 
 BOSS = caller("human")
@@ -20,7 +20,7 @@ def crew():
 
 def made(id_, place, text, base=0):
     file = f"{id_}.yaml"
-    return HandMade(id_, place, file, read(text.encode(), file), base)
+    return EditedFile(id_, place, file, read(text.encode(), file), base)
 
 
 def accept(crew, *files):

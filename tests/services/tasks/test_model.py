@@ -11,7 +11,7 @@ from dibs.errors import DibsError
 from dibs.services.state import task_index
 from dibs.services.state import tasks as taskrows
 from dibs.services.tasks.texts import place_of
-from dibs.services.tasks.values import Draft, HandMade, NothingFree
+from dibs.services.tasks.values import Draft, EditedFile, NothingFree
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import edit
 
@@ -141,7 +141,7 @@ class BoardModel(RuleBasedStateMachine):
         assert reading.task is not None
         place = place_of(reading.task)
         base = row.version - data.draw(st.sampled_from((0, 0, 1)))
-        made = HandMade(row.id, place, row.file, reading, base)
+        made = EditedFile(row.id, place, row.file, reading, base)
         before = self.tasks()
         (verdict,) = self.crew.tasks.accept(caller("human"), [made])
         if verdict.code:

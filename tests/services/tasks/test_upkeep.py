@@ -8,7 +8,7 @@ from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.services.state.ledger import Query
-from dibs.services.tasks.values import Draft, HandMade
+from dibs.services.tasks.values import Draft, EditedFile
 from dibs.taskfile.document import MAX_BYTES
 from dibs.taskfile.reading import read, tree_of
 
@@ -252,7 +252,7 @@ def test_an_invalid_handoff_is_reported_and_blocks_no_other(crew):
     head = "status: done\nresult:\n  summary: x\n  next_agent: bob\n  next_task_title: big\n"
     note = f"    - {'y' * 1_000}\n"
     text = head + "  next_task_notes:\n" + note * ((MAX_BYTES - 300) // len(note))
-    made = HandMade("a", "done", "a.yaml", read(text.encode(), "a.yaml"))
+    made = EditedFile("a", "done", "a.yaml", read(text.encode(), "a.yaml"))
     assert crew.tasks.accept(BOSS, [made])[0].code == ""
     crew.make("b")
     finish(crew, "b", "bob", Handoff("bob", "go on"))

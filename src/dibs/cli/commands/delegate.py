@@ -83,7 +83,7 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     from dibs.services.board.delegation import Repeated
 
     quoted = Quoting(session.caller, map(str, answer.alike))
-    for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):
+    for line in quoted.page(f"{yellow('similar')} {_similarity(a, quoted)}" for a in answer.alike):
         print(line)
     if isinstance(answer, Repeated):
         print("not sent: similar work is active; add --anyway to send it")
@@ -94,7 +94,7 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
         print(f"notified {bold(name.removeprefix('@'))}{late}")
 
 
-def _alike(alike: Similarity, quoted: Quoting) -> str:
+def _similarity(alike: Similarity, quoted: Quoting) -> str:
     whose = alike.agent or "board"
     parts = [f"{alike.share:.0%} word overlap"] if alike.share else []
     if alike.paths:

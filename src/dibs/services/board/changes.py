@@ -8,7 +8,7 @@ from __future__ import annotations
 from dibs.core.tasks.rules import Status
 from dibs.services.board.report import BoardReport
 from dibs.services.state.tasks import digest, load, several
-from dibs.services.tasks.values import HandMade
+from dibs.services.tasks.values import EditedFile
 from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
 from dibs.workdir import moves
@@ -41,7 +41,7 @@ class HandEdit(Record):
     """A hand edit that waits for its verdict."""
 
     copy: TaskFileCopy
-    made: HandMade
+    made: EditedFile
     #: The row's text, if the file may have been written without knowing it.
     unseen: str = ""
 
@@ -79,7 +79,7 @@ class BoardChanges:
             self._index.behind.add(id_)
             return
         life = self._index.life if base else ""
-        made = HandMade(id_, copy.place, copy.name, self.reading(copy), base, life, version)
+        made = EditedFile(id_, copy.place, copy.name, self.reading(copy), base, life, version)
         self._edits.append(HandEdit(copy, made, unseen))
 
     def conclude(self) -> None:
@@ -115,7 +115,7 @@ class BoardChanges:
                 reason = (verdict.code, message, verdict.line, verdict.field)
                 self._files.set_aside(one.copy, one.made.seen, *reason)
             else:
-                self._make_way(one.made.id, one.copy)
+                self._replace_with_row(one.made.id, one.copy)
 
     def bring(
         self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
@@ -129,7 +129,7 @@ class BoardChanges:
         else:
             self.bring(copy, target)
 
-    def _make_way(self, id_: str, copy: TaskFileCopy) -> None:
+    def _replace_with_row(self, id_: str, copy: TaskFileCopy) -> None:
         """Save a hand edit that cannot be merged with the row, and write the row's file."""
         row = self._store.look(lambda rows: load(rows, id_))
         if row is None:

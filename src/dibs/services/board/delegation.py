@@ -87,7 +87,7 @@ class Delegation:
             draft = Draft(fields=_fields(_owner(whom), title, words, artefacts))
             listed = drafted(rows, caller.id, [draft])
             tasks = list(taskrows.unfinished(rows))
-            found = _alike(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
+            found = _similar(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
             if found and not anyway:
                 return Repeated(found)
             writer = TaskWriter(rows, caller.id, beat.role)
@@ -146,7 +146,7 @@ def _owner(addressed: Addressed) -> str:
     )
 
 
-def _alike(
+def _similar(
     new: Task, tasks: Iterable[Task], agents: Iterable[Agent], *, fold_case: bool
 ) -> tuple[Similarity, ...]:
     """Return similar work: tasks on the board, and what agents say they are doing."""

@@ -69,12 +69,12 @@ class Tasks:
         Similar active tasks are reported; with ``strict`` they are an error (``TASK_SIMILAR``).
         """
         from dibs.services.state.presence import arrive
-        from dibs.services.tasks.create import drafted, likenesses, refuse_similar, write_new
+        from dibs.services.tasks.create import drafted, refuse_similar, similar_tasks, write_new
         from dibs.services.tasks.texts import TaskWriter
 
         def plan(rows: Rows) -> Created:
             listed = drafted(rows, caller.id, drafts)
-            found = likenesses(rows, listed, fold_case=self._store.fold_case)
+            found = similar_tasks(rows, listed, fold_case=self._store.fold_case)
             if strict:
                 refuse_similar(found)
             return Created(tuple(listed), tuple(found))
@@ -117,12 +117,12 @@ class Tasks:
 
     def alike(self, stored: Stored) -> list[SimilarTask]:
         """Return the active tasks that are similar to the work that a task hands off."""
-        from dibs.services.tasks.create import likenesses
+        from dibs.services.tasks.create import similar_tasks
         from dibs.services.tasks.handoffs import delegated
 
         row = stored._replace(task=delegated(stored))
         fold = self._store.fold_case
-        return self._look(None, lambda rows: likenesses(rows, [row], fold_case=fold))
+        return self._look(None, lambda rows: similar_tasks(rows, [row], fold_case=fold))
 
     def _look(self, caller: Caller | None, step: Callable[[Rows], T]) -> T:
         if caller is None:

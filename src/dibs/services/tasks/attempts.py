@@ -26,7 +26,7 @@ from dibs.services.state.presence import expire, lose, role_of
 from dibs.services.state.rows import claim_of
 from dibs.services.state.task_index import running
 from dibs.services.state.tasks import load, note_until
-from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten, unstarted
 from dibs.startup.records import Record
 from dibs.taskfile.writing import stamp
 
@@ -149,7 +149,7 @@ def _needed_elsewhere(rows: Rows, agent: str, id_: str) -> set[str]:
     return found
 
 
-def go_on(
+def continue_attempt(
     store: Store, rows: Rows, caller: Caller, beat: Beat, wish: TakeRequest, stored: Stored
 ) -> Granted | Denied:
     """Claim a task in progress: renew the caller's own attempt, deny it to other agents."""
@@ -225,21 +225,21 @@ def live_claim(store: Store, rows: Rows, id_: str) -> Claim | None:
     return next((claim for _, claim, left in claims_on(store, rows, id_) if left > 0), None)
 
 
-def settle_dead(store: Store, rows: Rows, *, all_of_them: bool) -> list[Stored]:
+def return_dead_tasks(store: Store, rows: Rows, *, every_attempt: bool) -> list[Stored]:
     """Return tasks of dead attempts to the board; return their new rows.
 
-    Unless ``all_of_them`` is set, skip attempts that cannot have expired yet.
+    Unless ``every_attempt`` is set, skip attempts that cannot have expired yet.
     """
     ids = []
     for until, id_, _ in running(rows):
-        if not all_of_them and until > rows.now:
+        if not every_attempt and until > rows.now:
             break
         ids.append(id_)
-    back = [settle_one(store, rows, id_) for id_ in ids]
+    back = [return_if_dead(store, rows, id_) for id_ in ids]
     return [stored for stored in back if stored is not None]
 
 
-def settle_one(store: Store, rows: Rows, id_: str) -> Stored | None:
+def return_if_dead(store: Store, rows: Rows, id_: str) -> Stored | None:
     """Return one task to the board if its attempt is dead; None if it is alive."""
     stored = load(rows, id_)
     if stored is None or not stored.token:
@@ -274,12 +274,12 @@ def lose_attempt(store: Store, rows: Rows, stored: Stored, why: str) -> Stored:
         message = f"{agent} {why}; {failures - stored.forgiven} attempts failed"
         return fail_with(writer, stored, message, verb="lose")
     details = {"holder": agent, "failures": failures}
-    return come_back(
+    return return_task(
         writer, stored, "lose", f"{agent} {why}", details, **no_attempt(failures=failures)
     )
 
 
-def come_back(
+def return_task(
     writer: TaskWriter,
     stored: Stored,
     verb: str,
@@ -288,7 +288,7 @@ def come_back(
     **changes: Any,
 ) -> Stored:
     """Return a task to the agent that it names, else to the inbox, and record why."""
-    after = sent_back(stored.task, changes.get("asked", stored.asked), writer.rows.now)
+    after = unstarted(stored.task, changes.get("asked", stored.asked), writer.rows.now)
     said = f"{stored.id} is available again: {why}"
     return writer.move(stored, verb, after, Kind.TASK_RETURNED, said, details=details, **changes)
 

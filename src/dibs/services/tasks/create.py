@@ -70,7 +70,7 @@ def write_new(writer: TaskWriter, rows: Sequence[Stored], said: str = "added") -
     ]
 
 
-def likenesses(rows: Rows, listed: Sequence[Stored], *, fold_case: bool) -> list[SimilarTask]:
+def similar_tasks(rows: Rows, listed: Sequence[Stored], *, fold_case: bool) -> list[SimilarTask]:
     """Return the active tasks that are similar to new ones."""
     active = Active(unfinished(rows), fold_case=fold_case)
     return [

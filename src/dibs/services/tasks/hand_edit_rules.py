@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.tasks import Past, Stored
-    from dibs.services.tasks.values import HandMade
+    from dibs.services.tasks.values import EditedFile
 
 #: States that a hand edit may skip, and the field whose time shows that the task was in them.
 _PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
@@ -69,7 +69,7 @@ def check_unused(ended: Past | None) -> None:
         raise refusal("TASK_EXISTS", message, "id", "rename the file")
 
 
-def check_place(made: HandMade, task: Task) -> None:
+def check_place(made: EditedFile, task: Task) -> None:
     """Refuse a file whose folder does not match its status and agent."""
     if task.status in _NEED_AGENT and not task.agent:
         message = f"status is {task.status}, but `agent` is missing"
@@ -84,7 +84,7 @@ def check_place(made: HandMade, task: Task) -> None:
     raise refusal("TASK_MISMATCH", f"{said}, but the file is in {made.place}", field, hint)
 
 
-def check_archived(made: HandMade, old: Stored | None, task: Task) -> None:
+def check_archived(made: EditedFile, old: Stored | None, task: Task) -> None:
     """Refuse an archived file that is unfinished or in a folder that is not a month."""
     if not _MONTH.fullmatch(made.place) or task.status not in {*ENDS, Status.ARCHIVE}:
         message = f"status is {task.status}, but the file is in {made.place}"

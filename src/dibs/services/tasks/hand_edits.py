@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import HandMade
+    from dibs.services.tasks.values import EditedFile
 
 #: Fields that the board writes: if the row is newer than the file, the row's values win.
 OWNED = (
@@ -64,13 +64,13 @@ _KINDS = {
 
 
 def accept(
-    store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
+    store: Store, rows: Rows, caller: Caller, edited_files: Sequence[EditedFile]
 ) -> list[HandEditVerdict]:
     """Accept each file, or say why not; files may depend on each other in any order."""
-    if not hand_made:
+    if not edited_files:
         return []
-    edits = _HandEdits(store, rows, caller, hand_made)
-    return [edits.verdict(made) for made in hand_made]
+    edits = _HandEdits(store, rows, caller, edited_files)
+    return [edits.verdict(made) for made in edited_files]
 
 
 def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
@@ -89,17 +89,17 @@ class _HandEdits:
     """The hand edits of one call, inside one transaction."""
 
     def __init__(
-        self, store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
+        self, store: Store, rows: Rows, caller: Caller, edited_files: Sequence[EditedFile]
     ) -> None:
         self._store = store
         self._rows = rows
         self._writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
         self._now = moment(rows.now)
-        tasks = [made.reading.task for made in hand_made]
+        tasks = [made.reading.task for made in edited_files]
         #: The dependencies that the files name, by id.
         self._needs = {task.id: task.dependencies for task in tasks if task is not None}
 
-    def verdict(self, made: HandMade) -> HandEditVerdict:
+    def verdict(self, made: EditedFile) -> HandEditVerdict:
         """Accept one file, or say why not."""
         old = load(self._rows, made.id)
         if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
@@ -111,7 +111,7 @@ class _HandEdits:
         forget_report(self._rows, TOLD_ASIDE, made.id)
         return HandEditVerdict(made.id, made.place, stored)
 
-    def _refused(self, made: HandMade, why: BadInput) -> HandEditVerdict:
+    def _refused(self, made: EditedFile, why: BadInput) -> HandEditVerdict:
         """Return the refusal, and record it in the ledger once per content of the file."""
         read = made.reading
         line = 0 if read.task is not None else read.remarks[0].line
@@ -129,7 +129,7 @@ class _HandEdits:
             made.id, made.place, None, why.code, why.message, line, why.field, why.hint
         )
 
-    def _accepted(self, made: HandMade, old: Stored | None) -> Stored:
+    def _accepted(self, made: EditedFile, old: Stored | None) -> Stored:
         task = made.reading.task
         if task is None:
             remark = made.reading.remarks[0]
@@ -151,7 +151,7 @@ class _HandEdits:
 
     # -- unknown files
 
-    def _new(self, made: HandMade, task: Task) -> Stored:
+    def _new(self, made: EditedFile, task: Task) -> Stored:
         check_unused(past(self._rows, made.id))
         task = task if task.created else task._replace(created=self._now)
         self._check_dependencies(task)
@@ -168,7 +168,7 @@ class _HandEdits:
         row = row._replace(**changes)
         return self._writer.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
 
-    def _archived(self, made: HandMade, old: Stored | None, task: Task) -> Stored:
+    def _archived(self, made: EditedFile, old: Stored | None, task: Task) -> Stored:
         """Accept an archived file that was put there by hand, or before the store was lost.
 
         Its dependencies need not exist.
@@ -193,7 +193,7 @@ class _HandEdits:
 
     # -- known files
 
-    def _changed(self, made: HandMade, old: Stored, task: Task) -> Stored:
+    def _changed(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept an edit or a move of a file that the board wrote."""
         self._check_held(old, task)
         if task.dependencies != old.task.dependencies:
@@ -204,7 +204,7 @@ class _HandEdits:
         check_place(made, after)
         return self._write(made, old, after)
 
-    def _survived(self, made: HandMade, old: Stored, task: Task) -> Stored:
+    def _survived(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept a later state of a task than another machine had before the store was lost."""
         after = dated(task, self._now, old.task)
         check_place(made, after)
@@ -215,7 +215,7 @@ class _HandEdits:
         said = f"{old.id} was restored as {after.status} from {made.place}/{made.file}"
         return self._writer.write(old, new, kind, said, {"by_hand": True}, adopts=True)
 
-    def _merged(self, made: HandMade, old: Stored, task: Task) -> Stored:
+    def _merged(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept an edit of an older text; fields that the board writes come from the row."""
         said = {name: value for name in _SAID if (value := getattr(task, name))}
         if any(getattr(old.task, name) != value for name, value in said.items()):
@@ -225,7 +225,7 @@ class _HandEdits:
             self._check_dependencies(after)
         return self._write(made, old, after)
 
-    def _write(self, made: HandMade, old: Stored, after: Task) -> Stored:
+    def _write(self, made: EditedFile, old: Stored, after: Task) -> Stored:
         """Write the row of an edited file, with a ledger entry if something changed."""
         text = _text(made, after)
         if text == old.text and after == old.task:
@@ -259,17 +259,17 @@ class _HandEdits:
         if task.dependencies:
             check_new([task], lambda id_: self._needs.get(id_) or needs_of(self._rows, id_) or ())
 
-    def _of_another_life(self, made: HandMade) -> bool:
+    def _of_another_life(self, made: EditedFile) -> bool:
         """Tell whether a file was written from another store, or from this one before it lost its state."""
         return bool(made.life) and made.life != standing(self._rows)[1]
 
-    def _is_later(self, made: HandMade, old: Stored) -> bool:
+    def _is_later(self, made: EditedFile, old: Stored) -> bool:
         """Tell whether a file shows a later state from a lost life than the row, which is unchanged since."""
         if not self._of_another_life(made) or old.survived != made.life:
             return False
         return old.outlived < made.base and _rests(old)
 
-    def _is_behind(self, made: HandMade, old: Stored) -> bool:
+    def _is_behind(self, made: EditedFile, old: Stored) -> bool:
         """Tell whether a file was edited without knowing the row's current state."""
         if self._of_another_life(made):
             return not self._is_later(made, old)
@@ -281,7 +281,7 @@ def _rests(old: Stored) -> bool:
     return bool(old.survived) and old.version == old.adopted
 
 
-def _text(made: HandMade, after: Task) -> str:
+def _text(made: EditedFile, after: Task) -> str:
     """Return a file's text for the task ``after``."""
     assert made.reading.task is not None
     return edit(made.reading.text, changes_for(made.reading.task, after))

@@ -40,12 +40,12 @@ def hand_off(
     waiting = handoffs(rows)
     if not waiting:
         return made, troubles
-    people = _People(rows, known)
+    recipients = _Recipients(rows, known)
     for id_ in waiting:
         source = load(rows, id_)
         if source is None or source.task.handoff is None:
             continue
-        row = _row_of(source, source.task.handoff, people)
+        row = _row_of(source, source.task.handoff, recipients)
         if isinstance(row, Stored):
             role = arrive(rows, caller).role
             made += _follow(rows, TaskWriter(rows, caller.id, role), source, row)
@@ -56,7 +56,7 @@ def hand_off(
     return made, troubles
 
 
-class _People:
+class _Recipients:
     """Names that can receive a task: agents and roles that joined, have a folder, or are named by a task."""
 
     def __init__(self, rows: Rows, folders: Container[str]) -> None:
@@ -74,7 +74,7 @@ class _People:
         return name in self._names
 
 
-def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Trouble:
+def _row_of(source: Stored, handoff: Handoff, recipients: _Recipients) -> Stored | Trouble:
     """Return the row of the follow-up, or why it cannot be created."""
     try:
         check_agent_id(handoff.agent)
@@ -82,7 +82,7 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
         return Trouble(
             source.id, "AGENT_ID", f"{source.id} hands off to an invalid agent: {error.message}"
         )
-    if not people.knows(handoff.agent):
+    if not recipients.knows(handoff.agent):
         message = (
             f"the follow-up of {source.id} waits for {handoff.agent}, which is not a known agent or"
             f" role; to choose another: dibs task reassign {source.id} --to AGENT"

@@ -33,11 +33,11 @@ from dibs.services.tasks.attempts import (
     TakeRequest,
     begin,
     checked_request,
-    go_on,
+    continue_attempt,
     live_claim,
     request_for,
-    settle_dead,
-    settle_one,
+    return_dead_tasks,
+    return_if_dead,
 )
 from dibs.services.tasks.plain_queue import FREE, HELD, QueuedFile, QueueFiles
 from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
@@ -134,7 +134,7 @@ class Taking:
         offer_work(rows, caller.id)
         wish = _with_role(self._wish, beat)
         need(rows, id_)
-        settle_one(self._store, rows, id_)
+        return_if_dead(self._store, rows, id_)
         stored = need(rows, id_)
         beat = rows.beat(caller.id) or beat
         if stored.task.status == Status.IN_PROGRESS:
@@ -169,7 +169,7 @@ class Taking:
         if holder is None and stored.task.agent != caller.id:
             # Someone works on it by hand, without a claim.
             check_step(stored.task, "take", Status.IN_PROGRESS)
-        return go_on(self._store, rows, caller, beat, wish, stored)
+        return continue_attempt(self._store, rows, caller, beat, wish, stored)
 
     def _taken(self, rows: Rows, granted: Granted) -> TakenTask:
         """Return the granted task, from the board or from the plain queue."""
@@ -190,10 +190,10 @@ class Taking:
         beat = arrive(rows, caller)
         offer_work(rows, caller.id)
         wish = _with_role(self._wish, beat)
-        settle_dead(self._store, rows, all_of_them=False)
+        return_dead_tasks(self._store, rows, every_attempt=False)
         line = self._line(rows, caller.id)
         granted = self._first(rows, wish, line)
-        if granted is None and settle_dead(self._store, rows, all_of_them=True):
+        if granted is None and return_dead_tasks(self._store, rows, every_attempt=True):
             granted = self._first(rows, wish, line)
         if granted is not None:
             self._out_of_line(rows, line)

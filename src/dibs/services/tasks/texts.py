@@ -114,7 +114,7 @@ def moment(now: float) -> float:
     return float(int(now))
 
 
-def sent_back(task: Task, asked: str, now: float) -> Task:
+def unstarted(task: Task, asked: str, now: float) -> Task:
     """Return a task as it was before it was started: assigned to ``asked``, else in the inbox."""
     back = task._replace(
         started=0.0, completed=0.0, summary="", made=(), handoff=None, error="", reason=""

@@ -21,10 +21,10 @@ from dibs.services.tasks.attempts import (
     no_attempt,
     pattern_of,
     return_claims,
+    return_if_dead,
     revoke_claims,
-    settle_one,
 )
-from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten, unstarted
 from dibs.startup.records import Record
 from dibs.taskfile.document import MAX_BYTES
 
@@ -244,13 +244,13 @@ class Moves:
             details = {"next_agent": to}
             return self._writer.write(stored, new, Kind.TASK_REASSIGNED, said, details)
         stored = self._freed(id_, words or "the task was reassigned")
-        after = sent_back(task, to, self._rows.now)
+        after = unstarted(task, to, self._rows.now)
         if task.status == Status.BLOCKED:
             after = after._replace(status=Status.BLOCKED, reason=task.reason)
         return self._write("reassign", stored, after, words, {"reason": words}, asked=to)
 
     def _back(self, stored: Stored) -> Task:
-        return sent_back(stored.task, stored.asked, self._rows.now)
+        return unstarted(stored.task, stored.asked, self._rows.now)
 
     def _write(
         self,
@@ -273,7 +273,7 @@ class Moves:
         """Return a task that nobody holds; a human may revoke another agent's claim."""
         rows, caller = self._rows, self._caller
         need(rows, id_)
-        settle_one(self._store, rows, id_)
+        return_if_dead(self._store, rows, id_)
         stored = need(rows, id_)
         claim = live_claim(self._store, rows, stored.id)
         if claim is None or not stored.token:

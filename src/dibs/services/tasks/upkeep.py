@@ -12,7 +12,13 @@ from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
 from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
 from dibs.services.state.tasks import Stored, load
-from dibs.services.tasks.attempts import come_back, fail_with, live_claim, lose_attempt, settle_dead
+from dibs.services.tasks.attempts import (
+    fail_with,
+    live_claim,
+    lose_attempt,
+    return_dead_tasks,
+    return_task,
+)
 from dibs.services.tasks.texts import TaskWriter, moment, rewritten
 from dibs.services.tasks.values import Stuck
 
@@ -34,14 +40,14 @@ MANY = 500
 
 def sweep(store: Store, rows: Rows) -> list[Stored]:
     """Return the tasks of dead agents to the board: running attempts, and tasks assigned to them."""
-    back = settle_dead(store, rows, all_of_them=True)
+    back = return_dead_tasks(store, rows, every_attempt=True)
     for id_, agent in lent(rows):
         stored = load(rows, id_)
         if stored is not None and not _is_live(store, rows, agent):
             holder = stored.task.agent
             writer = TaskWriter(rows, holder, role_of(rows, holder))
             why, details = f"{holder} stopped renewing its claim", {"holder": holder}
-            back.append(come_back(writer, stored, "reassign", why, details, warned=0.0))
+            back.append(return_task(writer, stored, "reassign", why, details, warned=0.0))
     return back
 
 
@@ -155,7 +161,7 @@ def _warn(store: Store, rows: Rows, writer: TaskWriter, stored: Stored) -> Stuck
             lose_attempt(store, rows, stored, f"showed no activity for {span}"), begun, "released"
         )
     why = f"{task.agent} did not start it within {span}"
-    row = come_back(writer, stored, "reassign", why, warned=0.0, asked="")
+    row = return_task(writer, stored, "reassign", why, warned=0.0, asked="")
     return Stuck(row, begun, "released")
 
 

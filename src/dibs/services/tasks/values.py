@@ -107,7 +107,7 @@ class Stuck(Record):
     action: str
 
 
-class HandMade(Record):
+class EditedFile(Record):
     """A task file that someone created, changed, or moved by hand."""
 
     id: str

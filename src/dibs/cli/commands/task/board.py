@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dibs.services.tasks.values import SimilarTask
 
 #: How many similar tasks are shown, the most similar first.
-MOST_ALIKE = 20
+MOST_SIMILAR = 20
 
 
 def paths(session: Session, typed: Sequence[str] | None) -> tuple[str, ...]:
@@ -52,18 +52,18 @@ def print_similar(similar: Sequence[SimilarTask], *, several: bool = False) -> N
     """Print which active tasks are similar; with ``several`` new tasks, name the new one on each line."""
     from dibs.cli.support.text import printable, yellow
 
-    likest = sorted(similar, key=lambda like: -like.share) if several else similar
-    for likeness in likest[:MOST_ALIKE]:
-        print(f"{yellow('similar')} {printable(_alike(likeness, several=several))}")
-    if len(likest) > MOST_ALIKE:
-        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} more; --json lists all")
+    most_similar = sorted(similar, key=lambda like: -like.share) if several else similar
+    for similar_task in most_similar[:MOST_SIMILAR]:
+        print(f"{yellow('similar')} {printable(_similarity(similar_task, several=several))}")
+    if len(most_similar) > MOST_SIMILAR:
+        print(f"{yellow('similar')} {len(most_similar) - MOST_SIMILAR} more; --json lists all")
 
 
-def _alike(likeness: SimilarTask, *, several: bool) -> str:
+def _similarity(similar_task: SimilarTask, *, several: bool) -> str:
     """Return what a new task has in common with another one."""
-    parts = [f"{likeness.share:.0%} word overlap"] if likeness.share else []
-    if likeness.paths:
-        parts.append(f"same paths: {', '.join(likeness.paths)}")
-    title = f" {likeness.title!r}" if likeness.title else ""
-    new = f" and {likeness.id}" if several else ""
-    return f"{likeness.other}{title}{new}: {'; '.join(parts)}"
+    parts = [f"{similar_task.share:.0%} word overlap"] if similar_task.share else []
+    if similar_task.paths:
+        parts.append(f"same paths: {', '.join(similar_task.paths)}")
+    title = f" {similar_task.title!r}" if similar_task.title else ""
+    new = f" and {similar_task.id}" if several else ""
+    return f"{similar_task.other}{title}{new}: {'; '.join(parts)}"
