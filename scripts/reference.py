@@ -210,8 +210,8 @@ def state_diagram() -> str:
 
 
 def state_table() -> str:
-    """Return the states as a table: the file's folder, and where each verb leads."""
-    rows = ["| status | folder | from there |", "|---|---|---|"]
+    """Return the states as a table: the folder of the file, and where each verb leads."""
+    rows = ["| status | folder | transitions |", "|---|---|---|"]
     for status in Status:
         folder = folder_of(status, "AGENT", "YYYY-MM")
         rows.append(f"| `{status}` | `{folder}/` | {'; '.join(_ways(status)) or 'the end'} |")

@@ -27,6 +27,7 @@ def _validate(session: Session, args: Namespace) -> int:
     """
     from dibs.services.board.validate import board_files, check_board, check_file
 
+    session.lists_aside = True
     board = session.project.board
     if args.file:
         found = [item for path in args.file for item in check_file(path, board.path)]
