@@ -124,7 +124,7 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
     rows = [(f.level, printable(f.what), printable(f.text)) for f in found]
     took = {"transaction": measured.transaction, "view": measured.view}
     rows += [("ok", what, f"{ms:.2f} ms (median)") for what, ms in took.items() if ms is not None]
-    print("\n".join(table(("LEVEL", "WHAT", "FINDING"), rows)))
+    print("\n".join(table(("LEVEL", "CHECK", "RESULT"), rows)))
     print()
     count = sum(finding.level == Level.WARN for finding in found)
     if any(finding.level == Level.BAD for finding in found):

@@ -49,13 +49,13 @@ def _durability(link: RedisConnection, found: Facts, until: float) -> Finding:
         )
     elif found.aof_enabled == "1":
         text = (
-            "a server crash can lose the newest changes (appendfsync is not `always`); that starts a new"
-            " life and voids all claims"
+            "a server crash can lose the newest changes, which voids all claims"
+            " (to prevent that, set appendfsync always)"
         )
     else:
         text = (
-            "a server restart loses changes (appendonly is off); that starts a new life and voids all"
-            " claims are void"
+            "a server restart loses changes, which voids all claims"
+            " (to prevent that, set appendonly yes and appendfsync always)"
         )
     return Finding(Level.WARN, "durability", text)
 
@@ -67,13 +67,12 @@ def _failover(found: Facts, replicas: int) -> Finding:
             Level.OK, "failover", "no replica: while the server is down, no one can claim"
         )
     if replicas:
-        text = (
-            f"a change is confirmed once {replicas} of {count} replicas have it, or else is unknown"
-        )
+        text = f"a change is confirmed once {replicas} of {count} replicas have it; otherwise it is unknown"
         return Finding(Level.OK, "failover", text)
+    following = "1 asynchronous replica" if count == 1 else f"{count} asynchronous replicas"
     text = (
-        f"{count} asynchronous replicas: a failover can lose the newest changes and"
-        " voids all claims (replicas under [redis] waits for some of them)"
+        f"{following}: a failover can lose the newest changes, which voids all claims"
+        " (to prevent most losses, set replicas under [redis])"
     )
     return Finding(Level.WARN, "failover", text)
 
