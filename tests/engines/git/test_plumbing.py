@@ -434,3 +434,10 @@ def test_a_remote_recreated_with_another_object_format_is_reported(machine, bare
         engine.transact(increment)
 
     assert caught.value.code == "REMOTE_HASH"
+
+
+def test_the_hint_for_an_untrusted_owner_names_the_folder():
+    error = refused("fatal: detected dubious ownership in repository", "file:///srv/my repos/x.git")
+
+    assert error.code == "REMOTE_OWNER"
+    assert "safe.directory '/srv/my repos/x.git'`" in error.hint

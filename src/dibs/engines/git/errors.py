@@ -34,7 +34,7 @@ _MEANINGS = (
     Meaning(
         ("dubious ownership",), Misconfigured, code="REMOTE_OWNER",
         message="git does not trust the owner of {}",
-        hint="if you trust it, run `git config --global --add safe.directory FOLDER`",
+        hint="if you trust it, run `git config --global --add safe.directory {}`",
     ),
     Meaning(
         (OTHER_HASH, "mismatched algorithms", "unexpected capabilities^{}"),
@@ -87,8 +87,15 @@ def refused(text: str, url: str) -> DibsError | None:
     for meaning in _MEANINGS:
         if any(words in said for words in meaning.words):
             message = f"{meaning.message.format(shown(url))}{_git_output(text, url)}"
-            return meaning.error(message, code=meaning.code, hint=meaning.hint)
+            folder = _shell_word(shown(url).removeprefix("file://"))
+            return meaning.error(message, code=meaning.code, hint=meaning.hint.format(folder))
     return None
+
+
+def _shell_word(text: str) -> str:
+    from shlex import quote
+
+    return quote(text)
 
 
 def unclear(text: str, url: str) -> Unavailable:

@@ -44,10 +44,12 @@ def prepare_folder(folder: str, *, create: bool, allow_network: bool) -> None:
 def refuse_writable(path: str, status: os.stat_result) -> None:
     """Refuse a path that other users can write to."""
     if os.name == "posix" and status.st_mode & 0o022:
+        from shlex import quote
+
         raise Misconfigured(
             f"other users can write to {path}",
             code="STORE_PERMISSIONS",
-            hint=f"run `chmod go-w {path}`",
+            hint=f"run `chmod go-w {quote(path)}`",
         )
 
 
