@@ -1,5 +1,6 @@
 """Sessions in the documentation show what happens, with only git and Python installed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,37 @@ def test_output_that_differs_is_replaced_and_output_that_matches_is_kept(termina
 
     assert replay(page, terminal) == page.replace("old", "new")
     assert normal(["took 5s"]) == normal(["took 3s"])
+
+
+def test_the_readmes_commands_work_from_init_to_uninstall(terminal):
+    text = (ROOT / "README.md").read_text("utf-8")
+    for command in ("dibs init", "dibs doctor --prove", "dibs init --uninstall", "`--purge`"):
+        assert command in text
+    terminal.run("touch CLAUDE.md && git add . && git commit -qm Start")
+
+    terminal.run("dibs init")
+    assert terminal.status == 0
+    printed = terminal.run("dibs doctor --prove")
+    assert terminal.status == 0, printed
+    printed = terminal.run("dibs init --uninstall --purge")
+    assert terminal.status == 0, printed
+
+    assert not (terminal.folder / ".git" / "dibs").exists()
+    assert terminal.run("git status --short --ignored") == []
+
+
+def test_each_command_in_the_readmes_table_works(terminal):
+    table = (ROOT / "README.md").read_text("utf-8").partition("## Everyday commands")[2].partition("\n## ")[0]
+    commands = re.findall(r"(?m)^\| `(dibs [^`]+)` \|", table)
+    terminal.run("git add . && git commit -qm Start && dibs task new 'Fix the login'")
+    before = {
+        "ask": "dibs claim src/auth/ --agent alice",
+        "commit": "dibs claim notes.md && echo more >> notes.md",
+        "revoke": "dibs claim src/auth/ --agent alice",
+    }
+
+    assert len(commands) == 8
+    for command in commands:
+        terminal.run(before.get(command.split()[1], "true"))
+        printed = terminal.run(command.replace("--follow", "-n 1"))
+        assert terminal.status == 0, (command, printed)
