@@ -93,7 +93,12 @@ def test_the_readmes_commands_work_from_init_to_uninstall(terminal):
 
 
 def test_each_command_in_the_readmes_table_works(terminal):
-    table = (ROOT / "README.md").read_text("utf-8").partition("## Everyday commands")[2].partition("\n## ")[0]
+    table = (
+        (ROOT / "README.md")
+        .read_text("utf-8")
+        .partition("## Everyday commands")[2]
+        .partition("\n## ")[0]
+    )
     commands = re.findall(r"(?m)^\| `(dibs [^`]+)` \|", table)
     terminal.run("git add . && git commit -qm Start && dibs task new 'Fix the login'")
     before = {
