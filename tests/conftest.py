@@ -52,3 +52,12 @@ def git_remote(tmp_path):
 
     with GitRemote(tmp_path / "remote") as remote:
         yield remote
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """The folder with the ``dibs`` that users install, shared by all test processes."""
+    from scripts import bare
+
+    own = tmp_path_factory.getbasetemp()
+    return bare.installed(own.parent if own.name.startswith("popen-") else own)

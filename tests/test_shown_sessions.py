@@ -8,7 +8,6 @@ from scripts.sessions import Terminal, normal, replay, sessions
 
 from dibs.core.toolcalls.messages import refusal
 from dibs.core.toolcalls.policy import DeniedPath
-from scripts import bare
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -18,13 +17,6 @@ PAGES = (
 )  # fmt: skip
 #: Pages that show commands without their output, because it depends on the agents that are installed.
 GUARDED = ("docs/how-to/install.md", "docs/how-to/guard.md", "docs/how-to/doctor.md")
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """The folder with the ``dibs`` that users install, shared by all test processes."""
-    own = tmp_path_factory.getbasetemp()
-    return bare.installed(own.parent if own.name.startswith("popen-") else own)
 
 
 @pytest.fixture
