@@ -77,7 +77,7 @@ def test_the_readmes_commands_work_from_init_to_uninstall(terminal):
     assert terminal.status == 0
     printed = terminal.run("dibs doctor --prove")
     assert terminal.status == 0, printed
-    printed = terminal.run("dibs init --uninstall --purge")
+    printed = terminal.run("dibs init --uninstall --purge --yes")
     assert terminal.status == 0, printed
 
     assert not (terminal.folder / ".git" / "dibs").exists()

@@ -76,7 +76,7 @@ def graph_around(rows: Rows, ids: Iterable[str], known: dict[str, Task] | None =
                 waiting += stored.task.dependencies
         elif (before := past(rows, id_)) is not None:
             ended[id_] = before.status
-    return Graph(tasks.values(), ended)
+    return Graph([tasks[id_] for id_ in sorted(tasks)], ended)
 
 
 def _shown(store: Store, rows: Rows, graph: Graph, stored: Stored) -> TaskView:
