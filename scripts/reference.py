@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dibs.cli.support import COMMANDS
+from dibs.cli.support import COMMANDS, GROUPS
 from dibs.cli.support.examples import with_examples
 from dibs.cli.support.parsing import build
 from dibs.config.table import FIELDS
@@ -84,6 +84,9 @@ def _replaced(page: str, mark: str, text: str) -> str:
 
 
 def _commands() -> Iterator[str]:
+    yield "| purpose | commands |\n|---|---|"
+    for group, commands in GROUPS.items():
+        yield f"| {group} | {', '.join(f'[{name}](#dibs-{name})' for name in commands)} |"
     for name in COMMANDS:
         parser = build(name, import_module(f"dibs.cli.commands.{name}"))
         yield f"\n## dibs {name}\n"

@@ -10,6 +10,7 @@ import pytest
 
 from dibs.cli.commands.completion import SCRIPTS, offers
 from dibs.cli.support import COMMANDS, load
+from dibs.cli.support.help import TOPICS
 from dibs.cli.support.parsing import build
 
 from .conftest import PROGRAM
@@ -135,6 +136,7 @@ def offered(*words):
 
 def test_every_command_subcommand_and_option_is_offered(repo):
     assert offered("") == {*COMMANDS, "help"}
+    assert offered("help", "") == {*COMMANDS, *TOPICS}
     for words, parser in parsers():
         verbs = next((a for a in parser._actions if a.dest == "verb"), None)
         if verbs:

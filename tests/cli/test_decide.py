@@ -79,7 +79,7 @@ def test_a_humans_inbox_shows_pending_decisions(dibs):
         (("confirm", "d9"), 6, "no decision 'd9'"),
         (("show", "x"), 6, "no decision 'x'"),
         (("new", " "), 65, "a decision needs a title"),
-        (("new", "t", "--category", "stile"), 65, "did you mean style?"),
+        (("new", "t", "--category", "stile"), 65, "did you mean 'style'?"),
         (("new", "t", "--confirm", "--by", "agent:bob"), 65, "bob cannot decide its own request"),
         (("new", "t", "--confirm", "--by", "carol"), 6, "no agent carol here"),
         (("new", "t", "--confirm", "--deadline", "x"), 65, "deadline is a span"),

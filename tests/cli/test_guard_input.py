@@ -83,7 +83,7 @@ CASES = [
     (("init", "--agents", " , "), 64, "names no agent"),
     (("init", "--agents", "claude,none"), 64, "--agents none cannot be combined"),
     (("init", "--agents", "auto,claude"), 64, "--agents auto cannot be combined"),
-    (("init", "--agents", "cluade"), 64, "did you mean claude?"),
+    (("init", "--agents", "cluade"), 64, "did you mean 'claude'?"),
     (("init", "--agents", "vim"), 64, "agents are claude, codex,"),
     (("init", "--agents"), 64, "--agents needs a value"),
     (("init", "--agents", "claude", "--agents", "codex"), 64, "--agents given more than once"),

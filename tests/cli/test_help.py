@@ -130,6 +130,13 @@ def test_help_for_an_unknown_word_suggests_one_that_exists(dibs, word, meant):
     )
 
 
+def test_subcommands_are_a_plain_list(dibs):
+    text = dibs("help", "git").out
+
+    assert "\nsubcommands:\n  install " in text
+    assert "None" not in text
+
+
 # -- examples
 
 

@@ -309,7 +309,7 @@ def test_an_unknown_agent_gets_a_suggestion(dibs, repo):
     answer = dibs("init", "--agents", "claud")
 
     assert answer.status == 64
-    assert "did you mean claude?" in answer.err
+    assert "did you mean 'claude'?" in answer.err
     assert not (repo / ".git" / "dibs").exists()
 
 

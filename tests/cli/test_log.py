@@ -130,7 +130,7 @@ def test_an_unknown_kind_suggests_a_known_one(busy):
     answer = busy("log", "--kind", "lock_denyed")
 
     assert answer.status == 65
-    assert "did you mean lock_denied?" in answer.err
+    assert "did you mean 'lock_denied'?" in answer.err
 
 
 def test_the_log_prints_as_many_lines_as_asked(busy):

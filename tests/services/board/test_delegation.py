@@ -158,7 +158,7 @@ def test_the_closest_name_is_suggested(crew):
     with pytest.raises(NotFound) as caught:
         crew.send("testr", "Cover the login")
 
-    assert caught.value.hint == "did you mean tester?"
+    assert caught.value.hint == "did you mean 'tester'?"
 
 
 def test_a_repeated_request_sends_once_with_the_same_result(crew):

@@ -113,7 +113,12 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
 
     *before, typed = words or [""]
     if not before:
-        yield from _fitting([*COMMANDS.items(), ("help", "")], typed)
+        yield from _fitting([*COMMANDS.items(), ("help", "show help")], typed)
+        return
+    if before == ["help"]:
+        from dibs.cli.support.help import TOPICS
+
+        yield from _fitting([*COMMANDS.items(), *TOPICS.items()], typed)
         return
     if before[0] not in COMMANDS:
         return

@@ -110,7 +110,7 @@ def _kinds(words: list[str]) -> frozenset[str]:
         if word not in stored:
             meant = closest(word, list(stored))
             known = ", ".join(map(_shown_kind, Kind))
-            hint = f"did you mean {meant}?" if meant else f"kinds are {known}"
+            hint = f"did you mean '{meant}'?" if meant else f"kinds are {known}"
             message = f"unknown kind of entry {quote(word)}"
             raise BadInput(message, code="KIND", field="kind", hint=hint)
     return frozenset(stored[word] for word in words)

@@ -27,7 +27,7 @@ PAGE = 79
 
 
 #: Turn off argparse's translations: the rest is English, and looking for catalogs takes time.
-argparse._ = str  # type: ignore[attr-defined]
+argparse._ = lambda text: text  # type: ignore[attr-defined]
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -36,6 +36,23 @@ class Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, **options: Any) -> None:
         options["width"] = PAGE
         super().__init__(prog, **options)
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """Return the help for an argument; subcommands are a plain list."""
+        if not isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return super()._format_action(action)
+        import textwrap
+
+        rows = action._choices_actions  # noqa: SLF001 - argparse has no other way to list them
+        indent = max(len(row.dest) for row in rows) + 4
+        found = ""
+        for row in rows:
+            start = f"  {row.dest}".ljust(indent)
+            found += textwrap.fill(
+                row.help or "", PAGE, initial_indent=start, subsequent_indent=" " * indent
+            )
+            found += "\n"
+        return found
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Wrap paragraphs; keep examples and tables as they are."""

@@ -115,7 +115,7 @@ def check_category(text: str) -> str:
         f"unknown category {quote(text)}",
         code="CATEGORY",
         field="category",
-        hint=f"did you mean {meant}?" if meant else f"use one of {', '.join(CATEGORIES)}",
+        hint=f"did you mean '{meant}'?" if meant else f"use one of {', '.join(CATEGORIES)}",
     )
 
 
@@ -148,7 +148,7 @@ def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
             f"no agent {agent} here",
             code="NO_AGENT",
             field="decider",
-            hint=f"did you mean {meant}?" if meant else "`dibs agent ls` lists the agents",
+            hint=f"did you mean '{meant}'?" if meant else "`dibs agent ls` lists the agents",
         )
     return f"agent:{agent}"
 

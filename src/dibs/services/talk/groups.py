@@ -145,7 +145,7 @@ def need(rows: Rows, name: str) -> Group:
     if group is not None:
         return group
     meant = closest(name, mailbox.groups(rows)) if name else ""
-    hint = f"did you mean {meant}?" if meant else "`dibs group ls` lists the groups"
+    hint = f"did you mean '{meant}'?" if meant else "`dibs group ls` lists the groups"
     raise NotFound(f"no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
 
 
@@ -160,7 +160,7 @@ def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
         name = word.removeprefix(_AGENT)
         if name not in known:
             meant = closest(name, sorted(known))
-            hint = f"did you mean {meant}?" if meant else "use role:NAME for everyone with a role"
+            hint = f"did you mean '{meant}'?" if meant else "use role:NAME for everyone with a role"
             message = f"no agent {quote(name)} here"
             raise NotFound(message, code="NO_AGENT", field="member", hint=hint)
         members.append(name)

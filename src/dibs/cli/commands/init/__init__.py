@@ -150,7 +150,7 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
             meant = closest(name, AGENTS)
             raise BadUsage(
                 f"init: unknown agent {quote(name)}",
-                hint=f"did you mean {meant}?" if meant else f"agents are {', '.join(AGENTS)}",
+                hint=f"did you mean '{meant}'?" if meant else f"agents are {', '.join(AGENTS)}",
             )
     return names, {}
 
