@@ -162,7 +162,7 @@ def _repository() -> Iterator[str]:
 
 
 def _drop(board: str, count: int) -> None:
-    """Write complete task files in their final folders, as agents of Document 3 do."""
+    """Write complete task files in their final folders, as file-only agents do."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
     for number in range(count):
         done = number % 10 >= 6

@@ -42,7 +42,7 @@ LEADS = ("lead-1", "lead-2")
 HUMAN = Caller("ann", "human")
 ROLES = ("Developer", "Developer", "Developer", "QA Tester", "Code Reviewer", "Technical Writer")
 SPECIALISTS = 18
-#: Reasons to refresh, from Document 4: agents join and leave, claims change.
+#: Reasons to refresh: agents join and leave, claims change.
 SIGNIFICANT = frozenset({
     Kind.AGENT_JOINED, Kind.SUB_AGENT_SPAWNED, Kind.AGENT_EXITED, Kind.AGENT_TERMINATED, Kind.LOCK_ACQUIRED,
     Kind.LOCK_RELEASED, Kind.LOCK_EXPIRED, Kind.LOCK_REVOKED, Kind.LOCK_TRANSFERRED,

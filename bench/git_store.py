@@ -1,4 +1,4 @@
-"""Compare the git engine with a push, and with the claim script of Document 1."""
+"""Compare the git engine with a push, and with a script that pushes lock files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Guard an agent of the Claude Agent SDK: a file that another agent holds is refused before it is written.
+"""Guard an agent built with the Claude Agent SDK: writes to files that another agent holds are blocked.
 
-With the SDK installed, hand the hooks over: ClaudeAgentOptions(hooks=guard.claude_hooks()). Here they are
-called as the SDK calls them, so that this runs without it: python agent_sdk.py
+With the SDK installed, pass the hooks to it: ClaudeAgentOptions(hooks=guard.claude_hooks()). This example
+calls them as the SDK does, so that it runs without the SDK: python agent_sdk.py
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dibs.guard import Guard
 
 
 async def write(hooks: dict, session: str, path: str) -> str:
-    """Ask the hooks about a write, as the SDK does before each tool call."""
+    """Call the hooks for a write, as the SDK does before each tool call."""
     matcher = hooks["PreToolUse"][0]
     callback = matcher["hooks"][0] if isinstance(matcher, dict) else matcher.hooks[0]
     event = {
@@ -24,15 +24,15 @@ async def write(hooks: dict, session: str, path: str) -> str:
         "tool_input": {"file_path": path, "content": "x = 1\n"},
         "tool_use_id": "toolu_1",
     }
-    answer = await callback(event, "toolu_1", {"signal": None})
-    said = answer.get("hookSpecificOutput", {})
-    if said.get("permissionDecision") == "deny":
-        return f"{path}: refused: {said['permissionDecisionReason']}"
-    return f"{path}: may be written"
+    reply = await callback(event, "toolu_1", {"signal": None})
+    decision = reply.get("hookSpecificOutput", {})
+    if decision.get("permissionDecision") == "deny":
+        return f"{path}: blocked: {decision['permissionDecisionReason']}"
+    return f"{path}: allowed"
 
 
 async def main() -> int:
-    """Let one agent claim a file, and another try to write it."""
+    """Let one agent claim a file and another one try to write it."""
     with Dibs.open(agent="alice") as alice, Guard() as guard:
         alice.claim("parser.py", reason="rework the grammar")
         hooks = guard.claude_hooks()

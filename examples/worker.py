@@ -1,4 +1,4 @@
-"""A worker that takes the first free folder, works in it, and gives it back.
+"""A worker that claims an unclaimed folder, works in it, and releases it.
 
 Run several at once in one repository: python worker.py NAME FOLDER...
 """
@@ -12,15 +12,17 @@ from dibs import Dibs, Fenced, Refused
 
 
 def work(dibs: Dibs, folder: str) -> bool:
-    """Work in ``folder`` if nobody else does; tell whether it was done."""
+    """Work in ``folder`` if no one else does; return whether it is done."""
     try:
-        with dibs.claim(f"{folder}/", reason="a pass over the folder", ttl="30s") as hold:
-            print(f"works in {folder} (token {hold.token})")
+        with dibs.claim(f"{folder}/", reason="checking the folder", ttl="30s") as hold:
+            print(f"working in {folder} (token {hold.token})")
             for _ in range(3):
                 time.sleep(0.2)
                 hold.check()
     except Refused as refused:
-        print(f"{folder} is taken: {refused.conflicts[0].holder} holds {refused.conflicts[0].held}")
+        print(
+            f"{folder} is claimed: {refused.conflicts[0].holder} holds {refused.conflicts[0].held}"
+        )
         return False
     except Fenced as fenced:
         print(f"lost {folder}: {fenced.message}")
@@ -29,7 +31,7 @@ def work(dibs: Dibs, folder: str) -> bool:
 
 
 def main(name: str, folders: list[str]) -> int:
-    """Do each folder once; come back to those that were taken."""
+    """Work in each folder once; retry those that are claimed."""
     with Dibs.open(agent=name) as dibs:
         waiting = list(folders)
         while waiting:

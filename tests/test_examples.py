@@ -27,8 +27,8 @@ def test_two_workers_process_every_folder_in_turn(tmp_path):
 
     assert [worker.returncode for worker in workers] == [0, 0]
     for text in outputs:
-        assert "works in docs" in text
-        assert "works in src" in text
+        assert "working in docs" in text
+        assert "working in src" in text
 
 
 def test_an_sdk_agent_is_blocked_from_another_agents_file(tmp_path):
@@ -46,7 +46,7 @@ def test_an_sdk_agent_is_blocked_from_another_agents_file(tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "parser.py: refused: " in done.stdout
+    assert "parser.py: blocked: " in done.stdout
     assert "parser.py: alice holds it" in done.stdout
-    assert "lexer.py: may be written" in done.stdout
+    assert "lexer.py: allowed" in done.stdout
     assert "lexer.py: claude-b0bsessi holds it" in done.stdout

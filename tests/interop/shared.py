@@ -116,7 +116,7 @@ class Shared:
         self.commit(first, {})
 
     def script(self, clone, agent):
-        """Run the claim script of Document 1."""
+        """Run the lock script to its end."""
         process = self.start_script(clone, agent)
         return self.ended(process)
 

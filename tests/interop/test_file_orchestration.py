@@ -1,4 +1,4 @@
-"""Agents that only know files, as in Document 3, work with ``dibs orchestrate``.
+"""Agents that only know files work with ``dibs orchestrate``, as the orchestration document describes.
 
 Agents and people do what the document says, with ``mv``, ``sed``, and an editor. Only the orchestrator is
 Dibs.

@@ -1,4 +1,4 @@
-"""Agents that run the script of Document 1 and agents that run Dibs share a branch."""
+"""Agents that run a lock script (``data/claim-task.sh``) and agents that run Dibs share a branch."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
