@@ -155,7 +155,7 @@ def test_a_task_waits_for_its_dependencies_and_says_so(dibs, make):
 
 def test_a_task_is_claimed_with_all_its_artefacts_or_not_at_all(dibs, make):
     make("Audit", "--artefact", "docs/")
-    other = make("Mend", "--artefact", "src/", "--priority", "low")
+    other = make("Fix", "--artefact", "src/", "--priority", "low")
     dibs("claim", "docs/a.md", agent="carol")
 
     taken = dibs("task", "take", "--claim", "--json", agent="bob").json

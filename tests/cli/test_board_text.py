@@ -55,6 +55,7 @@ def test_every_page_of_help_fits_80_columns(dibs, command):
     page = dibs(*command.split(), "--help").out
 
     assert page.startswith(f"usage: dibs {command} ")
+    assert "None" not in page
     assert max(map(len, page.splitlines())) < 80
 
 

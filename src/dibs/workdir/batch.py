@@ -29,15 +29,15 @@ MANY, THREADS = 16, 8
 class FileJob:
     """One file to be written or moved."""
 
-    __slots__ = ("copy", "error", "file", "late", "mark", "target", "temp", "told")
+    __slots__ = ("copy", "error", "file", "late", "mark", "restored", "target", "temp")
 
     def __init__(
-        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
+        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, restored: bool = False
     ) -> None:
         self.copy = copy
         self.target = target
         #: Whether it is reported as restored.
-        self.told = told
+        self.restored = restored
         self.file = -1
         self.temp = ""
         self.mark: FileStamp | None = None if copy is None else copy.mark

@@ -69,7 +69,7 @@ def test_the_workflow_log_contains_only_board_entries():
     told = [
         k
         for k in ("task_added", "handoff_created", "board_cycle", "lock_acquired")
-        if pages.is_told(k)
+        if pages.is_logged(k)
     ]
 
     assert told == ["task_added", "handoff_created", "board_cycle"]

@@ -14,7 +14,7 @@ from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
-from dibs.core.tasks.pages import is_told
+from dibs.core.tasks.pages import is_logged
 from dibs.core.tasks.rules import Handoff
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -502,7 +502,7 @@ def test_concurrent_cycles_do_everything_once(tmp_path):
         assert len(done) == len(set(done)), act
     assert yard.kinds().count("handoff_created") == 1
     lines = [line for line in yard.page("WORKFLOW_LOG.md").splitlines() if line.startswith("**")]
-    assert len(lines) == len([kind for kind in yard.kinds() if is_told(kind)])
+    assert len(lines) == len([kind for kind in yard.kinds() if is_logged(kind)])
 
 
 PROGRAM = """

@@ -115,7 +115,7 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
     from dibs.cli.support.watcher import BoardWatcher
     from dibs.local.signals import leaving_on_end
 
-    told: object = None
+    printed: object = None
     lost = changed = False
     with leaving_on_end(), BoardWatcher(session.project.board) as files:
         pause = every or (EVERY if files.live else EVERY_UNWATCHED)
@@ -126,9 +126,9 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                     done = cycle(changed)
                     lost = False
                     remarks = (done.aside, done.troubles, done.left)
-                    if told is None or done.moved or remarks != told:
+                    if printed is None or done.moved or remarks != printed:
                         session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
-                    told = remarks
+                    printed = remarks
                     changed = files.wait(session.project.engine, mark, pause)
                 except (Unavailable, Unknown) as error:
                     lost = _say_once(error, lost)

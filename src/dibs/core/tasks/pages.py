@@ -41,7 +41,7 @@ class Load(Record):
     current: str = ""
 
 
-def is_told(kind: str) -> bool:
+def is_logged(kind: str) -> bool:
     """Tell whether the workflow log has a line for entries of this kind."""
     return kind.startswith("task_") or kind in _TOLD
 
@@ -54,15 +54,15 @@ def workflow_line(entry: Entry) -> str:
 
 def handoff_block(entry: Entry) -> str:
     """Return a handoff as a block of HANDOFFS.md."""
-    told = entry.details
+    details = entry.details
     moment = strftime("%Y-%m-%d %H:%M", gmtime(entry.at))
-    source, target = plain(str(told.get("from", ""))), plain(str(told.get("to", "")))
-    artefacts = told.get("artefacts") or ()
+    source, target = plain(str(details.get("from", ""))), plain(str(details.get("to", "")))
+    artefacts = details.get("artefacts") or ()
     names = ", ".join(plain(str(name)) for name in artefacts) or "none"
     return (
         f"## {moment} - {source} → {target}\n\n"
         f"**Artefacts:** {names}\n"
-        f"**Task ID:** {plain(str(told.get('task', '')))}\n"
+        f"**Task ID:** {plain(str(details.get('task', '')))}\n"
         f"**Status:** Created\n\n"
     )
 

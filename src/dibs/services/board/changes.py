@@ -118,10 +118,10 @@ class BoardChanges:
                 self._replace_with_row(one.made.id, one.copy)
 
     def bring(
-        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
+        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, restored: bool = False
     ) -> None:
-        """Queue a file to be written; ``told`` reports it as restored."""
-        self._jobs.append(FileJob(copy, target, told=told))
+        """Queue a file to be written; ``restored`` reports it as restored."""
+        self._jobs.append(FileJob(copy, target, restored=restored))
 
     def _accepted(self, copy: TaskFileCopy, target: TaskFileTarget) -> None:
         if (copy.path, copy.digest) == (target.path, target.digest):
@@ -170,7 +170,7 @@ class BoardChanges:
         for job in jobs:
             if not job.ok:
                 self._index.behind.add(stem(job.target.name))
-            elif job.told:
+            elif job.restored:
                 self.report.restored.append(job.target.path)
         self.report.pulled += sum(job.ok for job in jobs)
 

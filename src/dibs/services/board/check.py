@@ -131,7 +131,7 @@ def _twice(files: Files, sight: BoardScan) -> list[Finding]:
 
 def _links(board: Board, sight: BoardScan) -> list[Finding]:
     """Return the board's folders that are links or not folders; Dibs does not write to them."""
-    told = {odd.place for odd in sight.odd}
+    reported = {odd.place for odd in sight.odd}
     found = []
     for place in FOLDERS:
         try:
@@ -139,7 +139,7 @@ def _links(board: Board, sight: BoardScan) -> list[Finding]:
         except FileNotFoundError:
             continue
         except NotADirectoryError:
-            if place not in told:
+            if place not in reported:
                 text = f"{place} is a link or not a folder: Dibs does not read or write it"
                 found.append(_bad("TASK_KIND", text))
     return found

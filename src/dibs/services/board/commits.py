@@ -50,8 +50,8 @@ def commit_board(
     store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
 ) -> BoardCommits:
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
-    told = store.look(lambda rows: steps_of(rows, ids))
-    movers = {id_: steps[-1].agent for id_, steps in told.items()}
+    history = store.look(lambda rows: steps_of(rows, ids))
+    movers = {id_: steps[-1].agent for id_, steps in history.items()}
     try:
         return commit(
             folders.base,

@@ -64,9 +64,9 @@ def _changed(rows: Rows, index: Index, since: int, head: int, life: str) -> Coll
     if head == since:
         return ()
     if 0 <= since < head:
-        told = _told_since(rows, since, head)
-        if told is not None:
-            return told
+        named = _named_since(rows, since, head)
+        if named is not None:
+            return named
     there, here = versions(rows), _shown(index)
     return [id_ for id_ in {**here, **there} if there.get(id_) != here.get(id_)]
 
@@ -76,7 +76,7 @@ def _shown(index: Index) -> dict[str, int]:
     return {stem(name): version for name, version in index.versions().items()}
 
 
-def _told_since(rows: Rows, after: int, head: int) -> set[str] | None:
+def _named_since(rows: Rows, after: int, head: int) -> set[str] | None:
     """Return the tasks that the ledger names after ``after``; None if the ledger is incomplete."""
     ids, last = set(), after
     for entry in rows.events(after):

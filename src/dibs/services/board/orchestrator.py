@@ -90,8 +90,8 @@ class Cycle(Record):
     @property
     def busy(self) -> bool:
         """Tell whether there is anything to report."""
-        told = (self.aside, self.troubles, self.accepted, self.restored, self.left)
-        return self.moved or any(told)
+        remarks = (self.aside, self.troubles, self.accepted, self.restored, self.left)
+        return self.moved or any(remarks)
 
     def line(self) -> str:
         """Return the line for WORKFLOW_LOG.md in its fixed format; Dibs's own counts follow unless zero."""
@@ -159,8 +159,8 @@ class Orchestrator:
             found = found._replace(assigned=given)
         if "hand_off" in due:
             made, troubles = store.apply(lambda rows: hand_off(rows, caller, report.agents))
-            told = tuple((trouble.id, trouble.message) for trouble in troubles)
-            found = found._replace(followups=_ids(made), troubles=told)
+            problems = tuple((trouble.id, trouble.message) for trouble in troubles)
+            found = found._replace(followups=_ids(made), troubles=problems)
         if "stuck" in due:
             late = store.apply(lambda rows: stuck(store, rows, caller))
             found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in late))

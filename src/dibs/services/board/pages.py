@@ -90,7 +90,7 @@ class Pages:
             return
         shown = [entry for entry in entries if not is_probe_entry(entry)]
         seen = {**memory.seen, **{e.agent: e.at for e in shown if e.agent}}
-        flow = [pages.workflow_line(e) for e in shown if pages.is_told(e.kind)]
+        flow = [pages.workflow_line(e) for e in shown if pages.is_logged(e.kind)]
         passed = [pages.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
         marks = {
             WORKFLOW: self._grow(WORKFLOW, flow, memory),

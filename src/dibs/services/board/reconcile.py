@@ -155,10 +155,10 @@ class Reconcile:
                 if (place, name) not in paths:
                     paths.append((place, name))
 
-    def _rows(self, ids: dict[str, str], told: Container[str]) -> dict[str, Stored]:
-        """Return the rows of these tasks; those in ``told`` are already in the news."""
+    def _rows(self, ids: dict[str, str], in_news: Container[str]) -> dict[str, Stored]:
+        """Return the rows of these tasks; those in ``in_news`` are already in the news."""
         found = self._news.rows
-        if asked := [id_ for key, id_ in ids.items() if key not in told]:
+        if asked := [id_ for key, id_ in ids.items() if key not in in_news]:
             found = {**found, **self._store.look(lambda rows: several(rows, asked))}
         rows = {id_.lower(): row for id_, row in found.items()}
         others = [id_ for key, id_ in ids.items() if key not in rows]
@@ -200,11 +200,11 @@ class Reconcile:
         for place, name in happened.gone:
             index.drop(place, name)
         if row is not None:
-            told = bool(happened.gone) and not happened.row_changed
+            restored = bool(happened.gone) and not happened.row_changed
             if not copies and (happened.gone or self._anew):
                 copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
             was_at = next((place for place, _ in known), "")
-            self._with_row(row, copies, was_at, told=told)
+            self._with_row(row, copies, was_at, restored=restored)
         elif copies:
             self._without_row(id_, copies)
 
@@ -223,13 +223,13 @@ class Reconcile:
         return True
 
     def _with_row(
-        self, row: Stored, copies: list[TaskFileCopy], was_at: str, *, told: bool
+        self, row: Stored, copies: list[TaskFileCopy], was_at: str, *, restored: bool
     ) -> None:
         target = target_of(row)
         had = {target.digest, *row.earlier}
         copy = self._only(row, copies, had, target.path)
         if copy is None:
-            self._changes.bring(None, target, told=told)
+            self._changes.bring(None, target, restored=restored)
             return
         # The file was last seen showing the current row.
         shown = self._same_life and copy.base == row.version

@@ -49,8 +49,8 @@ def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> lis
         else:
             groups.setdefault(_owner(inner) or "", []).append(change)
     for change in logs:
-        told = _task_of_log(os.path.join(git.tree, change.path))
-        groups.setdefault(told if told in groups else "", []).append(change)
+        task = _task_of_log(os.path.join(git.tree, change.path))
+        groups.setdefault(task if task in groups else "", []).append(change)
     wanted = set(groups) if ids is None else set(groups).intersection(ids)
     return _compared(git, {owner: groups[owner] for owner in wanted}) if wanted else []
 
@@ -66,9 +66,9 @@ def _compared(git: GitCalls, groups: dict[str, list[PathStatus]]) -> list[BoardC
         entries = [(path, entry) for path, entry in entries if entry != old.get(path, "")]
         if not entries:
             continue
-        told = [(path, entry) for path, entry in entries if path.endswith(ENDINGS)]
-        before = [texts[old[path].split()[1]] for path, _ in told if path in old]
-        after = [_content(os.path.join(git.tree, path)) for path, entry in told if entry]
+        files = [(path, entry) for path, entry in entries if path.endswith(ENDINGS)]
+        before = [texts[old[path].split()[1]] for path, _ in files if path in old]
+        after = [_content(os.path.join(git.tree, path)) for path, entry in files if entry]
         steps = (_status(before), _status(after)) if owner else ("", "")
         found.append(BoardChange(owner, *steps, tuple(entries)))
     return found

@@ -64,7 +64,7 @@ def write_logs(store: Store, folders: Folders, listed: Mapping[str, Stored]) -> 
 
     def look(rows: Rows) -> tuple[dict[str, list[Entry]], dict[str, Entry]]:
         steps = steps_of(rows, listed)
-        ended = ended_in(entry for told in steps.values() for entry in told)
+        ended = ended_in(entry for entries in steps.values() for entry in entries)
         return steps, {id_: end for id_, end in ended.items() if _is_here(rows, end.agent)}
 
     steps, ended = store.look(look)
@@ -103,7 +103,7 @@ def _free_name(folder: int, task: Task, ended: float) -> str:
     digest = sha256(task.id.encode()).hexdigest()[:6]
     endings = (f"{about}.md", f"{about}-{digest}.md")
     if any(
-        name.endswith(endings) and _stands_for(folder, name, task) for name in os.listdir(folder)
+        name.endswith(endings) and _belongs_to(folder, name, task) for name in os.listdir(folder)
     ):
         return ""
     if status_of(folder, wanted) is not None:
@@ -111,7 +111,7 @@ def _free_name(folder: int, task: Task, ended: float) -> str:
     return wanted
 
 
-def _stands_for(folder: int, name: str, task: Task) -> bool:
+def _belongs_to(folder: int, name: str, task: Task) -> bool:
     """Tell whether a log belongs to this attempt: ours by its name, an agent's own also by its age."""
     mark = "**Task ID:**"
     begun = worklog.file_name(task, task.started)[: len("2025-11-23T1430")]

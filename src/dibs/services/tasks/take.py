@@ -347,9 +347,9 @@ def _for_another(task: Task, caller: str) -> NotAllowed:
 
 def unshown(taken: TakenTask, error: Unavailable | OSError) -> Unavailable:
     """Return the error for a caller that took a task whose file cannot be written; it names the task."""
-    told = error.message if isinstance(error, Unavailable) else error.strerror or str(error)
+    problem = error.message if isinstance(error, Unavailable) else error.strerror or str(error)
     return Unavailable(
-        f"you hold task {quote(taken.stored.id)} (token {taken.granted.token}), but {told}",
+        f"you hold task {quote(taken.stored.id)} (token {taken.granted.token}), but {problem}",
         code=error.code if isinstance(error, Unavailable) else "STORAGE_IO",
         hint="work on it, or let the claim expire; the next board command updates the file",
     )

@@ -126,7 +126,7 @@ class Moves:
             kind,
             f"{said}: {after.summary}" if after.summary else said,
             blocks={"result": {"metrics": dict(result.metrics)}} if result.metrics else None,
-            details=_told(after),
+            details=_recorded(after),
             **no_attempt(doer=doer),
         )
         if len(finished.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
@@ -209,7 +209,7 @@ class Moves:
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
         after = self._back(stored)._replace(reason=words)
-        details = _told(stored.task)
+        details = _recorded(stored.task)
         return self._write("reopen", stored, after, words, details, doer="", follower="")
 
     def cancel(self, id_: str, reason: str) -> Stored:
@@ -292,16 +292,16 @@ class Moves:
         return stored
 
 
-def _told(task: Task) -> dict[str, object]:
+def _recorded(task: Task) -> dict[str, object]:
     """Return what the ledger records about a result."""
-    told: dict[str, object] = {}
+    details: dict[str, object] = {}
     if task.summary:
-        told["note"] = task.summary
+        details["note"] = task.summary
     if task.made:
-        told["artefacts"] = list(task.made[:20])
+        details["artefacts"] = list(task.made[:20])
     if task.handoff is not None:
-        told["next_agent"] = task.handoff.agent
-    return told
+        details["next_agent"] = task.handoff.agent
+    return details
 
 
 def _because(said: str, words: str) -> str:

@@ -122,7 +122,7 @@ def _release(session: Session, args: Namespace) -> int:
     return _ended(session, "released", stored, "released")
 
 
-def _decision(verb: str, told: str, about: str) -> Action:
+def _decision(verb: str, word: str, about: str) -> Action:
     """Return the action of a verb that decides about a task without working on it."""
 
     def act(session: Session, args: Namespace) -> int:
@@ -131,7 +131,7 @@ def _decision(verb: str, told: str, about: str) -> Action:
         tasks = session.project.tasks
         stored = getattr(tasks, verb)(session.caller, args.id, reason=args.reason, **more)
         similar = tasks.alike(stored) if verb == "reassign" else None
-        return _ended(session, verb, stored, told.format(to=to), similar)
+        return _ended(session, verb, stored, word.format(to=to), similar)
 
     act.__doc__ = about
     return act
