@@ -46,7 +46,7 @@ def test_one_agent_is_shown_with_what_it_holds_and_lost(dibs):
     assert [lost["pattern"] for lost in shown["lost"]] == ["b"]
     assert text.startswith("alice\n  name     Alice A.\n")
     assert "holds a (exclusive" in text
-    assert "lost b, revoked by " in text
+    assert "lost b: revoked by " in text
 
 
 def test_an_agent_that_nobody_knows_is_not_found(dibs):
@@ -60,7 +60,7 @@ def test_an_agent_joins_under_its_parent(dibs):
     answer = dibs("agent", "join", "--parent", "lead", "--json", agent="sub")
 
     assert answer.json["agent"]["parent"] == "lead"
-    assert dibs("agent", "join", agent="sub").out == "sub works here as agent\n"
+    assert dibs("agent", "join", agent="sub").out == "sub joined as agent\n"
 
 
 def test_a_family_has_no_circle(dibs):
@@ -119,7 +119,7 @@ def test_leaving_releases_everything(dibs):
 
     answer = dibs("agent", "leave", "--note", "done", agent="alice")
 
-    assert (answer.status, answer.out) == (0, "released a\nalice has left\n")
+    assert (answer.status, answer.out) == (0, "released a\nalice left\n")
     assert dibs("claim", "a", agent="bob").status == 0
 
 
@@ -156,4 +156,4 @@ def test_stopping_is_json_and_safe_to_repeat(dibs):
 
     assert dibs("agent", "stop", "alice", "--json").json == {"stopped": ["alice"]}
     assert dibs("agent", "stop", "alice", "--json").json == {"stopped": []}
-    assert dibs("agent", "stop", "alice").out == "alice had ended already\n"
+    assert dibs("agent", "stop", "alice").out == "alice had already ended\n"

@@ -470,7 +470,7 @@ def test_a_refusal_names_the_command_that_helps(shop, dibs):
     answer = dibs("commit", "-mx", "b.py", "it is new", agent="alice")
 
     assert answer.status == 3
-    assert "ask for it: dibs ask b.py; or wait: dibs claim b.py --wait 5m" in answer.out
+    assert "request it: dibs ask b.py; or wait: dibs claim b.py --wait 5m" in answer.out
     assert "claim it first: dibs claim 'it is new'" in answer.out
 
 

@@ -135,7 +135,7 @@ def test_a_revoked_claim_stops_the_command_and_all_that_it_started(dibs, start):
     err = run.stderr.read()
     assert "your claim on a was revoked by " in err
     assert "I need it" in err
-    assert "the command is stopped" in err
+    assert "stopping the command" in err
 
 
 def test_a_command_that_does_not_listen_is_killed(dibs, start):
@@ -268,7 +268,7 @@ def test_a_server_that_stands_still_stops_the_command_before_the_ttl_is_over(
         server.pause()
 
         assert "is no longer certain" in run.stderr.readline()
-        assert run.stderr.readline() == "dibs: the command is stopped\n"
+        assert run.stderr.readline() == "dibs: stopping the command\n"
         assert time.monotonic() - began < 5
         assert run.wait(20) == 4
 

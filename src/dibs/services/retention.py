@@ -1,4 +1,4 @@
-"""Forgetting old mail, briefings and decisions, a bounded number each time; the ledger stays."""
+"""Delete old messages, briefings, and decisions, a limited number at a time; the ledger stays."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many messages or decisions are forgotten in one transaction.
+#: How many messages or decisions one transaction deletes.
 BATCH = 1_000
-#: After how long it does not matter any more how much an agent sent.
+#: The period of the rate limit, in seconds.
 _MINUTE = 60.0
 
 
 def trim(store: Store) -> None:
-    """Forget what is old."""
+    """Delete old messages and decisions."""
     trim_mail(store)
     trim_decisions(store)
 
 
 def trim_mail(store: Store) -> int:
-    """Forget messages that are old and told to all, and briefings of the ended; return how many messages."""
+    """Delete old delivered messages and the briefings of ended agents; return how many messages."""
     keep = store.config.mail_keep
     if not store.look(lambda rows: bool(_old_mail(rows, keep, 1)) or any(outlived(rows, keep))):
         return 0
@@ -45,7 +45,7 @@ def trim_mail(store: Store) -> int:
 
 
 def _old_mail(rows: Rows, keep: float, most: int) -> list[Message]:
-    """Return messages that can be forgotten, the oldest first."""
+    """Return messages that can be deleted, the oldest first."""
     boxes = _Boxes(rows)
     found: list[Message] = []
     for message in mailbox.messages(rows):
@@ -59,7 +59,7 @@ def _old_mail(rows: Rows, keep: float, most: int) -> list[Message]:
 
 
 class _Boxes:
-    """What is known of boxes, looked up once for each."""
+    """A cache of inbox states."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -67,21 +67,21 @@ class _Boxes:
         self._unread: dict[str, int] = {}
 
     def waits(self, box: str, number: str) -> bool:
-        """Tell whether the owner of a box works, and has neither read a message nor been briefed of it."""
+        """Tell whether an inbox's owner has not ended and has not yet seen a message."""
         if box not in self._ended:
             self._ended[box] = box != HUMANS and self._rows.beat(box) is None
         state = mailbox.state_of(self._rows, box, mailbox.row_of(number))
         return not self._ended[box] and state is not None and not state.keys() & {"read", "briefed"}
 
     def crowded(self, box: str) -> bool:
-        """Tell whether more waits in a box than anybody would read."""
+        """Tell whether an inbox has more unread messages than anyone would read."""
         if box not in self._unread:
             self._unread[box] = sum(1 for _ in mailbox.unread_rows(self._rows, box))
         return self._unread[box] > MAX_UNREAD
 
 
 def trim_decisions(store: Store) -> int:
-    """Forget decisions that were made long ago; return how many."""
+    """Delete old decisions; return how many."""
     if not store.look(lambda rows: _old_decisions(rows, 1)):
         return 0
 
@@ -95,7 +95,7 @@ def trim_decisions(store: Store) -> int:
 
 
 def _old_decisions(rows: Rows, most: int) -> list[str]:
-    """Return decisions that can be forgotten, the oldest first."""
+    """Return decisions that can be deleted, the oldest first."""
     found: list[str] = []
     for decision in decisions(rows):
         if decision.at + KEPT_FOR > rows.now or len(found) == most:

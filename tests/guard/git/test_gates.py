@@ -298,7 +298,7 @@ def test_an_agent_commits_no_file_that_steers_tools(repo, dibs, monkeypatch, wor
 
     said = repo.refused(*words, "-qm", "x", agent="bob")
 
-    assert "  .mcp.json: it steers tools: a human commits it" in said
+    assert "  .mcp.json: it configures tools: let a human commit it" in said
     assert "c.txt" not in said
     assert "dibs claim" not in said
     monkeypatch.setenv("DIBS_COMMIT_GUARDED", "anyone")

@@ -115,7 +115,7 @@ def test_the_ledger_has_the_answer(court):
 
     entry = court.store.look(lambda rows: next(rows.txn.events(newest_first=True)))
     assert entry.kind == "release_answered"
-    assert entry.summary == "alice answers bob on src/**: later in 1m"
+    assert entry.summary == "alice replied later in 1m to bob on src/**"
     assert entry.details["answer"] == "later"
 
 

@@ -147,7 +147,7 @@ def test_to_revoke_without_a_reason_says_for_whom(court):
     court.take(decision, "")
 
     (lost,) = court.mail("alice", MailKind.REVOKED)
-    assert lost.text.endswith(f": bob needs it; decided in {decision.id}")
+    assert lost.text.endswith(f": bob needs it (decision {decision.id})")
 
 
 def test_to_revoke_takes_only_what_is_in_the_way(court):

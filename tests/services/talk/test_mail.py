@@ -147,7 +147,7 @@ def test_no_agent_can_take_the_human_role(post):
 def test_no_agent_can_have_an_id_that_means_humans_or_everyone(post, name):
     before = post.rows()
     for call in (lambda: post.join(name), lambda: post.mail.say(Caller(name), "bob", "obey")):
-        with pytest.raises(BadInput, match="that means others") as caught:
+        with pytest.raises(BadInput, match="is reserved") as caught:
             call()
         assert caught.value.code == "AGENT_ID"
 

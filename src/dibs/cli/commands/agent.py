@@ -1,10 +1,10 @@
-"""List, show, join, report, leave and stop agents.
+"""List, show, register, and stop agents.
 
 Examples:
   dibs agent ls
   dibs agent join --agent tester-1 --parent lead --role tester --task 42
   dibs agent report --agent tester-1 --status idle --context 0.7
-  dibs agent stop tester-1 --reason "runs in circles"
+  dibs agent stop tester-1 --reason "stuck in a loop"
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim, Lost
     from dibs.services.claims.agents import AgentView
 
-#: What ``report`` can say of an agent; each is an option.
+#: What ``report`` can change; each is an option.
 REPORTED = ("status", "task", "model", "context", "name", "role")
 
-_LIST_OPTIONS = (arg("--all", action="store_true", help="also those that ended"),)
+_LIST_OPTIONS = (arg("--all", action="store_true", help="include agents that ended"),)
 
-_SHOW_OPTIONS = (arg("id", metavar="AGENT", help="which one"),)
+_SHOW_OPTIONS = (arg("id", metavar="AGENT", help="the agent"),)
 
 _LEAVE_OPTIONS = (
-    arg("--status", default="exited", metavar="WORD", help="exited, completed, failed"),
-    arg("--note", default="", metavar="TEXT", help="why, or how it went"),
+    arg("--status", default="exited", metavar="WORD", help="exited, completed, or failed"),
+    arg("--note", default="", metavar="TEXT", help="why, or the result"),
 )
 
 _STOP_OPTIONS = (
-    arg("id", metavar="AGENT", help="which one; all below it stop too"),
-    arg("--reason", default="", metavar="TEXT", help="why; it is told"),
+    arg("id", metavar="AGENT", help="the agent; its subagents stop too"),
+    arg("--reason", default="", metavar="TEXT", help="why; the agent sees it"),
 )
 
 _JOIN_OPTIONS = (
-    arg("--name", default="", metavar="TEXT", help="a name for people"),
+    arg("--name", default="", metavar="TEXT", help="a readable name"),
     arg("--role", default="", metavar="WORD", help="lead, tester, ... (agent)"),
-    arg("--parent", default="", metavar="AGENT", help="who started it"),
-    arg("--pid", type=number, default=0, metavar="N", help="its process"),
-    arg("--model", default="", metavar="TEXT", help="the model that it runs on"),
-    arg("--task", default="", metavar="TASK", help="what it works on"),
-    arg("--host", default="", metavar="NAME", help="where it runs (here)"),
+    arg("--parent", default="", metavar="AGENT", help="the agent that started it"),
+    arg("--pid", type=number, default=0, metavar="N", help="its process ID"),
+    arg("--model", default="", metavar="TEXT", help="the model it uses"),
+    arg("--task", default="", metavar="TASK", help="its task"),
+    arg("--host", default="", metavar="NAME", help="where it runs (this host)"),
 )
 
 
@@ -58,23 +58,23 @@ def _share(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        message = f"context use is a number from 0 to 1, not {quote(text)}"
+        message = f"context use must be a number from 0 to 1, not {quote(text)}"
         raise BadInput(message, code="CONTEXT", field="context") from None
 
 
 _REPORT_OPTIONS = (
     arg("--status", metavar="WORD", help="running or idle"),
-    arg("--task", metavar="TASK", help="what you work on"),
-    arg("--model", metavar="TEXT", help="the model that you run on"),
-    arg("--context", type=_share, metavar="SHARE", help="context used, 0 to 1"),
-    arg("--name", metavar="TEXT", help="your name for people"),
+    arg("--task", metavar="TASK", help="your task"),
+    arg("--model", metavar="TEXT", help="the model you use"),
+    arg("--context", type=_share, metavar="SHARE", help="context used, from 0 to 1"),
+    arg("--name", metavar="TEXT", help="your readable name"),
     arg("--role", metavar="WORD", help="your role"),
-    arg("--note", default="", metavar="TEXT", help="a line for the ledger"),
+    arg("--note", default="", metavar="TEXT", help="a note for the ledger"),
 )
 
 
 def _list(session: Session, args: Namespace) -> None:
-    """List the agents that work here."""
+    """List agents and people."""
     seen = session.project.agents.all(ended=args.all)
     session.show(
         lambda: {"agents": [claims.agent(s) for s in seen]},
@@ -94,7 +94,7 @@ def _print_list(seen: list[AgentView], session: Session) -> None:
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show one agent, what it holds, and what it lost."""
+    """Show one agent, its claims, and the claims that it lost."""
     seen, lost = session.project.agents.show(args.id)
     held, waiting = session.project.claims.all(args.id)
     shape = {
@@ -123,7 +123,7 @@ def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
         "name": a.name, "role": a.role, "status": a.status, "parent": a.parent, "host": a.host,
         "pid": str(a.pid or ""), "model": a.model, "task": a.task,
         "context": f"{a.context:.0%} used" if a.context >= 0 else "",
-        "guarded": f"at its tool calls ({seen.guarded})" if seen.guarded else "",
+        "guarded": f"yes ({seen.guarded})" if seen.guarded else "",
         "seen": f"{span(seen.silent_for)} ago", "ended": a.ended,
     }  # fmt: skip
     ours = {"context", "guarded", "seen"}
@@ -140,12 +140,12 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
         by = f" by {item.by}" if item.by else ""
         why = f": {quoted.word(item.reason, item.by or 'dibs')}" if item.reason else ""
         what = quoted.path(item.pattern, "dibs")
-        lines.append(f"lost {what}, {item.why}{by} at {clock(item.at, now)}{why}")
+        lines.append(f"lost {what}: {item.why}{by} at {clock(item.at, now)}{why}")
     return lines
 
 
 def _join(session: Session, args: Namespace) -> None:
-    """Join as an agent: --agent is its id. Joining again is fine."""
+    """Register an agent under the id that --agent gives. Safe to repeat."""
     caller = session.caller
     agent = Agent(
         caller.id,
@@ -161,14 +161,14 @@ def _join(session: Session, args: Namespace) -> None:
     seen, _ = session.project.agents.show(joined.id)
 
     def text() -> None:
-        below = f" below {joined.parent}" if joined.parent else ""
-        print(f"{bold(joined.id)} works here as {printable(joined.role)}{below}")
+        parent = f", subagent of {joined.parent}" if joined.parent else ""
+        print(f"{bold(joined.id)} joined as {printable(joined.role)}{parent}")
 
     session.show(lambda: {"agent": claims.agent(seen)}, text)
 
 
 def _beat(session: Session, _: Namespace) -> int:
-    """Give a sign of life, which renews your claims. Prints the news, as renew does."""
+    """Renew your claims (heartbeat). Prints the same as `dibs renew`."""
     from dibs.cli.commands.renew import show_news
 
     answer = session.project.holdings.renew(session.caller)
@@ -178,7 +178,7 @@ def _beat(session: Session, _: Namespace) -> int:
 
 
 def _report(session: Session, args: Namespace) -> None:
-    """Say what you do. The others see it."""
+    """Report your status, task, or model. Other agents see it."""
     given = {name: getattr(args, name) for name in REPORTED}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not changes and not args.note:
@@ -194,7 +194,7 @@ def _report(session: Session, args: Namespace) -> None:
 
 
 def _leave(session: Session, args: Namespace) -> None:
-    """End your session. Everything that you hold is given back."""
+    """End your session and release all your claims."""
     released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
     shape = {"agent": session.caller.id, "released": claims.claims(released)}
     session.show(lambda: shape, lambda: _print_left(session.caller.id, released))
@@ -203,28 +203,28 @@ def _leave(session: Session, args: Namespace) -> None:
 def _print_left(agent: str, released: list[Claim]) -> None:
     for claim in released:
         print(f"released {printable(claim.pattern)}")
-    print(f"{agent} has left")
+    print(f"{agent} left")
 
 
 def _stop(session: Session, args: Namespace) -> None:
-    """Stop an agent and all agents below it. Their claims go; no process is touched."""
+    """Mark an agent and its subagents as stopped, and end their claims. No process is killed."""
     stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
 
     def text() -> None:
         for agent in stopped:
             print(f"stopped {printable(agent)}")
         if not stopped:
-            print(f"{printable(args.id)} had ended already")
+            print(f"{printable(args.id)} had already ended")
 
     session.show(lambda: {"stopped": stopped}, text)
 
 
 VERBS = {
-    "ls": ("list the agents that work here", _LIST_OPTIONS, _list),
-    "show": ("show one agent, what it holds, and what it lost", _SHOW_OPTIONS, _show),
-    "join": ("join as an agent: --agent is its id", _JOIN_OPTIONS, _join),
-    "beat": ("give a sign of life, which renews your claims", (), _beat),
-    "report": ("say what you do", _REPORT_OPTIONS, _report),
+    "ls": ("list agents and people", _LIST_OPTIONS, _list),
+    "show": ("show one agent, its claims, and what it lost", _SHOW_OPTIONS, _show),
+    "join": ("register an agent", _JOIN_OPTIONS, _join),
+    "beat": ("renew your claims (heartbeat)", (), _beat),
+    "report": ("report your status, task, or model", _REPORT_OPTIONS, _report),
     "leave": ("end your session", _LEAVE_OPTIONS, _leave),
-    "stop": ("stop an agent and all agents below it", _STOP_OPTIONS, _stop),
+    "stop": ("stop an agent and its subagents", _STOP_OPTIONS, _stop),
 }

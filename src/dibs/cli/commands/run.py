@@ -1,19 +1,18 @@
-"""Hold claims while a command runs: claim, run, give signs of life meanwhile, release.
+"""Hold claims while a command runs: claim, run, renew, release.
 
-Everything behind -- is the command, run as it stands, by no shell; it acts as the same agent, through
-DIBS_AGENT. When a claim is lost (expired, revoked, handed over, or the store cannot be reached for too
-long), the command is stopped with all that it started; with --on-lost warn it goes on. What you held
-before stays held at the end.
+Everything after -- is the command. No shell interprets it, and it acts as the same agent (DIBS_AGENT).
+If a claim is lost (expired, revoked, transferred, or the store is unreachable for too long), Dibs stops
+the command and its child processes; with --on-lost warn it only warns. Claims that you held before stay.
 
 Examples:
   dibs run --claim src/ docs/api.md -- make test
   dibs run --claim port:8000 --wait 2m -- python -m http.server 8000
 
-With --json a refusal is printed as `dibs claim` prints it; else one object is the last line on
-standard error: {"status", "claims", "lost", "released"}.
+With --json, a denial is printed as `dibs claim` does; otherwise the last line on standard error is
+one object: {"status", "claims", "lost", "released"}.
 
-exit status: that of the command (128 + N if signal N ended it, 127 not found, 126 cannot be run),
-3 held by somebody else and not started, 4 a claim was lost
+exit status: that of the command (128 + N if signal N ended it, 127 not found, 126 not executable),
+3 denied and not started, 4 a claim was lost
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim, Lost
 
-#: What stands behind ``--`` is not ours to read.
+#: Everything after ``--`` belongs to the command.
 TAKES_COMMAND = True
 
-#: How long a command has to end by itself when it is told to.
+#: How many seconds a stopped command has to exit.
 GRACE = 10.0
 
 
@@ -45,23 +44,32 @@ def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs run``."""
     parser.usage = "dibs run [OPTIONS] [--claim PATTERN ...] -- COMMAND ..."
     parser.add_argument(
-        "--claim", nargs="+", action="extend", default=[], metavar="PATTERN", help="what to hold"
+        "--claim", nargs="+", action="extend", default=[], metavar="PATTERN", help="what to claim"
     )
-    parser.add_argument("--shared", action="store_true", help="let other shared claims overlap")
-    parser.add_argument("--ttl", metavar="SPAN", help="life after a sign of life (5m)")
-    parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="what for (the command)")
-    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
     parser.add_argument(
-        "--on-lost", choices=("stop", "warn"), default="stop", help="when a claim is lost (stop)"
+        "--shared", action="store_true", help="allow other shared claims to overlap"
+    )
+    parser.add_argument(
+        "--ttl", metavar="SPAN", help="expire this long after the last heartbeat (5m)"
+    )
+    parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for at most SPAN")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why (default: the command)")
+    parser.add_argument("--task", default="", metavar="TASK", help="the task that the claim is for")
+    parser.add_argument(
+        "--literal", action="store_true", help="treat the patterns as literal paths"
+    )
+    parser.add_argument(
+        "--on-lost",
+        choices=("stop", "warn"),
+        default="stop",
+        help="what to do if a claim is lost (stop)",
     )
 
 
 def run(args: Namespace) -> int:
     """Claim, run the command, release, and return the command's exit status."""
     if not args.command:
-        raise BadUsage("run: there is no command", hint="dibs run --claim src/ -- COMMAND")
+        raise BadUsage("run: no command given", hint="dibs run --claim src/ -- COMMAND")
     if os.name != "posix":
         raise Unavailable("dibs run needs Linux or macOS", code="PLATFORM")
     from dibs.cli.commands.claim import acquire, show
@@ -81,7 +89,7 @@ def run(args: Namespace) -> int:
 
 
 def _times(args: Namespace) -> tuple[float, float]:
-    """Return the ttl, and how long one call to the engine may take to be known in time."""
+    """Return the ttl and the timeout of one engine call, short enough to notice a lost claim."""
     from dibs.cli.support.hold import certain_hold
     from dibs.core.text.durations import check_ttl
     from dibs.project.project import locate
@@ -92,7 +100,7 @@ def _times(args: Namespace) -> tuple[float, float]:
 
 
 class _Run:
-    """One command under its claims."""
+    """One command and its claims."""
 
     def __init__(
         self,
@@ -117,7 +125,7 @@ class _Run:
         keeper = RunClaims(self._session, self._ttl, self._claims)
         try:
             status = self._watch(keeper)
-            self._hear(keeper)  # the command may have outlived its claim
+            self._hear(keeper)  # the command may have run longer than its claim
         except CannotStart as error:
             self._say(str(error))
             status = error.status
@@ -154,12 +162,12 @@ class _Run:
         return bool(self._lost) and self._args.on_lost == "stop"
 
     def _end(self, child: ChildProcess) -> int:
-        self._say("the command is stopped")
+        self._say("stopping the command")
         child.end(GRACE)
         return Fenced.exit_status
 
     def _hear(self, keeper: RunClaims) -> None:
-        """Give a sign of life if one is due, and pass on the news."""
+        """Renew if that is due, and print lost claims and release requests."""
         keeper.keep()
         if keeper.lost or keeper.asks:
             from dibs.cli.support.text import ask_line, lost_line
@@ -172,7 +180,7 @@ class _Run:
         self._lost += keeper.lost
 
     def _release(self) -> list[Claim]:
-        """Give back what this run took, and nothing else; if that fails, the ttl does it."""
+        """Release only the claims that this run took; if that fails, they expire."""
         released: list[Claim] = []
         project, caller = self._session.project, self._session.caller
         for claim in compress(self._claims, self._fresh):
@@ -180,9 +188,9 @@ class _Run:
             try:
                 released += project.holdings.release(caller, [pattern], token=claim.token)
             except (Fenced, NotFound):
-                continue  # the command gave it back itself, or it was lost, which was said
+                continue  # the command released it, or its loss was reported
             except DibsError as error:
-                self._say(f"not released, it ends with its ttl: {error.message}")
+                self._say(f"could not release; the claim will expire: {error.message}")
         return released
 
     def _report(self, status: int, released: list[Claim]) -> None:

@@ -1,7 +1,7 @@
-"""Who works here: the values of an agent, its liveness, and its family.
+"""Agents: their records, liveness, and subagents.
 
-Pure. An agent is one session of one worker. What it is and what it does is an ``Agent``; when it last
-gave a sign of life is a ``Beat``, kept apart because every call of an agent writes it.
+Pure. An agent is one session of one worker. ``Agent`` describes it; ``Beat`` has its last heartbeat, in a row
+of its own because every call writes it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: A moment that never comes, where infinity has no JSON.
+#: A time that never comes; infinity has no JSON.
 NEVER = 1e12
 
 
 class AgentStatus(metaclass=TextEnum):
-    """What an agent is doing. ``exited`` left by itself; ``terminated`` was stopped by somebody."""
+    """An agent's status: ``exited`` ended itself, ``terminated`` was stopped."""
 
     RUNNING = "running"
     IDLE = "idle"
@@ -28,7 +28,7 @@ class AgentStatus(metaclass=TextEnum):
     EXITED = "exited"
 
 
-#: Statuses that an agent does not come back from without joining again.
+#: An agent with one of these has ended and must join again.
 TERMINAL = frozenset(
     {AgentStatus.COMPLETED, AgentStatus.FAILED, AgentStatus.TERMINATED, AgentStatus.EXITED}
 )
@@ -44,7 +44,7 @@ _GONE_AFTER = 12
 
 
 class Caller(Record):
-    """Who makes a call: enough to let an unknown agent join by its first call."""
+    """Who makes a call: enough to register an unknown agent with its first call."""
 
     id: str
     role: str = "agent"
@@ -52,12 +52,12 @@ class Caller(Record):
 
     @property
     def human(self) -> bool:
-        """Whether a person acts, who may revoke and may claim everything."""
+        """Whether a person acts, who may revoke claims and claim everything."""
         return self.role == HUMAN
 
 
 class Agent(Record):
-    """What is known of one agent, but for its liveness."""
+    """An agent without its liveness."""
 
     id: str
     name: str = ""
@@ -69,28 +69,28 @@ class Agent(Record):
     status: str = AgentStatus.RUNNING
     model: str = ""
     task: str = ""
-    #: How much of its context window is used, 0 to 1; negative when not known.
+    #: The share of its context window in use, 0 to 1; negative if unknown.
     context: float = -1.0
-    #: Why it ended, in the words of whoever ended it.
+    #: Why it ended.
     ended: str = ""
 
 
 class Beat(Record):
-    """An agent's last sign of life, and when the first of its claims would lapse without another."""
+    """An agent's last heartbeat, and when its first claim expires without another."""
 
     seen: float
     #: The shortest ttl among its claims.
     ttl: float = NEVER
-    #: The earliest moment at which one of its claims ends whatever it does.
+    #: The earliest hard deadline of its claims.
     hard: float = NEVER
     #: How many claims it holds.
     claims: int = 0
-    #: How many claims it lost without giving them back.
+    #: How many claims it lost.
     lost: int = 0
     role: str = "agent"
 
     def lapsed(self, now: float) -> bool:
-        """Tell whether some claim of the agent may have run out."""
+        """Tell whether any of the agent's claims may have expired."""
         return now >= self.hard or now >= self.seen + self.ttl
 
 
@@ -116,7 +116,7 @@ def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded:
 
 
 def family(agent: str, parents: Mapping[str, str]) -> list[str]:
-    """Return ``agent`` and all its descendants, parents first; a cycle is walked once."""
+    """Return ``agent`` and all its subagents, parents first; a cycle is walked once."""
     children: dict[str, list[str]] = {}
     for child in sorted(parents):
         children.setdefault(parents[child], []).append(child)
@@ -131,7 +131,7 @@ def family(agent: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def ancestors(agent: str, parents: Mapping[str, str]) -> list[str]:
-    """Return the chain of parents of ``agent``, nearest first; a cycle is walked once."""
+    """Return the parents of ``agent``, nearest first; a cycle is walked once."""
     chain: list[str] = []
     seen = {agent}
     above = parents.get(agent, "")
@@ -143,29 +143,29 @@ def ancestors(agent: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def check_parent(agent: str, parent: str, parents: Mapping[str, str]) -> None:
-    """Refuse a parent that would make the family tree a circle."""
+    """Refuse a parent that would create a cycle."""
     if parent == agent or agent in ancestors(parent, parents):
-        message = f"{parent} cannot be the parent of {agent}: it is {agent} itself or one below it"
+        message = f"{parent} cannot be the parent of {agent}: it is {agent} itself or one of its subagents"
         raise BadInput(message, code="AGENT_CYCLE", field="parent")
 
 
 def check_role(role: str, *, human: bool) -> str:
-    """Return a role that somebody gives itself; refuse an agent that would pass for a human by it."""
+    """Return a role; refuse ``human`` for an agent."""
     if role.strip().casefold() == HUMAN and not human:
-        hint = "say what you do: lead, tester, reviewer, ..."
+        hint = "use a role such as lead, tester, or reviewer"
         raise BadInput("an agent cannot have the role human", code="ROLE", field="role", hint=hint)
     return role
 
 
 def check_own_id(id_: str, *, human: bool) -> str:
-    """Return the id that somebody works under; refuse an agent one that means everybody, or a human."""
+    """Return an agent's own id; refuse one that means everyone or a human."""
     first = id_.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
     if id_ == "all" or (first == HUMAN and not human):
         raise BadInput(
-            f"an agent cannot be called {id_}: that means others",
+            f"an agent cannot be named {id_}: the name is reserved",
             code="AGENT_ID",
             field="agent",
-            hint="an id says what the agent is, for example tester-1",
+            hint="use an id such as tester-1",
         )
     return id_
 

@@ -1,7 +1,7 @@
-"""What a commit may hold: which claim covers a path, and whose the other changed paths are.
+"""What a commit may contain: the claim that covers each path, and the owners of the other changed paths.
 
-Pure. A path is covered by a live, exclusive claim of the agent on a path or a glob that matches it. A shared
-claim lets others read along; it never lets anybody write.
+Pure. A path is covered by the agent's live, exclusive claim on a pattern that matches it. A shared claim
+never allows writing.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class BlockReason(metaclass=TextEnum):
 
 
 class OwnedPattern(Record):
-    """A live claim, the pattern that it is on, and how long it lasts without a sign of life."""
+    """A live claim with its parsed pattern, and the seconds until it expires."""
 
     claim: Claim
     pattern: Pattern
     expires_in: float
-    #: The key that it is filed under.
+    #: The key of its row.
     key: str = ""
 
 
 class Blocked(Record):
-    """One path that cannot be in a commit: who stands in the way, until when, and what to do."""
+    """A path that cannot be in a commit: who holds it, until when, and what to do."""
 
     path: str
     why: str
@@ -48,26 +48,26 @@ class Blocked(Record):
     pattern: str = ""
     expires_in: float = 0.0
     hint: str = ""
-    #: What the holder has it for.
+    #: The owner's reason.
     reason: str = ""
     task: str = ""
 
 
 class Sorted(Record):
-    """Changed paths by whose they are."""
+    """Changed paths by owner."""
 
     #: Path to the claim that covers it.
     mine: dict[str, OwnedPattern]
-    #: What others hold, or the agent itself holds only as a shared claim.
+    #: Paths that other agents hold, or that the agent holds only as a shared claim.
     others: tuple[Blocked, ...]
-    #: What nobody holds.
+    #: Unclaimed paths.
     nobody: tuple[str, ...]
-    #: What the agent holds but may not commit.
+    #: Paths that the agent holds but may not commit.
     guarded: tuple[Blocked, ...]
 
 
 class Cover:
-    """Live claims on paths, by what they match."""
+    """An index of live claims on paths."""
 
     __slots__ = ("_exact", "_other")
 
@@ -86,7 +86,7 @@ class Cover:
                 self._other.append((_start(pattern) if plain else "", held))
 
     def of(self, path: str) -> Iterator[OwnedPattern]:
-        """Yield the claims that match ``path``, which is spelled as the file system has it."""
+        """Yield the claims that match ``path``, spelled as in the file system."""
         if path.isascii():
             yield from (h for h in self._exact.get(path.lower(), ()) if _fits(h, path))
             if path.lower() != path:
@@ -96,7 +96,7 @@ class Cover:
                 if lowered.startswith(start) and matches(held.pattern, f"./{path}"):
                     yield held
             return
-        # A letter may fold to ASCII, so every claim is asked.
+        # A letter may fold to ASCII, so every claim is checked.
         for some in self._exact.values():
             yield from (held for held in some if matches(held.pattern, f"./{path}"))
         for _, held in self._other:
@@ -104,7 +104,7 @@ class Cover:
                 yield held
 
     def exclusive(self, agent: str, path: str) -> OwnedPattern | None:
-        """Return the claim by which ``agent`` may write ``path``."""
+        """Return the claim that lets ``agent`` write ``path``."""
         for held in self.of(path):
             if held.claim.agent == agent and held.claim.mode == EXCLUSIVE:
                 return held
@@ -112,7 +112,7 @@ class Cover:
 
 
 def _start(pattern: Pattern) -> str:
-    """Return what every match of a plain ASCII glob starts with, in small letters."""
+    """Return the lower-case prefix of every match of a plain ASCII glob."""
     text = pattern.text.lower()
     special = min((at for at in map(text.find, "*?[{") if at >= 0), default=len(text))
     return text[: max(0, text.rfind("/", 0, special))]  # "a/" matches "a" as well
@@ -123,7 +123,7 @@ def _fits(held: OwnedPattern, path: str) -> bool:
 
 
 def sort(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> Sorted:
-    """Sort changed paths; with ``guards`` an agent's own guarded files are kept apart."""
+    """Sort changed paths by owner; with ``guards``, separate the agent's own protected files."""
     mine: dict[str, OwnedPattern] = {}
     others: list[Blocked] = []
     nobody: list[str] = []
@@ -147,61 +147,61 @@ def _writes(held: OwnedPattern, agent: str) -> bool:
 
 
 def in_the_way(agent: str, path: str, found: Iterable[OwnedPattern]) -> Blocked:
-    """Return why ``agent`` may not commit ``path``, which ``found`` match and none of them lets it write."""
+    """Return why ``agent`` may not commit ``path``; ``found`` are the claims that match it."""
     ranked = sorted(found, key=lambda h: (h.claim.agent == agent, h.claim.mode != EXCLUSIVE))
     first = ranked[0]
     if first.claim.agent == agent:
         return Blocked(
             path, BlockReason.SHARED, agent, first.claim.pattern, first.expires_in,
-            "your claim is shared: claim it exclusively to commit it",
+            "your claim is shared; claim it exclusively to commit it",
         )  # fmt: skip
     return held_path(path, first.claim, first.expires_in)
 
 
 def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
-    """Return that somebody else's claim is on ``path``."""
+    """Return that another agent holds ``path``."""
     return Blocked(
         path, BlockReason.HELD, claim.agent, claim.pattern, expires_in,
-        f"ask for it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
+        f"request it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
         claim.reason, claim.task,
     )  # fmt: skip
 
 
 def unclaimed(path: str) -> Blocked:
-    """Return that nobody holds ``path``."""
+    """Return that ``path`` is unclaimed."""
     return Blocked(
         path, BlockReason.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}"
     )
 
 
 def guarded_path(path: str) -> Blocked:
-    """Return that ``path`` steers tools, which is for humans to change."""
+    """Return that ``path`` configures tools, so only humans may commit it."""
     return Blocked(
         path,
         BlockReason.GUARDED,
-        hint="it steers tools: a human commits it, or sets [commit] guarded = anyone",
+        hint="it configures tools: let a human commit it, or set [commit] guarded = anyone",
     )
 
 
 def staged_by(hook: str, blocked: Iterable[Blocked], chosen: Container[str]) -> list[Blocked]:
-    """Return ``blocked`` with word of the hook that brought in what was not chosen."""
+    """Name the hook in the hints for paths that it staged."""
     return [
         item
         if item.path in chosen
-        else item._replace(hint=f"the {hook} hook staged it: let the hook leave it, or {item.hint}")
+        else item._replace(hint=f"the {hook} hook staged it: change the hook, or {item.hint}")
         for item in blocked
     ]
 
 
 def uncovered(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> list[Blocked]:
-    """Return those of ``paths`` that ``agent`` may not commit, each with its reason."""
+    """Return the paths that ``agent`` may not commit, with reasons."""
     found = sort(agent, paths, cover, guards=guards)
     return [*found.others, *map(unclaimed, found.nobody), *found.guarded]
 
 
 def _shell_word(text: str) -> str:
     from shlex import (
-        quote,  # loads the regular expressions, which a hook that refuses nothing does without
+        quote,  # imports re, which a hook that blocks nothing does not need
     )
 
     return quote(text)

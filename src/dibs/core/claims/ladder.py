@@ -1,8 +1,7 @@
-"""When a waiter asks, and when it puts the conflict before a human, without being told to.
+"""When a waiting agent automatically asks the owner, and when it escalates to a human.
 
-Pure. A conflict has three answers: wait, ask, escalate. Whoever waits climbs from one to the next as time
-passes. The time that counts is how long this claim has stood in the way of this waiter: since the later of
-both came. Somebody who has only just got its turn is not asked at once because others waited before.
+Pure. The time counts from when both existed, the claim and the ticket, so an agent that has just been
+granted a claim is not asked at once because others waited before.
 """
 
 from __future__ import annotations
@@ -15,50 +14,49 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-#: How soon, in seconds, a holder may promise to give a claim back.
+#: The limits of a promise, in seconds.
 PROMISE_MIN, PROMISE_MAX = 1.0, 86_400.0
 
 
-#: Turns that Dibs itself takes and gives back: who asks for one, or puts it before a human, gains nothing.
+#: Claims that Dibs itself takes and releases; asking for one or escalating is pointless.
 TURNS = ("@merge/", "@tasks/")
 
 
 class Reply(metaclass=TextEnum):
-    """What a holder answers to whoever asks for its claim."""
+    """An owner's reply to a release request."""
 
     YES = "yes"
     LATER = "later"
     NO = "no"
 
 
-#: What an asker hears, in place of an answer, when a promise was not kept.
+#: Sent instead of a reply when a promise was not kept.
 BROKEN = "broken"
 
 
 class Rung(metaclass=TextEnum):
-    """A step that a waiter takes by itself."""
+    """An automatic step of a waiting agent."""
 
     ASK = "ask"
     ESCALATE = "escalate"
 
 
 class EscalationTimes(Record):
-    """After how many seconds each step is taken; 0 for never."""
+    """After how many seconds each step is taken; 0 means never."""
 
     ask: float
     escalate: float
 
     @property
     def soonest(self) -> float:
-        """The shorter of both spans, 0 if no step is ever taken."""
+        """The shorter of both, 0 if no step is ever taken."""
         return min((span for span in self if span), default=0.0)
 
 
 def moments(policy: EscalationTimes, waits_since: float, held_since: float) -> dict[str, float]:
-    """Return when each step is due for one claim in the way of one waiter; ``NEVER`` for never.
+    """Return when each step is due for one claim and one waiter, or ``NEVER``.
 
-    Where both steps are taken, nobody is put before a human who was not asked: the holder is asked with
-    the escalation at the latest.
+    If both steps are enabled, the owner is asked no later than the escalation.
     """
     since = max(waits_since, held_since)
     escalate = since + policy.escalate if policy.escalate else NEVER
@@ -67,10 +65,10 @@ def moments(policy: EscalationTimes, waits_since: float, held_since: float) -> d
 
 
 def due(at: dict[str, float], taken: AbstractSet[str], now: float) -> list[str]:
-    """Return the steps whose moment has come and that were not taken yet, in order."""
+    """Return the steps that are due and not yet taken, in order."""
     return [rung for rung, moment in at.items() if rung not in taken and moment <= now]
 
 
 def next_moment(at: dict[str, float], taken: AbstractSet[str]) -> float:
-    """Return the moment of the first step that was not taken yet, ``NEVER`` if there is none."""
+    """Return when the first step not yet taken is due, or ``NEVER``."""
     return min((moment for rung, moment in at.items() if rung not in taken), default=NEVER)

@@ -1,6 +1,6 @@
-"""What happened: the values of the ledger and the kinds of events.
+"""The ledger's records and kinds of entries.
 
-Pure. The first fourteen kinds are those of the crew document; the others are ours.
+Pure. The first fourteen kinds come from the crew document; the others are ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Kind(metaclass=TextEnum):
-    """What an event says. The value is what is stored and shown."""
+    """The kind of an event, as it is stored."""
 
     FILE_EDIT = "file_edit"
     FILE_READ = "file_read"
@@ -83,7 +83,7 @@ class Kind(metaclass=TextEnum):
 
 
 class Event(Record):
-    """Something that happened, not yet numbered. Free text in it is already masked."""
+    """An event without a number yet. Secrets in its text are already masked."""
 
     agent: str
     role: str
@@ -93,7 +93,7 @@ class Event(Record):
 
 
 class Entry(Record):
-    """An event as the ledger holds it."""
+    """An event as the ledger stores it."""
 
     seq: int
     at: float
@@ -104,12 +104,12 @@ class Entry(Record):
     details: dict[str, Any]
 
 
-#: Turns the details of an event into the text that stores keep.
+#: Encodes the details of an event.
 encode_details = encoder(allow_nan=False)
 
 
 def decode_details(text: str) -> dict[str, Any]:
-    """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
+    """Decode an entry's details; damaged ones are returned as text, so that a listing continues."""
     try:
         details = loads(text)
     except ValueError:
@@ -117,7 +117,7 @@ def decode_details(text: str) -> dict[str, Any]:
     return details if isinstance(details, dict) else {"unreadable": text}
 
 
-#: How long a headline may be.
+#: The longest headline.
 HEADLINE = 100
 
 _VERBS = {
@@ -133,7 +133,7 @@ _VERBS = {
     Kind.TASK_STARTED: "start",
     Kind.TASK_COMPLETED: "done",
 }
-#: What a reader of the history looks for first.
+#: Actions, which a reader of the history looks for first.
 _DEEDS = frozenset({
     Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED, Kind.LOCK_REVOKED, Kind.LOCK_TRANSFERRED, Kind.LOCK_RENEWED,
     Kind.TASK_STARTED, Kind.TASK_COMPLETED,
@@ -141,13 +141,13 @@ _DEEDS = frozenset({
 
 
 def headlines(events: Iterable[Event]) -> list[str]:
-    """Return events in one line each; what somebody did comes before what followed from it."""
+    """Return one line for each event; actions come before their consequences."""
     told = sorted(events, key=lambda event: event.kind not in _DEEDS)
     return [headline(event) for event in told]
 
 
 def headline(event: Event) -> str:
-    """Return an event in one short line: what was done, to what, by whom."""
+    """Return one short line: what was done, to what, by whom."""
     verb = _VERBS.get(event.kind, "")
     things = _things(event.details) if verb else ""
     if things:
@@ -158,7 +158,7 @@ def headline(event: Event) -> str:
 
 
 def _things(details: dict[str, Any]) -> str:
-    """Return what an event is about: tasks by their id, else paths and patterns."""
+    """Return what an event is about: task ids, or patterns."""
     found = details.get("patterns") or details.get("pattern") or details.get("task") or ""
     names = found if isinstance(found, list | tuple) else [found]
     return few([str(name).removeprefix("task:") for name in names])

@@ -1,8 +1,7 @@
-"""What a plain commit may hold: the rule that hooks of git keep.
+"""What a plain ``git commit`` may contain: the rule that the git hooks enforce.
 
-Pure. A path of a new commit is stopped by a live exclusive claim of somebody other than whoever made the
-commit. A commit that only says again what a replaced one said (an amended message, a rebase) changes nothing
-that anybody could hold, and so passes.
+Pure. A path is refused if another agent than the commit's author holds a live exclusive claim on it. A commit
+that only repeats a replaced one (an amended message, a rebase) passes.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ _SPECIAL = frozenset("*?[]{}\\")
 
 
 class PlainCommit(Record):
-    """Paths that somebody commits: the commit if there is one already, and who is known to have made it."""
+    """The paths of a commit, and who made it, if known."""
 
     paths: tuple[str, ...]
     commit: str = ""
-    #: Whoever the store says made it; empty for a commit that it knows nothing of.
+    #: The agent that made it according to the store; empty if unknown.
     maker: str = ""
 
 
 def pattern_of(path: str, *, fold_case: bool) -> Pattern:
     """Return the pattern that claims on ``path`` overlap.
 
-    A name that cannot be claimed as it stands, because of a control character in it or its length, can still
-    be inside of what somebody claims.
+    A path that cannot be claimed itself, because it is too long or has control characters, can still be
+    inside a claimed folder.
     """
     try:
         return parse(join_scheme("", path), literal=True, fold_case=fold_case)
     except BadInput:
         pass
-    # Deeper than this nothing can be claimed; to find that out one segment at a time takes seconds.
+    # Nothing deeper can be claimed, and trying one segment at a time takes seconds.
     within = "/".join(path.split("/", MAX_DEPTH)[:MAX_DEPTH])
     spelled = "".join(_spelled(character) for character in within)
     spelled += "/" if within != path else ""
@@ -63,17 +62,17 @@ def _spelled(character: str) -> str:
 
 
 def stands_against(claim: Claim, agents: Iterable[str]) -> bool:
-    """Tell whether a live claim keeps all of ``agents`` from committing what it names."""
+    """Tell whether a live claim prevents all of ``agents`` from committing."""
     return claim.mode == EXCLUSIVE and claim.agent not in agents
 
 
 def only_new(
     changes: Iterable[tuple[str, str, str]], replaced: Sequence[Iterable[tuple[str, str, str]]]
 ) -> tuple[str, ...]:
-    """Return the paths of ``changes`` (path, before, after) that ``replaced`` commits did not change so.
+    """Return the paths of ``changes`` (path, before, after) that the ``replaced`` commits did not contain.
 
-    Several of these may be one now. What comes to the same from something else is new: it undoes what
-    somebody made of the path meanwhile.
+    Several replaced commits may have become one. The same result from a different start is new: it undoes
+    a change that happened in between.
     """
     said = [change for commit in replaced for change in commit]
     starts = {(path, before) for path, before, _ in said}

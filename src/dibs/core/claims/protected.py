@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-#: Files that steer tools of the user: whoever writes them can have code run in the user's name.
+#: Files that configure the user's tools: their writers can run code as the user.
 GUARDED = frozenset({
     "dibs.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".gemini/settings.json",
     ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json",
     ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
     "opencode.jsonc",
 })  # fmt: skip
-#: Folders in which every file does so.
+#: Folders with only such files.
 GUARDED_FOLDERS = (
     *(".codex/", ".claude/hooks/", ".github/hooks/", ".opencode/plugin/", ".opencode/plugins/"),
     *(".husky/", ".githooks/"),
@@ -17,6 +17,6 @@ GUARDED_FOLDERS = (
 
 
 def guarded(path: str) -> bool:
-    """Tell whether ``path`` is a file that steers tools; spelling in capitals changes nothing."""
+    """Tell whether ``path`` configures tools; case does not matter."""
     lowered = path.lower()
     return lowered in GUARDED or lowered.startswith(GUARDED_FOLDERS)

@@ -1,15 +1,12 @@
-"""Who may touch what, and until when: the rules of claims.
+"""The rules of claims: who holds what, and until when.
 
-Pure: records come in as values, time comes in as ``now``, answers go out as values. Nothing here reads a
-clock, a disk or a socket.
+Pure: time is the argument ``now``; nothing here reads a clock, a disk, or a socket.
 
-Theory of operation. A claim hangs on its agent: it lives until the agent's last sign of life plus the claim's
-own ttl, and never past its hard end. At its deadline it is already gone; ``live`` says so and everybody
-asks it. A request stands against the live claims of others that overlap it, unless both are shared, and
-against every earlier ticket of another agent that it would conflict with: that is what makes the queue
-fair. A ticket's number is its place in the ledger, so order is decided once, by the engine. A waiter collects
-its grant itself; until it does, its ticket holds back all later rivals. Nobody is ever granted anything
-while not looking, so a dead waiter can never end up as a holder.
+A claim lives until its agent's last heartbeat plus the claim's ttl, and never past its hard deadline. At the
+deadline it has expired; ``live`` is the only test. A request conflicts with other agents' overlapping live
+claims, unless both are shared, and with every earlier conflicting ticket: that makes the queue fair. The
+number of a ticket is its ledger sequence number, so the engine decides the order once. A waiter collects its
+grant itself, and until then its ticket blocks later requests. So a dead waiter is never granted anything.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ MAX_TEXT = 1_000
 
 
 class Request(Record):
-    """What an agent asks for: all of the patterns or none."""
+    """What an agent asks for: all of the patterns or none of them."""
 
     agent: str
     patterns: tuple[Pattern, ...]
@@ -48,7 +45,7 @@ class Request(Record):
 
 
 class Claim(Record):
-    """An agent's hold on one pattern, and the token that proves it."""
+    """An agent's hold on one pattern, with its fencing token."""
 
     id: str
     pattern: str
@@ -57,14 +54,14 @@ class Claim(Record):
     token: int
     ttl: float
     since: float
-    #: The moment at which the claim ends whatever its holder does.
+    #: When the claim expires even if it is renewed.
     hard: float = NEVER
     reason: str = ""
     task: str = ""
 
 
 class Ticket(Record):
-    """A place in the queue for patterns that are held."""
+    """A place in the queue."""
 
     number: int
     agent: str
@@ -72,23 +69,23 @@ class Ticket(Record):
     mode: str
     ttl: float
     since: float
-    #: The waiter's last sign of life, and how long it counts.
+    #: The waiter's last heartbeat, and how long it lasts.
     seen: float
     lasts: float
     #: When the waiter gives up.
     until: float
     reason: str = ""
     task: str = ""
-    #: Whether no process waits: any call of the agent keeps the ticket alive.
+    #: Whether no process waits; then any call of the agent keeps the ticket alive.
     standing: bool = False
-    #: The tokens of claims that were put before a human because of this wait.
+    #: The tokens of claims that were escalated for this ticket.
     escalated: tuple[int, ...] = ()
-    #: Where no process waits: after how long it asks and escalates, and when somebody looks at it next.
+    #: For a standing ticket: when to ask, when to escalate, and when to look next.
     ladder: tuple[float, ...] = ()
 
 
 class Conflict(Record):
-    """One reason why a request cannot be granted now."""
+    """A claim or ticket that blocks a request."""
 
     pattern: str
     held: str
@@ -97,18 +94,18 @@ class Conflict(Record):
     reason: str
     task: str
     since: float
-    #: Seconds until the obstacle goes by itself if its holder gives no further sign of life.
+    #: Seconds until it expires without another heartbeat.
     expires_in: float
     #: A path that both patterns match.
     witness: str
-    #: The ticket's number where the obstacle is an earlier waiter; 0 for a holder.
+    #: The ticket's number if an earlier waiter is in the way; 0 for an owner.
     ticket: int = 0
-    #: The token of the claim where the obstacle is a holder.
+    #: The claim's token if an owner is in the way.
     token: int = 0
 
 
 class Wait(Record):
-    """One edge of a circle of waiters: who waits for whom, over what."""
+    """One edge of a deadlock: who waits for whom, and for what."""
 
     agent: str
     pattern: str
@@ -116,7 +113,7 @@ class Wait(Record):
 
 
 class Lost(Record):
-    """A claim that its holder did not give back: what it is told, and why it is fenced."""
+    """A claim that its owner lost without releasing it, and why."""
 
     pattern: str
     token: int
@@ -128,9 +125,9 @@ class Lost(Record):
     told: bool = False
 
     def __str__(self) -> str:
-        """Say it to the old holder."""
+        """Return the message for the former owner."""
         if self.why == "transferred":
-            how = f"was handed to {self.by}"
+            how = f"was transferred to {self.by}"
         elif self.why == "void":
             how = "is void"
         elif self.by:
@@ -141,7 +138,7 @@ class Lost(Record):
 
 
 class Ask(Record):
-    """A holder is asked to give a claim back."""
+    """A release request."""
 
     pattern: str
     holder: str
@@ -149,17 +146,17 @@ class Ask(Record):
     note: str
     at: float
     until: float
-    #: The message by which the holder was told.
+    #: The message that notified the owner.
     id: str = ""
-    #: What the holder said: nothing yet, ``later`` or ``no``. A ``yes`` ends the request.
+    #: The reply: empty, ``later``, or ``no``. A ``yes`` ends the request.
     answer: str = ""
     answered: float = 0.0
-    #: When it will give the claim back, where it said so.
+    #: When the owner promised to release the claim.
     promised: float = 0.0
 
 
 class Held(Record):
-    """A live claim as a reader sees it."""
+    """A live claim as listings show it."""
 
     claim: Claim
     expires_at: float
@@ -168,42 +165,42 @@ class Held(Record):
 
 
 class Waiter(Record):
-    """A live ticket as a reader sees it."""
+    """A live ticket as listings show it."""
 
     ticket: Ticket
-    #: Its place in the order in which tickets were drawn, from 1.
+    #: Its position among all tickets, from 1.
     place: int
     gives_up_in: float
 
 
 class Granted(Record):
-    """The answer to a request that holds."""
+    """The answer to a granted request."""
 
     claims: tuple[Claim, ...]
     token: int
     #: The claims' deadlines, in their order.
     expires: tuple[float, ...]
-    #: Which of them the holder did not hold before, in their order.
+    #: Which of them are new, in their order.
     fresh: tuple[bool, ...]
 
 
 class Queued(Record):
-    """The answer to a request that waits its turn."""
+    """The answer to a queued request."""
 
     ticket: Ticket
     conflicts: tuple[Conflict, ...]
-    #: How many agents are served before this one.
+    #: How many waiters are ahead.
     ahead: int
 
 
 class Denied(Record):
-    """The answer to a request that is not granted, and holds no place in the queue."""
+    """The answer to a request that is neither granted nor queued."""
 
     conflicts: tuple[Conflict, ...]
-    #: ``held``, ``timeout``, ``deadlock`` or ``refused``.
+    #: ``held``, ``timeout``, ``deadlock``, or ``refused``.
     why: str = "held"
     cycle: tuple[Wait, ...] = ()
-    #: Where a human refused it: the decision, who decided, and why.
+    #: If a human refused it: the decision, who decided, and why.
     decision: str = ""
     by: str = ""
     reason: str = ""
@@ -212,24 +209,24 @@ class Denied(Record):
 Outcome = Granted | Queued | Denied
 
 
-#: The last sign of life of an agent whose process is gone: nothing of it is live.
+#: The last heartbeat of an agent whose process is dead: none of its claims is live.
 GONE = -1.0
 
 
 def deadline(claim: Claim, seen: float) -> float:
-    """Return the moment at which ``claim`` is gone, given its holder's last sign of life."""
+    """Return when ``claim`` expires, given its owner's last heartbeat."""
     if seen == GONE:
         return claim.since
     return min(max(seen, claim.since) + claim.ttl, claim.hard)
 
 
 def live(claim: Claim, seen: float, now: float) -> bool:
-    """Tell whether ``claim`` still holds. At its deadline it is already gone."""
+    """Tell whether ``claim`` has not expired. At its deadline it has."""
     return now < deadline(claim, seen)
 
 
 def ticket_deadline(ticket: Ticket, agent_seen: float) -> float:
-    """Return the moment at which ``ticket`` is skipped unless its waiter shows up."""
+    """Return when ``ticket`` expires without another heartbeat."""
     if agent_seen == GONE:
         return ticket.since
     seen = max(ticket.seen, agent_seen) if ticket.standing else ticket.seen
@@ -244,7 +241,7 @@ def compatible(one: str, other: str) -> bool:
 def obstacle(
     request: Request, asked: Pattern, held: Pattern, claim: Claim, seen: float, now: float
 ) -> Conflict | None:
-    """Return how another agent's ``claim`` stands in the way of ``asked``, if it does."""
+    """Return the conflict between ``asked`` and another agent's ``claim``, if any."""
     if compatible(request.mode, claim.mode):
         return None
     witness = overlap(asked, held)
@@ -260,9 +257,9 @@ def obstacle(
 def queued_before(
     request: Request, asked: Pattern, waiting: Pattern, ticket: Ticket, own: int, left: float
 ) -> Conflict | None:
-    """Return how another agent's ``ticket`` stands before ``asked``, if it does.
+    """Return the conflict between ``asked`` and another agent's earlier ``ticket``, if any.
 
-    ``own`` is the number of the requester's ticket, 0 if it has none: then every ticket is earlier.
+    ``own`` is the number of the requester's ticket; 0 if it has none, then every ticket is earlier.
     """
     if compatible(request.mode, ticket.mode) or left <= 0 or (own and own < ticket.number):
         return None
@@ -278,9 +275,9 @@ def queued_before(
 def find_cycle(
     agent: str, waits: Iterable[Wait], waits_of: Callable[[str], Iterable[Wait]]
 ) -> tuple[Wait, ...]:
-    """Return the circle that closes if ``agent`` waits so, else nothing.
+    """Return the deadlock that ``waits`` of ``agent`` would create, or nothing.
 
-    ``waits_of`` gives what an agent waits for already. Each agent is looked at once.
+    ``waits_of`` returns what an agent already waits for. Each agent is visited once.
     """
     visited: set[str] = set()
     stack: list[tuple[Wait, ...]] = [(wait,) for wait in waits]
@@ -296,17 +293,19 @@ def find_cycle(
 
 
 def check_request(request: Request, *, held: int, human: bool, allow_broad: bool) -> None:
-    """Refuse a request that is beyond the limits, before anything is looked up."""
+    """Refuse a request that exceeds a limit, before anything is looked up."""
     if request.mode not in MODES:
-        message = f"{request.mode!r} is no mode of a claim: use exclusive or shared"
+        message = f"unknown mode {request.mode!r} (use exclusive or shared)"
         raise BadInput(message[:200], code="MODE", field="mode")
     if not request.patterns:
         raise BadInput("name at least one path or pattern", code="PATH_EMPTY", field="pattern")
     if len(request.patterns) > MAX_PATTERNS:
-        message = f"{len(request.patterns)} patterns in one claim: at most {MAX_PATTERNS}"
-        raise BadInput(message, code="LIMIT", field="pattern", hint="claim a folder or a glob")
+        message = f"{len(request.patterns)} patterns in one claim (the limit is {MAX_PATTERNS})"
+        raise BadInput(
+            message, code="LIMIT", field="pattern", hint="claim a folder, or quote the glob"
+        )
     if held + len(request.patterns) > MAX_CLAIMS_OF_AGENT:
-        message = f"{request.agent} holds {held} claims: at most {MAX_CLAIMS_OF_AGENT}"
+        message = f"{request.agent} holds {held} claims (the limit is {MAX_CLAIMS_OF_AGENT})"
         raise BadInput(message, code="LIMIT", hint="release some, or claim a folder or a glob")
     if request.mode == EXCLUSIVE and not human and not allow_broad:
         for pattern in request.patterns:
@@ -319,7 +318,7 @@ def check_request(request: Request, *, held: int, human: bool, allow_broad: bool
 
 
 def fold_duplicates(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
-    """Return the patterns without those that name the same thing twice, in order."""
+    """Return the patterns without duplicates, in order."""
     if len(patterns) == 1:
         return tuple(patterns)
     first: dict[str, Pattern] = {}
@@ -329,10 +328,10 @@ def fold_duplicates(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
 
 
 def check_text(text: str, field: str, limit: int = MAX_TEXT) -> str:
-    """Return a reason or note with its secrets masked; refuse one that is too long."""
+    """Return a reason or note with secrets masked; refuse one that is too long."""
     from dibs.core.text.secrets import storable
 
     if len(text) > limit:
-        message = f"the {field} has {len(text)} characters: at most {limit}"
+        message = f"the {field} has {len(text)} characters (the limit is {limit})"
         raise BadInput(message, code="LIMIT", field=field)
     return storable(text)

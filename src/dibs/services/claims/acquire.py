@@ -1,4 +1,4 @@
-"""One attempt at a request, inside one transaction: survey, then grant, queue or deny."""
+"""One attempt at a claim, in one transaction: find conflicts, then grant, queue, or deny."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
 
-#: How many obstacles a refusal names.
+#: How many conflicts a denial names.
 SHOWN = 20
-#: The number of no ticket; a claim's row says 0.
+#: Matches no ticket; the row of a claim has 0.
 NO_TICKET = -1
-#: How often (in claims of one agent) the bound on a project's claims is looked at: counting costs.
+#: Check the limit on a project's claims after this many claims of one agent, because counting is slow.
 COUNT_EVERY = 2048
 
 
 class WaitOptions(Record):
-    """How a request waits: until when, how long a sign of life of the waiter counts."""
+    """How a request waits: until when, and how long each heartbeat of the waiter lasts."""
 
     until: float
     lasts: float
@@ -53,7 +53,7 @@ class WaitOptions(Record):
 
 
 class Survey:
-    """What stands around a request at one moment."""
+    """The claims and tickets that overlap a request at one moment."""
 
     __slots__ = ("conflicts", "dead", "dead_tickets", "own", "own_ticket")
 
@@ -66,16 +66,16 @@ class Survey:
 
     @property
     def own_number(self) -> int:
-        """The number of the requester's own ticket for this."""
+        """The number of the requester's own ticket."""
         return NO_TICKET if self.own_ticket is None else self.own_ticket.number
 
 
 def survey(
     rows: Rows, request: Request, near: Mapping[str, Sequence[FiledRow]] | None = None
 ) -> Survey:
-    """Look at everything that overlaps ``request``; change nothing.
+    """Find everything that overlaps ``request``; change nothing.
 
-    ``near`` has what the caller already found near a pattern, by the pattern's key.
+    ``near`` has the rows that the caller already found for a pattern, by the pattern's key.
     """
     known = near or {}
     result = Survey()
@@ -95,7 +95,7 @@ def survey(
 
 
 def _note_own(rows: Rows, asked: Pattern, found: FiledRow, result: Survey) -> None:
-    """Note a claim of the requester on just what it asks for; one may have run out unnoticed."""
+    """Record the requester's own claim on the same pattern, which may have expired."""
     if rows.pattern(found.record["pattern"]).key == asked.key:
         claim = claim_of(found)
         if live(claim, rows.seen(claim.agent), rows.now):
@@ -121,7 +121,7 @@ def _weigh_tickets(
 
 
 def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
-    """Tell whether the requester holds just this already: then nobody waits in front of it."""
+    """Tell whether the requester already holds this pattern, so that no waiter is ahead of it."""
     own = result.own.get(asked.key)
     return own is not None and own[1].mode in {mode, EXCLUSIVE}
 
@@ -136,19 +136,19 @@ def _weigh_claim(
         conflict = obstacle(request, asked, held, claim, heard, rows.now)
         if conflict is None:
             return
-        # A look at the process, only where its claim is in the way.
+        # Check the process only if its claim conflicts.
         if not rows.is_gone(found.agent):
             result.conflicts.append(conflict)
             return
     else:
-        rows.is_gone(found.agent)  # then it is ended, and what it left uncommitted is known
+        rows.is_gone(found.agent)  # this ends it and records its uncommitted files
     result.dead[found.key] = claim
 
 
 def _sort_ticket(
     rows: Rows, request: Request, number: int, tickets: dict[int, Ticket], result: Survey
 ) -> None:
-    """Put a ticket where it belongs: the requester's own, a rival's, or one whose waiter is gone."""
+    """Record a ticket as the requester's own, another agent's, or dead."""
     ticket = rows.ticket(number)
     if ticket is None:
         return
@@ -175,17 +175,17 @@ def attempt(
     quiet: bool = False,
     around: Survey | None = None,
 ) -> Outcome:
-    """Grant, queue or deny ``request``, and write what follows from it.
+    """Grant, queue, or deny ``request``, and write the result.
 
-    The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``. ``around`` is a
-    survey of this request since which nothing was written.
+    A denial is written to the ledger unless ``quiet``. ``around`` is a survey of this request that is
+    still current.
     """
     result = survey(rows, request) if around is None else around
     for key, claim in result.dead.items():
         expire(rows, key, claim)
         beat = rows.beat(request.agent) or beat
     for ticket in result.dead_tickets:
-        withdraw(rows, ticket, "its waiter was not heard of")
+        withdraw(rows, ticket, "its waiter sent no heartbeat")
     if not result.conflicts:
         return _grant(rows, request, beat, result, max_hold)
     conflicts = tuple(result.conflicts[:SHOWN])
@@ -196,7 +196,7 @@ def attempt(
     cycle = _closes_circle(rows, request, result)
     if cycle:
         if result.own_ticket is not None:
-            withdraw(rows, result.own_ticket, "it would wait in a circle")
+            withdraw(rows, result.own_ticket, "it would deadlock")
         _tell_denied(rows, request, beat, conflicts[0])
         return Denied(conflicts, "deadlock", cycle)
     ticket = queue_up(rows, request, beat, result.own_ticket, waiting)
@@ -225,9 +225,9 @@ def _closes_circle(rows: Rows, request: Request, around: Survey) -> tuple[Wait, 
 
 
 def circle_of(rows: Rows, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
-    """Return a circle of waiters that ``agent`` is in, if there is one.
+    """Return a cycle of waiters that contains ``agent``, if there is one.
 
-    With the number of its ticket in ``own``, the circle may be left to another agent to find.
+    With its ticket's number in ``own``, a cycle that another agent will find may be left out.
     """
     if not _entangled(rows, agent, own):
         return ()
@@ -235,16 +235,15 @@ def circle_of(rows: Rows, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
 
 
 def _entangled(rows: Rows, agent: str, own: int) -> bool:
-    """Tell whether ``agent`` has a claim, or a ticket beside ``own``.
+    """Tell whether ``agent`` has a claim, or a ticket other than ``own``.
 
-    Who has neither only waits behind earlier tickets, and such waits alone lead to ever earlier ones:
-    every circle has an agent in it that is entangled.
+    An agent with neither waits only for earlier tickets, so every cycle contains an entangled agent.
     """
     return any(found.ticket != own for found in rows.of_agent(agent))
 
 
 def _waits_of(rows: Rows, agent: str) -> Iterator[Wait]:
-    """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
+    """Yield what ``agent`` waits for: the conflicts of its live tickets."""
     for ticket in rows.tickets():
         if ticket.agent == agent and ticket_deadline(ticket, rows.seen(agent)) > rows.now:
             patterns = tuple(rows.pattern(text) for text in ticket.patterns)
@@ -265,13 +264,13 @@ def queue_up(
         rows.put_ticket(ticket)
         return ticket
     if sum(1 for _ in rows.tickets()) >= MAX_WAITERS:
-        raise BadInput(f"{MAX_WAITERS} requests wait already", code="LIMIT")
+        raise BadInput(f"the queue is full: {MAX_WAITERS} requests are waiting", code="LIMIT")
     texts = tuple(pattern.text for pattern in request.patterns)
     number = rows.emit(
         request.agent,
         beat.role,
         Kind.LOCK_QUEUED,
-        f"{request.agent} waits for {', '.join(texts[:5])}",
+        f"{request.agent} is waiting for {', '.join(texts[:5])}",
         patterns=texts[:SHOWN],
         mode=request.mode,
     )
@@ -312,10 +311,10 @@ def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: f
 def _refresh(
     rows: Rows, request: Request, around: Survey, hard: float, claims: dict[str, Claim]
 ) -> int:
-    """Give what the requester holds already a new life; the tokens stay good. Return the newest."""
+    """Renew the claims that the requester already holds, with the same tokens; return the newest token."""
     for pattern in request.patterns:
         own = around.own[pattern.key][1] if _holds(around, pattern, request.mode) else None
-        if own is not None and own.token:  # what a script took has no token yet
+        if own is not None and own.token:  # a claim that a script wrote has no token yet
             claims[pattern.key] = own._replace(
                 ttl=request.ttl,
                 hard=hard,
@@ -334,7 +333,7 @@ def _grant_fresh(
     hard: float,
     claims: dict[str, Claim],
 ) -> int:
-    """Write new claims under one token: the number of the ledger entry that grants them."""
+    """Write new claims under one token, which is the number of their ledger entry."""
     agent, _, mode, ttl, reason, task = request
     texts = [pattern.text for pattern in fresh]
     details: dict[str, object] = {"patterns": texts[:SHOWN], "mode": mode, "ttl": ttl}
@@ -356,7 +355,7 @@ def _grant_fresh(
 def _replace_earlier(
     rows: Rows, agent: str, beat: Beat, around: Survey, fresh: Sequence[Pattern]
 ) -> Beat:
-    """Take off what a new claim replaces: a weaker one on the same pattern, word of a lost one."""
+    """Drop what a new claim replaces: a weaker claim on the pattern, and the record of a lost one."""
     for pattern in fresh:
         if pattern.key in around.own:
             key, own = around.own[pattern.key]
@@ -372,4 +371,4 @@ def _check_room(rows: Rows, beat: Beat, wanted: int) -> None:
     if beat.claims % COUNT_EVERY + wanted < COUNT_EVERY:
         return
     if rows.count_filed() + wanted > MAX_CLAIMS:
-        raise BadInput(f"the project has {MAX_CLAIMS} claims already", code="LIMIT")
+        raise BadInput(f"the project already has {MAX_CLAIMS} claims", code="LIMIT")

@@ -1,4 +1,4 @@
-"""Agents: joining, signs of life, reports, leaving, and being stopped with all below."""
+"""Register, report, and end agents."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
 
-#: What an agent says of itself in words of its own.
+#: Free text that an agent reports about itself.
 _TEXTS = ("task", "model", "name", "role")
 
 
 class AgentView(Record):
-    """An agent as a reader sees it."""
+    """An agent as listings show it."""
 
     agent: Agent
-    #: When it last gave a sign of life; when it ended, for one that has.
+    #: Its last heartbeat, or when it started if it has ended.
     last_seen: float
     silent_for: float
     claims: int
@@ -57,13 +57,13 @@ class AgentView(Record):
 
 
 class Agents:
-    """The use cases of an agent's life."""
+    """Register agents, take their reports, and end them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def join(self, agent: Agent, *, human: bool = False) -> Agent:
-        """Let ``agent`` work here: a new one, or one that ended and starts again; a ``human`` may join."""
+        """Register an agent, or start one again that has ended; a ``human`` may join too."""
         check_own_id(check_agent_id(agent.id), human=human)
         check_role(agent.role, human=human)
         if agent.parent:
@@ -87,11 +87,11 @@ class Agents:
         return self._store.apply(step)
 
     def beat(self, caller: Caller) -> Beat:
-        """Give a sign of life."""
+        """Send a heartbeat."""
         return self._store.apply(lambda rows: arrive(rows, caller))
 
     def report(self, caller: Caller, *, note: str = "", **changes: Any) -> Agent:
-        """Say what the caller does: any of status, task, model, context, name, role."""
+        """Update the caller's status, task, model, context, name, or role."""
         _check_changes(changes)
         check_role(changes.get("role") or "", human=caller.human)
         words = check_text(note, "note") if note else ""
@@ -103,7 +103,7 @@ class Agents:
             rows.put_beat(caller.id, beat._replace(role=agent.role))
             kind = Kind.STATUS_CHANGE if "status" in changes else Kind.PROGRESS_UPDATE
             said = [words] if words else [f"{key} {value}" for key, value in changes.items()]
-            summary = f"{caller.id}: {', '.join(said) or 'is here'}"
+            summary = f"{caller.id}: {', '.join(said) or 'no change'}"
             rows.emit(caller.id, agent.role, kind, summary, **changes)
             return agent
 
@@ -112,9 +112,9 @@ class Agents:
     def leave(
         self, caller: Caller, *, status: str = AgentStatus.EXITED, note: str = ""
     ) -> list[Claim]:
-        """End the caller's session: everything that it holds is given back."""
+        """End the caller's session and release all its claims."""
         if status not in {AgentStatus.EXITED, AgentStatus.COMPLETED, AgentStatus.FAILED}:
-            message = f"{status} is no way to leave: use exited, completed or failed"
+            message = f"unknown status {status} (use exited, completed, or failed)"
             raise BadInput(message, code="STATUS", field="status")
         words = check_text(note, "note") if note else ""
 
@@ -135,7 +135,7 @@ class Agents:
         return self._store.apply(step)
 
     def stop(self, caller: Caller, target: str, *, reason: str = "") -> list[str]:
-        """Terminate an agent and all agents below it; their claims go. Return who was stopped."""
+        """Stop an agent and its subagents, and end their claims; return their ids."""
         words = check_text(reason, "reason") if reason else ""
 
         def step(rows: Rows) -> list[str]:
@@ -153,12 +153,12 @@ class Agents:
         return self._store.apply(step)
 
     def all(self, *, ended: bool = True) -> list[AgentView]:
-        """Return the agents, those that work first."""
+        """Return the agents, those that have not ended first."""
         agents = self._store.look(agents_in)
         return [seen for seen in agents if ended or not is_terminal(seen.agent.status)]
 
     def show(self, agent: str) -> tuple[AgentView, list[Lost]]:
-        """Return one agent, and the claims that it lost."""
+        """Return one agent and its lost claims."""
 
         def step(rows: Rows) -> tuple[AgentView, list[Lost]]:
             count = _live_claims(rows).get(agent, 0)
@@ -167,7 +167,7 @@ class Agents:
         return self._store.look(step)
 
     def sweep(self) -> int:
-        """Take off every claim that ran out, so that its holder is told; return how many."""
+        """Drop every expired claim and notify its owner; return how many."""
 
         def step(rows: Rows) -> int:
             dead = [
@@ -183,7 +183,7 @@ class Agents:
 
 
 def agents_in(rows: Rows) -> list[AgentView]:
-    """Return every agent with its liveness, those that work first."""
+    """Return every agent with its liveness, those that have not ended first."""
     counts = _live_claims(rows)
     seen = [_seen(rows, agent, counts.get(agent.id, 0)) for agent in rows.agents()]
     return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
@@ -199,11 +199,11 @@ def _check_family(rows: Rows, agent: Agent) -> None:
 def _check_changes(changes: dict[str, Any]) -> None:
     status = changes.get("status")
     if status is not None and status not in {AgentStatus.RUNNING, AgentStatus.IDLE}:
-        message = f"{status!r} is no status to report: use running or idle, or leave"
+        message = f"unknown status {status!r} (use running or idle)"
         raise BadInput(message, code="STATUS", field="status")
     context = changes.get("context")
     if context is not None and not 0 <= context <= 1:
-        message = f"context use {context} is not between 0 and 1"
+        message = f"context use must be from 0 to 1, not {context}"
         raise BadInput(message, code="CONTEXT", field="context")
     for key in _TEXTS:
         if changes.get(key):
@@ -211,7 +211,7 @@ def _check_changes(changes: dict[str, Any]) -> None:
 
 
 def _live_claims(rows: Rows) -> dict[str, int]:
-    """Count the live claims of each agent: a beat also counts those that ran out unnoticed."""
+    """Count each agent's live claims; a beat also counts expired ones."""
     counts: dict[str, int] = {}
     for _, claim in rows.claims():
         if live(claim, rows.seen(claim.agent), rows.now):
@@ -237,7 +237,7 @@ def _known(rows: Rows, agent: str) -> Agent:
 
 def _unknown(agent: str) -> NotFound:
     return NotFound(
-        f"no agent {agent} works here", code="NO_AGENT", hint="`dibs agent ls` names those that do"
+        f"there is no agent {agent}", code="NO_AGENT", hint="`dibs agent ls` lists the agents"
     )
 
 
@@ -253,7 +253,7 @@ def _terminate(rows: Rows, agent: Agent, by: str, reason: str) -> None:
 
 
 def end_agent(rows: Rows, agent: Agent, status: str, why: str) -> None:
-    """Write an agent as one that has ended; its tickets go, its claims are gone already."""
+    """Mark an agent as ended and drop its tickets; its claims must be dropped already."""
     for ticket in [ticket for ticket in rows.tickets() if ticket.agent == agent.id]:
         withdraw(rows, ticket, "its agent ended")
     rows.drop_losses(agent.id)

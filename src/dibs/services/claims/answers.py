@@ -1,4 +1,4 @@
-"""What a holder answers to those who ask for its claims: yes, later or no. Each answer is one transaction."""
+"""Reply to release requests: yes, later, or no. Each reply is one transaction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Filed = tuple[str, "Ask"]
 
 
 class Answers:
-    """The holder's side of a release request."""
+    """The owner's side of a release request."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,10 +47,10 @@ class Answers:
         within: object = None,
         to: str = "",
     ) -> list[Ask]:
-        """Answer those who ask the caller for what overlaps ``pattern``, or by one message.
+        """Reply to the requests for claims that overlap ``pattern``, or to one ``message``.
 
-        ``yes`` gives the claims back at once. ``later`` promises them ``within`` a span. ``no`` keeps
-        them. With ``to`` only that asker is answered. Returns the requests with their answers.
+        ``yes`` releases the claims at once, ``later`` promises to release them ``within`` a time, and
+        ``no`` keeps them. With ``to``, only that agent gets a reply. Returns the requests with their replies.
         """
         span = check_reply(said, within)
         words = check_text(note, "note") if note else ""
@@ -76,18 +76,18 @@ class Answers:
 
 
 def check_reply(said: str, within: object) -> float | None:
-    """Refuse what is no answer; return the span that a ``later`` promises."""
+    """Check a reply, and return the seconds that ``later`` promises."""
     if said not in tuple(Reply):
-        message = f"{quote(said)} is no answer: say yes, later or no"
+        message = f"unknown reply {quote(said)} (use yes, later, or no)"
         raise BadInput(message, code="REPLY", field="answer", hint=closest(said, tuple(Reply)))
     if said != Reply.LATER:
         if within is not None:
-            message = f"a moment belongs to the answer later, not to {said}"
+            message = f"--in goes with the reply later, not with {said}"
             raise BadInput(message, code="REPLY", field="in")
         return None
     if within is None:
         raise BadInput(
-            "say when you will give it back",
+            "say when you will release it",
             code="REPLY",
             field="in",
             hint="for example: later --in 10m",
@@ -96,7 +96,7 @@ def check_reply(said: str, within: object) -> float | None:
 
 
 def _meant(rows: Rows, holder: str, pattern: Pattern | None, message: str, to: str) -> list[Filed]:
-    """Return the requests that are answered; raise if nobody asked so."""
+    """Return the requests that a reply is for; raise if there is none."""
     asks = list(rows.asks(holder))
     meant = [
         (key, ask)
@@ -107,19 +107,19 @@ def _meant(rows: Rows, holder: str, pattern: Pattern | None, message: str, to: s
     ]
     if not meant:
         what = message or (quote(pattern.text) if pattern is not None else "anything")
-        who = f"{quote(to)} does not ask" if to else "nobody asks"
+        who = f"{quote(to)} has not asked" if to else "no one has asked"
         others = ", ".join(dict.fromkeys(f"{ask.asker} for {ask.pattern}" for _, ask in asks[:5]))
         raise NotFound(
             f"{who} you ({holder}) for {what}",
             code="NOT_ASKED",
             field="pattern",
-            hint=f"these ask you: {others}" if others else "no request to you is open",
+            hint=f"open requests: {others}" if others else "you have no open release requests",
         )
     return meant
 
 
 def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
-    """Give back what was asked for; who is answered here need not be told of that as well."""
+    """Release the requested claims; the reply itself notifies the agents that asked."""
     for key, _ in answered:
         rows.drop_ask(key)
     wanted = {rows.pattern(ask.pattern).key for _, ask in answered}
@@ -132,7 +132,7 @@ def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> Non
 
 
 def _keep(rows: Rows, ask: Ask) -> None:
-    """Keep a request with its answer, and see to it that a promise is not forgotten."""
+    """Store a request with its reply, and a deadline for a promise."""
     rows.put_ask(ask)
     if ask.promised:
         from dibs.services.claims.asks import expect_promise
@@ -143,14 +143,14 @@ def _keep(rows: Rows, ask: Ask) -> None:
 def _tell(
     rows: Rows, holder: str, role: str, asks: Sequence[Ask], note: str, span: float | None
 ) -> None:
-    """Tell each asker once, whatever it asked for, and the ledger."""
+    """Notify each agent that asked once, and write ledger entries."""
     said, promised = asks[0].answer, asks[0].promised
     when = "" if span is None else f" in {show_span(span)}"
     for asker in dict.fromkeys(ask.asker for ask in asks):
         patterns = tuple(ask.pattern for ask in asks if ask.asker == asker)
         rows.emit(
             holder, role, Kind.RELEASE_ANSWERED,
-            f"{holder} answers {asker} on {', '.join(patterns[:5])}: {said}{when}"
+            f"{holder} replied {said}{when} to {asker} on {', '.join(patterns[:5])}"
             + (f": {note}" if note else ""),
             asker=asker, patterns=patterns[:SHOWN], answer=said, promised=promised, note=note,
         )  # fmt: skip

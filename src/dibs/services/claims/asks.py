@@ -1,7 +1,7 @@
-"""Release requests and promises: filed with the holder, told to it by mail, put anew when they are repeated.
+"""Release requests and promises: stored with the owner, sent as messages, renewed when repeated.
 
-A promise (``later``) is a deadline for each asker that was answered; if its moment passes in vain, both sides
-hear of it, once. It names its moment, so that one which was replaced by another answer does nothing.
+A promise (``later``) is a deadline. If it passes while the owner still holds the claim, both sides get one
+message. A deadline contains its time, so one that a newer reply replaced does nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How promises are filed as deadlines.
+#: The kind of deadline for a promise.
 PROMISE = "promise"
 
 
 def put_asks(rows: Rows, role: str, asks: Sequence[Ask]) -> list[Ask]:
-    """File release requests of one asker; each holder gets one message for all that it is asked for."""
+    """Store one agent's release requests; each owner gets one message for all of its claims."""
     by_holder: dict[str, list[Ask]] = {}
     for ask in asks:
         by_holder.setdefault(ask.holder, []).append(ask)
@@ -44,7 +44,7 @@ def put_asks(rows: Rows, role: str, asks: Sequence[Ask]) -> list[Ask]:
 
 
 def _told(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
-    """Tell the holder, and return by which message: its last one, while it has not been told of that."""
+    """Notify the owner and return the message; an unread message about the same request is replaced."""
     first = asks[0]
     promised = {"promised": first.promised} if first.promised else {}
     message = mailbox.notice(
@@ -60,7 +60,7 @@ def _told(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
 
 
 def _waiting(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
-    """Return the message that asked for the same before and still waits, an empty text if none does."""
+    """Return the unread message with the same request, or an empty text."""
     asker, wanted = asks[0].asker, {ask.pattern for ask in asks}
     before = {a.pattern: a.id for _, a in rows.asks(holder) if a.asker == asker and a.id}
     ids = {before.get(pattern, "") for pattern in wanted}
@@ -70,22 +70,23 @@ def _waiting(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
 
 
 def _emit(rows: Rows, role: str, ask: Ask) -> None:
-    again = ", which it promised by now" if ask.promised else ""
+    again = ", as promised" if ask.promised else ""
+    note = f": {ask.note}" if ask.note else ""
     rows.emit(
         ask.asker, role, Kind.RELEASE_REQUESTED,
-        f"{ask.asker} asks {ask.holder} for {ask.pattern}{again}" + (f": {ask.note}" if ask.note else ""),
+        f"{ask.asker} asked {ask.holder} to release {ask.pattern}{again}{note}",
         pattern=ask.pattern, holder=ask.holder, until=ask.until, note=ask.note,
     )  # fmt: skip
 
 
 def expect_promise(rows: Rows, ask: Ask) -> None:
-    """Let somebody look, at the moment that was promised to an asker, whether the promise was kept."""
+    """Set the deadline at which the promise is checked."""
     moment = deadlines.mark(ask.promised)
     deadlines.put(rows, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
 
 
 def remind(_: Store, rows: Rows, id_: str) -> None:
-    """Ask the holder again for what it promised and still has, and tell the asker that it has it."""
+    """Repeat the request for claims that are still held, and notify the agent that asked."""
     moment, holder, asker = id_.split("/")
     asks = [
         ask

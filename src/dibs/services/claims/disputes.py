@@ -1,4 +1,4 @@
-"""Both sides of a conflict that a human decides, as they stand now, and the queue behind them."""
+"""Both sides of a conflict that a human decides, and the queue."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 class DisputeSide(Record):
-    """One of two agents that want the same."""
+    """One of the two agents in a conflict."""
 
     id: str
-    #: What is known of it; nothing if it was forgotten.
+    #: None if the agent is no longer in the store.
     agent: Agent | None
-    #: Its last sign of life, 0 if it has ended.
+    #: Its last heartbeat, 0 if it has ended.
     seen: float
 
 
 class Sides(Record):
-    """What a human must know to decide."""
+    """What a human needs to know to decide."""
 
     now: float
-    #: Whether the conflict is still there.
+    #: Whether the conflict still exists.
     open: bool
     holder: DisputeSide
     #: The claims in question that are still held.
     held: tuple[Held, ...]
     asker: DisputeSide
-    #: What the asker asked the holder for, and what was answered.
+    #: The release requests between the two, with the replies.
     asks: tuple[Ask, ...]
-    #: All who wait for some of it, the asker too if it does.
+    #: All agents that wait for any of it.
     queue: tuple[Waiter, ...]
 
 
 def both_sides(store: Store, decision: Decision) -> Sides:
-    """Look at both sides of a conflict at one moment."""
+    """Return both sides of a conflict from one snapshot."""
     return store.look(lambda rows: sides(rows, decision))
 
 

@@ -1,4 +1,4 @@
-"""What is due: deadlines of decisions, messages, waiters and promises, and conflicts that are over."""
+"""Handle deadlines that have passed, and close decisions about conflicts that are over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: By kind of deadline, what carries it out.
+#: What handles each kind of deadline.
 HANDLERS = {
     "decision": fall_silent,
     "mail": overdue,
@@ -27,7 +27,7 @@ HANDLERS = {
 
 
 def settle(store: Store) -> None:
-    """Carry out what is due, and close what became needless, as far as anything can be written."""
+    """Handle passed deadlines and close moot decisions, unless the store is unreachable."""
     try:
         deadlines.settle(store, HANDLERS)
         if store.look(_needless) and store.engine.as_of is None:
@@ -37,7 +37,7 @@ def settle(store: Store) -> None:
 
 
 def _needless(rows: Rows) -> list[Decision]:
-    """Return the conflicts that wait for a human, and are over."""
+    """Return pending decisions about conflicts that are over."""
     conflicts = [decision for decision in pending(rows) if decision.category == CONFLICT]
     return [decision for decision in conflicts if not still_open(rows, decision)]
 

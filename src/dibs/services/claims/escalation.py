@@ -1,8 +1,7 @@
-"""Conflicts that a human decides: who put one there, what a choice does, and when one is over.
+"""Conflicts that a human decides: how one is escalated, what a decision does, and when it is moot.
 
-An escalation is a pending decision for each holder in the way. It names the claims by their tokens: what
-changed hands meanwhile is another claim, and no choice touches it. A choice is carried out in the transaction
-that records it: it happens once, and either both the decision and what follows from it are there or neither.
+An escalation creates one pending decision per owner. It identifies the claims by their tokens, so a claim
+that changed hands meanwhile is not affected. A decision takes effect in the transaction that records it.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How much of a pattern a title shows.
+#: How many characters of a pattern a title shows.
 LONG = 60
-#: How long, in seconds, an asker may be silent until nobody decides for it any more.
+#: After this many seconds without a heartbeat of the asking agent, its conflict is moot.
 FORSAKEN = 24 * 3600.0
-#: How long a refusal is kept for those who waited with one ticket: more than one process may have.
+#: How long a refusal is stored: several processes may wait with one ticket.
 REFUSAL_KEPT = 24 * 3600.0
 
 
 class Dispute(Record):
-    """What somebody wants that others hold."""
+    """An agent's wish for patterns that other agents hold."""
 
     agent: str
-    #: What it wants, as it was asked for.
+    #: The requested patterns.
     patterns: tuple[str, ...]
     mode: str
-    #: Its ticket, 0 if it does not wait in the queue.
+    #: Its ticket, 0 if it is not in the queue.
     ticket: int = 0
     note: str = ""
-    #: Whether time did it, and not the agent itself.
+    #: Whether a timeout escalated it, not the agent itself.
     automatic: bool = False
 
 
 class Escalations:
-    """Putting a conflict before a human."""
+    """Escalate conflicts to a human."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,9 +62,9 @@ class Escalations:
     def escalate(
         self, caller: Caller, patterns: Sequence[Pattern], *, note: str = ""
     ) -> list[Decision]:
-        """Let a human decide between the caller and each holder of something that overlaps ``patterns``.
+        """Ask a human to decide between the caller and each owner of claims that overlap ``patterns``.
 
-        A repeat finds the decision that waits already. Nothing is done where nobody else holds it.
+        A repeat returns the pending decision. If no one else holds them, nothing happens.
         """
         words = check_text(note, "note") if note else ""
 
@@ -84,12 +83,12 @@ class Escalations:
 
 
 def _ticket_for(rows: Rows, agent: str, patterns: Iterable[Pattern]) -> Ticket | None:
-    """Return the live ticket by which ``agent`` waits for some of ``patterns``."""
+    """Return the agent's live ticket for any of ``patterns``."""
     return next(iter(_tickets_for(rows, agent, patterns)), None)
 
 
 def _tickets_for(rows: Rows, agent: str, patterns: Iterable[Pattern]) -> list[Ticket]:
-    """Return the live tickets, of one agent or of all, for some of ``patterns``, the earliest first."""
+    """Return live tickets for any of ``patterns``, of one agent or of all, the earliest first."""
     wanted = list(patterns)
     return [
         ticket
@@ -107,7 +106,7 @@ def _waits(rows: Rows, ticket: Ticket | None) -> bool:
 
 
 def put_before_human(rows: Rows, wish: Dispute, conflicts: Sequence[Conflict]) -> list[Decision]:
-    """Make one decision for each holder in the way of ``wish``, or find the one that waits."""
+    """Create a pending decision for each owner that conflicts with ``wish``, or return the existing one."""
     in_the_way: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
         if not conflict.ticket:
@@ -121,9 +120,9 @@ def put_before_human(rows: Rows, wish: Dispute, conflicts: Sequence[Conflict]) -
 
 
 def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> list[Decision]:
-    """Find the decisions that wait already between the same two, and make one for the rest.
+    """Return the pending decisions between these two agents, and create one for the remaining conflicts.
 
-    What a decision is about never grows: a human may have looked at it, and takes no more than it saw.
+    A decision never covers more than before: a human may already have read it.
     """
     found: list[Decision] = []
     rest = conflicts
@@ -135,7 +134,7 @@ def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> l
             rest = [c for c in rest if c not in same]
     if not rest:
         return found
-    if not wish.automatic:  # what time does is bounded by the tickets
+    if not wish.automatic:  # automatic escalations are limited by the number of tickets
         from dibs.services.talk.decisions import check_room
 
         check_room(rows, wish.agent)
@@ -143,7 +142,7 @@ def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> l
 
 
 def _between(rows: Rows, asker: str, holder: str) -> list[Decision]:
-    """Return the conflicts of these two that wait for a human, and are not over."""
+    """Return the pending decisions about open conflicts between two agents."""
     return [
         decision
         for decision in pending(rows)
@@ -154,7 +153,7 @@ def _between(rows: Rows, asker: str, holder: str) -> list[Decision]:
 
 
 def _repeat(rows: Rows, wish: Dispute, decision: Decision, conflicts: list[Conflict]) -> Decision:
-    """Let a decision that waits name all claims that are in the way of what it is about."""
+    """Add the claims that now conflict to a pending decision."""
     before = decision.data
     held = list(dict.fromkeys((*before["patterns"], *_held(conflicts))))
     data = {
@@ -176,13 +175,13 @@ def _held(conflicts: Iterable[Conflict]) -> list[str]:
 
 
 def asks_between(rows: Rows, holder: str, asker: str, held: Iterable[str]) -> list[Ask]:
-    """Return what one asked the other for, and what was answered, as far as ``held`` is about it."""
+    """Return the release requests of one agent to another for ``held``, with the replies."""
     patterns = set(held)
     return [a for _, a in rows.asks(holder) if a.asker == asker and a.pattern in patterns]
 
 
 def _asks(rows: Rows, holder: str, asker: str, held: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the same as it is kept with a decision."""
+    """Return the same as a decision stores it."""
     return [ask._asdict() for ask in asks_between(rows, holder, asker, held)[:SHOWN]]
 
 
@@ -203,7 +202,7 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
     role = role_of(rows, wish.agent)
     number = rows.emit(
         wish.agent, role, Kind.CONFLICT_ESCALATED,
-        f"{wish.agent} asks a human: {title}" + (f": {wish.note}" if wish.note else ""),
+        f"{wish.agent} escalated to a human: {title}" + (f": {wish.note}" if wish.note else ""),
         holder=holder, patterns=data["patterns"], wanted=wanted[:SHOWN],
         automatic=wish.automatic,
     )  # fmt: skip
@@ -217,10 +216,10 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
 
 
 def still_open(rows: Rows, decision: Decision) -> bool:
-    """Tell whether the conflict that a human was asked about is still there.
+    """Tell whether the conflict still exists.
 
-    It is over when the holder has none of the claims any more, when the asker has ended or is silent
-    for a day, or when its place in the queue is gone and it was that place that brought it here.
+    It is over if the owner no longer holds the claims, if the asking agent has ended or sent no
+    heartbeat for a day, or if it was escalated automatically for a ticket that is gone.
     """
     if not _disputed(rows, decision):
         return False
@@ -231,13 +230,13 @@ def still_open(rows: Rows, decision: Decision) -> bool:
 
 
 def _disputed(rows: Rows, decision: Decision) -> list[Filed]:
-    """Return the claims that the decision is about, as far as they are still held."""
+    """Return the disputed claims that are still held."""
     holder = decision.data["holder"]
     seen = rows.seen(holder)
     wanted = {(found := rows.pattern(text)).key: found for text in decision.data["wanted"]}
 
     def in_the_way(pattern: Pattern) -> bool:
-        # Most are wanted just as they are held, and that is known without a look at each pair.
+        # Most are requested exactly as they are held; that needs no comparison of pairs.
         return pattern.key in wanted or any(
             overlap(pattern, p) is not None for p in wanted.values()
         )
@@ -254,9 +253,9 @@ def _disputed(rows: Rows, decision: Decision) -> list[Filed]:
 def carry_out(
     rows: Rows, caller: Caller, decision: Decision, confirmed: bool, reason: str
 ) -> Decision:
-    """Do what a human chose: take the claims from their holder, or send the asker away.
+    """Apply a decision: revoke the owner's claims, or refuse the request.
 
-    ``decision`` is already marked as decided; it comes back as settled where the conflict is over.
+    ``decision`` is already marked as decided; it is returned as settled if the conflict is over.
     """
     if not still_open(rows, decision):
         return decision._replace(outcome=Outcome.SETTLED)
@@ -266,7 +265,7 @@ def carry_out(
     data["asks"] = _asks(rows, holder, decision.asker, disputed)
     for key, ask in list(rows.asks(holder)):
         if ask.asker == decision.asker and ask.pattern in disputed:
-            rows.drop_ask(key)  # the human has answered it, and the asker hears that
+            rows.drop_ask(key)  # the human has replied to it
     if confirmed:
         data["first"] = _first_in_line(rows, data["wanted"])
         _revoke(rows, caller, decision, reason)
@@ -276,7 +275,7 @@ def carry_out(
 
 
 def _first_in_line(rows: Rows, wanted: Sequence[str]) -> str:
-    """Return who gets it when it is free, which need not be whoever asked a human; nobody if none waits."""
+    """Return the first agent in the queue, which may not be the one that escalated; empty if none waits."""
     waiting = _tickets_for(rows, "", [rows.pattern(text) for text in wanted])
     return waiting[0].agent if waiting else ""
 
@@ -284,12 +283,12 @@ def _first_in_line(rows: Rows, wanted: Sequence[str]) -> str:
 def _revoke(rows: Rows, caller: Caller, decision: Decision, reason: str) -> None:
     from dibs.services.claims.holdings import take_from_holders
 
-    words = reason or f"{decision.asker} needs it; decided in {decision.id}"
+    words = reason or f"{decision.asker} needs it (decision {decision.id})"
     take_from_holders(rows, caller.id, role_of(rows, caller.id), _disputed(rows, decision), words)
 
 
 def _refuse(rows: Rows, caller: Caller, decision: Decision, reason: str) -> None:
-    """Take the asker out of the queue, its requests off, and leave word for a process that waits."""
+    """Remove the asking agent from the queue, and store the refusal for its waiting process."""
     patterns = [rows.pattern(claim.pattern) for _, claim in _disputed(rows, decision)]
     tickets = {t.number: t for t in _tickets_for(rows, decision.asker, patterns)}
     for number, ticket in tickets.items():
@@ -304,7 +303,7 @@ def _because(reason: str) -> str:
 
 
 def refusal(rows: Rows, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
-    """Return what a human said to all who waited with this ticket."""
+    """Return the denial for a ticket that a human refused."""
     said = get_refusal(rows, ticket)
     if said is None:
         return None

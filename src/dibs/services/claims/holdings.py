@@ -1,7 +1,7 @@
-"""What becomes of a claim once it is held: renewed, released, asked for, handed over, revoked.
+"""Renew, release, request, transfer, and revoke claims.
 
-Each of these is a gate: it checks in its own transaction that the caller still holds what it acts on,
-and with which token. A late caller is fenced and nothing changes.
+Each is a gate: it checks in its own transaction that the caller still holds the claim under the given token.
+A stale caller is fenced, and nothing changes.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How long a holder is remembered to have lost a claim after it was told.
+#: How many seconds a reported loss stays in the store.
 FORGOTTEN_AFTER = 24 * 3600.0
 
 
 class Renewed(Record):
-    """What an agent holds after a renewal, and what it learns by it."""
+    """An agent's claims after a renewal, and its news."""
 
     claims: tuple[Claim, ...]
     expires: tuple[float, ...]
-    #: Claims that it lost and had not been told of.
+    #: Lost claims that had not been reported to it.
     lost: tuple[Lost, ...]
-    #: Who asks it to give something back.
+    #: Release requests to it.
     asks: tuple[Ask, ...]
 
 
 class Holdings:
-    """The use cases of a holder, of those who wait for it, and of the human above both."""
+    """What owners, waiting agents, and humans do with existing claims."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,9 +56,9 @@ class Holdings:
         ttl: object = None,
         token: int = 0,
     ) -> Renewed:
-        """Give a sign of life, and a new ttl to the claims on ``patterns`` if asked for.
+        """Send a heartbeat, and change the ttl of the claims on ``patterns``, or of all claims.
 
-        Without patterns every claim of the caller is meant. A named claim that is lost fences the whole call.
+        If a named claim is lost, the whole call is fenced.
         """
         span = None if ttl is None else self._store.ttl(ttl)
         hold = self._store.config.max_hold
@@ -88,7 +88,7 @@ class Holdings:
         token: int = 0,
         request_id: str = "",
     ) -> list[Claim]:
-        """Give back the claims on ``patterns``, or all; a glob also means the paths held inside it."""
+        """Release the claims on ``patterns``, or all; a glob also releases the paths held inside it."""
 
         def action(rows: Rows) -> list[Claim]:
             beat = arrive(rows, caller)
@@ -112,7 +112,7 @@ class Holdings:
         token: int = 0,
         request_id: str = "",
     ) -> list[Claim]:
-        """Hand the caller's claims on ``patterns`` to another agent, under a new token."""
+        """Transfer the caller's claims on ``patterns`` to another agent, under a new token."""
         fingerprint = f"transfer\n{to}\n" + "\n".join(sorted(p.key for p in patterns))
 
         def action(rows: Rows) -> list[Claim]:
@@ -127,7 +127,7 @@ class Holdings:
     def ask(
         self, caller: Caller, patterns: Sequence[Pattern], *, within: object = 300, note: str = ""
     ) -> list[Ask]:
-        """Ask whoever holds something that overlaps ``patterns`` to give it back in time."""
+        """Ask the owners of claims that overlap ``patterns`` to release them in time."""
         span = check_span(within, WAIT_MIN, WAIT_MAX, field="within", code="WAIT_RANGE")
         words = check_text(note, "note") if note else ""
 
@@ -144,15 +144,15 @@ class Holdings:
         return self._store.apply(step)
 
     def revoke(self, caller: Caller, pattern: Pattern, *, reason: str) -> list[Claim]:
-        """Take from their holders all claims that overlap ``pattern``; for humans only."""
+        """Revoke all claims that overlap ``pattern``; for humans only."""
         if not caller.human:
             raise NotAllowed(
-                f"{caller.id} is no human: only a human revokes a claim",
+                f"only a human can revoke a claim, and {caller.id} is an agent",
                 code="HUMANS_ONLY",
-                hint="ask the holder with `dibs ask`",
+                hint="request a release: dibs ask PATTERN",
             )
         if not reason.strip():
-            raise BadInput("say why: --reason is needed", code="REASON", field="reason")
+            raise BadInput("a reason is required: --reason", code="REASON", field="reason")
         words = check_text(reason, "reason")
 
         def step(rows: Rows) -> list[Claim]:
@@ -165,19 +165,19 @@ class Holdings:
 
 
 def take_from_holders(rows: Rows, by: str, role: str, filed: Sequence[Filed], words: str) -> None:
-    """Revoke claims: each holder is told why, and its token is worth nothing from now on."""
+    """Revoke claims; each owner gets the reason, and its token becomes invalid."""
     for key, claim in filed:
         lost = Lost(claim.pattern, claim.token, "revoked", rows.now, by, words)
         lose(rows, key, claim, lost)
         rows.emit(
             by, role, Kind.LOCK_REVOKED,
-            f"{by} revoked the claim of {claim.agent} on {claim.pattern}: {words}",
+            f"{by} revoked {claim.agent}'s claim on {claim.pattern}: {words}",
             pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=words,
         )  # fmt: skip
 
 
 def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
-    """Take off claims by their holder's own will."""
+    """Drop claims that their owner releases."""
     if not filed:
         return
     texts = [claim.pattern for _, claim in filed]
@@ -209,7 +209,7 @@ def _tell_renewed(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) ->
 
 
 def tell_lost(rows: Rows, agent: str) -> tuple[Lost, ...]:
-    """Return the losses that ``agent`` has not heard of, and note that it has now."""
+    """Return the losses not yet reported to ``agent``, and mark them as reported."""
     news = []
     for _, lost in list(rows.lost(agent)):
         pattern = rows.pattern(lost.pattern)

@@ -1,8 +1,8 @@
-"""The steps that a waiter takes by itself: ask each holder in its way, then put it before a human.
+"""The automatic steps of a waiting agent: ask each owner, then escalate to a human.
 
-A process that waits takes them as it looks around. A standing ticket has no process: its steps are
-deadlines, which whoever comes next carries out. What was taken is in the rows (a request at the holder,
-a token in the ticket), so each step is taken once for each claim in the way, whoever takes it.
+A waiting process takes them itself. A standing ticket has no process: its steps are deadlines, handled by
+the next command of any agent. The store records each step (a request with the owner, a token in the
+ticket), so every step is taken once per claim.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ SHORTEST_REST = 1.0
 
 
 def policy_of(config: Config) -> EscalationTimes:
-    """Return the settings of the ladder."""
+    """Return when the steps are due, from the settings."""
     return EscalationTimes(config.ladder_ask, config.ladder_escalate)
 
 
 def next_step(
     rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict], policy: EscalationTimes
 ) -> float:
-    """Return the moment at which the next step of a waiter is due, ``NEVER`` if none is to come."""
+    """Return when the next step is due, or ``NEVER``."""
     steps = _steps(rows, ticket, conflicts, policy)
     return min((next_moment(at, taken) for _, at, taken in steps), default=NEVER)
 
 
 def climb(rows: Rows, request: Request, policy: EscalationTimes) -> None:
-    """Take the steps that are due for whoever waits for ``request``; nothing if it waits no more."""
+    """Take the steps that are due for ``request``, if it is still in the queue."""
     around = survey(rows, request)
     if around.own_ticket is not None:
         _climb(rows, around.own_ticket, around.conflicts, policy)
@@ -67,10 +67,10 @@ def _climb(
 def _steps(
     rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict], policy: EscalationTimes
 ) -> Iterator[tuple[Conflict, dict[str, float], set[str]]]:
-    """Yield each holder in the way, with the moments of the steps, and which were taken."""
+    """Yield each conflict, the times of its steps, and the steps already taken."""
     for conflict in conflicts:
         if conflict.ticket or conflict.held.startswith(TURNS):
-            continue  # who waits, too, has nothing to give back
+            continue  # another waiter has nothing to release
         taken = set()
         if rows.is_asked(conflict.holder, conflict.held, ticket.agent):
             taken.add(Rung.ASK)
@@ -99,13 +99,13 @@ def _escalate(rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict]) -> None
     put_before_human(rows, wish, conflicts)
 
 
-# -- tickets at which no process waits
+# -- tickets without a waiting process
 
 
 def expect(rows: Rows, config: Config, ticket: Ticket) -> None:
-    """Let the ladder of a standing ticket begin, by the settings of whoever waits.
+    """Start the steps of a standing ticket with the waiter's settings.
 
-    A repeat changes nothing. What a process that was killed has waited already counts.
+    Repeating it changes nothing, and time that a killed process already waited counts.
     """
     policy = policy_of(config)
     if ticket.ladder[:2] != tuple(policy):
@@ -113,7 +113,7 @@ def expect(rows: Rows, config: Config, ticket: Ticket) -> None:
 
 
 def settle(_: Store, rows: Rows, number: str) -> None:
-    """Take the steps of a standing ticket that are due, and set the next deadline while it waits."""
+    """Take the steps of a standing ticket that are due, and set its next deadline."""
     ticket = rows.ticket(int(number))
     if ticket is None or not ticket.ladder:
         return
@@ -125,13 +125,13 @@ def settle(_: Store, rows: Rows, number: str) -> None:
     climb(rows, request, policy)
     around = survey(rows, request)
     ticket = around.own_ticket or ticket
-    # A claim may yet come into the way, so somebody looks again even if no step is to come now.
+    # A new claim may cause a conflict later, so look again even if no step is due.
     after = min(rows.now + policy.soonest, next_step(rows, ticket, around.conflicts, policy))
     _look_again(rows, ticket, policy, max(after, rows.now + SHORTEST_REST))
 
 
 def _look_again(rows: Rows, ticket: Ticket, policy: EscalationTimes, moment: float) -> None:
-    """Set the deadline of a standing ticket in place of the one that it has; none if no step is taken."""
+    """Replace the deadline of a standing ticket; no deadline if steps are disabled."""
     from dibs.services.state import deadlines
 
     number = str(ticket.number)

@@ -1,4 +1,4 @@
-"""Claiming: ask for patterns, wait for them, and see who holds what."""
+"""Claim patterns, wait for them, and list claims."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ WATCH_EVERY = 1.0
 
 
 class Claims:
-    """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits.
+    """Claim and list. Every method is one transaction, except ``claim`` when it waits.
 
-    ``tell_left`` tells an agent what of its new claims was left half-done.
+    ``tell_left`` notifies an agent of unfinished files under its new claims.
     """
 
     def __init__(
@@ -213,12 +213,12 @@ class Claims:
         return outcome
 
     def _give_up(self, request: Request, *, keep: bool) -> None:
-        """Take the waiter's ticket out of the queue, even one that has just run out."""
+        """Remove the waiter's ticket from the queue, even if it has just expired."""
         if not keep:
             self._store.apply(partial(_leave_queue, request=request))
 
     def _beat_every(self, rows: Rows, agent: str) -> float:
-        """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
+        """Return the heartbeat interval of a waiter, which keeps its ticket and claims alive."""
         beat = rows.beat(agent)
         shortest = beat.ttl if beat is not None else self._store.config.ttl
         return min(self._store.waiter_ttl, shortest) / 3
@@ -226,13 +226,13 @@ class Claims:
     def check(
         self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE
     ) -> tuple[Conflict, ...]:
-        """Return what stands between ``caller`` and ``patterns`` now; change nothing."""
+        """Return the conflicts of ``caller`` with ``patterns`` now; change nothing."""
         request = Request(caller.id, fold_duplicates(patterns), mode, self._store.config.ttl)
         check_request(request, held=0, human=True, allow_broad=True)
         return self._store.look(lambda rows: tuple(survey(rows, request).conflicts))
 
     def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
-        """Return who holds and who waits for anything that overlaps ``pattern``."""
+        """Return the claims and tickets that overlap ``pattern``."""
         from dibs.core.patterns.pattern import overlap
         from dibs.services.claims.views import held_in, waiting_in
 
@@ -252,7 +252,7 @@ class Claims:
         return self._store.look(step)
 
     def all(self, agent: str = "") -> tuple[list[Held], list[Waiter]]:
-        """Return all live claims and tickets, of one agent or of everybody."""
+        """Return all live claims and tickets, of one agent or of all."""
         from dibs.services.claims.views import held_in, waiting_in
 
         def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
@@ -264,20 +264,20 @@ class Claims:
 
 
 class Around(Record):
-    """What a waiter sees when it looks around."""
+    """What a waiter sees at one moment."""
 
     conflicts: Sequence[Conflict]
-    #: Whether the way is free, the ticket is gone, or it waits in a circle.
+    #: Whether nothing is in the way, the ticket is gone, or there is a deadlock.
     must_act: bool
-    #: In how many seconds the next step of its ladder is due.
+    #: Seconds until its next automatic step.
     step_in: float
 
 
 def look_around(rows: Rows, request: Request, policy: EscalationTimes) -> Around:
-    """Return what stands before a waiter, and whether it must act on that.
+    """Return the conflicts of a waiter, and whether it must act.
 
-    No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
-    behind those who came earlier.
+    A request never creates a deadlock, but a lost claim can: an agent that loses what it also waits for is
+    behind earlier waiters.
     """
     from dibs.services.claims.ladder import next_step
 
@@ -290,7 +290,7 @@ def look_around(rows: Rows, request: Request, policy: EscalationTimes) -> Around
 
 
 def _turn(rows: Rows, queued: Queued, step: Step) -> Outcome:
-    """Try again, unless a human refused what this ticket waited for."""
+    """Try again, unless a human refused this ticket."""
     number = queued.ticket.number
     if rows.ticket(number) is None:
         from dibs.services.claims.escalation import refusal
@@ -311,7 +311,7 @@ def _leave_queue(rows: Rows, request: Request) -> None:
 
 
 def _left_behind(rows: Rows, request: Request, outcome: Outcome) -> Left:
-    """Return what of new claims their last holder left half-done; hardly ever is there anything."""
+    """Return unfinished files that former owners left under new claims; usually none."""
     if not isinstance(outcome, Granted) or not any(outcome.fresh):
         return []
     if not rows.is_anything_left():

@@ -1,4 +1,4 @@
-"""Handing claims to another agent, whole, and without making anybody wait in a circle."""
+"""Transfer claims to another agent, without splitting them and without creating a deadlock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def hand_over(rows: Rows, giver: str, role: str, filed: Sequence[Filed], to: str) -> list[Claim]:
-    """Give the giver's claims to the agent ``to``, under one new token; refuse what would do harm."""
+    """Transfer claims to the agent ``to`` under one new token, or refuse."""
     heir = _heir(rows, giver, to)
     _check_whole(rows, giver, filed)
     handed = _move(rows, giver, role, filed, heir)
@@ -33,18 +33,18 @@ def hand_over(rows: Rows, giver: str, role: str, filed: Sequence[Filed], to: str
 def _heir(rows: Rows, giver: str, to: str) -> Agent:
     heir = rows.agent(to)
     if heir is None or is_terminal(heir.status):
-        message = f"no agent {to} works here"
-        hint = f"let it join first: `dibs agent join --agent {to}`"
+        message = f"there is no agent {to}"
+        hint = f"register it first: dibs agent join --agent {to}"
         raise NotFound(message, code="NO_AGENT", field="to", hint=hint)
     if to == giver:
-        raise BadInput(f"{to} holds it already", code="AGENT_SAME", field="to")
+        raise BadInput(f"{to} already holds it", code="AGENT_SAME", field="to")
     return heir
 
 
 def _check_whole(rows: Rows, giver: str, filed: Sequence[Filed]) -> None:
-    """Refuse to hand over a part of what the giver keeps: both would hold it."""
+    """Refuse if the giver keeps a claim that overlaps: both agents would hold it."""
     if not filed:
-        raise NotFound(f"you ({giver}) hold nothing to hand over", code="NOT_HELD")
+        raise NotFound(f"you ({giver}) hold nothing to transfer", code="NOT_HELD")
     moved = dict(filed)
     for key, kept in claims_of(rows, giver):
         for claim in [] if key in moved else moved.values():
@@ -53,25 +53,25 @@ def _check_whole(rows: Rows, giver: str, filed: Sequence[Filed]) -> None:
                 raise BadInput(
                     f"you also hold {kept.pattern}, which overlaps {claim.pattern}",
                     code="TRANSFER_OVERLAP",
-                    hint="hand over both, or release the one that you do not need",
+                    hint="transfer both, or release the one that you do not need",
                 )
 
 
 def _check_circle(rows: Rows, agent: str) -> None:
-    """Refuse a handover that would make ``agent`` and others wait for each other.
+    """Refuse a transfer after which ``agent`` and others would wait for each other.
 
-    The giver may be in one, too: what it waits for may hold what it gives away.
+    This applies to the giver too: it may wait for an agent that waits for the transferred claim.
     """
     cycle = circle_of(rows, agent)
     if cycle:
-        circle = ", ".join(f"{w.agent} waits for {w.pattern} of {w.holder}" for w in cycle)
-        raise NotAllowed(f"this would close a circle of waiters: {circle}", code="DEADLOCK")
+        circle = ", ".join(f"{w.agent} waits for {w.holder} ({w.pattern})" for w in cycle)
+        raise NotAllowed(f"this would deadlock: {circle}", code="DEADLOCK")
 
 
 def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent) -> list[Claim]:
     token = rows.emit(
         giver, role, Kind.LOCK_TRANSFERRED,
-        f"{giver} handed {', '.join(c.pattern for _, c in filed[:5])} to {heir.id}",
+        f"{giver} transferred {', '.join(c.pattern for _, c in filed[:5])} to {heir.id}",
         patterns=[claim.pattern for _, claim in filed[:SHOWN]], to=heir.id,
     )  # fmt: skip
     theirs = rows.beat(heir.id) or Beat(rows.now, role=heir.role)
@@ -99,7 +99,7 @@ def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent
 
 
 def _drop_same(rows: Rows, agent: str, pattern: Pattern) -> int:
-    """Take off an agent's own shared claim that the one handed over replaces."""
+    """Drop the new owner's own shared claim, which the transferred one replaces."""
     same = [
         key
         for key, claim in own_at(rows, agent, pattern)

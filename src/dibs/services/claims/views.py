@@ -1,4 +1,4 @@
-"""What readers see of a project at one moment: live claims, the queue, and the agents that work."""
+"""Snapshots of a project: live claims, the queue, and the agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def held_in(rows: Rows) -> Iterable[Held]:
-    """Yield every live claim, with those who ask for it."""
+    """Yield every live claim with its release requests."""
     asks: dict[tuple[str, str], list[Ask]] = {}
     for _, ask in rows.asks():
         asks.setdefault((ask.holder, rows.pattern(ask.pattern).key), []).append(ask)
@@ -30,7 +30,7 @@ def held_in(rows: Rows) -> Iterable[Held]:
 
 
 def waiting_in(rows: Rows) -> Iterable[Waiter]:
-    """Yield every live ticket, in the order in which they were drawn."""
+    """Yield every live ticket in queue order."""
     place = 0
     for ticket in rows.tickets():
         left = ticket_deadline(ticket, rows.seen(ticket.agent)) - rows.now
@@ -58,7 +58,7 @@ class Overview(Record):
 
 
 def overview(store: Store, agent: str = "") -> Overview:
-    """Look at the project, or at what concerns one agent."""
+    """Return a snapshot of the project, or of one agent's part."""
     from dibs.services.claims.agents import agents_in
     from dibs.services.state.decisions import waiting_since
 
