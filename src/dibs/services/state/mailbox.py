@@ -89,7 +89,7 @@ def next_id(rows: Rows) -> str:
 
 
 def message_id(seq: int, place: int = 0) -> str:
-    """Return the id of the message number ``place`` that was sent with the ledger entry ``seq``."""
+    """Return the id of a message sent with the ledger entry ``seq``; ``place`` tells several apart."""
     return f"m{seq}.{place}" if place else f"m{seq}"
 
 
@@ -223,7 +223,7 @@ def put_rate(rows: Rows, agent: str, bucket: Bucket) -> None:
 
 
 def forget_rates(rows: Rows, keep: float) -> None:
-    """Delete the limits of agents that sent nothing for ``idle`` seconds."""
+    """Delete the limits of agents that sent nothing for ``keep`` seconds."""
     for key, value in list(rows.txn.scan((RATE, ""))):
         if Bucket(*decode(value)).at + keep <= rows.now:
             rows.txn.delete(key)

@@ -66,7 +66,7 @@ def _stale(token: int, where: str) -> Fenced:
 
 
 def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
-    """Return the claims of ``agent`` on ``pattern``; for a glob, or else on paths inside it."""
+    """Return the claims of ``agent`` on ``pattern``; for a glob, also on paths inside it."""
     prefix = f"{entry_prefix(pattern)}{agent}/"
     if pattern.literal:
         return rows.claims_under(prefix)
