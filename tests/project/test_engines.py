@@ -87,7 +87,7 @@ def test_an_unknown_engine_is_one_line_that_lists_the_known_ones(tmp_path, url):
     place = locate(str(tmp_path), {"DIBS_ENGINE": url, "DIBS_PROJECT": "shop"})
 
     with pytest.raises(Misconfigured) as caught:
-        engines.open_engine(place, anew=False)
+        engines.open_engine(place, recreate=False)
 
     assert caught.value.code in {"ENGINE", "REDIS_URL"}
     assert "redis://" in caught.value.hint

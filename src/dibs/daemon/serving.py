@@ -114,7 +114,7 @@ class EngineCache:
             if engine is None:
                 for other in [one for one in self._engines if one[0] == key[0]]:
                     del self._engines[other]  # the settings changed; its last user closes it
-                engine = self._engines[key] = open_engine(place, anew=False)
+                engine = self._engines[key] = open_engine(place, recreate=False)
         return engine
 
     def close(self) -> None:

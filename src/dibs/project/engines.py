@@ -57,8 +57,8 @@ class Location(Record):
         return self._replace(loaded=loaded._replace(config=config, origins=origins))
 
 
-def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engine:
-    """Open a project's engine, or the one that ``url`` names; ``anew`` to recreate lost state."""
+def open_engine(place: Location, *, recreate: bool, url: str | None = None) -> Engine:
+    """Open a project's engine, or the one that ``url`` names; recreate lost state if ``recreate``."""
     url = place.loaded.config.engine if url is None else url
     scheme = url.partition(":")[0]
     if scheme == "memory":
@@ -73,7 +73,7 @@ def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engin
         raise Misconfigured(
             f"unknown engine {_masked(url)}", code="ENGINE", field="engine", hint=HINT
         )
-    return _open_sqlite(place, url, anew=anew)
+    return _open_sqlite(place, url, recreate=recreate)
 
 
 def is_there(place: Location) -> bool:
@@ -179,7 +179,7 @@ def _digest(*words: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
-def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
+def _open_sqlite(place: Location, url: str, *, recreate: bool) -> Engine:
     from dibs.engines.sqlite.engine import SqliteEngine
 
     path = _database(place, url)
@@ -187,7 +187,7 @@ def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
     # In this order: the marker is written after the store, so if it exists, the store does too.
     made = _times_created(path)
     there = _there(path)
-    if not there and not anew and (made or url):
+    if not there and not recreate and (made or url):
         raise Misconfigured(
             f"this project's state is missing: {path} does not exist",
             code="STORE_MISSING",

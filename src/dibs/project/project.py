@@ -178,7 +178,7 @@ class Project:
             return Worktrees(self.store, repository)
         if self._shared is None:
             place = Location(repository._replace(state=shared), self.place.loaded)
-            self._shared = open_engine(place, anew=False)
+            self._shared = open_engine(place, recreate=False)
         whole = repository._replace(state=shared)
         return Worktrees(open_store(self._shared, self.config, whole), repository)
 
@@ -328,7 +328,7 @@ def open_project(
 def open_at(place: Location, lender: Lender | None = None) -> Project:
     """Open a located project, with its own engine or a lent one."""
     if lender is None:
-        return Project(place, open_engine(place, anew=False))
+        return Project(place, open_engine(place, recreate=False))
     return Project(place, lender.engine(place), lent=True)
 
 
@@ -346,7 +346,7 @@ def create(
     except NotFound as missing:
         place = _place_outside_git(start, environ, flags, missing)
     made = not is_there(place)
-    engine = open_engine(place, anew=True)
+    engine = open_engine(place, recreate=True)
     engine.view(lambda _: None)  # fail now, not at the first claim, if the store is unreachable
     return Project(place, engine), made
 

@@ -156,7 +156,7 @@ def _migrate(args: Namespace) -> int:
         source = StoreSide(engine, shown(urls[0]))
         if args.cancel:
             return _show_cancelled(args, urls[0], there_was=cancel(source))
-        with closing(_open(place, urls[1], anew=True)) as other:
+        with closing(_open(place, urls[1], recreate=True)) as other:
             moved = _move(args, place, source, StoreSide(other, shown(urls[1])))
     return _show_moved(args, urls, moved)
 
@@ -237,7 +237,7 @@ def _url(text: str) -> str:
     return "" if text == EMBEDDED else text
 
 
-def _open(place: Location, url: str, *, anew: bool = False) -> Engine:
+def _open(place: Location, url: str, *, recreate: bool = False) -> Engine:
     from dibs.project.engines import open_engine
 
-    return open_engine(place, anew=anew, url=url)
+    return open_engine(place, recreate=recreate, url=url)
