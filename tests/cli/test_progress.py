@@ -5,7 +5,7 @@ import io
 import pytest
 
 from dibs.cli.support import progress
-from dibs.cli.support.progress import Progress, bar
+from dibs.cli.support.progress import Progress, line
 
 
 class Terminal(io.StringIO):
@@ -26,15 +26,20 @@ def use_terminal(monkeypatch):
 @pytest.mark.parametrize("columns", [10, 20, 40, 80, 200])
 @pytest.mark.parametrize("done", [0, 5, 1000])
 def test_a_progress_bar_fits_the_terminal(columns, done):
-    assert len(bar("copying rows", done, 1000, columns)) < columns
+    assert len(line("copying rows", done, 1000, 0.0, columns)) < columns
 
 
 def test_a_progress_bar_shows_how_much_is_done():
-    assert bar("copying rows", 5, 10, 80) == f"copying rows [{'#' * 15}{'-' * 15}] 5/10"
+    assert line("copying rows", 5, 10, 0.0, 80) == f"copying rows [{'#' * 15}{'-' * 15}] 5/10"
 
 
-def test_a_progress_bar_of_nothing_is_empty():
-    assert "#" not in bar("copying rows", 0, 0, 80)
+def test_an_operation_without_numbers_shows_the_time_that_has_passed():
+    assert line("testing agent/zoe", 0, 0, 65.0, 80) == "testing agent/zoe (1m5s)"
+
+
+@pytest.mark.parametrize("columns", [3, 10, 20, 40])
+def test_a_line_without_numbers_fits_the_terminal(columns):
+    assert len(line("testing agent/zoe", 0, 0, 65.0, columns)) < columns
 
 
 def test_a_terminal_shows_a_bar_and_erases_it_at_the_end(monkeypatch):

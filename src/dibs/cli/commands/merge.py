@@ -57,15 +57,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Merge, print the result for each branch, and return the exit status."""
+    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
-    from dibs.cli.support.status_line import StatusLine
     from dibs.local.signals import leaving_on_end
     from dibs.services.merging.queue import QueueTimeout
 
     wish = _wish(args)
     with Session(args) as session, leaving_on_end():
         try:
-            with StatusLine(quiet=args.json) as progress:
+            with Progress(quiet=args.json) as progress:
                 report = session.project.merges.merge(session.caller, wish, progress)
         except QueueTimeout as taken:
             from dibs.cli.commands.claim import show

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dibs.cli.support import HELD
 from dibs.cli.support.parsing import agent_id, arg, branch, commit_name
-from dibs.cli.support.status_line import StatusLine
+from dibs.cli.support.progress import Progress
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, dim, green, printable, span, yellow
 from dibs.errors import BadUsage
@@ -71,7 +71,7 @@ def _new(session: Session, args: Namespace) -> None:
     agent = args.name or session.caller.id
     wanted = WorktreeRequest(agent, args.branch or "", args.base or "", args.path)
     setup = "" if args.no_setup else args.setup
-    with StatusLine(quiet=session.json) as progress:
+    with Progress(quiet=session.json) as progress:
         progress(f"creating a worktree for {agent}")
         made = session.project.worktrees.new(
             session.caller, wanted, setup=setup, before_setup=progress.finish
@@ -238,9 +238,9 @@ def _gc(session: Session, args: Namespace) -> None:
       dibs worktree gc --dry-run
       dibs worktree gc
     """
-    with StatusLine(quiet=session.json) as progress:
+    with Progress(quiet=session.json) as progress:
         answers = session.project.worktrees.clean_up(
-            session.caller, dry_run=args.dry_run, progress=progress.count
+            session.caller, dry_run=args.dry_run, progress=progress
         )
 
     def text() -> None:

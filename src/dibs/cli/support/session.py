@@ -67,7 +67,7 @@ class Session:
 
     def _end_progress(self) -> None:
         if self._progress is not None:
-            self._progress.__exit__(None, None, None)
+            self._progress.stop()
             self._progress = None
 
     def _tell_board(self, report: BoardReport) -> None:

@@ -11,6 +11,7 @@ from dibs.cli.support.text import bold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
 #: The width where no terminal says otherwise.
 PAGE = 80
@@ -20,8 +21,8 @@ _NARROWEST = 10
 _INDENT = "  "
 
 
-def page_width() -> int:
-    """Return the width of the terminal, or of ``COLUMNS``, in columns."""
+def page_width(stream: TextIO | None = None) -> int:
+    """Return the width of a stream's terminal (standard output's), or ``COLUMNS``, in columns."""
     try:
         named = int(os.environ.get("COLUMNS", ""))
     except ValueError:
@@ -29,7 +30,7 @@ def page_width() -> int:
     if named > 0:
         return named
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or PAGE
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or PAGE
     except (OSError, ValueError):
         return PAGE
 

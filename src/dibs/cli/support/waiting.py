@@ -7,6 +7,7 @@ import sys
 
 from dibs.cli.support.tables import page_width
 from dibs.cli.support.text import span
+from dibs.core.text.names import cut
 from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
@@ -50,7 +51,7 @@ class WaitLine:
             self._print_change(conflicts, left)
             return
         text = f"{self._about(conflicts)}, {span(left)} left (Ctrl-C to stop)"
-        before, self._shown = len(self._shown), _cut(text, page_width() - 1)
+        before, self._shown = len(self._shown), cut(text, page_width(sys.stderr) - 1)
         self._write(f"\r{self._shown.ljust(before)}")
 
     def _print_change(self, conflicts: Sequence[Conflict], left: float) -> None:
@@ -76,7 +77,3 @@ class WaitLine:
             sys.stderr.flush()
         except OSError:  # nobody reads it; the claim goes on
             self._silent = True
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: max(room - 3, 0)]}..."

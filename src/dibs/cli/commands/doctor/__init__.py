@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         repository = session.project.place.repository
         with Progress(quiet=args.json, delay=0.0) as progress:
-            progress.step("checking agents")
+            progress("checking agents")
             agents = look(repository.root, os.path.expanduser("~"), os.environ)
             done = _repair(session, progress) if args.fix else None
             missing = gaps(repository, agents)
@@ -103,7 +103,7 @@ def _repair(session: Session, progress: Progress) -> list[str]:
     from dibs.install.prove.git import sweep
     from dibs.services.board import check as boards
 
-    progress.step("repairing")
+    progress("repairing")
     project, caller = session.project, session.caller
     done = [*project.engine.repair(), *boards.repair(project.board, caller)]
     done += [*project.doctoring.repair(caller), *_git(session).repair()]
@@ -121,13 +121,13 @@ def _findings(
     root = project.place.repository.root
     wired = any(agent.wired for agent in agents)
     found: dict[str, list[Finding]] = {}
-    progress.step("checking the store")
+    progress("checking the store")
     found["engine"] = project.engine.inspect()
-    progress.step("checking the board")
+    progress("checking the board")
     found["board"] = boards.check(project.board, root)
-    progress.step("checking git")
+    progress("checking git")
     found["git"] = _git(session).inspect()
-    progress.step("checking worktrees and agents")
+    progress("checking worktrees and agents")
     found["crew"] = project.doctoring.inspect(__version__, wired=wired)
     found["agents"] = [
         *findings(agents, root),

@@ -32,8 +32,8 @@ OPTIONS = (
 
 def run(args: Namespace) -> int:
     """Print the forecast and notify the agents; with --watch, keep going."""
+    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
-    from dibs.cli.support.status_line import StatusLine
 
     with Session(args) as session:
         if args.watch:
@@ -43,8 +43,8 @@ def run(args: Namespace) -> int:
         from dibs.cli.commands.forecast.text import show
 
         forecasts = session.project.forecasts
-        with StatusLine(quiet=session.json) as progress:
-            found = forecasts.once(args.who, args.base or "", progress.count)
+        with Progress(quiet=session.json) as progress:
+            found = forecasts.once(args.who, args.base or "", progress)
         if not args.no_warn:
             forecasts.warn(session.caller, found)
         session.show(lambda: shape(found), lambda: show(found))

@@ -45,7 +45,7 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
             print("nothing was changed")
             return HELD
         with Progress(quiet=args.json) as progress:
-            progress.step("removing hooks and settings")
+            progress("removing hooks and settings")
             if gates:  # before the manifest, which records them
                 from dibs.guard.git.install import GitHooks
 
@@ -53,7 +53,7 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
             done = uninstall(repository)
             changes, left = done.changes, done.left
             if plan is not None:
-                progress.step("deleting the state")
+                progress("deleting the state")
                 purge(repository, plan)
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))

@@ -1,4 +1,4 @@
-"""The status line of long commands: on a terminal only, one line, and erased at the end."""
+"""The progress line of long commands: on a terminal only, one line, and erased at the end."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_long_merge_shows_what_it_does_on_one_line_and_erases_it(branch, start
 
 
 @pytest.mark.parametrize("option", ["--json", "piped", "dumb"])
-def test_programs_see_no_status_line(branch, start, monkeypatch, option):
+def test_programs_see_no_progress_line(branch, start, monkeypatch, option):
     words = ["merge", "agent/zoe", "--test", "sleep 1"]
     if option == "piped":
         done = start(*words, stderr=subprocess.PIPE)
@@ -76,7 +76,7 @@ def test_programs_see_no_status_line(branch, start, monkeypatch, option):
     assert on_terminal(start, *words) == (0, "")
 
 
-def test_a_command_leaves_no_status_line_behind(branch, start):
+def test_a_command_leaves_no_progress_line_behind(branch, start):
     status, shown = on_terminal(start, "worktree", "new", "yan")
 
     assert status == 0
