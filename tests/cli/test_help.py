@@ -91,6 +91,9 @@ def test_help_for_a_command_is_json_too(dibs):
     assert command["usage"].startswith("dibs claim")
     assert command["examples"]
     assert command["text"] == dibs("claim", "--help").out
+    inner = dibs("help", "task", "new", "--json").json["command"]
+    assert (inner["name"], inner["summary"]) == ("task new", "create a task")
+    assert inner["text"] == dibs("task", "new", "--help").out
 
 
 @pytest.mark.parametrize("topic", TOPICS)

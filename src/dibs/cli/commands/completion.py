@@ -110,6 +110,7 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
     """Yield completions for the last word, which may be partly typed."""
     from dibs.cli.support import COMMANDS, load
     from dibs.cli.support.parsing import build
+    from dibs.cli.support.verbs import subcommands
 
     *before, typed = words or [""]
     if not before:
@@ -123,15 +124,15 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
     if before[0] not in COMMANDS:
         return
     parser: ArgumentParser = build(before[0], load(before[0]))
-    verbs = next((a for a in parser._actions if a.dest == "verb"), None)  # noqa: SLF001
-    if verbs is not None and isinstance(verbs.choices, dict):
+    found = list(subcommands(parser))
+    if found:
         if len(before) == 1:
-            named = {action.dest: action.help for action in verbs._choices_actions}  # type: ignore[attr-defined]  # noqa: SLF001
-            yield from _fitting([(verb, named.get(verb) or "") for verb in verbs.choices], typed)
+            yield from _fitting([(name, line) for name, line, _ in found], typed)
             return
-        if before[1] not in verbs.choices:
+        inner = next((inner for name, _, inner in found if name == before[1]), None)
+        if inner is None:
             return
-        parser = verbs.choices[before[1]]
+        parser = inner
     yield from _fitting(_behind(parser, before[-1], typed, args), typed)
 
 

@@ -131,23 +131,25 @@ def topic_lines(text: str, width: int) -> Iterator[str]:
 
 
 def _print_command(names: Sequence[str], *, as_json: bool) -> int:
-    """Print a command's help, or that of one of its subcommands."""
+    """Print the help for a command, or for one of its subcommands."""
     from dibs.cli.support import load
-    from dibs.cli.support.parsing import parse
+    from dibs.cli.support.parsing import build, parse
 
     name = names[0]
     if not as_json:
-        parse(name, load(name), [*names[1:2], "--help"])
-        return OK  # unreachable: --help exits
+        parse(name, load(name), [*names[1:2], "--help"])  # exits
     from dibs.cli.support.examples import examples_in
-    from dibs.cli.support.parsing import build
     from dibs.cli.support.session import print_json
+    from dibs.cli.support.verbs import subcommands
 
-    parser = build(name, load(name))
+    parser, summary = build(name, load(name)), COMMANDS[name]
+    for verb, line, inner in subcommands(parser):
+        if names[1:2] == [verb]:
+            parser, summary = inner, line
     text = parser.format_help()
     shape = {
-        "name": name,
-        "summary": COMMANDS[name],
+        "name": parser.prog.removeprefix("dibs "),
+        "summary": summary,
         "usage": " ".join(parser.format_usage().removeprefix("usage: ").split()),
         "examples": examples_in(text),
         "text": text,

@@ -12,7 +12,7 @@ from dibs.cli.support.parsing import Parser, add_options, common
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 
@@ -44,3 +44,13 @@ def _verb(prog: str, name: str, row: tuple[Any, ...]) -> Parser:
     verb.set_defaults(act=action)
     common(verb)
     return verb
+
+
+def subcommands(parser: ArgumentParser) -> Iterator[tuple[str, str, Parser]]:
+    """Yield the name, the summary, and the parser of each subcommand."""
+    actions = parser._actions  # noqa: SLF001 - argparse has no other way to list them
+    for action in actions:
+        if action.dest == "verb" and isinstance(action.choices, dict):
+            lines = {row.dest: row.help or "" for row in action._choices_actions}  # type: ignore[attr-defined]  # noqa: SLF001
+            for name, inner in action.choices.items():
+                yield name, lines.get(name, ""), inner
