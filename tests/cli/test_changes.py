@@ -1,4 +1,4 @@
-"""changes and diff: whose the uncommitted work is, and what it says."""
+"""``dibs changes`` and ``dibs diff`` show uncommitted changes by owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def git(*words):
 
 @pytest.fixture
 def tree(repo, dibs):
-    """A tree in which alice has changed three files, bob one, and nobody holds two that changed."""
+    """A tree in which alice has changed three files, bob one, and two changed files are unclaimed."""
     (repo / "src").mkdir()
     for name in ("src/a.py", "src/b.py", "both.md", "loose.md"):
         (repo / name).write_text("old\n")
@@ -44,7 +44,7 @@ def files(listed):
     return [(f["path"], f["what"], f["staged"], f["unstaged"]) for f in listed]
 
 
-def test_each_changed_file_is_shown_with_its_holder_and_the_rest_as_nobodys(tree, dibs):
+def test_each_changed_file_is_shown_by_owner_or_as_unclaimed(tree, dibs):
     (found,) = dibs("changes", "--json").json["trees"]
 
     assert {part["agent"]: files(part["files"]) for part in found["agents"]} == {
@@ -58,11 +58,11 @@ def test_each_changed_file_is_shown_with_its_holder_and_the_rest_as_nobodys(tree
     assert files(found["nobody"]) == [
         ("notes.txt", "new", False, True),
         ("loose.md", "modified", False, True),
-    ], "what is in no commit comes first"
+    ], "untracked files come first"
     assert found["idle"] == [{"agent": "carol", "claims": 2}]
 
 
-def test_people_read_what_was_never_committed_and_how_long_a_claim_lasts(tree, dibs):
+def test_people_see_untracked_files_and_when_claims_expire(tree, dibs):
     lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
 
     assert "alice: 3 changed files" in lines
@@ -73,7 +73,7 @@ def test_people_read_what_was_never_committed_and_how_long_a_claim_lasts(tree, d
     assert lines[-1] == "carol: no changes, 2 claims"
 
 
-def test_one_agent_or_the_caller_alone_can_be_asked_for(tree, dibs, monkeypatch):
+def test_changes_can_be_limited_to_one_agent_or_the_caller(tree, dibs, monkeypatch):
     (named,) = dibs("changes", "--agent", "bob", "--json").json["trees"]
     monkeypatch.setenv("DIBS_AGENT", "bob")
     (mine,) = dibs("changes", "--mine", "--json").json["trees"]
@@ -84,9 +84,9 @@ def test_one_agent_or_the_caller_alone_can_be_asked_for(tree, dibs, monkeypatch)
     assert dibs("changes", "--mine", "--agent", "bob").status == 64
 
 
-def test_a_shared_claim_makes_a_file_nobodys_and_says_who_shares_it(tree, dibs):
+def test_a_file_with_a_shared_claim_is_unclaimed_and_names_its_sharers(tree, dibs):
     dibs("claim", "--shared", "loose.md", agent="dan")
-    dibs("claim", "--shared", "*.md", agent="erin")  # refused: bob holds both.md
+    dibs("claim", "--shared", "*.md", agent="erin")  # denied: bob holds both.md
     dibs("claim", "--shared", "loose.md", agent="erin")
 
     (found,) = dibs("changes", "--json").json["trees"]
@@ -95,7 +95,7 @@ def test_a_shared_claim_makes_a_file_nobodys_and_says_who_shares_it(tree, dibs):
     assert loose["shared_by"] == ["dan", "erin"]
 
 
-def test_a_claim_that_was_given_back_holds_nothing(tree, dibs):
+def test_a_released_file_is_unclaimed(tree, dibs):
     assert dibs("release", "both.md", agent="bob").status == 0
 
     (found,) = dibs("changes", "--json").json["trees"]
@@ -103,7 +103,7 @@ def test_a_claim_that_was_given_back_holds_nothing(tree, dibs):
     assert "both.md" in [f["path"] for f in found["nobody"]]
 
 
-def test_all_worktrees_of_a_clone_are_looked_at_and_one_that_is_gone_is_named(tree, dibs, tmp_path):
+def test_all_worktrees_are_listed_and_a_missing_one_is_reported(tree, dibs, tmp_path):
     git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     git("worktree", "add", "-q", "--detach", str(tmp_path / "gone"))
     (tmp_path / "side/src/new.py").write_text("x")
@@ -121,11 +121,11 @@ def test_all_worktrees_of_a_clone_are_looked_at_and_one_that_is_gone_is_named(tr
     assert "missing" in found[str(tmp_path / "gone")]["wrong"]
 
 
-def test_a_tree_without_changes_has_a_friendly_line(repo, dibs):
+def test_a_clean_tree_has_a_friendly_line(repo, dibs):
     assert dibs("changes").out == "no uncommitted changes\n"
 
 
-def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
+def test_outside_git_the_error_is_one_clear_line(dibs, tmp_path, monkeypatch):
     (tmp_path / "plain").mkdir()
     monkeypatch.chdir(tmp_path / "plain")
     dibs("init", "--agents", "none")
@@ -136,7 +136,7 @@ def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
     assert "not a git repository" in answer.err
 
 
-def test_the_difference_of_an_agent_holds_its_files_alone_and_new_ones_whole(tree, dibs):
+def test_an_agents_diff_has_only_its_files_and_new_ones_in_full(tree, dibs):
     text = dibs("diff", "alice").out
 
     assert [x for x in text.splitlines() if x.startswith("diff ")] == [
@@ -149,27 +149,27 @@ def test_the_difference_of_an_agent_holds_its_files_alone_and_new_ones_whole(tre
     assert (tree / "src/c.py").read_text() == "never\n", "a program can apply it"
 
 
-def test_the_difference_goes_against_the_last_commit_and_not_the_index(tree, dibs):
+def test_the_diff_compares_with_the_last_commit_not_the_index(tree, dibs):
     text = dibs("diff", "--agent", "bob").out
 
     assert "-old\n+edited on\n" in text
     assert "staged" not in text
 
 
-def test_paths_narrow_a_difference_and_lines_can_be_counted(tree, dibs):
+def test_paths_limit_a_diff_and_stat_counts_lines(tree, dibs):
     assert dibs("diff", "alice", "src/[ab].py").out.count("diff --git") == 2
     assert dibs("diff", "src/c.py", "loose.md", agent="alice").out.count("diff --git") == 1
     assert dibs("diff", "alice", "--stat", "src/c.py").out.splitlines()[0] == " src/c.py | 1 +"
 
 
-def test_who_has_changed_nothing_is_told_so_and_nothing_is_on_standard_output(tree, dibs):
+def test_an_empty_diff_prints_only_to_standard_error(tree, dibs):
     answer = dibs("diff", "carol")
 
     assert (answer.status, answer.out) == (0, "")
     assert answer.err == "dibs: carol has no uncommitted changes to claimed files\n"
 
 
-def test_a_word_that_is_an_agent_and_a_file_is_not_guessed_at(tree, dibs):
+def test_a_word_that_is_an_agent_and_a_file_is_refused(tree, dibs):
     (tree / "bob").write_text("")
 
     answer = dibs("diff", "bob")
@@ -178,7 +178,7 @@ def test_a_word_that_is_an_agent_and_a_file_is_not_guessed_at(tree, dibs):
     assert "--agent bob" in answer.err
 
 
-def test_looking_leaves_index_and_objects_as_they_were(tree, dibs):
+def test_changes_and_diff_leave_index_and_objects_unchanged(tree, dibs):
     before = (tree / ".git/index").read_bytes(), git("count-objects")
 
     dibs("changes")
@@ -187,7 +187,7 @@ def test_looking_leaves_index_and_objects_as_they_were(tree, dibs):
     assert ((tree / ".git/index").read_bytes(), git("count-objects")) == before
 
 
-def test_a_branch_without_a_commit_is_compared_with_nothing(repo, dibs):
+def test_a_branch_without_commits_is_compared_with_nothing(repo, dibs):
     dibs("claim", "x", agent="alice")
     (repo / "x").write_text("first\n")
 
@@ -195,7 +195,7 @@ def test_a_branch_without_a_commit_is_compared_with_nothing(repo, dibs):
 
 
 @pytest.mark.parametrize("name", ["a b", "-f", ":(top)x", "*", "new\nline", '"q"', "ü", "x" * 200])
-def test_any_name_of_a_file_works(repo, dibs, monkeypatch, name):
+def test_any_file_name_works(repo, dibs, monkeypatch, name):
     (repo / "odd").mkdir()
     (repo / "odd" / name).write_text("text\n")
     dibs("claim", "odd/", agent="alice")
@@ -208,7 +208,7 @@ def test_any_name_of_a_file_works(repo, dibs, monkeypatch, name):
     assert dibs("changes").out.count("\n") == 3, "no name breaks a line"
 
 
-def test_a_terminal_is_not_steered_by_what_a_file_holds(tree, start):
+def test_file_content_cannot_control_the_terminal(tree, start):
     (tree / "src/a.py").write_bytes(b"\x1b]0;owned\x07\ttab\n")
     reader, writer = pty.openpty()
     start("diff", "alice", "src/a.py", stdout=writer).wait(timeout=60)
@@ -221,7 +221,7 @@ def test_a_terminal_is_not_steered_by_what_a_file_holds(tree, start):
     assert b"\x1b]0" not in shown
 
 
-def test_settings_of_the_repository_that_would_run_a_program_do_not(tree, dibs):
+def test_the_repositorys_settings_run_no_program(tree, dibs):
     mark = tree.parent / "ran"
     for key in ("diff.external", "core.pager", "diff.own.textconv", "diff.own.command"):
         git("config", key, f"touch {mark}; cat")

@@ -1,4 +1,4 @@
-"""``dibs commit`` as a command: what it prints, and its exit status."""
+"""The output and exit status of ``dibs commit``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def tree(repo):
     return repo
 
 
-def test_a_commit_says_what_it_holds_and_what_it_left(tree, dibs):
+def test_a_commit_shows_its_files_and_what_it_left_out(tree, dibs):
     dibs("claim", "a.py", "never.py", agent="alice")
     dibs("claim", "b.py", agent="bob")
     for name in ("a.py", "b.py", "new.py"):
@@ -29,7 +29,7 @@ def test_a_commit_says_what_it_holds_and_what_it_left(tree, dibs):
     assert "b.py: bob holds b.py" in answer.out
 
 
-def test_a_refusal_names_path_holder_and_next_step(tree, dibs):
+def test_a_refusal_names_path_owner_and_next_step(tree, dibs):
     dibs("claim", "b.py", agent="bob")
     (tree / "b.py").write_text("1\n")
     answer = dibs("commit", "-m", "fix", "b.py", agent="alice")
@@ -55,7 +55,7 @@ def test_json_has_the_commit_and_its_files(tree, dibs):
     assert shape["commit"] == head.stdout.strip()
 
 
-def test_the_message_comes_from_a_file_too(tree, dibs):
+def test_the_message_can_come_from_a_file(tree, dibs):
     dibs("claim", "a.py", agent="alice")
     (tree / "a.py").write_text("1\n")
     (tree / "message").write_text("-starts with a hyphen\n")
@@ -66,7 +66,7 @@ def test_the_message_comes_from_a_file_too(tree, dibs):
     assert subject.stdout == "-starts with a hyphen\n"
 
 
-def test_a_named_file_that_git_ignores_is_not_left_out_in_silence(tree, dibs):
+def test_a_named_file_that_git_ignores_is_an_error(tree, dibs):
     dibs("claim", "a.py", "x.log", agent="alice")
     (tree / ".gitignore").write_text("*.log\n")
     for name in ("a.py", "x.log"):
@@ -75,7 +75,7 @@ def test_a_named_file_that_git_ignores_is_not_left_out_in_silence(tree, dibs):
     assert (answer.status, answer.json["error"]["code"]) == (65, "PATH_IGNORED")
 
 
-def test_a_path_through_a_link_means_the_file_behind_it(tree, dibs):
+def test_a_path_through_a_link_means_its_target(tree, dibs):
     dibs("claim", "src/", agent="alice")
     (tree / "src").mkdir()
     (tree / "src/a.py").write_text("1\n")
@@ -85,7 +85,7 @@ def test_a_path_through_a_link_means_the_file_behind_it(tree, dibs):
 
 
 @pytest.mark.parametrize("place", ["../other", "inside/other"])
-def test_a_file_of_another_working_tree_is_not_taken_for_ours(tree, dibs, place):
+def test_a_file_in_another_working_tree_is_refused(tree, dibs, place):
     dibs("claim", "a.py", agent="alice")
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     subprocess.run(["git", "worktree", "add", "-q", place], check=True)
@@ -123,7 +123,7 @@ def test_a_message_may_start_with_a_hyphen_as_in_git(tree, dibs, option, text):
         (("-F", "gone"), 69),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(tree, dibs, words, status):
+def test_a_usage_error_is_one_line(tree, dibs, words, status):
     (tree / "latin").write_bytes(b"\xff\n")
     answer = dibs("commit", *words, agent="alice")
     assert answer.status == status

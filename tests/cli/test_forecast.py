@@ -1,4 +1,4 @@
-"""``dibs forecast``: what people and programs read, exit status, and watching."""
+"""``dibs forecast``: its output for people and programs, exit status, and ``--watch``."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from dibs.cli.commands.forecast.watch import TreeWatcher
 from dibs.core.changes.forecasts import ForecastConflict, Pair
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
-#: How long a test waits for what must come.
+#: How long a test waits for expected output, in seconds.
 LONGEST = 60.0
 
 
@@ -26,7 +26,7 @@ def git(*words, folder="."):
 
 @pytest.fixture
 def trees(repo):
-    """Working trees of alice and bob, beside the main one."""
+    """Worktrees of alice and bob, next to the main one."""
     git("checkout", "-q", "-b", "main")
     Path("a.txt").write_text(LINES)
     git("add", "-A")
@@ -42,13 +42,13 @@ def edit(tree, line=3):
     (tree / "a.txt").write_text(LINES.replace(f"line {line}\n", f"by {tree.name}\n"))
 
 
-def test_clear_weather_is_one_line_and_status_0(dibs, trees):
+def test_no_conflicts_is_one_line_and_status_0(dibs, trees):
     answer = dibs("forecast")
 
     assert answer == (0, "no conflicts (compared 2 branches with work, and main)\n", "")
 
 
-def test_a_conflict_is_a_matrix_and_its_lines_and_status_3(dibs, trees):
+def test_a_conflict_is_a_matrix_with_lines_and_status_3(dibs, trees):
     edit(trees["alice"])
     edit(trees["bob"])
 
@@ -95,7 +95,7 @@ def test_programs_get_everything(dibs, trees):
     )
 
 
-def test_without_warning_nothing_is_written(dibs, trees):
+def test_no_warn_writes_nothing(dibs, trees):
     edit(trees["alice"])
     edit(trees["bob"])
     dibs("status")
@@ -105,7 +105,7 @@ def test_without_warning_nothing_is_written(dibs, trees):
     assert dibs("log", "--json").out == before
 
 
-def test_a_base_that_is_an_option_of_git_is_only_a_name(dibs, trees):
+def test_a_base_that_looks_like_a_git_option_is_only_a_name(dibs, trees):
     answer = dibs("forecast", "--base=--upload-pack=touch x")
 
     assert answer.status == 65
@@ -113,7 +113,7 @@ def test_a_base_that_is_an_option_of_git_is_only_a_name(dibs, trees):
     assert not Path("x").exists()
 
 
-def test_outside_of_git_there_is_nothing_to_merge(dibs, repo, tmp_path):
+def test_a_forecast_requires_a_git_repository(dibs, repo, tmp_path):
     (tmp_path / "plain").mkdir()
     dibs("init", "--agents", "none", "--repo", str(tmp_path / "plain"))
 
@@ -134,7 +134,7 @@ def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
     assert max(map(len, lines)) <= 80
 
 
-def test_more_than_a_page_holds_are_counted(monkeypatch):
+def test_a_matrix_that_is_too_wide_becomes_a_count(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     pairs = [
         Pair("a", f"b{number}", (ForecastConflict("x", "content", "", ()),)) for number in range(40)
@@ -143,7 +143,7 @@ def test_more_than_a_page_holds_are_counted(monkeypatch):
     assert matrix(pairs, ()) == ["40 pairs among 41 agents would conflict"]
 
 
-def test_a_matrix_says_nothing_of_pairs_that_were_not_compared():
+def test_a_matrix_is_empty_for_pairs_that_were_not_compared():
     clashes = (ForecastConflict("x", "content", "", ()),)
     pairs = [Pair("a", "b", clashes), Pair("a", "c", clashes)]
 
@@ -191,14 +191,14 @@ def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
         ("dibs/forecast-objects-x/ab/cd", False),
     ],
 )
-def test_of_a_git_directory_only_what_moves_branches_is_news(tmp_path, path, counts):
+def test_in_a_git_directory_only_branch_moves_count_as_changes(tmp_path, path, counts):
     watched = TreeWatcher(str(tmp_path / ".git"))
     watched._roots = (str(tmp_path),)
 
     assert watched.sorted([f"{tmp_path}/.git/{path}"]) == ({}, counts)
 
 
-def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
+def test_a_changed_index_means_that_its_whole_tree_may_have_changed(repo, trees):
     watched = TreeWatcher(str(repo / ".git"))
     watched._roots = (str(repo), str(trees["bob"]))
 
@@ -207,7 +207,7 @@ def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
     assert watched.sorted([f"{repo}/.git/index"]) == ({str(repo): set()}, False)
 
 
-def test_a_watch_is_not_woken_by_what_it_writes_itself(repo, trees):
+def test_a_watch_ignores_its_own_writes(repo, trees):
     watched = TreeWatcher(str(repo / ".git"))
     watched._roots = (str(repo),)
     watched._changed = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
@@ -219,7 +219,7 @@ def test_a_watch_is_not_woken_by_what_it_writes_itself(repo, trees):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_a_watch_tells_of_changes_and_ends_in_order(start, trees, ending):
+def test_a_watch_reports_changes_and_exits_cleanly(start, trees, ending):
     edit(trees["alice"])
     watch = start("forecast", "--watch", "--json", "--agent", "carol")
     first = json.loads(watch.stdout.readline())
@@ -237,7 +237,7 @@ def test_a_watch_tells_of_changes_and_ends_in_order(start, trees, ending):
     assert not list(Path(".git/dibs").glob("forecast-objects-*"))
 
 
-def test_a_watch_goes_on_when_the_integration_branch_is_away_for_a_while(start, trees):
+def test_a_watch_continues_while_the_integration_branch_is_missing(start, trees):
     watch = start("forecast", "--watch", "--json", "--no-warn")
     assert json.loads(watch.stdout.readline())["event"] == "forecast"
 
@@ -253,7 +253,7 @@ def test_a_watch_goes_on_when_the_integration_branch_is_away_for_a_while(start, 
     assert watch.stderr.read() == ""
 
 
-def test_a_watch_without_watchfiles_looks_now_and_then(start, trees, monkeypatch):
+def test_a_watch_without_watchfiles_checks_periodically(start, trees, monkeypatch):
     monkeypatch.setenv("DIBS_FORECAST_EVERY", "1s")
     block = "import sys; sys.modules['watchfiles'] = None; from dibs.cli import program; program()"
     watch = start("forecast", "--watch", "--json", program=(sys.executable, "-c", block))

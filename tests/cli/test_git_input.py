@@ -1,23 +1,23 @@
-"""Bad input for commits, worktrees, merges, forecasts and gates, row by row of the catalogue.
+"""Bad input for commits, worktrees, merges, forecasts, and git hooks, by row of the input catalog.
 
-Whatever is typed, and whatever state the repository is in: the answer is one clear line with a stable code,
-nothing is changed, and no branch, file or index entry is lost. Where a row can work, it works.
+Whatever the input and the state of the repository, the error is one clear line with a stable code, nothing is
+changed, and no branch, file, or index entry is lost. Valid input works.
 
-| row | what | where it is shown |
+| row | input | tested in |
 |---|---|---|
-| 86 | names of branches | here: REF_NAME, NO_BRANCH |
-| 87 | addresses of remotes | here, for a server's store; tests/engines/git/test_engine.py |
-| 88 | messages | here: MESSAGE, or kept as they are |
-| 89 | names of authors and of agents | here: IDENTITY, AGENT_ID, or told in quotes |
-| 90 | states of a repository | here: REPO_STATE, NO_REPO, or it works |
-| 91 | a repository of another user | tests/git/test_safety.py |
+| 86 | branch names | here: REF_NAME, NO_BRANCH |
+| 87 | remote URLs | here, for a server's engine; tests/engines/git/test_engine.py |
+| 88 | messages | here: MESSAGE, or stored unchanged |
+| 89 | author and agent names | here: IDENTITY, AGENT_ID, or quoted |
+| 90 | repository states | here: REPO_STATE, NO_REPO, or it works |
+| 91 | another user's repository | tests/git/test_safety.py |
 | 92 | what others staged | here; tests/services/commits/test_service.py |
-| 93 | both sides of a change | here: SCOPE; tests/services/commits/test_service.py |
-| 94 | paths that are gone, ignored, absent, impossible | here |
+| 93 | both sides of a rename | here: SCOPE; tests/services/commits/test_service.py |
+| 94 | deleted, ignored, missing, and impossible paths | here |
 | 95 | settings that run programs | tests/git/test_hostile.py |
-| 96 | where the repository lies | here, all commands of this kind |
-| 97 | remotes that fail | tests/engines/git/test_engine.py, tests/cli/test_engine.py |
-| 98 | somebody else commits meanwhile | tests/services/commits/test_gate.py, tests/proof/test_commits.py |
+| 96 | the repository's location | here, with all commands |
+| 97 | failing remotes | tests/engines/git/test_engine.py, tests/cli/test_engine.py |
+| 98 | concurrent commits | tests/services/commits/test_gate.py, tests/proof/test_commits.py |
 | 99 | long hashes; an old git | here; tests/git/test_safety.py |
 """
 
@@ -35,7 +35,7 @@ def git(*words, cwd=None, check=True):
 
 
 def state():
-    """Return all that must not change: branches, worktrees, the index and the files."""
+    """Return everything that must not change: branches, worktrees, index, and files."""
     refs = git("for-each-ref", "--format=%(refname) %(objectname)").split("\n")
     return (
         [ref for ref in refs if not ref.startswith("refs/dibs/")],
@@ -47,7 +47,7 @@ def state():
 
 @pytest.fixture
 def shop(repo, dibs, monkeypatch):
-    """A repository in which alice and bob have changed what they hold, and zoe has a worktree."""
+    """A repository in which alice and bob have changed their files, and zoe has a worktree."""
     monkeypatch.setenv("HOME", str(repo.parent))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     git("symbolic-ref", "HEAD", "refs/heads/main")
@@ -67,7 +67,7 @@ def shop(repo, dibs, monkeypatch):
 
 @pytest.fixture
 def refused(shop, dibs):
-    """Call a command that must be refused: one line, its code, and nothing changed."""
+    """Run a command that must be refused: one line, its code, and nothing changed."""
 
     def call(*words, status, code, agent="alice"):
         before = state()
@@ -108,12 +108,12 @@ BRANCHES = [
     ],
     ids=lambda words: words[0],
 )
-def test_row_86_a_name_that_no_branch_can_have_is_refused(refused, words, name):
+def test_row_86_an_invalid_branch_name_is_refused(refused, words, name):
     refused(*(word.format(name) for word in words), status=65, code="REF_NAME")
 
 
 @pytest.mark.parametrize("name", [*BRANCHES[:6], "x\ny", LONG, "\x1b[31m"], ids=ascii)
-def test_row_86_a_worktree_begins_at_no_hostile_commit(refused, name):
+def test_row_86_a_hostile_base_is_refused(refused, name):
     refused("worktree", "new", "yan", f"--base={name}", status=6, code="NO_BRANCH")
 
 
@@ -121,7 +121,7 @@ def test_row_86_a_worktree_begins_at_no_hostile_commit(refused, name):
 @pytest.mark.parametrize(
     "words", [("merge", "{}"), ("merge", "--into={}", "agent/zoe"), ("forecast", "--base={}")]
 )
-def test_row_86_a_branch_that_is_not_there_is_told(refused, words, name):
+def test_row_86_a_missing_branch_is_reported(refused, words, name):
     refused(*(word.format(name) for word in words), status=6, code="NO_BRANCH")
 
 
@@ -129,7 +129,7 @@ URLS = ["ext::sh -c id", "EXT::x", "ssh://-oX/", "fd::7"]
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_row_87_a_server_asks_no_store_through_a_program(refused, shop, url):
+def test_row_87_a_servers_engine_url_cannot_run_a_program(refused, shop, url):
     bare = shop.parent / "server.git"
     git("init", "-q", "--bare", str(bare))
     before = sorted(bare.rglob("*"))
@@ -148,7 +148,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: ascii(text[:20]))
-def test_row_88_a_message_that_lies_or_hides_is_refused(refused, shop, message):
+def test_row_88_a_forged_or_hidden_trailer_is_refused(refused, shop, message):
     (shop.parent / "message").write_text(message)
 
     refused("commit", "-m", message, status=65, code="MESSAGE")
@@ -156,7 +156,7 @@ def test_row_88_a_message_that_lies_or_hides_is_refused(refused, shop, message):
 
 
 @pytest.mark.parametrize("message", ["a\x1b[31mb", "x\n\nDibs-Agent: bob", "a\x00b"], ids=ascii)
-def test_row_88_a_merge_takes_no_such_message_either(refused, message):
+def test_row_88_a_merge_refuses_such_messages_too(refused, message):
     refused("merge", "agent/zoe", "-m", message, status=65, code="MESSAGE")
 
 
@@ -166,15 +166,15 @@ def test_row_88_a_message_that_is_not_utf_8_is_refused(refused, shop):
     refused("commit", "-F", str(shop.parent / "message"), status=65, code="MESSAGE")
 
 
-@pytest.mark.parametrize("message", ["-x", "--amend", "-", "$(id)", "#1 is mended", "ä 漢字 🎉"])
-def test_row_88_an_odd_message_is_kept_as_it_is(shop, dibs, message):
+@pytest.mark.parametrize("message", ["-x", "--amend", "-", "$(id)", "#1 is fixed", "ä 漢字 🎉"])
+def test_row_88_an_odd_message_is_stored_unchanged(shop, dibs, message):
     assert dibs("commit", f"--message={message}", agent="alice").status == 0
 
     assert git("log", "-1", "--format=%s") == message
 
 
 @pytest.mark.parametrize("name", ["", "<>", "\n", "...", " "], ids=ascii)
-def test_row_89_a_name_that_git_cannot_write_is_refused(refused, name):
+def test_row_89_an_invalid_author_name_is_refused(refused, name):
     git("config", "user.name", name)
 
     refused("commit", "-m", "x", status=78, code="IDENTITY")
@@ -182,13 +182,13 @@ def test_row_89_a_name_that_git_cannot_write_is_refused(refused, name):
 
 @pytest.mark.parametrize("name", ["a\nb", "a <b>", "a>"], ids=ascii)
 @pytest.mark.parametrize("variable", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL"])
-def test_row_89_a_name_that_would_add_a_line_is_refused(refused, monkeypatch, variable, name):
+def test_row_89_an_author_name_with_a_newline_is_refused(refused, monkeypatch, variable, name):
     monkeypatch.setenv(variable, name)
 
     refused("commit", "-m", "x", status=78, code="IDENTITY")
 
 
-def test_row_89_what_the_settings_name_is_written_as_git_writes_it(shop, dibs):
+def test_row_89_configured_names_are_written_as_git_writes_them(shop, dibs):
     git("config", "user.name", "Ann\ncommitter <eve@example.org>")
     said = git("var", "GIT_AUTHOR_IDENT").rpartition(">")[0]
 
@@ -213,7 +213,7 @@ IDS = ["", "-x", "a b", "../x", "a/b", "x" * 65, "x\ny", "\x1b", "é", ".", ".."
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_row_89_a_word_that_no_agent_can_be_called_is_refused(refused, words, agent):
+def test_row_89_an_invalid_agent_name_is_refused(refused, words, agent):
     refused(*(word.format(agent) for word in words), status=65, code="AGENT_ID", agent="")
 
 
@@ -228,17 +228,17 @@ def test_row_89_a_word_that_no_agent_can_be_called_is_refused(refused, words, ag
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )
-def test_row_89_what_is_not_there_is_told_in_quotes(refused, words, code, agent):
+def test_row_89_a_missing_name_is_quoted_in_the_error(refused, words, code, agent):
     refused(*(word.format(agent) for word in words), status=6, code=code)
 
 
 @pytest.mark.parametrize("option", ["commit -m=-- ", "commit --message=--"])
-def test_an_option_takes_two_hyphens_as_its_value(shop, dibs, option):
+def test_an_option_accepts_two_hyphens_as_its_value(shop, dibs, option):
     assert dibs(*option.split(), "--dry-run", agent="alice").status == 0
 
 
 def under_way(kind):
-    """Bring the repository into the middle of something."""
+    """Start a git operation and leave it unfinished."""
     git("stash", "-q")
     git("checkout", "-q", "-b", "side")
     for branch, text in (("side", "s\n"), ("main", "m\n")):
@@ -257,7 +257,7 @@ def under_way(kind):
 
 
 @pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick", "bisect"])
-def test_row_90_nothing_is_committed_in_the_middle_of_something(refused, kind):
+def test_row_90_nothing_is_committed_during_another_git_operation(refused, kind):
     under_way(kind)
 
     answer = refused("commit", "-m", "x", "a.py", status=69, code="REPO_STATE")
@@ -265,7 +265,7 @@ def test_row_90_nothing_is_committed_in_the_middle_of_something(refused, kind):
     assert kind in answer.err
 
 
-def test_row_90_the_first_commit_of_all_can_be_made(tmp_path, monkeypatch, dibs):
+def test_row_90_the_first_commit_works(tmp_path, monkeypatch, dibs):
     git("init", "-q", "-b", "trunk", str(tmp_path / "new"))
     monkeypatch.chdir(tmp_path / "new")
     git("config", "user.name", "Ann")
@@ -284,7 +284,7 @@ def test_row_90_the_first_commit_of_all_can_be_made(tmp_path, monkeypatch, dibs)
     assert git("ls-tree", "--name-only", "trunk") == "a.py"
 
 
-def test_row_90_a_detached_head_is_moved_and_no_branch(shop, dibs):
+def test_row_90_a_commit_on_a_detached_head_moves_no_branch(shop, dibs):
     before = git("rev-parse", "main")
     git("checkout", "-q", "--detach")
 
@@ -303,7 +303,7 @@ def test_row_90_a_detached_head_is_moved_and_no_branch(shop, dibs):
     ids=" ".join,
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["none", "bare", "gone", "file"])
-def test_row_90_where_there_is_no_working_tree_one_line_says_so(
+def test_row_90_a_missing_working_tree_is_reported_in_one_line(
     tmp_path, dibs, words, kind, monkeypatch
 ):
     place = tmp_path / "place"
@@ -353,7 +353,7 @@ def test_row_92_what_others_staged_stays_staged(shop, dibs):
 
 
 @pytest.mark.parametrize("kind", ["rename", "link", "folder"])
-def test_row_93_both_sides_of_a_change_must_be_held(shop, dibs, kind):
+def test_row_93_both_sides_of_a_rename_must_be_claimed(shop, dibs, kind):
     target = shop / "b.py"
     target.unlink()
     if kind == "rename":
@@ -383,14 +383,14 @@ def test_row_93_both_sides_of_a_change_must_be_held(shop, dibs, kind):
      ("a\nb", 65, "PATH_CONTROL")],
     ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
-def test_row_94_a_path_that_cannot_be_committed_is_told(refused, shop, path, status, code):
+def test_row_94_a_path_that_cannot_be_committed_is_reported(refused, shop, path, status, code):
     (shop / ".gitignore").write_text("*.log\n")
     (shop / "made.log").write_text("1\n")
 
     refused("commit", "-mx", "--", path, status=status, code=code)
 
 
-def test_row_94_a_file_that_is_gone_is_committed_as_gone(shop, dibs):
+def test_row_94_a_deleted_file_is_committed_as_deleted(shop, dibs):
     (shop / "a.py").unlink()
 
     assert dibs("commit", "-m", "x", "a.py", agent="alice").status == 0
@@ -414,7 +414,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_row_96_a_repository_may_lie_anywhere(tmp_path, monkeypatch, dibs, name):
+def test_row_96_a_repository_may_be_anywhere(tmp_path, monkeypatch, dibs, name):
     place = tmp_path / name
     git("init", "-q", "-b", "main", str(place))
     monkeypatch.chdir(place)
@@ -464,7 +464,7 @@ def test_row_99_a_repository_with_long_hashes_works(tmp_path, monkeypatch, dibs)
     assert git("ls-tree", "--name-only", "HEAD").split() == ["alice.py", "bob.py"]
 
 
-def test_a_refusal_names_the_command_that_helps(shop, dibs):
+def test_a_refusal_suggests_a_command_that_helps(shop, dibs):
     (shop / "it is new").write_text("1\n")
 
     answer = dibs("commit", "-mx", "b.py", "it is new", agent="alice")
@@ -474,7 +474,7 @@ def test_a_refusal_names_the_command_that_helps(shop, dibs):
     assert "claim it first: dibs claim 'it is new'" in answer.out
 
 
-def test_what_is_left_is_counted_in_good_english(shop, dibs):
+def test_remaining_changes_are_counted_with_correct_plurals(shop, dibs):
     (shop / "far").mkdir()
     (shop / "far/new.py").write_text("1\n")
 
@@ -489,7 +489,7 @@ def test_what_is_left_is_counted_in_good_english(shop, dibs):
 
 
 @pytest.mark.parametrize("place", [".git/hooks2", "../" + LONG, "../" + "z/" * 1500])
-def test_no_folder_is_made_where_it_cannot_be(refused, shop, dibs, place):
+def test_no_folder_is_created_in_an_invalid_place(refused, shop, dibs, place):
     with open(dibs("worktree", "env", "zoe", "--json").json["DIBS_WORKTREE"] + "/new", "w") as file:
         file.write("1\n")
     assert dibs("worktree", "rm", "zoe", "--force", "--reason", "x").status == 0
@@ -500,7 +500,7 @@ def test_no_folder_is_made_where_it_cannot_be(refused, shop, dibs, place):
     assert not os.path.lexists(".git/hooks2")
 
 
-def test_a_word_of_diff_that_is_no_agent_is_told_as_a_file(shop, dibs):
+def test_an_unknown_agent_in_diff_is_treated_as_a_file(shop, dibs):
     answer = dibs("diff", "alcie", agent="bob")
 
     assert answer.status == 0
@@ -508,7 +508,7 @@ def test_a_word_of_diff_that_is_no_agent_is_told_as_a_file(shop, dibs):
 
 
 @pytest.mark.parametrize("task", ["x\n\nDibs-Agent: eve", "\x1b[31mx", "a\u202eb"], ids=ascii)
-def test_row_88_a_task_brings_neither_lines_nor_controls_into_a_message(shop, dibs, task):
+def test_row_88_a_task_adds_no_lines_or_control_characters_to_a_message(shop, dibs, task):
     assert dibs("commit", "-m", "x", "--task", task, agent="alice").status == 0
 
     lines = git("log", "-1", "--format=%B").split("\n")
@@ -516,7 +516,7 @@ def test_row_88_a_task_brings_neither_lines_nor_controls_into_a_message(shop, di
     assert [line for line in lines if line.startswith("Dibs-Agent")] == ["Dibs-Agent: alice"]
 
 
-def test_row_88_a_task_is_a_short_text_and_no_trailer_is_empty(refused, shop, dibs):
+def test_row_88_a_task_is_short_and_an_empty_one_adds_no_trailer(refused, shop, dibs):
     refused("commit", "-m", "x", "--task", "t" * 5000, status=65, code="LIMIT")
     assert dibs("commit", "-m", "x", "--task", " ", agent="alice").status == 0
 

@@ -1,4 +1,4 @@
-"""``dibs merge`` as people and agents type it."""
+"""The output and exit status of ``dibs merge``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def git(tree, *words):
 
 @pytest.fixture
 def begun(repo, monkeypatch):
-    """A repository with a commit, and bob's worktree beside it."""
+    """A repository with a commit, and bob's worktree next to it."""
     monkeypatch.setenv("HOME", str(repo.parent))
     git(repo, "symbolic-ref", "HEAD", "refs/heads/main")
     git(repo, "config", "user.name", "Ann")
@@ -33,7 +33,7 @@ def bob(begun):
     return begun.parent / "bob"
 
 
-def test_what_was_committed_with_dibs_is_merged_after_the_claims_are_back(dibs, begun, bob):
+def test_dibs_commits_are_merged_after_the_claims_are_released(dibs, begun, bob):
     dibs("claim", "a.txt", agent="bob")
     (bob / "a.txt").write_text("of bob\n")
     done = dibs("commit", "-m", "work", "--release", "--repo", str(bob), agent="bob")
@@ -46,7 +46,7 @@ def test_what_was_committed_with_dibs_is_merged_after_the_claims_are_back(dibs, 
     assert (begun / "a.txt").read_text() == "of bob\n"
 
 
-def test_a_commit_of_dibs_is_merged_after_a_rebase(dibs, begun, bob):
+def test_a_dibs_commit_is_merged_after_a_rebase(dibs, begun, bob):
     dibs("claim", "b.txt", agent="bob")
     (bob / "b.txt").write_text("of bob\n")
     dibs("commit", "-m", "work", "--release", "--repo", str(bob), agent="bob")
@@ -57,7 +57,7 @@ def test_a_commit_of_dibs_is_merged_after_a_rebase(dibs, begun, bob):
     assert dibs("merge", agent="bob").status == 0
 
 
-def test_a_refusal_says_path_commit_reason_and_next_step(dibs, begun, bob):
+def test_a_refusal_shows_path_commit_reason_and_next_step(dibs, begun, bob):
     (bob / "a.txt").write_text("of bob\n")
     git(bob, "commit", "-qam", "work")
 
@@ -72,7 +72,7 @@ def test_a_refusal_says_path_commit_reason_and_next_step(dibs, begun, bob):
     assert "dibs claim" in answer.out
 
 
-def test_the_answer_as_json_has_a_code_for_each_branch(dibs, begun, bob):
+def test_json_has_a_code_for_each_branch(dibs, begun, bob):
     (bob / "a.txt").write_text("of bob\n")
     git(bob, "commit", "-qam", "work")
 
@@ -83,7 +83,7 @@ def test_the_answer_as_json_has_a_code_for_each_branch(dibs, begun, bob):
     assert branch["next"]
 
 
-def test_the_branch_that_is_checked_out_is_merged_where_there_is_no_own(dibs, begun, bob):
+def test_without_an_own_branch_the_checked_out_one_is_merged(dibs, begun, bob):
     git(bob, "checkout", "-q", "-b", "topic")
     dibs("claim", "a.txt", agent="zoe")
     (bob / "a.txt").write_text("of zoe\n")
@@ -94,18 +94,18 @@ def test_the_branch_that_is_checked_out_is_merged_where_there_is_no_own(dibs, be
     assert answer.out.startswith("ok topic: merged as ")
 
 
-def test_nothing_to_merge_is_told_and_fine(dibs, begun, bob):
+def test_nothing_to_merge_is_a_success(dibs, begun, bob):
     assert dibs("merge", agent="bob").out == "ok agent/bob: nothing to merge\n"
     assert dibs("merge", "--all").out == "nothing to merge into main\n"
 
 
-def test_options_that_exclude_each_other_are_refused(dibs, begun):
+def test_contradictory_options_are_refused(dibs, begun):
     assert dibs("merge", "x", "--all").status == 64
     assert dibs("merge", "--test", "true", "--no-test").status == 64
 
 
 @pytest.mark.parametrize("message", ["x\n\nDibs-Agent: eve", "nul\0", " "])
-def test_a_message_that_forges_or_cannot_be_kept_is_refused(dibs, begun, bob, message):
+def test_a_forged_or_invalid_message_is_refused(dibs, begun, bob, message):
     dibs("claim", "a.txt", agent="bob")
     (bob / "a.txt").write_text("of bob\n")
     git(bob, "commit", "-qam", "work")
@@ -117,7 +117,7 @@ def test_a_message_that_forges_or_cannot_be_kept_is_refused(dibs, begun, bob, me
     assert git(begun, "rev-parse", "main") == before
 
 
-def test_a_queue_that_is_taken_is_answered_like_a_claim(dibs, begun, bob):
+def test_a_busy_queue_is_reported_like_a_denied_claim(dibs, begun, bob):
     dibs("claim", "@merge/main", agent="eve")
     dibs("claim", "a.txt", agent="bob")
     (bob / "a.txt").write_text("of bob\n")
@@ -129,14 +129,14 @@ def test_a_queue_that_is_taken_is_answered_like_a_claim(dibs, begun, bob):
     assert answer.json["conflicts"][0]["holder"] == "eve"
 
 
-def test_a_test_command_that_cannot_be_read_is_refused_before_anything_happens(dibs, begun, bob):
+def test_an_invalid_test_command_is_refused_before_anything_happens(dibs, begun, bob):
     answer = dibs("merge", "agent/bob", "--test", "sh -c 'open", "--json")
 
     assert answer.status == 65
     assert "COMMAND" in answer.out + answer.err
 
 
-def test_hooks_and_drivers_of_the_repository_do_not_run(dibs, begun, bob):
+def test_the_repositorys_hooks_and_drivers_do_not_run(dibs, begun, bob):
     canary = begun.parent / "canary"
     hook = f"#!/bin/sh\ntouch {canary}\n"
     for name in ("post-checkout", "reference-transaction", "post-merge", "pre-merge-commit"):

@@ -1,4 +1,4 @@
-"""Worktrees from the command line: many at once, killed at any step, and what people read."""
+"""``dibs worktree``: concurrent commands, kills at any step, and output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-#: A program that dies like a killed one when it reaches a step.
+#: A program that dies as if killed when it reaches a step.
 DYING = """
 import os, signal, sys
 from dibs.services.worktrees import locks as worktree_steps
@@ -64,7 +64,7 @@ def known():
     return git("worktree", "list").splitlines()
 
 
-def test_forty_at_once_and_none_fails(tree, start, dibs):
+def test_forty_concurrent_creations_all_succeed(tree, start, dibs):
     running = [start("worktree", "new", f"w{number}") for number in range(40)]
 
     ended = [(process.communicate(), process.returncode) for process in running]
@@ -78,7 +78,7 @@ def test_forty_at_once_and_none_fails(tree, start, dibs):
     assert len(branches()) == 41
 
 
-def test_making_and_removing_at_once_beside_prune_and_gc(tree, start, dibs):
+def test_creating_and_removing_work_alongside_prune_and_gc(tree, start, dibs):
     for number in range(6):
         dibs("worktree", "new", f"old{number}")
     git_beside = "for i in 1 2 3 4 5 6 7 8 9; do git worktree prune; git gc -q; done"
@@ -95,7 +95,7 @@ def test_making_and_removing_at_once_beside_prune_and_gc(tree, start, dibs):
     assert len(known()) == 7
 
 
-def test_two_at_once_for_one_agent_make_one(tree, start):
+def test_two_concurrent_creations_for_one_agent_create_one(tree, start):
     running = [start("worktree", "new", "alice", "--json") for _ in range(4)]
 
     said = [process.communicate()[0] for process in running]
@@ -105,7 +105,7 @@ def test_two_at_once_for_one_agent_make_one(tree, start):
 
 
 @pytest.mark.parametrize("step", MAKING)
-def test_after_a_kill_while_it_is_made_the_next_call_makes_it(tree, alice, start, dibs, step):
+def test_after_a_killed_creation_the_next_call_creates_it(tree, alice, start, dibs, step):
     die_at(start, step, "worktree", "new", "alice")
 
     answer = dibs("worktree", "new", "alice")
@@ -117,7 +117,7 @@ def test_after_a_kill_while_it_is_made_the_next_call_makes_it(tree, alice, start
 
 
 @pytest.mark.parametrize("step", MAKING[:-1])
-def test_after_a_kill_while_it_is_made_a_clean_up_leaves_nothing(tree, alice, start, dibs, step):
+def test_after_a_killed_creation_gc_leaves_nothing(tree, alice, start, dibs, step):
     die_at(start, step, "worktree", "new", "alice")
 
     assert dibs("worktree", "gc").status == 0
@@ -126,7 +126,7 @@ def test_after_a_kill_while_it_is_made_a_clean_up_leaves_nothing(tree, alice, st
     assert dibs("worktree", "ls", "--json").json == {"worktrees": []}
 
 
-def test_what_somebody_put_into_an_unfinished_worktree_is_kept(tree, alice, start, dibs):
+def test_files_added_to_an_incomplete_worktree_are_salvaged(tree, alice, start, dibs):
     die_at(start, "files", "worktree", "new", "alice")
     (alice / "mine").write_text("mine\n")
 
@@ -137,7 +137,7 @@ def test_what_somebody_put_into_an_unfinished_worktree_is_kept(tree, alice, star
 
 
 @pytest.mark.parametrize("step", REMOVING)
-def test_a_kill_while_it_is_removed_loses_nothing(tree, alice, start, dibs, step):
+def test_a_killed_removal_loses_nothing(tree, alice, start, dibs, step):
     assert dibs("worktree", "new", "alice").status == 0
     (alice / "a").write_text("work\n")
     (alice / "new").write_text("new\n")
@@ -156,9 +156,7 @@ def test_a_kill_while_it_is_removed_loses_nothing(tree, alice, start, dibs, step
 
 
 @pytest.mark.parametrize("step", ["removing", "held", "aside", "salvaged"])
-def test_a_removal_that_was_broken_off_is_undone_by_the_next_command(
-    tree, alice, start, dibs, step
-):
+def test_an_interrupted_removal_is_undone_by_the_next_command(tree, alice, start, dibs, step):
     assert dibs("worktree", "new", "alice").status == 0
     (alice / "new").write_text("new\n")
     die_at(start, step, "worktree", "rm", "alice", "--force", "--reason", "test")
@@ -171,8 +169,8 @@ def test_a_removal_that_was_broken_off_is_undone_by_the_next_command(
     assert [holding["kind"] for holding in kept["held"]] == ["untracked"]
 
 
-def test_a_kill_inside_of_git_leaves_nothing_that_stays(tree, alice, start, dibs):
-    """Git marks a worktree that it is making as locked; a kill there leaves the mark."""
+def test_a_kill_inside_git_leaves_nothing_permanent(tree, alice, start, dibs):
+    """Git locks a worktree while it creates it; a kill leaves it locked."""
     die_at(start, "added", "worktree", "new", "alice")
     (tree / ".git/worktrees/alice/locked").write_text("initializing\n")
     (tree / ".git/worktrees/alice/HEAD").unlink()
@@ -182,7 +180,7 @@ def test_a_kill_inside_of_git_leaves_nothing_that_stays(tree, alice, start, dibs
     assert git("status", "--short", "--branch", cwd=alice) == "## agent/alice"
 
 
-def test_what_people_read(tree, alice, dibs):
+def test_the_text_for_people(tree, alice, dibs):
     made = dibs("worktree", "new", "alice")
     again = dibs("worktree", "new", "alice")
     (alice / "new\x1b[31m").write_text("new\n")
@@ -225,7 +223,7 @@ def test_refusals_have_codes_and_exit_status(tree, alice, dibs):
     assert dibs("salvage", "show", "nobody", "--json").status == 6
 
 
-def test_the_environment_can_be_taken_in_by_a_shell(tree, dibs, tmp_path):
+def test_a_shell_can_evaluate_the_environment(tree, dibs, tmp_path):
     odd = tmp_path / "it's $(odd)"
     dibs("worktree", "new", "alice", "--path", str(odd))
 
@@ -236,6 +234,6 @@ def test_the_environment_can_be_taken_in_by_a_shell(tree, dibs, tmp_path):
     assert said.stdout == f"{odd}|4100|"
 
 
-def test_an_agent_makes_its_own(tree, dibs):
+def test_an_agent_can_create_its_own_worktree(tree, dibs):
     assert dibs("worktree", "new", agent="bob").status == 0
     assert dibs("worktree", "env", "--json", agent="bob").json["DIBS_AGENT"] == "bob"

@@ -1,4 +1,4 @@
-"""Surroundings in which nothing of the tester's own configuration counts."""
+"""An environment without the tester's own git configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clean_environment(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def hostile(tmp_path, monkeypatch):
-    """A repository with nothing planted yet, which is the current folder."""
+    """A repository with nothing planted yet, as the current folder."""
     repo = Hostile(tmp_path / "hostile repo", tmp_path / "canaries")
     monkeypatch.chdir(repo.root)
     return repo

@@ -1,7 +1,7 @@
-"""A repository in which everything that can name a program names one that leaves a canary.
+"""A repository in which every setting that can name a program names one that leaves a canary.
 
-Each vector plants one way to run code. ``kind`` says what a command does about it: ``silent``, it goes on
-without; ``refused``, it names the setting where the result hangs on it; ``broken``, it may fail in its way.
+Each vector plants one way to run code. ``kind`` says what a command does about it: ``silent``, it works
+without; ``refused``, it names the setting if that affects the result; ``broken``, it may fail.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Hostile:
         return path
 
     def called(self, name: str) -> None:
-        """Say which canary comes next."""
+        """Set the name of the next canary."""
         self._name = name
 
     def plant(self, vector: Vector) -> None:
@@ -72,11 +72,11 @@ class Hostile:
         vector.plant(self)
 
     def touch(self) -> str:
-        """A command that leaves the canary of the vector, and passes what it is given on."""
+        """Return a command that leaves the vector's canary and passes on its input."""
         return f"touch '{self.canaries}/{self._name}'"
 
     def script(self, *, quiet: bool = True) -> str:
-        """A program that leaves the canary of the vector."""
+        """Return a program that leaves the vector's canary."""
         path = self.canaries.parent / f"evil-{self._name}"
         path.write_text(f"#!/bin/sh\n{self.touch()}\n{'exit 1' if quiet else 'cat'}\n")
         path.chmod(0o755)
@@ -86,7 +86,7 @@ class Hostile:
         self.git("config", "--add", key, value)
 
     def attribute(self, line: str) -> None:
-        """Give files an attribute, in the one place that is no tracked file."""
+        """Set an attribute of files, without a tracked file."""
         path = self.root / ".git" / "info" / "attributes"
         path.parent.mkdir(exist_ok=True)
         with path.open("a") as file:
@@ -100,12 +100,12 @@ class Hostile:
             path.chmod(0o755)
 
     def silence(self) -> None:
-        """Forget what ran while things were planted."""
+        """Remove canaries from the setup."""
         for name in self.sung():
             (self.canaries / name).unlink()
 
     def sung(self) -> set[str]:
-        """The names of vectors that ran."""
+        """Return the names of vectors that ran."""
         return set(os.listdir(self.canaries))
 
 
@@ -113,7 +113,7 @@ class Vector(NamedTuple):
     name: str
     kind: str
     plant: Callable[[Hostile], None]
-    #: The setting that a refusal names.
+    #: The setting in the refusal.
     key: str = ""
 
 
@@ -173,7 +173,7 @@ def _ssh_signing(repo: Hostile) -> None:
 
 
 def _shown_signature(repo: Hostile) -> None:
-    """A signature on the last commit, which `git log` would have checked."""
+    """Add a signature to the last commit, which `git log` would check."""
     repo.config("gpg.openpgp.program", repo.script())
     repo.config("log.showSignature", "true")
     raw = repo.git("cat-file", "commit", "HEAD")
@@ -188,11 +188,11 @@ def _shown_signature(repo: Hostile) -> None:
 
 
 def _lose(repo: Hostile, url: str) -> None:
-    """Take away blobs that a promise says a remote has: what a diff and what a merge would look at."""
+    """Delete blobs that a promisor remote should have, and that a diff and a merge need."""
     for name in ("HEAD:lost.txt", "HEAD~1:b.dat"):
         blob = repo.git("rev-parse", name)
         (repo.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    repo.write("lost.txt", "changed\n")  # else git would make the object anew from the file
+    repo.write("lost.txt", "changed\n")  # otherwise git would recreate the object from the file
     repo.config("core.repositoryFormatVersion", "1")
     repo.config("extensions.partialClone", "far")
     repo.config("remote.far.url", url)
@@ -263,7 +263,7 @@ def _trailers(repo: Hostile) -> None:
 
 
 def _submodule(repo: Hostile) -> None:
-    """A repository inside of this one, whose own configuration runs code when git looks into it."""
+    """Add a submodule whose configuration runs code when git reads it."""
     inner = repo.root / "sub"
     inner.mkdir()
     repo.git("init", "-q", folder=inner)
@@ -289,7 +289,7 @@ def _own_hooks(repo: Hostile) -> None:
 
 
 def _hook_settings(repo: Hostile) -> None:
-    """Hooks as settings, which git 2.54 and newer run."""
+    """Add hooks as settings, which git 2.54 and newer run."""
     repo.config("hook.planted.command", repo.touch())
     for event in ("post-index-change", "reference-transaction", "pre-commit", "post-checkout"):
         repo.config("hook.planted.event", event)
@@ -357,5 +357,5 @@ VECTORS = (
     Vector("far-proxy", "broken", _far_proxy),
     Vector("elsewhere", "broken", _elsewhere),
 )
-#: These run in `dibs commit`, as in `git commit`, and in nothing else.
+#: These run in `dibs commit`, as in `git commit`, and nowhere else.
 OWN_HOOKS = Vector("own-hooks", "silent", _own_hooks)

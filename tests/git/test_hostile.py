@@ -1,4 +1,4 @@
-"""Nothing that a repository's own configuration names runs by a command of Dibs."""
+"""No Dibs command runs a program that a repository's own configuration names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs.cli import main
 SILENT = [vector for vector in VECTORS if vector.kind == "silent"]
 REFUSED = [vector for vector in VECTORS if vector.kind == "refused"]
 BROKEN = [vector for vector in VECTORS if vector.kind == "broken"]
-#: These sing under no plain command here: they need a terminal, a newer git, or a network.
+#: These do not run under plain git here: they need a terminal, a newer git, or a network.
 DUMB = {
     "tools",
     "pagers",
@@ -26,7 +26,7 @@ DUMB = {
     "elsewhere",
 }
 
-#: What a user of plain git would do.
+#: What a plain git user would do.
 BATTERY = (
     ("status",),
     ("diff", "HEAD"),
@@ -41,12 +41,12 @@ BATTERY = (
 
 
 class Case(NamedTuple):
-    """A command, the commands before it, and who acts."""
+    """A command, the commands before it, and the caller."""
 
     words: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
     agent: str = "ann"
-    #: Kinds of hook that the command runs, as git's own command of that name does.
+    #: Kinds of hook that the command runs, as the git command of that name does.
     hooks: bool = False
     #: Vectors whose program would be part of the result, so that the command must refuse.
     refused: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ def dibs(monkeypatch, capsys):
 
 
 def edit(repo):
-    """Leave changes of every kind, so that every command has something to look at."""
+    """Make changes of every kind, so that every command has something to read."""
     for name in ("b.dat", "a.txt", "src/x.py"):
         repo.write(name, f"changed {name}\n")
     repo.write("new.txt", "new\n")
@@ -166,14 +166,14 @@ def test_each_vector_runs_code_under_plain_git(hostile, vector):
 
     for (
         words
-    ) in BATTERY:  # as at a terminal; only an editor that nobody planted must not wait for somebody
+    ) in BATTERY:  # as at a terminal; only an editor that nobody planted must not wait for someone
         hostile.git("-c", "core.editor=true", *words, check=False)
 
     assert hostile.sung() == (set() if vector.name in DUMB else {vector.name})
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_command_does_its_work_and_nothing_planted_runs(hostile, dibs, name):
+def test_a_command_works_and_runs_nothing_planted(hostile, dibs, name):
     case = CASES[name]
     for vector in SILENT if case.hooks else [*SILENT, OWN_HOOKS]:
         hostile.plant(vector)
@@ -188,7 +188,7 @@ def test_a_command_does_its_work_and_nothing_planted_runs(hostile, dibs, name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_program_that_would_be_part_of_a_result_does_not_run(hostile, dibs, name):
+def test_a_program_that_would_affect_the_result_does_not_run(hostile, dibs, name):
     case = CASES[name]
     for vector in REFUSED:
         hostile.plant(vector)
@@ -206,7 +206,7 @@ def test_a_program_that_would_be_part_of_a_result_does_not_run(hostile, dibs, na
     [(name, v) for name, case in CASES.items() for v in REFUSED if v.name in case.refused],
     ids=lambda part: getattr(part, "name", part),
 )
-def test_a_program_that_is_part_of_the_result_is_refused_by_name(hostile, dibs, name, vector):
+def test_a_program_that_affects_the_result_is_refused_by_name(hostile, dibs, name, vector):
     case = CASES[name]
     hostile.plant(vector)
     if case.edits:
@@ -226,7 +226,7 @@ def test_a_program_that_is_part_of_the_result_is_refused_by_name(hostile, dibs, 
 
 @pytest.mark.parametrize("name", TOUCHING)
 @pytest.mark.parametrize("vector", BROKEN, ids=lambda vector: vector.name)
-def test_what_is_missing_or_elsewhere_is_not_fetched_by_a_program(hostile, dibs, vector, name):
+def test_no_program_runs_to_fetch_missing_objects(hostile, dibs, vector, name):
     hostile.plant(vector)
     if CASES[name].edits:
         edit(hostile)
@@ -238,7 +238,7 @@ def test_what_is_missing_or_elsewhere_is_not_fetched_by_a_program(hostile, dibs,
 
 
 @pytest.mark.parametrize("name", TOUCHING)
-def test_variables_of_the_caller_run_nothing(hostile, dibs, name, monkeypatch):
+def test_the_callers_environment_runs_no_programs(hostile, dibs, name, monkeypatch):
     edit(hostile)
     hostile.called("variables")
     for variable in (
@@ -258,7 +258,7 @@ def test_variables_of_the_caller_run_nothing(hostile, dibs, name, monkeypatch):
     assert hostile.sung() == set()
 
 
-def test_a_program_beside_the_files_is_not_taken_for_git(hostile, dibs):
+def test_a_program_named_git_in_the_tree_is_not_used(hostile, dibs):
     hostile.called("git")
     os.symlink(hostile.script(), hostile.root / "git")
     edit(hostile)
@@ -268,7 +268,7 @@ def test_a_program_beside_the_files_is_not_taken_for_git(hostile, dibs):
     assert hostile.sung() == set()
 
 
-def test_hooks_of_the_git_directory_run_in_a_commit_and_in_nothing_else(hostile, dibs):
+def test_hooks_in_the_git_directory_run_in_a_commit_only(hostile, dibs):
     hostile.plant(OWN_HOOKS)
     edit(hostile)
     perform(dibs, CASES["worktree-new"])
@@ -281,7 +281,7 @@ def test_hooks_of_the_git_directory_run_in_a_commit_and_in_nothing_else(hostile,
     assert hostile.sung() == {OWN_HOOKS.name}
 
 
-def test_what_a_human_allowed_runs_until_it_is_changed(hostile, dibs):
+def test_an_allowed_setting_runs_until_it_changes(hostile, dibs):
     hostile.called("allowed")
     hostile.config("filter.x.clean", f"{hostile.touch()}; cat")
     hostile.attribute("*.dat filter=x")
@@ -302,7 +302,7 @@ def test_what_a_human_allowed_runs_until_it_is_changed(hostile, dibs):
     assert hostile.sung() == set()
 
 
-def test_hooks_that_the_repository_names_run_once_they_are_allowed(hostile, dibs):
+def test_hooks_in_the_repositorys_settings_run_once_allowed(hostile, dibs):
     hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
     edit(hostile)
     hostile.silence()
@@ -313,9 +313,9 @@ def test_hooks_that_the_repository_names_run_once_they_are_allowed(hostile, dibs
     assert hostile.sung() == {"hooks-path"}
 
 
-def test_the_short_way_of_a_commit_runs_nothing_either(hostile, dibs):
+def test_the_short_way_of_a_commit_runs_nothing_planted(hostile, dibs):
     for vector in SILENT:
-        if vector.name != "included-if":  # with conditions a commit goes the long way
+        if vector.name != "included-if":  # with conditional includes, a commit takes the long way
             hostile.plant(vector)
     edit(hostile)
     hostile.silence()
@@ -326,7 +326,7 @@ def test_the_short_way_of_a_commit_runs_nothing_either(hostile, dibs):
     assert hostile.sung() == set()
 
 
-def test_a_filter_that_is_included_for_other_git_directories_does_not_run(hostile, dibs):
+def test_a_filter_included_for_other_git_directories_does_not_run(hostile, dibs):
     hostile.called("private")
     path = hostile.root / ".git" / "more"
     hostile.git("config", "--file", str(path), "filter.x.clean", f"{hostile.touch()}; cat")
@@ -341,7 +341,7 @@ def test_a_filter_that_is_included_for_other_git_directories_does_not_run(hostil
 
 
 @pytest.mark.parametrize("name", ["merge-tested", "worktree-new", "worktree-rm", "forecast"])
-def test_a_filter_that_is_included_for_worktrees_alone_does_not_run(hostile, dibs, name):
+def test_a_filter_included_only_for_worktrees_does_not_run(hostile, dibs, name):
     hostile.called("worktrees")
     path = hostile.root / ".git" / "more"
     for which in ("clean", "smudge"):

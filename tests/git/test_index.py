@@ -1,4 +1,4 @@
-"""Git's lock on the index: a process of ours that is stopped with it loses it, and no other ever does."""
+"""Git's lock on the index: a stopped Dibs process loses it, and no other process ever does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names(place):
     return sorted(path.name for path in place.iterdir())
 
 
-def test_a_lock_changes_hands_without_a_moment_in_which_there_is_none(place):
+def test_a_lock_is_handed_over_without_ever_being_missing(place):
     with index_locked(str(place), yields=True) as stopped:
         assert freeze(str(place), after=0.0)
         assert (place / "index.lock").exists()
@@ -50,7 +50,7 @@ def test_a_lock_changes_hands_without_a_moment_in_which_there_is_none(place):
     assert names(place) == ["index"]
 
 
-def test_who_was_stopped_does_not_take_away_the_lock_of_its_successor(place):
+def test_a_stopped_process_does_not_remove_its_successors_lock(place):
     outer = index_locked(str(place), yields=True)
     outer.__enter__()
     assert freeze(str(place), after=0.0)
@@ -63,7 +63,7 @@ def test_who_was_stopped_does_not_take_away_the_lock_of_its_successor(place):
     assert names(place) == ["index"]
 
 
-def test_who_was_stopped_can_write_no_new_copy_of_the_index(place):
+def test_a_stopped_process_cannot_write_a_new_index(place):
     with index_locked(str(place), yields=True) as stopped:
         assert freeze(str(place), after=0.0)
 
@@ -77,12 +77,12 @@ def test_a_process_that_has_the_lock_for_a_short_time_keeps_it(place):
         waiter.start()
         assert still_has(own)
         assert settle(str(place), own)
-        assert settle(str(place), own), "a second time changes nothing"
+        assert settle(str(place), own), "a second call changes nothing"
     waiter.join(timeout=60)
-    assert not waiter.is_alive(), "it has waited until the lock was given back"
+    assert not waiter.is_alive(), "it has waited until the lock was released"
 
 
-def test_a_lock_that_is_not_ours_or_that_does_not_yield_is_left(place):
+def test_a_foreign_lock_and_one_that_does_not_yield_are_not_touched(place):
     (place / "index.lock").touch()
     assert not freeze(str(place), after=0.0)
     assert names(place) == ["index", "index.lock"]
@@ -93,7 +93,7 @@ def test_a_lock_that_is_not_ours_or_that_does_not_yield_is_left(place):
         assert os.path.exists(own)
 
 
-def test_a_takeover_that_was_killed_half_way_is_finished_by_the_next(place):
+def test_a_killed_takeover_is_finished_by_the_next_process(place):
     with index_locked(str(place), yields=True):
         assert freeze(str(place), after=0.0)  # and then its process died
 
@@ -105,7 +105,7 @@ def test_a_takeover_that_was_killed_half_way_is_finished_by_the_next(place):
 
 
 @pytest.mark.parametrize("reached", ["lock", "frozen", "free"])
-def test_what_a_killed_process_left_is_taken_away_whatever_was_done_with_it(place, reached):
+def test_leftovers_of_a_killed_process_are_removed_in_any_state(place, reached):
     pid = os.fork()
     if not pid:  # no code of the test may run in the child
         held = index_locked(str(place), yields=True)
@@ -122,7 +122,7 @@ def test_what_a_killed_process_left_is_taken_away_whatever_was_done_with_it(plac
 
 
 def killed_before_its_mark_is_seen(place, monkeypatch):
-    """Let a process begin to take the lock, and die when it has the flock of its mark."""
+    """Let a process start to take the lock, and die when it has its mark's flock."""
     with monkeypatch.context() as patched:
         patched.setattr(index, "_flocked", lambda _: os._exit(9))
         pid = os.fork()
@@ -132,20 +132,20 @@ def killed_before_its_mark_is_seen(place, monkeypatch):
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
 
 
-def test_a_process_killed_before_its_mark_is_seen_leaves_nothing(place, monkeypatch):
+def test_a_process_killed_before_its_mark_is_visible_leaves_nothing(place, monkeypatch):
     killed_before_its_mark_is_seen(place, monkeypatch)
 
     assert names(place) == ["index"]
 
 
-def test_without_nameless_files_such_a_mark_goes_once_it_is_old(place, monkeypatch):
+def test_without_unnamed_files_such_a_mark_is_removed_once_it_is_old(place, monkeypatch):
     monkeypatch.delattr(os, "O_TMPFILE")
     killed_before_its_mark_is_seen(place, monkeypatch)
-    (place / f"dibs-lock-{os.getpid()}-0.new").touch()  # somebody else is just making one
+    (place / f"dibs-lock-{os.getpid()}-0.new").touch()  # someone else is just making one
     assert len(names(place)) == 3
 
     clear_up(str(place))
-    assert len(names(place)) == 3, "it may be made just now"
+    assert len(names(place)) == 3, "it may have been created just now"
     monkeypatch.setattr(index, "_EARLY_AGE", 0.0)
     clear_up(str(place))
 

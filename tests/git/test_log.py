@@ -1,4 +1,4 @@
-"""What commits changed, read from git in three ways: each as plain git names it, odd paths too."""
+"""The changes of commits, read in three ways, are those that plain git reports, even for odd paths."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def changed(world, *commits):
     return {path for path in out.split("\0") if path}
 
 
-def test_each_commit_has_the_paths_that_git_names(world):
+def test_each_commit_has_the_paths_that_git_reports(world):
     first = world.git("rev-list", "--max-parents=0", "HEAD")
     found = commits(GitCalls(world.root), first, world.head())
     assert len(found) > 12
@@ -59,7 +59,7 @@ def test_each_commit_has_the_paths_that_git_names(world):
         assert set(commit.paths) == changed(world, commit.oid)
 
 
-def test_new_commits_have_what_each_path_has_become(world):
+def test_new_commits_have_the_new_state_of_each_path(world):
     found = new_commits(GitCalls(world.root), world.head(), known=())
     assert len(found) > 13
     for commit in found:
@@ -71,7 +71,7 @@ def test_new_commits_have_what_each_path_has_become(world):
             assert listed.partition("\t")[0].replace(" blob ", " ") == change.after
 
 
-def test_two_commits_differ_in_the_paths_that_git_names(world):
+def test_two_commits_differ_in_the_paths_that_git_reports(world):
     all_of_them = world.git("rev-list", "HEAD").split()
     pairs = [(one, other) for one in all_of_them[:7] for other in all_of_them[-7:]]
     found = changes_between(GitCalls(world.root), pairs)

@@ -1,4 +1,4 @@
-"""How git is started, what a configuration names, what is allowed, and which locks are left."""
+"""How git is started, which settings name programs, what is allowed, and which locks are stale."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_module_starts_git():
     assert starters == {"git/run.py"}
 
 
-def test_no_shell_is_ever_started():
+def test_no_shell_is_started():
     found = []
     for name, tree in modules():
         for call in calls_in(tree):
@@ -83,18 +83,18 @@ def test_no_shell_is_ever_started():
     assert found == []
 
 
-#: Commands that take names of revisions on their command line.
+#: Commands that take revisions as arguments.
 _TAKES_NAMES = {
     "checkout", "diff-tree", "log", "ls-tree", "merge-base", "merge-tree", "read-tree", "reset",
     "rev-list", "rev-parse", "show", "cherry", "name-rev", "describe",
 }  # fmt: skip
-#: Lists that hold the mark themselves, or nothing but ids that git gave and options.
+#: Argument lists with --end-of-options, or with only object IDs from git and options.
 _LISTS = {"*which", "*what", "*there", "*shape"}
-#: An id that git gave, in a call whose options have to stand behind it.
+#: An object ID from git, in a call whose options must follow it.
 _IDS = {"services/worktrees/salvage.py": "commit"}
 
 
-def test_a_name_from_outside_stands_behind_the_end_of_options():
+def test_untrusted_names_come_after_end_of_options():
     loose = []
     for name, tree in modules():
         for call in calls_in(tree):
@@ -113,7 +113,7 @@ def test_a_name_from_outside_stands_behind_the_end_of_options():
 
 
 def _is_closed(words):
-    """Tell whether no text that could be an option stands before the mark that ends options."""
+    """Return whether no text that could be an option comes before --end-of-options."""
     for word in words:
         first = word.values[0] if isinstance(word, ast.JoinedStr) else word
         text = first.value if isinstance(first, ast.Constant) else ""
@@ -127,7 +127,7 @@ def _is_closed(words):
 # -- the calls
 
 
-def test_a_call_that_does_not_end_is_killed_with_all_that_it_started(repo, tmp_path):
+def test_a_call_that_times_out_is_killed_with_its_children(repo, tmp_path):
     mark = tmp_path / "mark"
     git(repo, "config", "alias.slow", f"!sleep 30; touch {mark}")
 
@@ -138,7 +138,7 @@ def test_a_call_that_does_not_end_is_killed_with_all_that_it_started(repo, tmp_p
     assert not mark.exists()
 
 
-def test_nobody_is_asked_anything(repo):
+def test_git_never_prompts(repo):
     environ = GitCalls(str(repo)).must("-c", "alias.env=!env", "env").decode()
 
     for line in ("GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_EDITOR=:", "LC_ALL=C"):
@@ -146,7 +146,7 @@ def test_nobody_is_asked_anything(repo):
     assert "GIT_ALLOW_PROTOCOL=none\n" in environ
 
 
-def test_nothing_is_fetched_by_plumbing(repo, tmp_path):
+def test_plumbing_fetches_nothing(repo, tmp_path):
     far = tmp_path / "far.git"
     git(repo, "clone", "-q", "--bare", ".", str(far))
 
@@ -164,7 +164,7 @@ def test_a_pathspec_is_a_path(repo):
 
 
 @pytest.mark.parametrize("version", ["2.37.9", "1.8.3.1"])
-def test_an_old_git_is_named(repo, monkeypatch, version):
+def test_an_old_git_is_refused_with_its_version(repo, monkeypatch, version):
     calls = GitCalls(str(repo))
     monkeypatch.setattr(
         GitCalls, "run", lambda *_: GitResult(0, f"git version {version}\n".encode(), "")
@@ -177,7 +177,7 @@ def test_an_old_git_is_named(repo, monkeypatch, version):
 
 
 @pytest.mark.parametrize("version", ["2.38.0", "2.39.5 (Apple Git-154)", "3.0.1", "x"])
-def test_a_git_that_is_new_enough_or_strange_passes(repo, monkeypatch, version):
+def test_a_new_or_unknown_git_version_is_accepted(repo, monkeypatch, version):
     calls = GitCalls(str(repo))
     monkeypatch.setattr(
         GitCalls, "run", lambda *_: GitResult(0, f"git version {version}\n".encode(), "")
@@ -187,7 +187,7 @@ def test_a_git_that_is_new_enough_or_strange_passes(repo, monkeypatch, version):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_repository_of_another_user_is_refused_with_gits_own_fix(repo):
+def test_another_users_repository_is_refused_with_gits_advice(repo):
     os.chown(repo, 12345, 12345)
     os.chown(repo / ".git", 12345, 12345)
 
@@ -198,7 +198,7 @@ def test_a_repository_of_another_user_is_refused_with_gits_own_fix(repo):
     assert f"git config --global --add safe.directory {repo}" in caught.value.hint
 
 
-# -- what a configuration names
+# -- settings that name programs
 
 
 def test_settings_that_run_nothing_are_not_listed(repo):
@@ -212,14 +212,14 @@ def test_settings_that_run_nothing_are_not_listed(repo):
     assert executing(GitCalls(str(repo))) == ()
 
 
-def test_the_users_own_configuration_is_the_users(repo, monkeypatch):
+def test_the_users_own_configuration_is_trusted(repo, monkeypatch):
     git(repo, "config", "--global", "filter.lfs.clean", "git-lfs clean")
     git(repo, "config", "--global", "core.hooksPath", "~/hooks")
 
     assert executing(GitCalls(str(repo))) == ()
 
 
-def test_a_setting_is_named_with_the_file_that_it_stands_in(repo):
+def test_a_setting_is_reported_with_its_file(repo):
     (repo / ".git" / "more").write_text('[filter "a=b \\"c"]\n\tclean = evil\n')
     git(repo, "config", "include.path", "more")
 
@@ -228,7 +228,7 @@ def test_a_setting_is_named_with_the_file_that_it_stands_in(repo):
     assert found == ('filter.a=b "c.clean', "evil", "local", ".git/more")
 
 
-def test_what_switches_a_setting_off_wins_whatever_its_name(repo):
+def test_a_disabled_setting_stays_disabled_whatever_its_name(repo):
     with (repo / ".git" / "config").open("a") as file:
         file.write('[filter "a=b \\"c\\\\"]\n\tclean = evil\n')
     found = executing(GitCalls(str(repo)))
@@ -238,7 +238,7 @@ def test_what_switches_a_setting_off_wins_whatever_its_name(repo):
     assert quiet.must("config", "--get", found[0].key) == b"\n"
 
 
-def test_hooks_that_are_settings_are_off_in_plumbing_whoever_wrote_them(repo):
+def test_hooks_defined_by_settings_never_run_in_plumbing(repo):
     git(repo, "config", "--global", "hook.mine.command", "touch x")
     git(repo, "config", "--global", "hook.mine.event", "reference-transaction")
 
@@ -257,7 +257,7 @@ def test_a_working_tree_elsewhere_is_refused(repo, tmp_path):
     assert caught.value.code == "REPO_STATE"
 
 
-def test_filters_are_looked_up_in_the_tree_that_is_to_be_checked_out(repo):
+def test_filters_are_looked_up_in_the_tree_to_check_out(repo):
     git(repo, "config", "filter.x.smudge", "evil")
     git(repo, "checkout", "-q", "-b", "other")
     (repo / ".gitattributes").write_text("a.* filter=x\n")
@@ -273,7 +273,7 @@ def test_filters_are_looked_up_in_the_tree_that_is_to_be_checked_out(repo):
         refuse_filters(calls, None, tree=tip)
 
 
-def test_extensions_of_lfs_count_as_the_filter_that_starts_them(repo):
+def test_lfs_extensions_count_as_the_lfs_filter(repo):
     git(repo, "config", "lfs.extension.x.clean", "evil")
     (repo / ".gitattributes").write_text("*.txt filter=lfs\n")
 
@@ -281,7 +281,7 @@ def test_extensions_of_lfs_count_as_the_filter_that_starts_them(repo):
         refuse_filters(guarded_calls(str(repo)), ["a.txt"])
 
 
-def test_a_driver_matters_for_the_files_that_name_it(repo):
+def test_a_merge_driver_matters_only_for_files_that_use_it(repo):
     git(repo, "config", "merge.x.driver", "evil %A")
     (repo / ".gitattributes").write_text("*.dat merge=x\n")
     calls = guarded_calls(str(repo))
@@ -294,7 +294,7 @@ def test_a_driver_matters_for_the_files_that_name_it(repo):
 # -- what is allowed
 
 
-def test_what_is_allowed_lies_outside_and_is_readable_by_its_user_alone(repo):
+def test_the_trust_list_is_private_and_outside_the_repository(repo):
     git(repo, "config", "core.pager", "less")
     found = executing(GitCalls(str(repo)))
     trust = Trust(find(str(repo), {}))
@@ -309,7 +309,7 @@ def test_what_is_allowed_lies_outside_and_is_readable_by_its_user_alone(repo):
     assert trust.untrusted(found) == found
 
 
-def test_agents_allow_nothing(repo):
+def test_agents_cannot_allow_settings(repo):
     git(repo, "config", "core.pager", "less")
     found = executing(GitCalls(str(repo)))
     trust = Trust(find(str(repo), {}))
@@ -321,7 +321,7 @@ def test_agents_allow_nothing(repo):
     assert trust.untrusted(found) == found
 
 
-def test_only_what_is_there_can_be_allowed_and_then_nothing_else_is(repo):
+def test_only_existing_settings_can_be_allowed(repo):
     git(repo, "config", "core.pager", "less")
     found = executing(GitCalls(str(repo)))
     trust = Trust(find(str(repo), {}))
@@ -333,7 +333,7 @@ def test_only_what_is_there_can_be_allowed_and_then_nothing_else_is(repo):
     assert trust.untrusted(found) == found
 
 
-def test_one_repository_says_nothing_about_another(repo, tmp_path):
+def test_trust_in_one_repository_does_not_apply_to_another(repo, tmp_path):
     other = tmp_path / "other"
     subprocess.run(["cp", "-r", str(repo), str(other)], check=True)
     for root in (repo, other):
@@ -346,7 +346,7 @@ def test_one_repository_says_nothing_about_another(repo, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"version": 2, "allowed": {}}'])
-def test_a_list_that_cannot_be_read_allows_nothing(repo, content):
+def test_an_unreadable_trust_list_allows_nothing(repo, content):
     git(repo, "config", "core.pager", "less")
     path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -357,7 +357,7 @@ def test_a_list_that_cannot_be_read_allows_nothing(repo, content):
         guarded_calls(str(repo))
 
 
-def test_a_list_that_others_can_write_allows_nothing(repo):
+def test_a_trust_list_that_others_can_write_allows_nothing(repo):
     git(repo, "config", "core.pager", "less")
     found = executing(GitCalls(str(repo)))
     trust = Trust(find(str(repo), {}))
@@ -387,7 +387,7 @@ def stale(repo):
     return paths
 
 
-def test_old_locks_that_nobody_holds_are_put_aside_and_kept(repo, stale):
+def test_old_locks_that_no_process_holds_are_moved_away(repo, stale):
     found = find_stale(str(repo / ".git"))
 
     assert {lock.path for lock in found} == set(map(str, stale))
@@ -398,7 +398,7 @@ def test_old_locks_that_nobody_holds_are_put_aside_and_kept(repo, stale):
     assert find_stale(str(repo / ".git")) == []
 
 
-def test_a_young_lock_stays(repo):
+def test_a_recent_lock_stays(repo):
     path = repo / ".git" / "index.lock"
     path.write_text("")
 
@@ -408,7 +408,7 @@ def test_a_young_lock_stays(repo):
     assert path.exists()
 
 
-def test_no_lock_is_stale_while_a_git_works_in_the_repository(repo, stale):
+def test_no_lock_is_stale_while_git_runs_in_the_repository(repo, stale):
     process = subprocess.Popen(
         ["git", "cat-file", "--batch"], cwd=repo, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -420,7 +420,7 @@ def test_no_lock_is_stale_while_a_git_works_in_the_repository(repo, stale):
     assert len(find_stale(str(repo / ".git"))) == len(stale)
 
 
-def test_no_lock_is_stale_while_somebody_has_it_open(repo, stale):
+def test_no_lock_is_stale_while_a_process_has_it_open(repo, stale):
     wait = f"import sys; f = open({str(stale[0])!r}); print(1, flush=True); sys.stdin.read()"
     process = subprocess.Popen(
         [sys.executable, "-c", wait], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -432,16 +432,16 @@ def test_no_lock_is_stale_while_somebody_has_it_open(repo, stale):
         process.communicate()
 
 
-def test_no_lock_is_stale_where_processes_cannot_be_seen(repo, stale, monkeypatch):
+def test_no_lock_is_stale_if_processes_are_not_visible(repo, stale, monkeypatch):
     monkeypatch.setattr("dibs.git.locks._PROCESSES", "/no/such/place")
 
     assert find_stale(str(repo / ".git")) == []
 
 
-# -- what the doctor tells
+# -- what doctor reports
 
 
-def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, stale):
+def test_doctor_reports_planted_locks_programs_and_hooks(repo, stale):
     os.makedirs(repo / ".git" / "dibs")
     care = GitCare(find(str(repo), {}), open_project(str(repo), {}).gate)
     git_lines = [finding.what for finding in care.inspect()]
@@ -461,7 +461,7 @@ def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, st
     assert [finding.what for finding in care.inspect()] == ["git settings"]
 
 
-def test_two_first_looks_at_once_get_along(repo, monkeypatch):
+def test_two_concurrent_first_inspections_both_succeed(repo, monkeypatch):
     os.makedirs(repo / ".git" / "dibs")
     care = GitCare(find(str(repo), {}), open_project(str(repo), {}).gate)
     replace = os.replace

@@ -1,4 +1,4 @@
-"""A snapshot holds every file that is not ignored, and changes nothing that anybody sees."""
+"""A snapshot contains every file that is not ignored, and makes no visible change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_clean_tree_is_its_commit(tree):
     assert found.head == git(tree, "rev-parse", "HEAD").decode().strip()
 
 
-def test_every_kind_of_change_is_held_and_ignored_files_are_not(tree):
+def test_every_kind_of_change_is_included_except_ignored_files(tree):
     (tree / "kept").write_text("staged\n")
     git(tree, "add", "kept")
     (tree / "kept").write_text("edited\n")
@@ -76,7 +76,7 @@ def test_a_file_may_become_a_folder(tree):
     assert contents(tree, snapshot(GitCalls(str(tree))).tree)["kept/inner"] == b"inner\n"
 
 
-def test_before_the_first_commit_the_files_are_held(tmp_path):
+def test_files_are_included_before_the_first_commit(tmp_path):
     git(tmp_path, "init", "-q")
     assert not snapshot(GitCalls(str(tmp_path))).dirty
     (tmp_path / "a").write_text("a\n")
@@ -85,7 +85,7 @@ def test_before_the_first_commit_the_files_are_held(tmp_path):
     assert contents(tmp_path, found.tree) == {"a": b"a\n"}
 
 
-def test_a_conflict_in_the_index_leaves_the_files(tree):
+def test_files_are_included_despite_a_conflict_in_the_index(tree):
     git(tree, "checkout", "-q", "-b", "side")
     (tree / "kept").write_text("side\n")
     git(tree, "commit", "-q", "-am", "side")
@@ -100,7 +100,7 @@ def test_a_conflict_in_the_index_leaves_the_files(tree):
 
 
 @pytest.mark.parametrize("commits", [0, 1])
-def test_a_repository_inside_is_named_and_not_taken_in(tree, commits):
+def test_a_nested_repository_is_reported_but_not_included(tree, commits):
     inner = tree / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
@@ -114,7 +114,7 @@ def test_a_repository_inside_is_named_and_not_taken_in(tree, commits):
 
 
 @pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
-def test_files_that_git_was_told_not_to_look_at_are_seen_when_asked(tree, mark):
+def test_files_marked_as_unchanged_are_checked_on_request(tree, mark):
     git(tree, "update-index", mark, "kept")
     (tree / "kept").write_text("hidden\n")
     assert not snapshot(GitCalls(str(tree))).dirty
@@ -122,7 +122,7 @@ def test_files_that_git_was_told_not_to_look_at_are_seen_when_asked(tree, mark):
     assert contents(tree, found.tree)["kept"] == b"hidden\n"
 
 
-def test_objects_of_a_quarantine_do_not_reach_the_repository(tree, tmp_path):
+def test_quarantined_objects_do_not_reach_the_repository(tree, tmp_path):
     (tree / "new").write_text("only there\n")
     objects = tmp_path / "objects"
     objects.mkdir()
@@ -132,7 +132,7 @@ def test_objects_of_a_quarantine_do_not_reach_the_repository(tree, tmp_path):
         git(tree, "cat-file", "-e", found.tree)
 
 
-def test_parts_of_an_index_that_git_keeps_apart_are_not_touched(tree):
+def test_a_split_index_is_not_touched(tree):
     git(tree, "update-index", "--split-index")
     git(tree, "config", "core.splitIndex", "true")
     (tree / "kept").write_text("edited\n")
@@ -144,7 +144,7 @@ def test_parts_of_an_index_that_git_keeps_apart_are_not_touched(tree):
     assert sorted(path.name for path in (tree / ".git").iterdir()) == before
 
 
-def test_files_outside_of_a_sparse_checkout_are_no_deletions(tree):
+def test_files_outside_a_sparse_checkout_do_not_count_as_deleted(tree):
     git(tree, "sparse-checkout", "set", "--cone", "elsewhere")
 
     assert not (tree / "folder").exists()
@@ -154,7 +154,7 @@ def test_files_outside_of_a_sparse_checkout_are_no_deletions(tree):
     assert contents(tree, snapshot(GitCalls(str(tree))).tree)["folder/new"] == b"new\n"
 
 
-def test_reading_again_tells_what_differs(tree):
+def test_reading_again_detects_differences(tree):
     git_calls = GitCalls(str(tree))
     (tree / "new").write_text("new\n")
     found = snapshot(git_calls)

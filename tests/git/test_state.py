@@ -1,4 +1,4 @@
-"""Where a working tree stands, whatever its folder is called."""
+"""The state of a working tree, whatever its folder is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def git(tree, *words):
 
 @pytest.mark.parametrize("name", ["plain", "two\nlines", "a\nfalse\nb", "sha1\nsha1", "\n"])
 @pytest.mark.parametrize("hashes", ["sha1", "sha256"])
-def test_a_tree_and_a_linked_one_are_known_in_any_folder(tmp_path, name, hashes):
+def test_main_and_linked_trees_work_in_any_folder(tmp_path, name, hashes):
     top, linked = tmp_path / name, tmp_path / f"{name} linked"
     top.mkdir()
     git(top, "init", "-q", "-b", "main", f"--object-format={hashes}")

@@ -1,4 +1,4 @@
-"""Bringing a working tree forward: what was clean follows, what somebody has there stays."""
+"""Updating a working tree: clean files are updated, someone's changes stay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tree(tmp_path):
 
 
 def commit(tree, change):
-    """Commit what ``change`` does; the branch stays there, while index and files go back."""
+    """Commit what ``change`` does; keep the branch there, but restore index and files."""
     old = git(tree, "rev-parse", "HEAD")
     change()
     git(tree, "add", "-A")
@@ -56,7 +56,7 @@ def status(tree):
     return git(tree, "status", "--porcelain").splitlines()
 
 
-def test_files_and_index_follow(tree):
+def test_files_and_index_are_updated(tree):
     def change():
         (tree / "a").write_text("new a\n")
         (tree / "b").unlink()
@@ -71,7 +71,7 @@ def test_files_and_index_follow(tree):
     assert (tree / "n" / "m" / "o").read_text() == "new o\n"
 
 
-def test_a_second_time_changes_nothing(tree):
+def test_a_second_update_changes_nothing(tree):
     ends = commit(tree, lambda: (tree / "a").write_text("new a\n"))
     move(tree, *ends)
     before = (tree / "a").stat()
@@ -83,7 +83,7 @@ def test_a_second_time_changes_nothing(tree):
     assert before.st_size == (tree / "a").stat().st_size
 
 
-def test_what_somebody_changed_since_stays_and_is_named(tree):
+def test_files_that_someone_changed_stay_and_are_reported(tree):
     def change():
         (tree / "a").write_text("new a\n")
         (tree / "b").unlink()
@@ -101,7 +101,7 @@ def test_what_somebody_changed_since_stays_and_is_named(tree):
     assert status(tree) == ["M a", "?? b"]
 
 
-def test_what_somebody_staged_since_stays_staged(tree):
+def test_files_that_someone_staged_stay_staged(tree):
     ends = commit(tree, lambda: (tree / "a").write_text("new a\n"))
     (tree / "a").write_text("mine\n")
     git(tree, "add", "a")
@@ -112,7 +112,7 @@ def test_what_somebody_staged_since_stays_staged(tree):
     assert (tree / "a").read_text() == "mine\n"
 
 
-def test_a_file_that_git_was_told_not_to_look_at_is_not_overwritten(tree):
+def test_a_changed_file_marked_as_unchanged_is_not_overwritten(tree):
     ends = commit(tree, lambda: (tree / "a").write_text("new a\n"))
     git(tree, "update-index", "--assume-unchanged", "a")
     (tree / "a").write_text("mine\n")
@@ -161,7 +161,7 @@ def test_a_sparse_tree_stays_sparse(tree):
     assert status(tree) == []
 
 
-def test_an_index_that_others_hold_is_waited_for_and_then_named(tree, monkeypatch):
+def test_a_locked_index_is_waited_for_and_then_reported(tree, monkeypatch):
     ends = commit(tree, lambda: (tree / "a").write_text("new a\n"))
     (tree / ".git" / "index.lock").write_text("")
     monkeypatch.setattr(update_tree, "PATIENCE", 0.0)
@@ -173,7 +173,7 @@ def test_an_index_that_others_hold_is_waited_for_and_then_named(tree, monkeypatc
     assert (tree / ".git" / "index.lock").exists()
 
 
-def test_what_is_in_the_way_is_found(tree):
+def test_untracked_files_in_the_way_are_found(tree):
     def change():
         (tree / "n").mkdir()
         (tree / "n" / "o").write_text("new\n")

@@ -1,4 +1,4 @@
-"""Real repositories with real hooks, and git as somebody types it."""
+"""Real repositories with real hooks and git commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dibs.cli import main
 
 
 class Clone:
-    """A working tree, and git in it as an agent or as the human."""
+    """A working tree, in which git runs as an agent or as a human."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def run(self, *words: str, agent: str = "", given: str | None = None, **variables: str):
-        """Run git; return what came of it, whether it succeeded or not."""
+        """Run git and return the result, whether it succeeded or not."""
         environ = {**os.environ, **variables}
         if agent:
             environ["DIBS_AGENT"] = agent
@@ -41,7 +41,7 @@ class Clone:
         return done.stdout.strip()
 
     def refused(self, *words: str, agent: str = "", **options: str) -> str:
-        """Run git, which must be refused without moving a branch; return what it said."""
+        """Run git, which must be refused without moving a branch; return its error output."""
         before = self.refs()
         done = self.run(*words, agent=agent, **options)
         assert done.returncode != 0, done.stdout + done.stderr
@@ -79,14 +79,14 @@ def clean_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     (tmp_path / "gitconfig").write_text(
-        "[user]\n\tname = Somebody\n\temail = somebody@example.com\n"
+        "[user]\n\tname = Someone\n\temail = someone@example.com\n"
         '[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n'
     )
 
 
 @pytest.fixture
 def plain(tmp_path, monkeypatch):
-    """A repository with two files, without hooks of ours; it is the current folder."""
+    """A repository with two files, without our hooks, as the current folder."""
     root = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     clone = Clone(root)
@@ -97,7 +97,7 @@ def plain(tmp_path, monkeypatch):
 
 @pytest.fixture
 def dibs(plain, capsys):
-    """Call a command in this process, as an agent or as the human; it must succeed."""
+    """Run a command in this process, as an agent or as a human; it must succeed."""
 
     def call(*words: str, agent: str = "", status: int = 0) -> str:
         capsys.readouterr()
@@ -111,7 +111,7 @@ def dibs(plain, capsys):
 
 @pytest.fixture
 def repo(plain, dibs):
-    """The same with the hooks of Dibs, and ``a.txt`` held by alice."""
+    """The same with our hooks; alice holds ``a.txt``."""
     dibs("git", "install")
     dibs("claim", "a.txt", "--reason", "rework it", agent="alice")
     return plain

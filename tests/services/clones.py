@@ -1,4 +1,4 @@
-"""A real git repository with the services of worktrees over a memory engine, and a clock to move."""
+"""A real git repository with the worktree services on a memory engine and a manual clock."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def make_repository(root):
 
 
 class Clone:
-    """One clone: its folder, its worktrees, and short words for what tests do with them."""
+    """One clone: its folder, its worktrees, and shortcuts for tests."""
 
     def __init__(self, root, engine=None, **settings):
         self.root = root if root.exists() else make_repository(root)
@@ -76,7 +76,7 @@ class Clone:
 
 
 def everything(folder):
-    """Return all that lies in a folder, by path, but for git's own."""
+    """Return the contents of a folder by path, except for git's files."""
     found = {}
     for place, _, names in os.walk(folder):
         for name in names:

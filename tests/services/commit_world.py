@@ -1,4 +1,4 @@
-"""A working tree that several agents share, and what can be seen of it from outside."""
+"""A working tree that several agents share."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class World:
         return self.git("rev-parse", "-q", "--verify", "HEAD", check=False)
 
     def files(self, commit="HEAD"):
-        """The paths that a commit changes, as a set."""
+        """Return the set of paths that a commit changes."""
         out = self.git("show", "--format=", "--name-only", "--no-renames", "-z", commit)
         return {path for path in out.split("\0") if path}
 
     def index(self, *but):
-        """All entries of the shared index with their flags, but for some paths."""
+        """Return all entries of the shared index with their flags, except for some paths."""
         rows = self.git("ls-files", "--stage", "-v", "-z").split("\0")
         return [row for row in rows if row.partition("\t")[2] not in but]
 

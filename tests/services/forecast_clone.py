@@ -1,4 +1,4 @@
-"""A repository with working trees of agents, and forecasts of it."""
+"""A repository with agents' worktrees, and its forecasts."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def git(folder, *words):
 
 
 class Clone:
-    """A repository with working trees of agents, and forecasts of it."""
+    """A repository with agents' worktrees, and its forecasts."""
 
     def __init__(self, root):
         self.root = root

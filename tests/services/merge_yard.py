@@ -1,4 +1,4 @@
-"""A repository with agents in worktrees of their own, for tests of the merge queue."""
+"""A repository with agents in their own worktrees, for tests of the merge queue."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Yard:
         return git(tree, "rev-parse", "HEAD")
 
     def commit(self, agent, files, message="work"):
-        """Let an agent change files in its worktree, commit them with Dibs, and give its claims back."""
+        """Let an agent change files in its worktree, commit them with Dibs, and release its claims."""
         tree = self.worktree(agent)
         self.claim(agent, *files)
         for path, text in files.items():
@@ -124,7 +124,7 @@ class Yard:
         return self.project.ledger.newest(Query(kinds=frozenset(kinds)), 1000)
 
     def state(self):
-        """Return the index's bytes and moment, and those of each file in the main working tree."""
+        """Return the bytes and timestamps of the index and of each file in the main working tree."""
         found = {}
         for place, folders, names in os.walk(self.main):
             if ".git" in folders:

@@ -1,4 +1,4 @@
-"""What can conflict at all, where histories part, and which lines conflict."""
+"""Which sides can conflict at all, their common ancestors, and which lines conflict."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from dibs.core.changes.hunks import conflicting
 
 
 def side(*changes):
-    """Return what one side touched; a path that ends in a slash is a folder of which nothing is left."""
+    """Return one side's changes; a path that ends in a slash is a deleted folder."""
     vanished = [path[:-1] for _, path in changes if path.endswith("/")]
     return touched([(path, how) for how, path in changes if not path.endswith("/")], vanished)
 
@@ -25,7 +25,7 @@ def side(*changes):
         ([("A", "old/y.py")], [("D", "old/"), ("D", "old/x.py"), ("A", "new/x.py")]),
     ],
 )
-def test_sides_can_meet_at_a_path_a_folder_or_a_renamed_folder(one, other):
+def test_sides_can_conflict_at_a_path_a_folder_or_a_renamed_folder(one, other):
     assert can_meet(side(*one), side(*other))
 
 
@@ -40,7 +40,7 @@ def test_sides_can_meet_at_a_path_a_folder_or_a_renamed_folder(one, other):
         ([], [("M", "a.py")]),
     ],
 )
-def test_sides_apart_cannot_meet(one, other):
+def test_sides_without_common_paths_cannot_conflict(one, other):
     assert not can_meet(side(*one), side(*other))
 
 
@@ -59,7 +59,7 @@ def bases_by_definition(parents, one, other):
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_common_ancestors_are_those_of_the_definition(seed):
+def test_common_ancestors_match_their_definition(seed):
     random = Random(seed)
     parents = {}
     for number in range(random.randrange(2, 14)):
@@ -76,14 +76,14 @@ def test_common_ancestors_are_those_of_the_definition(seed):
             assert ancestry.bases(one, other) == bases_by_definition(parents, one, other)
 
 
-def test_what_all_have_in_common_need_not_be_listed():
+def test_common_history_need_not_be_listed():
     ancestry = Ancestry(["b", "c"], {"b": ["a"], "c": ["m"], "m": ["a"]}, common=["a"])
 
     assert ancestry.bases("b", "c") == ["a"]
     assert not ancestry.holds("b", "c")
 
 
-def test_a_conflict_is_told_by_the_lines_of_both_sides():
+def test_a_conflict_has_the_lines_of_both_sides():
     ours = b"new\nnew\n1\n2\nours\n4\n5\n"
     theirs = b"1\n2\ntheirs\ntheirs\n4\n5\nend\n"
     merged = (
@@ -93,20 +93,20 @@ def test_a_conflict_is_told_by_the_lines_of_both_sides():
     assert conflicting(merged, ours, theirs, (b"AAAA", b"BBBB")) == ((5, 1, 3, 2),)
 
 
-def test_a_line_of_equals_signs_in_the_text_is_no_mark():
+def test_a_line_of_equals_signs_in_the_text_is_not_a_marker():
     ours, theirs = b"T\n=======\nours\n", b"T\n=======\ntheirs\n"
     merged = b"<<<<<<< AAAA\nT\n=======\nours\n=======\nT\n=======\ntheirs\n>>>>>>> BBBB\n"
 
     assert conflicting(merged, ours, theirs, (b"AAAA", b"BBBB")) == ((1, 3, 1, 3),)
 
 
-def test_a_side_without_lines_is_told_by_its_place():
+def test_a_side_without_lines_has_a_position():
     merged = b"1\n<<<<<<< AAAA\n=======\nx\n>>>>>>> BBBB\n3\n"
 
     assert conflicting(merged, b"1\n3\n", b"1\nx\n3\n", (b"AAAA", b"BBBB")) == ((2, 0, 2, 1),)
 
 
-def test_news_are_pairs_that_conflict_otherwise_than_before():
+def test_news_are_pairs_whose_conflicts_changed():
     old = Pair("a", "b", (ForecastConflict("x", "content", "", ()),))
     more = old._replace(clashes=(*old.clashes, ForecastConflict("y", "content", "", ())))
     gone = Pair("a", "c", old.clashes)

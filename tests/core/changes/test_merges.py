@@ -1,4 +1,4 @@
-"""The rules of merging: who held what when, and how the culprit of a batch is found."""
+"""The rules of merging: who held what and when, and the search for the branch that breaks a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dibs.core.patterns.pattern import parse
 
 
 def found_by(count, culprit):
-    """Return which step the search names, and how often it tried."""
+    """Return the step that the search finds, and the number of tries."""
     search, tries = bisect(count), 0
     try:
         step = next(search)
@@ -25,7 +25,7 @@ def found_by(count, culprit):
 
 
 @given(some.integers(1, 400).flatmap(lambda n: some.tuples(some.just(n), some.integers(1, n))))
-def test_the_first_that_breaks_is_found_in_as_many_tries_as_halves(case):
+def test_the_first_failing_step_is_found_by_binary_search(case):
     count, culprit = case
     step, tries = found_by(count, culprit)
     assert step == culprit
@@ -58,23 +58,23 @@ BEGIN = entry(1, "bob", "lock_acquired", patterns=["a"], mode="exclusive")
         entry(2, "bob", "lock_released", patterns=[f"x{n}" for n in range(20)]),
     ],
 )
-def test_a_span_ends_with_whatever_ends_a_claim(end):
+def test_a_span_ends_when_its_claim_ends(end):
     assert held([BEGIN, end], "bob", 150.0)
     assert not held([BEGIN, end], "bob", 250.0)
 
 
-def test_what_is_handed_over_is_the_heirs_from_then_on():
+def test_a_transferred_claim_belongs_to_the_recipient_from_then_on():
     handed = entry(2, "bob", "lock_transferred", patterns=["a"], to="eve")
     assert held([BEGIN, handed], "eve", 250.0)
     assert not held([BEGIN, handed], "eve", 150.0)
 
 
-def test_claims_of_others_and_shared_ones_make_no_span():
+def test_other_agents_claims_and_shared_claims_create_no_span():
     shared = entry(1, "bob", "lock_acquired", patterns=["a"], mode="shared")
     assert spans([shared, entry(2, "dan", "lock_acquired", patterns=["a"])], {"bob"}, parse) == []
 
 
-def test_a_commit_of_another_agent_is_not_covered_by_the_owners_claims():
+def test_another_agents_commit_is_not_covered_by_the_owners_claims():
     now = PastClaim("bob", (parse("a"),))
     change = MergeCommit("1" * 40, "x", 5.0, ("a",), "eve", (7,))
     assert [o.why for o in judge(change, ClaimHistory({}, {}, (now,)), "bob")] == ["forged"]

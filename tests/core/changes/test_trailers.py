@@ -1,4 +1,4 @@
-"""Messages of commits: what is kept, what is refused, and that trailers cannot be forged."""
+"""Commit messages: what is kept, what is refused, and that trailers cannot be forged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLAIM = Claim("c7", "src/", "exclusive", "alice", 7, 300.0, 0.0, task="T-1")
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("frame", ["{}", "a\n\n{}", "a\n{}\nb", "a\n\nb: c\n{}", "a\r\n\r\n{}\r\n"])
-def test_a_line_that_reads_as_a_trailer_of_ours_is_refused_anywhere(line, frame):
+def test_a_line_that_looks_like_a_dibs_trailer_is_refused_anywhere(line, frame):
     with pytest.raises(BadInput) as forged:
         check_message(frame.format(line))
     assert forged.value.code == "MESSAGE"
@@ -30,14 +30,14 @@ def test_a_line_that_reads_as_a_trailer_of_ours_is_refused_anywhere(line, frame)
 @pytest.mark.parametrize(
     "text", ["dibs commit: works", "use dibs-mode", "Dibs keeps: order", "fix Dibs-Token: parsing"]
 )
-def test_words_about_dibs_are_no_trailers(text):
+def test_text_about_dibs_is_not_a_trailer(text):
     assert check_message(text) == text
 
 
 @pytest.mark.parametrize(
     "end", ["\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\r", "\x1b", "\x9b"]
 )
-def test_no_strange_line_end_hides_a_trailer(end):
+def test_no_unusual_newline_hides_a_trailer(end):
     with pytest.raises(BadInput):
         check_message(f"a{end}Dibs-Token: 9")
 
@@ -47,7 +47,7 @@ def test_a_message_is_cleaned_as_git_does():
     assert paragraphs(["a\n", " ", "b"]) == "a\n\nb"
 
 
-def test_trailers_join_those_of_the_user():
+def test_trailers_are_added_to_the_users_trailers():
     text = signed("subject\n\nbody\n\nSigned-off-by: A <a@b>", "alice", [CLAIM])
     assert text.endswith(
         "\n\nSigned-off-by: A <a@b>\nDibs-Agent: alice\nDibs-Claim: c7\nDibs-Token: 7\nDibs-Task: T-1\n"
@@ -56,7 +56,7 @@ def test_trailers_join_those_of_the_user():
 
 
 @given(st.text(max_size=200), st.sampled_from(["alice", "bob-2"]))
-def test_what_is_signed_reads_back_whatever_the_message_says(text, agent):
+def test_trailers_are_read_back_whatever_the_message_says(text, agent):
     try:
         message = check_message(text)
     except BadInput:
@@ -65,6 +65,6 @@ def test_what_is_signed_reads_back_whatever_the_message_says(text, agent):
     assert found == (agent, ("c7",), (7,), ("T-1",))
 
 
-def test_what_dibs_did_not_sign_says_nothing():
+def test_a_message_without_dibs_trailers_proves_nothing():
     assert read_signed("fix\n\nDibs-Agent: alice\n\nlater words\n") is None
     assert read_signed("fix") is None

@@ -1,4 +1,4 @@
-"""The pure rules of worktrees: names, ports, what forbids a removal, who is gone."""
+"""The rules of worktrees: names, ports, what prevents a removal, and when one is abandoned."""
 
 import pytest
 from hypothesis import given
@@ -20,26 +20,26 @@ from dibs.errors import BadInput
 
 
 @given(st.sets(st.integers(0, 60)))
-def test_a_slot_is_the_smallest_that_nobody_has(taken):
+def test_a_slot_is_the_smallest_unused_one(taken):
     slot = free_slot(taken, 4100, 10)
 
     assert slot not in taken
     assert set(range(slot)) <= taken
 
 
-def test_the_last_port_can_be_given_and_none_beyond():
+def test_the_last_port_can_be_assigned_and_none_beyond():
     assert free_slot({0}, 65_516, 10) == 1
     with pytest.raises(BadInput):
         free_slot({0}, 65_517, 10)
 
 
-def test_a_branch_tells_its_agent():
+def test_a_branch_name_contains_its_agent():
     assert agent_of(branch_for("tester-1")) == "tester-1"
     assert agent_of("main") == ""
 
 
 @pytest.mark.parametrize("kind", list(WorktreeContent))
-def test_everything_forbids_a_plain_removal_and_some_things_any(kind):
+def test_any_contents_prevent_a_removal_and_some_even_a_forced_one(kind):
     held = [Holding(kind, 1)]
 
     assert in_the_way(held, force=False) == held
@@ -53,7 +53,7 @@ def test_everything_forbids_a_plain_removal_and_some_things_any(kind):
     assert str(held[0]).startswith("1 ")
 
 
-def test_a_shell_takes_no_value_for_code():
+def test_no_value_is_executed_by_the_shell():
     said = exports({"A": "it's $(x)\n`y`"})
 
     assert said == "export A='it'\"'\"'s $(x)\n`y`'\nunset PORT"
@@ -69,7 +69,7 @@ def test_a_shell_takes_no_value_for_code():
         (0.0, True, True, WAITING + 1, True),
     ],
 )
-def test_a_worktree_is_left_alone_when_nobody_will_come(seen, ended, waiting, age, gone):
+def test_a_worktree_is_abandoned_when_its_agent_will_not_return(seen, ended, waiting, age, gone):
     found = is_left_alone(now=age, seen=seen, ended=ended, made=0.0, waiting=waiting)
 
     assert found == gone

@@ -1,4 +1,4 @@
-"""What git refuses with the hooks in place, and what it lets pass: every way to move a branch."""
+"""What the git hooks refuse and allow, for every way to move a branch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dibs.cli import main
     "words", [["commit", "-m", "x"], ["commit", "--no-verify", "-m", "x"], ["commit", "-am", "x"]]
 )
 @pytest.mark.parametrize("agent", ["bob", ""])
-def test_no_plain_commit_holds_what_another_agent_holds(repo, words, agent):
+def test_a_plain_commit_of_another_agents_file_is_refused(repo, words, agent):
     repo.edit("a.txt", "b.txt")
 
     said = repo.refused(*words, agent=agent)
@@ -27,7 +27,7 @@ def test_no_plain_commit_holds_what_another_agent_holds(repo, words, agent):
     assert "b.txt" not in said
 
 
-def test_the_ledger_is_told_of_a_refusal(repo, dibs):
+def test_a_refusal_is_recorded_in_the_ledger(repo, dibs):
     repo.edit("a.txt")
     repo.refused("commit", "-m", "x", agent="bob")
 
@@ -38,25 +38,25 @@ def test_the_ledger_is_told_of_a_refusal(repo, dibs):
     assert entry["details"] == {"paths": ["a.txt"], "files": 1, "holders": ["alice"]}
 
 
-def test_the_holder_commits_plainly_and_everybody_commits_what_is_free(repo):
+def test_owners_commit_their_files_and_anyone_commits_unclaimed_files(repo):
     repo.edit("a.txt")
     repo.git("commit", "-m", "mine", agent="alice")
     repo.commit("b.txt", agent="bob")
     repo.commit("b.txt", "new/file.txt")
 
 
-def test_a_claim_that_is_given_back_stops_nobody(repo, dibs):
+def test_a_released_claim_blocks_no_one(repo, dibs):
     dibs("release", "--all", agent="alice")
     repo.commit("a.txt", agent="bob")
 
 
-def test_a_shared_claim_stops_nobody(repo, dibs):
+def test_a_shared_claim_blocks_no_one(repo, dibs):
     dibs("release", "--all", agent="alice")
     dibs("claim", "a.txt", "--shared", agent="alice")
     repo.commit("a.txt", agent="bob")
 
 
-def test_a_glob_stops_what_is_below_it_also_what_is_deleted_or_renamed(repo, dibs):
+def test_a_glob_covers_deleted_and_renamed_files(repo, dibs):
     repo.commit("src/one.py", "src/two.py")
     dibs("claim", "src/**", agent="alice")
 
@@ -67,7 +67,7 @@ def test_a_glob_stops_what_is_below_it_also_what_is_deleted_or_renamed(repo, dib
     assert "src/two.py: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
 
 
-def test_an_amended_message_passes_and_an_amended_file_does_not(repo, dibs):
+def test_an_amended_message_is_allowed_and_an_amended_file_is_not(repo, dibs):
     repo.commit("b.txt", agent="bob")
     dibs("claim", "b.txt", agent="alice")
 
@@ -77,7 +77,7 @@ def test_an_amended_message_passes_and_an_amended_file_does_not(repo, dibs):
     repo.refused("commit", "--amend", "--no-verify", "-m", "worse", agent="bob")
 
 
-def test_a_rebase_of_own_commits_passes_though_their_files_are_claimed_by_now(repo, dibs):
+def test_rebasing_own_commits_is_allowed_even_if_the_files_are_claimed_now(repo, dibs):
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit("b.txt", agent="bob")
     repo.git("checkout", "-q", "main")
@@ -90,7 +90,7 @@ def test_a_rebase_of_own_commits_passes_though_their_files_are_claimed_by_now(re
     assert repo.git("merge-base", "main", "topic") == repo.git("rev-parse", "main")
 
 
-def test_a_rebase_that_makes_something_new_of_a_claimed_file_is_refused(repo, dibs):
+def test_a_rebase_that_changes_a_claimed_file_is_refused(repo, dibs):
     repo.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
     repo.git("add", "b.txt")
     repo.git("commit", "-q", "-m", "long")
@@ -106,7 +106,7 @@ def test_a_rebase_that_makes_something_new_of_a_claimed_file_is_refused(repo, di
     assert "b.txt: alice holds" in repo.refused("rebase", "-q", "main", agent="bob")
 
 
-def test_a_rebase_that_undoes_what_the_holder_made_is_refused(repo, dibs):
+def test_a_rebase_that_undoes_the_owners_change_is_refused(repo, dibs):
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit("b.txt", agent="bob")
     repo.git("checkout", "-q", "main")
@@ -119,7 +119,7 @@ def test_a_rebase_that_undoes_what_the_holder_made_is_refused(repo, dibs):
     assert "b.txt: alice holds" in said
 
 
-def test_own_commits_become_one_though_their_files_are_claimed_by_now(repo, dibs):
+def test_squashing_own_commits_is_allowed_even_if_the_files_are_claimed_now(repo, dibs):
     for _ in range(3):
         repo.commit("b.txt", agent="bob")
     dibs("claim", "b.txt", agent="alice")
@@ -131,7 +131,7 @@ def test_own_commits_become_one_though_their_files_are_claimed_by_now(repo, dibs
     assert repo.git("rev-list", "--count", "HEAD") == "3"
 
 
-def test_a_commit_made_on_no_branch_is_stopped_when_a_branch_takes_it(repo):
+def test_a_detached_commit_is_refused_when_a_branch_moves_to_it(repo):
     repo.git("checkout", "-q", "--detach")
     repo.edit("a.txt")
     repo.git("commit", "-q", "--no-verify", "-m", "x", agent="bob")
@@ -139,7 +139,7 @@ def test_a_commit_made_on_no_branch_is_stopped_when_a_branch_takes_it(repo):
     repo.refused("branch", "fresh", agent="bob")
 
 
-def test_a_branch_that_is_moved_by_hand_is_stopped(repo):
+def test_a_manual_branch_move_is_refused(repo):
     tree = repo.git("write-tree")
     blob = repo.git("hash-object", "-w", "--stdin", given="other")
     tree = repo.git("mktree", given=f"100644 blob {blob}\ta.txt\n")
@@ -149,7 +149,7 @@ def test_a_branch_that_is_moved_by_hand_is_stopped(repo):
     repo.git("update-ref", "refs/heads/main", "HEAD", agent="bob")
 
 
-def test_merges_of_commits_that_are_there_pass(repo, dibs):
+def test_merges_of_existing_commits_are_allowed(repo, dibs):
     repo.git("checkout", "-q", "-b", "topic")
     repo.edit("a.txt")
     repo.git("commit", "-q", "-m", "hers", agent="alice")
@@ -162,7 +162,7 @@ def test_merges_of_commits_that_are_there_pass(repo, dibs):
     repo.git("commit", "-q", "-m", "by hand", agent="bob")
 
 
-def test_what_a_merge_makes_of_a_claimed_file_is_stopped(repo):
+def test_a_merge_that_changes_a_claimed_file_is_refused(repo):
     repo.git("checkout", "-q", "-b", "topic")
     repo.edit("a.txt")
     repo.git("commit", "-q", "-m", "hers", agent="alice")
@@ -176,7 +176,7 @@ def test_what_a_merge_makes_of_a_claimed_file_is_stopped(repo):
 @pytest.mark.parametrize(
     "how", [("-X", "ours"), ("-X", "theirs"), ("-s", "ours"), ("-X", "ours", "--no-verify")]
 )
-def test_a_merge_that_drops_a_side_of_a_claimed_file_is_stopped(repo, dibs, how):
+def test_a_merge_that_drops_a_side_of_a_claimed_file_is_refused(repo, dibs, how):
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit("b.txt", agent="bob")
     repo.git("checkout", "-q", "main")
@@ -193,7 +193,7 @@ def test_a_merge_that_drops_a_side_of_a_claimed_file_is_stopped(repo, dibs, how)
     repo.git("merge", *how, "-m", "x", "main", agent="bob")
 
 
-def test_cherry_picks_and_reverts_are_stopped_on_claimed_files_alone(repo):
+def test_cherry_picks_and_reverts_are_refused_only_for_claimed_files(repo):
     repo.edit("a.txt")
     repo.git("commit", "-q", "-m", "hers", agent="alice")
     hers = repo.git("rev-parse", "HEAD")
@@ -204,14 +204,14 @@ def test_cherry_picks_and_reverts_are_stopped_on_claimed_files_alone(repo):
     repo.run("revert", "--quit")
     repo.git("revert", "--no-edit", free, agent="bob")
     repo.git("checkout", "-q", "-b", "other", "HEAD~3", agent="bob")
-    repo.commit("c.txt", agent="bob")  # else git takes the commit as it is
+    repo.commit("c.txt", agent="bob")  # otherwise git uses the commit as it is
     repo.refused("cherry-pick", hers, agent="bob")
     repo.git("reset", "-q", "--hard")
     repo.run("cherry-pick", "--quit")
     repo.git("cherry-pick", free, agent="bob")
 
 
-def test_what_makes_no_commit_passes(repo, tmp_path):
+def test_commands_that_create_no_commit_are_allowed(repo, tmp_path):
     repo.edit("a.txt")
     repo.git("commit", "-q", "-m", "hers", agent="alice")
     for words in (
@@ -233,7 +233,7 @@ def test_what_makes_no_commit_passes(repo, tmp_path):
     repo.git("stash", "pop", "-q", agent="bob")
 
 
-def test_what_is_fetched_passes(repo, tmp_path):
+def test_a_fetch_is_allowed(repo, tmp_path):
     other = str(tmp_path / "other")
     repo.git("clone", "-q", str(repo.root), other)
     for name in ("one", "two", "three"):
@@ -249,7 +249,7 @@ def test_what_is_fetched_passes(repo, tmp_path):
     repo.git("pull", "-q", "--ff-only", "o", "main", agent="bob")
 
 
-def test_a_push_into_the_clone_is_judged_too(repo, tmp_path):
+def test_a_push_into_the_clone_is_checked_too(repo, tmp_path):
     repo.write("dibs.toml", '[gate]\nunclaimed = "deny"\n')
     other = type(repo)(tmp_path / "other")
     repo.git("clone", "-q", str(repo.root), str(other.root))
@@ -263,11 +263,11 @@ def test_a_push_into_the_clone_is_judged_too(repo, tmp_path):
     done = other.run("push", "origin", "HEAD:topic", agent="bob")
     assert (
         "b.txt: you have not claimed it" in done.stderr
-    )  # by the settings above the git directory
+    )  # with the settings above the git directory
     other.git("push", "-q", "origin", "HEAD:topic")
 
 
-def test_the_hooks_hold_in_every_worktree(repo, tmp_path):
+def test_the_hooks_work_in_every_worktree(repo, tmp_path):
     repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     side = type(repo)(tmp_path / "side")
     side.edit("a.txt")
@@ -277,7 +277,7 @@ def test_the_hooks_hold_in_every_worktree(repo, tmp_path):
     side.git("commit", "-m", "x", agent="alice")
 
 
-def test_the_first_commit_of_a_repository_is_judged_too(tmp_path, repo, monkeypatch, capsys):
+def test_the_first_commit_of_a_repository_is_checked_too(tmp_path, repo, monkeypatch, capsys):
     root = tmp_path / "fresh"
     repo.git("init", "-q", str(root))
     monkeypatch.chdir(root)
@@ -292,7 +292,7 @@ def test_the_first_commit_of_a_repository_is_judged_too(tmp_path, repo, monkeypa
 
 
 @pytest.mark.parametrize("words", [("commit",), ("commit", "--no-verify")])
-def test_an_agent_commits_no_file_that_steers_tools(repo, dibs, monkeypatch, words):
+def test_an_agent_cannot_commit_a_file_that_configures_tools(repo, dibs, monkeypatch, words):
     dibs("claim", ".mcp.json", agent="bob")
     repo.edit(".mcp.json", "c.txt")
 
@@ -310,9 +310,7 @@ def test_an_agent_commits_no_file_that_steers_tools(repo, dibs, monkeypatch, wor
     repo.git("commit", "-q", "--amend", "-m", "the same in other words", agent="bob")
 
 
-def test_what_was_committed_under_a_claim_may_be_pushed_without_it(
-    repo, dibs, monkeypatch, tmp_path
-):
+def test_a_commit_made_under_a_claim_can_be_pushed_without_it(repo, dibs, monkeypatch, tmp_path):
     monkeypatch.setenv("DIBS_GATE_UNCLAIMED", "deny")
     hub = tmp_path / "hub.git"
     repo.git("init", "-q", "--bare", str(hub))
@@ -326,7 +324,7 @@ def test_what_was_committed_under_a_claim_may_be_pushed_without_it(
     repo.git("push", "-q", "origin", "main", agent="bob")
 
 
-def test_an_agent_may_have_to_claim_what_it_commits(repo, dibs, monkeypatch):
+def test_agents_can_be_required_to_claim_what_they_commit(repo, dibs, monkeypatch):
     monkeypatch.setenv("DIBS_GATE_UNCLAIMED", "deny")
     repo.edit("b.txt")
 
@@ -341,7 +339,7 @@ def test_an_agent_may_have_to_claim_what_it_commits(repo, dibs, monkeypatch):
     "name",
     ["with space", "-f", ":(top)x", "*", "quo\"te'", "new\nline", "tab\tx", "ü/é", "@x", "task:1"],
 )
-def test_any_name_of_a_file_is_asked_about(repo, dibs, name):
+def test_files_with_any_name_are_checked(repo, dibs, name):
     repo.edit(name)
     dibs("claim", "?*", "ü/**", agent="alice")
 
@@ -352,7 +350,7 @@ def test_any_name_of_a_file_is_asked_about(repo, dibs, name):
     repo.refused("commit", "-n", "-m", "x", agent="bob")
 
 
-def test_a_name_that_is_no_utf8_is_asked_about(repo, dibs):
+def test_a_name_that_is_not_utf8_is_checked(repo, dibs):
     name = os.fsdecode(b"raw\xff.txt")
     repo.edit(name)
     dibs("claim", "raw*", agent="alice")
@@ -360,7 +358,7 @@ def test_a_name_that_is_no_utf8_is_asked_about(repo, dibs):
     assert "raw\\xff.txt: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
 
 
-def test_hostile_names_of_branches_are_only_names(repo):
+def test_hostile_branch_names_are_harmless(repo):
     for name in ("$(touch${IFS}hacked)", "a;touch${IFS}hacked", "`touch", "x'y\"z", "-x"):
         repo.run("symbolic-ref", "HEAD", f"refs/heads/{name}")
         repo.edit("a.txt")

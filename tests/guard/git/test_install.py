@@ -1,4 +1,4 @@
-"""Hooks beside hooks: what was there runs as before, and comes back byte for byte."""
+"""Our hooks next to the user's: existing hooks run as before, and are restored byte for byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs.git import calls
 
 
 def picture(root):
-    """Return every file of a folder with its bytes, its mode and where a link leads."""
+    """Return every file of a folder with its bytes, mode, and link target."""
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:
@@ -40,18 +40,18 @@ def held(plain, dibs):
 
 
 def edit(place, python):
-    """Name another interpreter in a hook."""
+    """Change the interpreter in a hook."""
     rows = place.read_text().splitlines(keepends=True)
     place.write_text("".join(f"python={python}\n" if r[:7] == "python=" else r for r in rows))
 
 
 def both(clone):
-    """Return the folder of hooks, and the configuration, as they are on the disk."""
+    """Return the hooks folder and the configuration, as they are on disk."""
     config = clone.root / ".git/config"
     return picture(clone.root / ".git/hooks"), picture(clone.root / ".husky"), config.read_bytes()
 
 
-def test_hooks_that_were_there_run_first_with_their_arguments_and_input(held, dibs, tmp_path):
+def test_existing_hooks_run_first_with_their_arguments_and_input(held, dibs, tmp_path):
     hooks, log = held.root / ".git/hooks", tmp_path / "log"
     hook(hooks / "pre-commit", f'echo "pre-commit $# $GIT_INDEX_FILE" >>{log}')
     hook(hooks / "reference-transaction", f'echo "$1" >>{log}; cat >>{log}')
@@ -79,7 +79,7 @@ def test_hooks_that_were_there_run_first_with_their_arguments_and_input(held, di
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "reference-transaction"])
-def test_a_hook_that_was_there_still_refuses(plain, dibs, name):
+def test_an_existing_hook_still_refuses(plain, dibs, name):
     hook(plain.root / ".git/hooks" / name, "echo no way >&2", "exit 7")
     dibs("git", "install")
     plain.edit("b.txt")
@@ -90,7 +90,7 @@ def test_a_hook_that_was_there_still_refuses(plain, dibs, name):
     assert "no way" in done.stderr
 
 
-def test_a_hook_that_git_would_not_run_is_not_run_and_comes_back(held, dibs):
+def test_a_hook_that_is_not_executable_does_not_run_and_is_restored(held, dibs):
     hook(held.root / ".git/hooks/pre-commit", "exit 1", mode=0o644)
     os.symlink("pre-commit", held.root / ".git/hooks/pre-push")
     before = both(held)
@@ -114,27 +114,27 @@ def test_installing_twice_changes_nothing_and_uninstalling_twice_neither(held, d
     assert both(held) == before
 
 
-def test_an_agent_does_not_take_the_gates_away(repo, dibs):
+def test_an_agent_cannot_remove_the_hooks(repo, dibs):
     dibs("git", "uninstall", agent="bob", status=77)
     repo.edit("a.txt")
     repo.refused("commit", "-m", "x", agent="bob")
 
 
-def test_a_hook_that_somebody_put_in_the_place_of_ours_stays(held, dibs):
+def test_a_hook_that_replaced_ours_stays(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     hook(place, "exit 0 # first")
     dibs("git", "install")
     hook(place, "exit 0 # second")
 
     assert main_status(held, dibs) is False
-    dibs("git", "install", status=78)  # which of the two shall run?
+    dibs("git", "install", status=78)  # it is unclear which of the two should run
     dibs("git", "uninstall")
 
     assert "second" in place.read_text()
     assert "first" in (place.parent / "pre-commit.dibs-before").read_text()
 
 
-def test_a_hook_of_ours_that_somebody_changed_is_theirs_now(held, dibs):
+def test_an_edited_dibs_hook_belongs_to_the_user(held, dibs):
     place = held.root / ".git/hooks/pre-push"
     dibs("git", "install")
     with open(place, "a", encoding="utf-8") as file:
@@ -146,7 +146,7 @@ def test_a_hook_of_ours_that_somebody_changed_is_theirs_now(held, dibs):
     assert not (place.parent / "pre-commit").exists()
 
 
-def test_an_install_that_was_killed_half_way_is_taken_up(held, dibs):
+def test_a_killed_install_can_be_continued(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     hook(place, "exit 0")
     before = both(held)
@@ -164,7 +164,7 @@ def main_status(clone, dibs):
 
 
 def husky(clone):
-    """Lay out what husky 9 lays out: a folder that it writes anew, in front of tracked scripts."""
+    """Create what husky 9 creates: a generated folder that runs tracked scripts."""
     clone.write(".husky/pre-commit", "echo tracked >>husky.log\n")
     clone.write(
         ".husky/_/h",
@@ -174,7 +174,7 @@ def husky(clone):
         hook(clone.root / ".husky/_" / name, '. "$(dirname "$0")/h"')
     clone.write(".husky/_/.gitignore", "*")
     with open(clone.root / ".git/config", "a", encoding="utf-8") as file:
-        file.write('[core]\n  hooksPath=".husky/_"   ; as somebody likes it\n')
+        file.write('[core]\n  hooksPath=".husky/_"   ; as someone likes it\n')
 
 
 def test_husky_runs_as_before_and_its_files_are_not_touched(held, dibs):
@@ -196,7 +196,7 @@ def test_husky_runs_as_before_and_its_files_are_not_touched(held, dibs):
     assert not (held.root / ".git/dibs/hooks").exists()
 
 
-def test_a_hook_that_husky_gets_later_runs_too(held, dibs):
+def test_a_hook_added_to_husky_later_runs_too(held, dibs):
     husky(held)
     dibs("git", "install")
     held.write(".husky/commit-msg", 'echo "$1" >>husky.log\n')
@@ -206,7 +206,7 @@ def test_a_hook_that_husky_gets_later_runs_too(held, dibs):
     assert "COMMIT_EDITMSG" in (held.root / "husky.log").read_text()
 
 
-def test_when_husky_takes_its_place_back_the_status_says_so(held, dibs):
+def test_status_reports_when_husky_resets_its_path(held, dibs):
     husky(held)
     dibs("git", "install")
     held.git("config", "core.hooksPath", ".husky/_")
@@ -220,15 +220,15 @@ def test_when_husky_takes_its_place_back_the_status_says_so(held, dibs):
 def test_a_setting_that_changed_since_keeps_its_change(held, dibs):
     husky(held)
     dibs("git", "install")
-    held.git("config", "user.nickname", "somebody")
+    held.git("config", "user.nickname", "someone")
 
     dibs("git", "uninstall")
 
     assert held.git("config", "core.hooksPath") == ".husky/_"
-    assert held.git("config", "user.nickname") == "somebody"
+    assert held.git("config", "user.nickname") == "someone"
 
 
-def test_hooks_of_the_users_own_configuration_run_as_before(held, dibs, tmp_path):
+def test_hooks_in_the_users_global_configuration_run_as_before(held, dibs, tmp_path):
     hook(tmp_path / "mine/pre-commit", f"echo mine >>{tmp_path}/log")
     held.git("config", "--global", "core.hooksPath", str(tmp_path / "mine"))
     before = both(held)
@@ -244,7 +244,9 @@ def test_hooks_of_the_users_own_configuration_run_as_before(held, dibs, tmp_path
 
 
 @pytest.mark.parametrize("again", [True, False])
-def test_a_repository_that_moved_gets_its_hooks_back(held, dibs, tmp_path, monkeypatch, again):
+def test_hooks_can_be_reinstalled_after_a_repository_moved(
+    held, dibs, tmp_path, monkeypatch, again
+):
     hook(tmp_path / "team/pre-commit", f"echo team >>{tmp_path}/log")
     held.git("config", "core.hooksPath", str(tmp_path / "team"))
     config = (held.root / ".git/config").read_bytes()
@@ -252,7 +254,7 @@ def test_a_repository_that_moved_gets_its_hooks_back(held, dibs, tmp_path, monke
     held.root = held.root.rename(tmp_path / "elsewhere")
     monkeypatch.chdir(held.root)
 
-    if again:  # the path that git knows is a whole one, so it has to be told anew
+    if again:  # git has an absolute path, so it must be set again
         dibs("git", "install")
         held.edit("a.txt")
         held.refused("commit", "-m", "x", agent="bob")
@@ -263,7 +265,7 @@ def test_a_repository_that_moved_gets_its_hooks_back(held, dibs, tmp_path, monke
     assert not (held.root / ".git/dibs/hooks").exists()
 
 
-def test_a_folder_of_hooks_that_is_a_link_is_not_written_to(held, dibs, tmp_path):
+def test_a_linked_hooks_folder_is_not_changed(held, dibs, tmp_path):
     hook(tmp_path / "shared/pre-commit", f"echo shared >>{tmp_path}/log")
     hooks = held.root / ".git/hooks"
     for sample in hooks.iterdir():
@@ -289,7 +291,7 @@ FRAMEWORK = (
 )
 
 
-def test_the_pre_commit_framework_runs_before_us_and_after_us(held, dibs):
+def test_the_pre_commit_framework_works_before_and_after_our_hooks(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     hook(place, *FRAMEWORK)
     dibs("git", "install")
@@ -298,7 +300,7 @@ def test_the_pre_commit_framework_runs_before_us_and_after_us(held, dibs):
     dibs("git", "uninstall")
     place.unlink()
 
-    # The other way round: it keeps what it finds under another name, and runs it.
+    # The other way around: it renames our hook and runs it.
     dibs("git", "install")
     place.rename(place.parent / "pre-commit.legacy")
     hook(place, *FRAMEWORK)
@@ -309,14 +311,16 @@ def test_the_pre_commit_framework_runs_before_us_and_after_us(held, dibs):
     assert "framework" in place.read_text()
 
 
-def test_what_the_framework_took_over_and_runs_is_in_place(held, dibs):
+def test_a_hook_that_the_framework_runs_counts_as_installed(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     dibs("git", "install")
     place.rename(place.parent / "pre-commit.legacy")
     hook(place, *FRAMEWORK)
     assert "not installed" not in dibs("git", "status")
 
-    dibs("git", "install")  # ours in front of it as well would run the two in a circle
+    dibs(
+        "git", "install"
+    )  # installing ours again in front would make the two run each other forever
 
     assert "framework" in place.read_text()
     assert not (place.parent / "pre-commit.dibs-before").exists()
@@ -327,7 +331,7 @@ def test_what_the_framework_took_over_and_runs_is_in_place(held, dibs):
     assert not (place.parent / "pre-commit.legacy").exists()
 
 
-def test_a_tool_that_puts_its_hook_back_over_ours_is_kept_again(held, dibs):
+def test_a_hook_that_a_tool_restored_over_ours_is_saved_again(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     hook(place, "echo tool >>tool.log")
     before = both(held)
@@ -347,7 +351,7 @@ def test_a_tool_that_puts_its_hook_back_over_ours_is_kept_again(held, dibs):
     assert both(held) == before
 
 
-def test_uninstall_names_a_hook_whose_place_another_has_taken(held, dibs):
+def test_uninstall_reports_a_saved_hook_that_another_replaced(held, dibs):
     place = held.root / ".git/hooks/pre-commit"
     hook(place, "echo old")
     dibs("git", "install")
@@ -361,7 +365,7 @@ def test_uninstall_names_a_hook_whose_place_another_has_taken(held, dibs):
     assert "new" in place.read_text()
 
 
-def test_the_framework_can_ask_without_a_hook_of_ours(held, dibs, monkeypatch, capsys):
+def test_the_framework_can_check_without_our_hooks(held, dibs, monkeypatch, capsys):
     held.edit("a.txt")
     dibs("git", "check", agent="bob", status=3)
     assert json.loads(dibs("git", "check", "--json", agent="alice")) == {
@@ -438,7 +442,7 @@ def test_a_hook_without_dibs_says_so_and_refuses(repo):
     assert "warning: allowed without checking claims: Dibs cannot be loaded" in done.stderr
 
 
-def test_a_hook_that_cannot_read_what_moves_refuses(held, dibs):
+def test_a_hook_that_cannot_read_the_update_refuses(held, dibs):
     hook(held.root / ".git/hooks/reference-transaction")
     dibs("git", "install")
     head = held.git("rev-parse", "HEAD")
@@ -456,7 +460,7 @@ def test_a_hook_that_cannot_read_what_moves_refuses(held, dibs):
     assert held.git("rev-parse", "HEAD") == head
 
 
-def test_a_store_that_does_not_answer_stops_commits_unless_told_otherwise(repo):
+def test_an_unreachable_store_blocks_commits_unless_configured_otherwise(repo):
     down = {"DIBS_ENGINE": "redis://127.0.0.1:1/0", "DIBS_PROJECT": "x"}
     repo.edit("b.txt")
 
@@ -469,7 +473,7 @@ def test_a_store_that_does_not_answer_stops_commits_unless_told_otherwise(repo):
     assert "warning: allowed without checking claims:" in done.stderr
 
 
-def test_settings_that_cannot_be_read_stop_commits(repo):
+def test_unreadable_settings_block_commits(repo):
     repo.write("dibs.toml", "nonsense = 1\n")
     repo.git("add", "b.txt")
     repo.edit("b.txt")
@@ -478,7 +482,7 @@ def test_settings_that_cannot_be_read_stop_commits(repo):
     assert "nonsense" in repo.refused("commit", "-n", "-m", "x")
 
 
-def test_a_commit_of_dibs_itself_does_not_pay_twice(repo):
+def test_dibs_commit_is_not_checked_twice(repo):
     edit(repo.root / ".git/hooks/pre-commit", "/gone/python")
     repo.edit("b.txt")
 
@@ -487,7 +491,7 @@ def test_a_commit_of_dibs_itself_does_not_pay_twice(repo):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The git commands that Dibs starts, in their order."""
+    """The git commands that Dibs starts, in order."""
     found, real = [], calls.spawn
 
     def spawn(argv, **named):
@@ -499,7 +503,7 @@ def started(monkeypatch):
 
 
 @pytest.mark.parametrize("in_front", [False, True])
-def test_a_commit_of_ours_starts_no_hook_where_all_are_our_own(held, dibs, started, in_front):
+def test_dibs_commit_does_not_start_its_own_hooks(held, dibs, started, in_front):
     if in_front:
         held.git("config", "core.hooksPath", ".hooks")
     dibs("git", "install")
@@ -519,7 +523,7 @@ _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
     ("where", "name"),
     [*((where, name) for where in ("beside", "husky") for name in _HOOKS), ("ours", "pre-commit")],
 )
-def test_a_commit_of_ours_runs_each_hook_of_the_user(held, dibs, where, name):
+def test_dibs_commit_runs_each_of_the_users_hooks(held, dibs, where, name):
     line = f"echo user >>{held.root}/.git/log"
     if where == "husky":
         held.git("config", "core.hooksPath", ".husky")
@@ -539,7 +543,7 @@ def test_a_commit_of_ours_runs_each_hook_of_the_user(held, dibs, where, name):
     assert held.git("log", "-1", "--format=%s") == "hooked"
 
 
-def test_hooks_that_are_settings_of_the_user_are_left_to_git(held, dibs, started):
+def test_hooks_in_the_users_settings_are_left_to_git(held, dibs, started):
     held.git("config", "--global", "hook.lint.command", "true")
     held.git("config", "--global", "hook.lint.event", "pre-commit")
     dibs("git", "install")

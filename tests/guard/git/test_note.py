@@ -1,4 +1,4 @@
-"""The note of pre-commit: it saves a second look at the store, and never hides what changed meanwhile."""
+"""The pre-commit note saves a second check, and never hides a change in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def no_python(repo):
-    """Take the interpreter away from the hook that watches branches."""
+    """Remove the interpreter from the reference-transaction hook."""
     hook = repo.root / ".git/hooks/reference-transaction"
     text = hook.read_text()
     assert f"python={sys.executable}\n" in text
@@ -33,7 +33,7 @@ def claim(pattern: str) -> str:
     return f"{sys.executable} -m dibs claim {pattern} --agent alice >/dev/null || exit 1"
 
 
-def test_a_plain_commit_is_asked_about_once(no_python):
+def test_a_plain_commit_is_checked_once(no_python):
     no_python.commit("b.txt", "c.txt", agent="bob")
     no_python.commit("b.txt", "d/e.txt")
     no_python.git("rm", "-q", "c.txt")
@@ -41,7 +41,7 @@ def test_a_plain_commit_is_asked_about_once(no_python):
     no_python.git("commit", "-q", "-m", "x")
 
 
-def test_the_note_of_one_commit_serves_no_other(no_python):
+def test_a_note_is_not_valid_for_another_commit(no_python):
     no_python.commit("b.txt", agent="bob")
     no_python.edit("b.txt")
 
@@ -50,7 +50,7 @@ def test_the_note_of_one_commit_serves_no_other(no_python):
     assert "/nowhere/python is missing" in said
 
 
-def test_a_claim_that_comes_after_pre_commit_is_still_seen(repo, tmp_path):
+def test_a_claim_taken_after_pre_commit_is_still_seen(repo, tmp_path):
     repo.edit("b.txt")
 
     said = repo.refused("commit", GIT_EDITOR=editor(tmp_path, claim("b.txt")), agent="bob")
@@ -59,9 +59,7 @@ def test_a_claim_that_comes_after_pre_commit_is_still_seen(repo, tmp_path):
     assert "branch update refused" in said
 
 
-def test_a_note_that_was_there_while_somebody_else_claimed_something_is_not_used(
-    no_python, tmp_path
-):
+def test_a_note_is_not_valid_after_another_claim(no_python, tmp_path):
     no_python.edit("b.txt")
 
     said = no_python.refused("commit", GIT_EDITOR=editor(tmp_path, claim("c.txt")), agent="bob")
@@ -69,7 +67,7 @@ def test_a_note_that_was_there_while_somebody_else_claimed_something_is_not_used
     assert "/nowhere/python is missing" in said
 
 
-def test_a_note_is_of_the_paths_that_were_asked_about(no_python, tmp_path):
+def test_a_note_is_valid_only_for_the_checked_paths(no_python, tmp_path):
     no_python.edit("b.txt")
     note = no_python.root / ".git/dibs-pass"
 
@@ -79,8 +77,8 @@ def test_a_note_is_of_the_paths_that_were_asked_about(no_python, tmp_path):
     no_python.git("commit", GIT_EDITOR=same)
 
 
-def test_a_note_is_of_the_agent_that_it_was_written_for(no_python, tmp_path):
-    # A hook between the two that changes its mind about who commits: the note's first line tells.
+def test_a_note_is_valid_only_for_its_agent(no_python, tmp_path):
+    # A hook between the two changes who commits; the note's first line shows it.
     no_python.edit("b.txt")
     note = no_python.root / ".git/dibs-pass"
     forge = f"printf '%s' \"$(sed 's/ bob$/ eve/' {note})\" >{note}"
@@ -88,7 +86,7 @@ def test_a_note_is_of_the_agent_that_it_was_written_for(no_python, tmp_path):
     no_python.refused("commit", GIT_EDITOR=editor(tmp_path, forge), agent="bob")
 
 
-def test_where_own_claims_are_needed_there_is_no_note(no_python, dibs, monkeypatch):
+def test_no_note_is_written_if_claims_are_required(no_python, dibs, monkeypatch):
     monkeypatch.setenv("DIBS_GATE_UNCLAIMED", "deny")
     dibs("claim", "b.txt", agent="bob")
     no_python.edit("b.txt")

@@ -1,4 +1,4 @@
-"""A server that asks: a plain push of what another holds is refused, whatever the client leaves out."""
+"""A server with hooks refuses pushes of other agents' files, whatever the client skips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dibs.project.project import open_project
 
 @pytest.fixture
 def hub(plain, tmp_path, monkeypatch):
-    """A bare repository beside the clone, which has what the clone has."""
+    """A bare repository with the same commits as the clone."""
     folder = tmp_path / "hub.git"
     plain.git("init", "-q", "--bare", str(folder))
     plain.git("remote", "add", "origin", str(folder))
@@ -22,7 +22,7 @@ def hub(plain, tmp_path, monkeypatch):
 
 @pytest.fixture(params=["git", "redis"])
 def gated(request, plain, hub, dibs, monkeypatch):
-    """The same with the server's hook, on two engines; alice holds ``a.txt``, and no client has hooks."""
+    """The same with the server hook, on two engines; alice holds ``a.txt``, and the clients have no hooks."""
     words = []
     if request.param == "redis":
         url = request.getfixturevalue("redis_url")
@@ -44,7 +44,7 @@ def push_refused(clone, *words, agent=""):
     return done.stderr
 
 
-def test_a_plain_push_of_what_another_holds_is_refused(gated, hub):
+def test_a_plain_push_of_another_agents_file_is_refused(gated, hub):
     before = hub.refs()
     gated.edit("a.txt", "b.txt")
 
@@ -55,7 +55,7 @@ def test_a_plain_push_of_what_another_holds_is_refused(gated, hub):
     assert hub.refs().splitlines()[-1] == before.splitlines()[-1]
 
 
-def test_what_nobody_holds_is_taken_and_so_are_the_engines_own_pushes(gated, hub, dibs):
+def test_unclaimed_files_and_the_engines_own_pushes_are_accepted(gated, hub, dibs):
     gated.commit("b.txt")
     gated.git("push", "-q", "origin", "main")
     dibs("claim", "c.txt", agent="carol")
@@ -64,7 +64,7 @@ def test_what_nobody_holds_is_taken_and_so_are_the_engines_own_pushes(gated, hub
     gated.git("push", "-q", "origin", "main")
 
 
-def test_a_push_that_names_the_holder_is_taken(gated):
+def test_a_push_that_names_the_owner_is_accepted(gated):
     gated.edit("a.txt")
     push_refused(gated, agent="alice")
     push_refused(gated, "-o", "dibs-agent=bob")
@@ -74,13 +74,13 @@ def test_a_push_that_names_the_holder_is_taken(gated):
 
 
 def note_commit(commit, agent):
-    """Write down that ``dibs commit`` made a commit."""
+    """Record that ``dibs commit`` made a commit."""
     project = open_project()
     project.store.apply(lambda rows: rows.txn.put(f"commit/{commit}", json.dumps({"agent": agent})))
     project.close()
 
 
-def test_a_commit_that_dibs_made_for_the_holder_is_taken_from_anybody(gated):
+def test_the_owners_dibs_commit_is_accepted_from_any_pusher(gated):
     commit = gated.commit("a.txt")
     note_commit(commit, "alice")
 
@@ -94,7 +94,7 @@ def test_a_trailer_alone_proves_nothing(gated):
     push_refused(gated, agent="bob")
 
 
-def test_a_pushed_merge_that_drops_the_holders_side_is_refused(gated):
+def test_a_pushed_merge_that_drops_the_owners_side_is_refused(gated):
     gated.git("checkout", "-q", "-b", "topic")
     gated.commit("a.txt")
     gated.git("push", "-q", "-o", "dibs-agent=alice", "origin", "topic")
@@ -106,7 +106,7 @@ def test_a_pushed_merge_that_drops_the_holders_side_is_refused(gated):
     push_refused(gated, "-o", "dibs-agent=bob")
 
 
-def test_a_new_branch_is_judged_and_a_deleted_one_is_not(gated):
+def test_a_new_branch_is_checked_and_a_deleted_one_is_not(gated):
     gated.git("push", "-q", "origin", "main:spare")
     gated.git("checkout", "-q", "-b", "topic")
     gated.commit("a.txt")
@@ -117,14 +117,14 @@ def test_a_new_branch_is_judged_and_a_deleted_one_is_not(gated):
 
 
 @pytest.mark.parametrize("ref", ["refs/tags/t", "refs/remotes/x/y", "refs/salvage/x/1"])
-def test_a_commit_that_is_there_under_no_branch_is_judged_when_a_branch_takes_it(gated, ref):
+def test_a_commit_on_another_ref_is_checked_when_a_branch_moves_to_it(gated, ref):
     gated.commit("a.txt")
     gated.git("push", "-q", "origin", f"main:{ref}")
 
     push_refused(gated, agent="bob")
 
 
-def test_the_branch_of_the_state_lets_no_commit_in(plain, hub, dibs, monkeypatch):
+def test_a_commit_cannot_enter_through_the_state_branch(plain, hub, dibs, monkeypatch):
     monkeypatch.setenv("DIBS_ENGINE", "git:origin")
     dibs("git", "install", "--server", str(hub.root))
     dibs("claim", "a.txt", agent="alice")
@@ -139,7 +139,7 @@ def test_the_branch_of_the_state_lets_no_commit_in(plain, hub, dibs, monkeypatch
 
 
 @pytest.mark.parametrize("words", [("--force", "main:dibs"), (":dibs",)])
-def test_nobody_takes_the_state_from_a_server(plain, hub, dibs, monkeypatch, words):
+def test_a_push_cannot_delete_a_servers_state(plain, hub, dibs, monkeypatch, words):
     monkeypatch.setenv("DIBS_ENGINE", "git:origin")
     dibs("git", "install", "--server", str(hub.root))
     dibs("claim", "a.txt", agent="alice")
@@ -152,9 +152,9 @@ def test_nobody_takes_the_state_from_a_server(plain, hub, dibs, monkeypatch, wor
     assert hub.refs() == before
 
 
-def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
+def test_a_server_with_an_unreachable_store_refuses(plain, hub, dibs):
     dead = ["--engine", "redis://127.0.0.1:1/0", "--project", "x"]
-    dibs("git", "install", "--server", str(hub.root), *dead, status=69)  # nothing is promised
+    dibs("git", "install", "--server", str(hub.root), *dead, status=69)  # no engine is reachable
     dibs("git", "install", "--server", str(hub.root))
     hub.git("config", "dibs.engine", dead[1])
     hub.git("config", "dibs.project", "x")
@@ -168,7 +168,7 @@ def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_the_surroundings_of_a_push_open_no_server(plain, hub, dibs, gone):
+def test_a_pushers_environment_cannot_disable_the_check(plain, hub, dibs, gone):
     dibs("git", "install", "--server", str(hub.root))
     if gone:
         hook = hub.root / "hooks/pre-receive"
@@ -203,7 +203,7 @@ def test_single_branches_of_a_push_can_be_refused(plain, hub, dibs, monkeypatch)
     assert "refs/heads/held" not in hub.refs()
 
 
-def test_the_git_directory_of_a_clone_is_no_server(plain, dibs):
+def test_a_clones_git_directory_is_not_a_server(plain, dibs):
     config = (plain.root / ".git/config").read_bytes()
 
     dibs("git", "install", "--server", ".git", status=6)
@@ -211,7 +211,7 @@ def test_the_git_directory_of_a_clone_is_no_server(plain, dibs):
     assert (plain.root / ".git/config").read_bytes() == config
 
 
-def test_a_server_asks_once(plain, hub, dibs):
+def test_a_server_has_one_hook(plain, hub, dibs):
     dibs("git", "install", "--server", str(hub.root), "--each-ref")
     dibs("git", "install", "--server", str(hub.root))
 
@@ -219,7 +219,7 @@ def test_a_server_asks_once(plain, hub, dibs):
     assert not (hub.root / "hooks/update").exists()
 
 
-def test_a_server_is_as_before_after_uninstall(plain, hub, dibs):
+def test_uninstall_restores_a_server(plain, hub, dibs):
     config = (hub.root / "config").read_bytes()
     dibs("git", "install", "--server", str(hub.root), "--branch", "state")
     dibs("git", "install", "--server", str(hub.root))
@@ -232,7 +232,7 @@ def test_a_server_is_as_before_after_uninstall(plain, hub, dibs):
     assert not (hub.root / "hooks/pre-receive").exists()
 
 
-def test_the_hook_before_a_push_refuses_early(plain, hub, dibs):
+def test_pre_push_refuses_before_the_server_does(plain, hub, dibs):
     dibs("git", "install")
     plain.edit("b.txt")
     plain.git("commit", "-q", "-m", "free then", agent="bob")
@@ -247,7 +247,7 @@ def test_the_hook_before_a_push_refuses_early(plain, hub, dibs):
     plain.git("push", "-q", "origin", "main", agent="bob")
 
 
-def test_an_intent_of_dibs_commit_is_recognised_when_the_branch_moves(plain, dibs):
+def test_the_intent_of_a_dibs_commit_is_recognized_when_the_branch_moves(plain, dibs):
     dibs("git", "install")
     dibs("claim", "a.txt", agent="alice")
     plain.edit("a.txt")

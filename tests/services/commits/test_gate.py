@@ -1,4 +1,4 @@
-"""The gate: killed, paused or overtaken at any point, the branch is old or new and the ledger agrees."""
+"""The gate: after a kill or pause at any point, the branch is old or new and the ledger agrees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("own_git")
 
 CAROL = Caller("carol")
 STEPS = ("prepared", "intent", "moving", "moved", "followed")
-#: Commits as one agent, and dies without a word when it reaches a step.
+#: Commits as one agent, and dies when it reaches a step.
 CHILD = """
 import os, signal, sys
 from dibs.core.claims.agents import Caller
@@ -59,7 +59,7 @@ def die(world, agent, step):
 
 
 def agrees(world):
-    """Check all that must hold when nobody is at work."""
+    """Check that git, index, and ledger agree."""
     history = world.git("log", "--format=%H %s").splitlines()
     landed = {row.partition(" ")[0] for row in history if " by " in row or " last" in row}
     told = [event.details["commit"] for event in world.ledger()]
@@ -75,7 +75,7 @@ def agrees(world):
 
 
 @pytest.mark.parametrize("age", [10, 600])
-def test_the_lock_of_a_git_that_died_at_the_fence_is_put_aside_once_it_is_old(world, age):
+def test_an_old_lock_of_a_dead_git_on_the_fence_is_moved_away(world, age):
     die(world, ALICE, "intent")
     lock = os.path.join(world.root, ".git/refs/dibs/gate.lock")
     os.makedirs(os.path.dirname(lock), exist_ok=True)
@@ -108,7 +108,7 @@ def test_killed_at_any_step_the_branch_is_old_or_new_and_the_ledger_agrees(world
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(STEPS, STEPS)))
-def test_two_killed_one_after_the_other_are_settled_by_the_third(world, first, second):
+def test_a_third_process_resolves_two_killed_ones(world, first, second):
     die(world, ALICE, first)
     die(world, BOB, second)
     world.committed(CAROL, "last")
@@ -118,14 +118,14 @@ def test_two_killed_one_after_the_other_are_settled_by_the_third(world, first, s
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["fenced", "settling"])
 @pytest.mark.parametrize("first", STEPS[1:])
-def test_who_settles_and_is_killed_is_settled_in_turn(world, first, step):
+def test_a_killed_recovery_is_resolved_in_turn(world, first, step):
     die(world, ALICE, first)
     die(world, BOB, step)
     world.committed(CAROL, "last")
     agrees(world)
 
 
-def test_recovery_says_what_it_did_and_does_it_once(world):
+def test_recovery_reports_what_it_did_and_does_it_once(world):
     die(world, ALICE, "moved")
     own = world.project.gate
     (line,) = own.recover()
@@ -134,7 +134,7 @@ def test_recovery_says_what_it_did_and_does_it_once(world):
     agrees(world)
 
 
-def test_the_doctor_tells_of_a_commit_without_an_end_and_settles_it_only_when_told(world):
+def test_doctor_reports_an_unfinished_commit_and_resolves_it_with_fix(world):
     die(world, ALICE, "moved")
     care = GitCare(world.project.place.repository, world.project.gate)
     (told,) = [finding for finding in care.inspect() if finding.what == "git commit"]
@@ -147,7 +147,7 @@ def test_the_doctor_tells_of_a_commit_without_an_end_and_settles_it_only_when_to
     agrees(world)
 
 
-def test_the_doctor_goes_on_where_what_was_begun_cannot_be_settled_now(world):
+def test_doctor_continues_if_an_unfinished_commit_cannot_be_resolved(world):
     die(world, ALICE, "moved")
     world.put(".git/strange", "")
     lock = os.path.join(world.root, ".git", "index.lock")
@@ -166,7 +166,7 @@ def test_the_doctor_goes_on_where_what_was_begun_cannot_be_settled_now(world):
 
 
 def passing(world, agent, ref="refs/heads/main"):
-    """Return a passage of an agent, built beside the tree."""
+    """Return an agent's passage, built outside the tree."""
     path = f"{agent.id}.txt"
     old = world.git("rev-parse", ref)
     oid = world.git("hash-object", "-w", path)
@@ -199,13 +199,11 @@ def at(monkeypatch, step, act):
 
 @pytest.fixture
 def hasty(monkeypatch):
-    monkeypatch.setattr(gate, "TURN", 0.02)  # a paused process holds the turn; nobody waits for it
+    monkeypatch.setattr(gate, "TURN", 0.02)  # a paused process holds the turn; do not wait for it
     monkeypatch.setattr(commit_landing, "PATIENCE", 0.05)
 
 
-def test_who_is_paused_before_the_ref_moves_cannot_undo_what_others_landed(
-    world, monkeypatch, hasty
-):
+def test_a_process_paused_before_the_ref_moves_cannot_undo_other_commits(world, monkeypatch, hasty):
     mine, theirs = passing(world, ALICE), passing(world, BOB)
     at(monkeypatch, "moving", lambda: land(world, BOB, theirs))
     with pytest.raises(RefMoved):
@@ -215,9 +213,7 @@ def test_who_is_paused_before_the_ref_moves_cannot_undo_what_others_landed(
     assert world.rows("intent/") == {}
 
 
-def test_who_was_taken_for_dead_lands_only_with_claims_that_are_still_in_force(
-    world, monkeypatch, hasty
-):
+def test_a_process_presumed_dead_lands_only_with_valid_claims(world, monkeypatch, hasty):
     world.git("branch", "side")
     mine, theirs = passing(world, ALICE), passing(world, BOB, "refs/heads/side")
     at(monkeypatch, "moving", lambda: land(world, BOB, theirs))
@@ -226,7 +222,7 @@ def test_who_was_taken_for_dead_lands_only_with_claims_that_are_still_in_force(
     assert sorted(event.agent for event in world.ledger()) == ["alice", "bob"]
 
 
-def test_who_was_taken_for_dead_and_lost_its_claim_is_fenced(world, monkeypatch, hasty):
+def test_a_process_presumed_dead_that_lost_its_claim_is_fenced(world, monkeypatch, hasty):
     world.git("branch", "side")
     mine, theirs = passing(world, ALICE), passing(world, BOB, "refs/heads/side")
 
@@ -245,7 +241,9 @@ def test_who_was_taken_for_dead_and_lost_its_claim_is_fenced(world, monkeypatch,
 
 
 @pytest.mark.parametrize("step", ["intent"])
-def test_who_is_held_up_past_half_its_ttl_is_fenced_and_keeps_its_edits(world, monkeypatch, step):
+def test_a_process_delayed_past_half_its_ttl_is_fenced_and_keeps_its_edits(
+    world, monkeypatch, step
+):
     late = [0.0]
     monkeypatch.setattr(gate, "machine_clock", lambda: late[0])
     at(monkeypatch, step, lambda: late.append(late.pop() + 151.0))
@@ -270,10 +268,10 @@ def test_a_claim_that_was_lost_and_claimed_again_does_not_count(world, monkeypat
     assert not world.ledger()
 
 
-# -- with plain git beside
+# -- alongside plain git
 
 
-def test_a_commit_of_plain_git_meanwhile_stays_below_ours(world, monkeypatch):
+def test_our_commit_lands_on_top_of_a_concurrent_git_commit(world, monkeypatch):
     tree = world.git("rev-parse", "HEAD^{tree}")
     other = world.git("commit-tree", "-p", "HEAD", "-m", "plain", tree)
     at(monkeypatch, "prepared", lambda: world.git("update-ref", "refs/heads/main", other))
@@ -283,7 +281,7 @@ def test_a_commit_of_plain_git_meanwhile_stays_below_ours(world, monkeypatch):
     assert "?? bob.txt" in world.dirty()
 
 
-def test_a_commit_of_plain_git_to_a_claimed_path_is_a_conflict(world, monkeypatch):
+def test_a_plain_git_commit_to_a_claimed_path_is_a_conflict(world, monkeypatch):
     theirs = passing(world, ALICE)
     world.put("alice.txt", "later\n")
     at(monkeypatch, "prepared", lambda: world.git("update-ref", "refs/heads/main", theirs.new))
@@ -295,7 +293,7 @@ def test_a_commit_of_plain_git_to_a_claimed_path_is_a_conflict(world, monkeypatc
     assert world.read("alice.txt") == "later\n"
 
 
-def test_a_lock_of_somebody_else_is_named_and_never_taken_away(world, hasty):
+def test_a_foreign_lock_is_reported_and_never_removed(world, hasty):
     lock = os.path.join(world.root, ".git/index.lock")
     with open(lock, "w", encoding="utf-8"):
         pass
@@ -311,7 +309,7 @@ def test_a_lock_of_somebody_else_is_named_and_never_taken_away(world, hasty):
 
 
 @pytest.mark.slow
-def test_a_lock_on_the_branch_is_named_and_nothing_is_committed(world):
+def test_a_locked_branch_is_reported_and_nothing_is_committed(world):
     lock = os.path.join(world.root, ".git/refs/heads/main.lock")
     with open(lock, "w", encoding="ascii"):
         pass

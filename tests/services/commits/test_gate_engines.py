@@ -1,4 +1,4 @@
-"""A store that goes away while a commit is at the gate: the branch is old or new, the ledger catches up."""
+"""If the store becomes unreachable at the gate, the branch is old or new, and the ledger catches up."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.services.commit_world import ALICE, BOB, World
 from dibs.errors import DibsError
 from dibs.services.commits import gate
 
-#: The steps at which the store goes away, and whether the branch has moved then.
+#: The steps at which the store becomes unreachable, and whether the branch has moved by then.
 STEPS = {"prepared": False, "intent": True, "moving": True, "moved": True, "followed": True}
 
 
 @pytest.fixture(params=["redis", "git"])
 def store(request, tmp_path):
-    """An engine, and how it goes away and comes back."""
+    """An engine, with functions that stop and restart it."""
     if request.param == "redis":
         with RedisServer(tmp_path / "redis", aof="always") as server:
             yield server.url, server.kill, server.restart
@@ -29,7 +29,7 @@ def store(request, tmp_path):
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_store_that_goes_away_leaves_the_branch_old_or_new_and_the_ledger_agrees(
+def test_an_unreachable_store_leaves_branch_and_ledger_consistent(
     store, tmp_path, monkeypatch, step
 ):
     engine, go_away, come_back = store

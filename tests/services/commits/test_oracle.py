@@ -1,4 +1,4 @@
-"""Both ways to a commit make the tree that plain git makes of the same files, and touch nothing else."""
+"""Both ways to build a commit give the tree that plain git gives, and touch nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def link(world, path):
 
 
 def change(world, chance, path):
-    """Do one of the things that happen to files in a shared tree."""
+    """Make one of the changes that happen to files in a shared tree."""
     whole = os.path.join(world.root, path)
     os.makedirs(os.path.dirname(whole), exist_ok=True)
     kind = chance.choice(KINDS)
@@ -53,7 +53,7 @@ def change(world, chance, path):
 
 
 def tree_by_plain_git(world, mine, monkeypatch):
-    """Take the files as they are on disk into an index of the last commit, as a user would by hand."""
+    """Add the files on disk to an index of the last commit with plain git."""
     with monkeypatch.context() as own:
         own.setenv("GIT_INDEX_FILE", os.path.join(world.root, ".git/oracle"))
         world.git("read-tree", "HEAD")

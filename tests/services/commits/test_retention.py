@@ -1,4 +1,4 @@
-"""By whose claims a commit was made is not kept for ever, and never forgotten too early."""
+"""Records of the claims behind commits are dropped eventually, and never too early."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def remembered(world):
     return {key.removeprefix("commit/") for key in world.rows("commit/")}
 
 
-def test_an_old_commit_is_forgotten_once_it_is_merged(world):
+def test_the_record_of_an_old_commit_is_dropped_once_it_is_merged(world):
     merged, fresh = commit(world, "merged"), commit(world, "fresh")
     world.git("checkout", "-q", "-b", "feature")
     unmerged = commit(world, "unmerged")
@@ -55,7 +55,7 @@ def test_an_old_commit_is_forgotten_once_it_is_merged(world):
     assert remembered(world) == {fresh, unmerged, last}
 
 
-def test_a_commit_of_another_clone_is_remembered_for_a_year(world):
+def test_the_record_of_another_clones_commit_is_kept_for_a_year(world):
     first, second = commit(world, "first"), commit(world, "second")
     age(world, first, 364, clone="another")
     age(world, second, 366, clone="another")
@@ -63,7 +63,7 @@ def test_a_commit_of_another_clone_is_remembered_for_a_year(world):
     assert remembered(world) == {first, last}
 
 
-def test_nothing_is_forgotten_where_the_integration_branch_cannot_be_found(world, monkeypatch):
+def test_no_record_is_dropped_if_the_integration_branch_is_unknown(world, monkeypatch):
     merged = commit(world, "merged")
     age(world, merged, 31)
     monkeypatch.setattr(retention, "_MAIN", "refs/heads/none")

@@ -1,4 +1,4 @@
-"""Scoped commits: what is in them, what is not, and that nobody else's work is touched."""
+"""Scoped commits: what they contain, what they do not, and that no one else's work is touched."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def world(tmp_path):
 # -- what is in a commit
 
 
-def test_a_commit_holds_the_claimed_changed_files_and_no_others(world):
+def test_a_commit_contains_the_claimed_changed_files_and_no_others(world):
     world.claim(ALICE, "src/one.py", "new.py")
     world.put("src/one.py", "1 by alice\n")
-    world.put("src/two.py", "2 by somebody\n")
+    world.put("src/two.py", "2 by someone\n")
     world.put("new.py", "new\n")
     answer = world.committed(ALICE)
     assert world.files() == {"src/one.py", "new.py"}
@@ -39,7 +39,7 @@ def test_a_commit_holds_the_claimed_changed_files_and_no_others(world):
     assert world.dirty() == {" M src/two.py"}
 
 
-def test_trailers_say_whose_claims_a_commit_was_made_by(world):
+def test_trailers_name_the_claims_behind_a_commit(world):
     granted = world.claim(ALICE, "src/", task="T-1")
     world.put("src/one.py", "x\n")
     world.committed(ALICE, "Fix\n\nReviewed-by: Bob <b@example.org>")
@@ -111,10 +111,10 @@ def test_a_rename_needs_both_sides(world):
         "#comment", "~tilde", "semi;colon", "HEAD",
     ],
 )  # fmt: skip
-def test_any_name_of_a_file_works_through_its_folder(world, name):
+def test_any_file_name_works_with_a_claim_on_its_folder(world, name):
     world.put(f"odd/{name}", "1\n")
     world.put("other", "not hers\n")
-    if name != "HEAD":  # a file of that name makes our own look at the commit ambiguous
+    if name != "HEAD":  # a file with this name makes revision arguments ambiguous
         world.put(name, "not hers\n")
     world.claim(ALICE, "odd/")
     world.committed(ALICE)
@@ -125,7 +125,7 @@ def test_any_name_of_a_file_works_through_its_folder(world, name):
     assert world.files() == {f"odd/{name}"}
 
 
-def test_a_name_that_is_no_utf8_works(world):
+def test_a_name_that_is_not_utf8_works(world):
     raw = os.fsdecode(b"odd/\xff\xfe")
     world.put(raw, "1\n")
     world.claim(ALICE, "odd/")
@@ -134,7 +134,7 @@ def test_a_name_that_is_no_utf8_works(world):
     assert world.ledger()[0].details["paths"] == ["odd/\\xff\\xfe"]
 
 
-def test_three_hundred_bytes_of_path_work(world):
+def test_a_path_of_three_hundred_bytes_works(world):
     path = "odd/" + "d" * 150 + "/" + "f" * 150
     world.put(path, "1\n")
     world.claim(ALICE, path)
@@ -142,7 +142,7 @@ def test_three_hundred_bytes_of_path_work(world):
     assert world.files() == {path}
 
 
-def test_a_path_narrows_the_commit(world):
+def test_a_path_limits_the_commit(world):
     world.claim(ALICE, "src/", "docs/")
     for path in ("src/one.py", "src/two.py", "docs/a.md"):
         world.put(path, "changed\n")
@@ -152,7 +152,7 @@ def test_a_path_narrows_the_commit(world):
     assert world.files() == {"docs/a.md"}
 
 
-def test_what_was_taken_out_of_the_index_and_is_ignored_goes_from_the_commit(world):
+def test_a_file_removed_from_the_index_and_ignored_is_deleted(world):
     world.claim(ALICE, "src/one.py", ".gitignore")
     world.put(".gitignore", "one.py\n")
     world.git("rm", "-q", "--cached", "src/one.py")
@@ -165,7 +165,7 @@ def test_what_was_taken_out_of_the_index_and_is_ignored_goes_from_the_commit(wor
 # -- what is not
 
 
-def test_a_named_file_that_is_not_held_is_refused_with_its_holder(world):
+def test_a_named_file_that_another_agent_holds_is_refused_with_its_owner(world):
     world.claim(ALICE, "src/one.py")
     world.claim(BOB, "src/two.py")
     world.put("src/two.py", "bob's\n")
@@ -180,14 +180,14 @@ def test_a_named_file_that_is_not_held_is_refused_with_its_holder(world):
     assert world.kinds()[-1] == "commit_refused"
 
 
-def test_a_shared_claim_does_not_let_anybody_commit(world):
+def test_a_shared_claim_does_not_allow_a_commit(world):
     world.claim(ALICE, "src/one.py", mode="shared")
     world.put("src/one.py", "x\n")
     answer = world.commit(ALICE, paths=["src/one.py"])
     assert [b.why for b in answer.blocked] == ["shared"]
 
 
-def test_a_hook_that_adds_a_foreign_file_is_caught_and_the_branch_stays(world):
+def test_a_hook_that_adds_another_agents_file_fails_the_commit(world):
     hook(world, "pre-commit", "echo more > src/two.py; git add src/two.py")
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
@@ -198,7 +198,7 @@ def test_a_hook_that_adds_a_foreign_file_is_caught_and_the_branch_stays(world):
     assert world.head() == head
 
 
-def test_steering_files_are_for_humans(world):
+def test_files_that_configure_tools_are_reserved_for_humans(world):
     for agent, path in (
         (ALICE, ".mcp.json"),
         (ALICE, ".claude/Settings.json"),
@@ -215,7 +215,7 @@ def test_steering_files_are_for_humans(world):
     world.committed(HUMAN)
 
 
-def test_the_answer_names_what_was_left_out(world):
+def test_the_result_lists_what_was_not_included(world):
     world.claim(ALICE, "src/one.py", "src/never.py")
     world.claim(BOB, "src/two.py")
     world.put("src/one.py", "x\n")
@@ -229,7 +229,7 @@ def test_the_answer_names_what_was_left_out(world):
     assert [(b.path, b.holder) for b in answer.others] == [("src/two.py", "bob")]
 
 
-def test_named_files_that_are_ignored_or_missing_have_their_own_words(world):
+def test_named_files_that_are_ignored_or_missing_have_their_own_errors(world):
     world.claim(ALICE, "x.log", "nope")
     world.put(".gitignore", "*.log\n")
     world.put("x.log", "1\n")
@@ -241,7 +241,7 @@ def test_named_files_that_are_ignored_or_missing_have_their_own_words(world):
     assert missing.value.code == "PATH_MISSING"
 
 
-def test_nothing_changed_is_told_and_changes_nothing(world):
+def test_a_commit_without_changes_is_reported_and_does_nothing(world):
     world.claim(ALICE, "src/one.py")
     world.put("src/two.py", "x\n")
     with pytest.raises(NotFound) as nothing:
@@ -259,10 +259,10 @@ def test_a_trial_writes_nothing(world):
     assert (world.head(), world.index(), world.kinds(), world.git("count-objects")) == before
 
 
-# -- the index of all
+# -- the shared index
 
 
-def test_entries_of_others_stay_as_they_are_flags_and_conflicts_included(world):
+def test_other_index_entries_stay_including_flags_and_conflicts(world):
     for name in ("assumed", "skipped", "staged", "conflict"):
         world.put(name, "1\n")
     world.git("add", ".")
@@ -284,10 +284,12 @@ def test_entries_of_others_stay_as_they_are_flags_and_conflicts_included(world):
     world.committed(ALICE)
     assert world.index("src/one.py") == before
     assert world.read("staged") == "3\n"
-    assert world.git("diff-files", "--name-only", "src") == ""  # its entry knows the file's times
+    assert (
+        world.git("diff-files", "--name-only", "src") == ""
+    )  # its entry has the file's timestamps
 
 
-def test_what_others_staged_for_a_path_of_the_holder_becomes_what_was_committed(world):
+def test_what_others_staged_for_the_owners_path_is_replaced(world):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "staged by a stranger\n")
     world.git("add", "src/one.py")
@@ -297,7 +299,7 @@ def test_what_others_staged_for_a_path_of_the_holder_becomes_what_was_committed(
     assert world.dirty() == set()
 
 
-def test_skipped_files_of_a_sparse_tree_are_no_deletions(world):
+def test_skipped_files_of_a_sparse_tree_do_not_count_as_deleted(world):
     world.git("sparse-checkout", "set", "--no-cone", "src/one.py")
     assert not os.path.exists(os.path.join(world.root, "src/two.py"))
     world.claim(ALICE, "src/")
@@ -308,7 +310,7 @@ def test_skipped_files_of_a_sparse_tree_are_no_deletions(world):
     assert world.dirty() == set()
 
 
-def test_a_new_commit_of_a_submodule_needs_its_path(world, tmp_path):
+def test_a_new_submodule_commit_requires_a_claim_on_its_path(world, tmp_path):
     other = World(tmp_path / "other")
     world.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", other.root, "lib")
     world.git("commit", "-q", "-m", "lib")
@@ -326,7 +328,7 @@ def test_a_new_commit_of_a_submodule_needs_its_path(world, tmp_path):
     assert world.git("ls-tree", "HEAD", "lib").split()[:2] == ["160000", "commit"]
 
 
-def test_a_repository_inside_is_never_committed(world):
+def test_a_nested_repository_is_never_committed(world):
     inner = World(os.path.join(world.root, "src/inner"))
     world.claim(ALICE, "src/")
     world.put("src/one.py", "x\n")
@@ -361,7 +363,7 @@ def test_a_detached_head_moves_and_no_branch_does(world):
 
 
 @pytest.mark.parametrize("name", ["MERGE_HEAD", "rebase-merge", "BISECT_LOG", "CHERRY_PICK_HEAD"])
-def test_a_commit_does_not_get_into_the_middle_of_something(world, name):
+def test_a_commit_is_refused_during_another_git_operation(world, name):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     with open(os.path.join(world.root, ".git", name), "w", encoding="utf-8") as file:
@@ -398,7 +400,7 @@ def test_a_shallow_clone_and_a_sha256_repository_work(world, tmp_path):
     assert shallow.files() == {"src/one.py"}
 
 
-def test_a_tree_in_a_folder_with_an_odd_name_works(tmp_path):
+def test_a_folder_with_an_odd_name_works(tmp_path):
     world = World(tmp_path / 'it\'s a "tree" $(x)\nof ü')
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
@@ -416,13 +418,13 @@ def test_a_tree_in_a_folder_with_an_odd_name_works(tmp_path):
         " \n ",
         "nul\0",
         "esc\x1b[31m",
-        "\udcff is no UTF-8",
+        "\udcff is not UTF-8",
         "a\n\nDibs-Token: 9",
         "a\n\n  dIbS-agent :x",
         "x" * 1_100_000,
     ],
 )
-def test_a_message_that_cannot_be_kept_is_refused(world, message):
+def test_an_invalid_message_is_refused(world, message):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     head = world.head()
@@ -433,7 +435,7 @@ def test_a_message_that_cannot_be_kept_is_refused(world, message):
 
 
 @pytest.mark.parametrize("message", ["-m", "--amend", "# not a comment", "ünï", "a\n\nb\n\nc"])
-def test_a_message_is_kept_as_it_is(world, message):
+def test_a_message_is_stored_unchanged(world, message):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     world.committed(ALICE, message)
@@ -453,7 +455,7 @@ def test_the_task_is_one_line_of_plain_text(world, task, row):
     assert rows.count("Dibs-Agent: alice") == 1
 
 
-def test_a_task_without_end_is_refused(world):
+def test_a_task_that_is_too_long_is_refused(world):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     with pytest.raises(BadInput) as bad:
@@ -461,7 +463,7 @@ def test_a_task_without_end_is_refused(world):
     assert bad.value.code == "LIMIT"
 
 
-def test_nobody_commits_without_a_name(world, monkeypatch):
+def test_a_commit_requires_a_name(world, monkeypatch):
     world.git("config", "--unset", "user.email")
     world.git("config", "user.useConfigOnly", "true")
     world.claim(ALICE, "src/one.py")
@@ -501,7 +503,7 @@ def test_hooks_run_as_git_runs_them(world):
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
-def test_a_hook_may_say_no_unless_it_is_left_out(world, name):
+def test_a_hook_may_refuse_unless_it_is_skipped(world, name):
     hook(world, name, "exit 1")
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
@@ -514,7 +516,7 @@ def test_a_hook_may_say_no_unless_it_is_left_out(world, name):
 
 
 @pytest.mark.parametrize("end", ["exit 3", "kill -9 $$", "kill -9 $PPID"])
-def test_what_becomes_of_a_post_commit_hook_does_not_change_the_answer(world, end):
+def test_a_failing_post_commit_hook_does_not_change_the_result(world, end):
     hook(world, "post-commit", end)
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
@@ -530,7 +532,7 @@ def test_a_hook_cannot_forge_a_trailer(world):
     assert forged.value.code == "MESSAGE"
 
 
-def test_what_a_hook_formats_and_stages_is_what_is_committed(world):
+def test_a_hooks_formatting_is_committed(world):
     hook(world, "pre-commit", "echo formatted > src/one.py; git add src/one.py")
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
@@ -539,10 +541,10 @@ def test_what_a_hook_formats_and_stages_is_what_is_committed(world):
     assert world.dirty() == set()
 
 
-# -- claims that go, requests that come again
+# -- lost claims and repeated requests
 
 
-def test_a_claim_that_was_revoked_fences_the_commit_and_keeps_the_edit(world):
+def test_a_revoked_claim_fences_the_commit_and_keeps_the_edit(world):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "alice's edit\n")
     world.project.holdings.revoke(HUMAN, world.project.pattern("src/one.py"), reason="mine")
@@ -553,7 +555,7 @@ def test_a_claim_that_was_revoked_fences_the_commit_and_keeps_the_edit(world):
     assert world.read("src/one.py") == "alice's edit\n"
 
 
-def test_who_knows_of_a_loss_can_commit_the_rest(world):
+def test_after_a_reported_loss_the_rest_can_be_committed(world):
     world.claim(ALICE, "src/one.py", "src/two.py")
     world.put("src/one.py", "x\n")
     world.put("src/two.py", "y\n")
@@ -566,7 +568,7 @@ def test_who_knows_of_a_loss_can_commit_the_rest(world):
         world.commit(ALICE, paths=["src/one.py"])
 
 
-def test_release_gives_back_what_is_clean_and_keeps_what_is_not(world):
+def test_release_releases_clean_claims_and_keeps_dirty_ones(world):
     world.claim(ALICE, "src/one.py", "docs/", "other/**")
     world.put("src/one.py", "x\n")
     world.put("docs/a", "1\n")
@@ -593,7 +595,7 @@ def test_a_repeated_request_commits_once(world):
 
 
 def busy_tree(world):
-    """Change about everything that can be changed, some of it not alice's."""
+    """Change files in every way, some of them not alice's."""
     world.put("gone", "1\n")
     world.put("bits", "1\n")
     world.put("link", "1\n")
@@ -610,7 +612,7 @@ def busy_tree(world):
     world.git("add", "src/two.py")
 
 
-def test_the_short_way_and_the_long_way_make_the_same(tmp_path, monkeypatch):
+def test_the_short_way_and_the_long_way_give_the_same_commit(tmp_path, monkeypatch):
     seen = []
     for way in ("short", "long"):
         world = World(tmp_path / way)
@@ -630,7 +632,7 @@ def test_the_short_way_and_the_long_way_make_the_same(tmp_path, monkeypatch):
     assert seen[0][4] == {"M  src/two.py"}
 
 
-def test_what_is_as_it_was_committed_has_no_part_in_the_trailers(world):
+def test_unchanged_files_do_not_appear_in_the_trailers(world):
     granted = world.claim(ALICE, "src/one.py", "src/two.py", "once")
     world.put("src/one.py", "x\n")
     world.put("src/two.py", "staged, and taken back\n")
@@ -644,7 +646,7 @@ def test_what_is_as_it_was_committed_has_no_part_in_the_trailers(world):
     assert signed.claims == (granted.claims[0].id,)
 
 
-def test_a_commit_is_signed_where_the_user_signs(world, tmp_path):
+def test_a_commit_is_signed_if_the_user_signs(world, tmp_path):
     key = tmp_path / "key"
     made = subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)],
@@ -665,7 +667,7 @@ def test_a_commit_is_signed_where_the_user_signs(world, tmp_path):
         assert "gpgsig -----BEGIN SSH SIGNATURE-----" in world.git("cat-file", "commit", "HEAD")
 
 
-def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypatch):
+def test_an_index_that_changed_meanwhile_is_not_replaced(world, monkeypatch):
     from dibs.services.commits import service
 
     real = service.build
@@ -685,7 +687,7 @@ def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypat
 
 
 @pytest.mark.parametrize("hooked", [False, True])  # both ways of building
-def test_files_that_take_long_to_read_are_committed_and_not_read_under_the_lock(
+def test_slow_files_are_committed_without_reading_them_under_the_lock(
     world, tmp_path, monkeypatch, hooked
 ):
     from dibs.services.commits import shared_index
@@ -713,7 +715,7 @@ def test_files_that_take_long_to_read_are_committed_and_not_read_under_the_lock(
     assert world.dirty() == set()
 
 
-def test_what_killed_commits_left_goes_after_a_day_and_not_before(world):
+def test_leftovers_of_killed_commits_are_removed_after_a_day(world):
     place = os.path.join(world.root, ".git")
     for age in ("old", "new"):
         os.makedirs(os.path.join(place, f"dibs-commit-1-{age}.d/info"))
@@ -729,7 +731,7 @@ def test_what_killed_commits_left_goes_after_a_day_and_not_before(world):
     assert left == {"dibs-commit-1-new", "dibs-commit-1-new.d"}
 
 
-def test_nothing_of_a_commit_is_left_in_the_git_directory(world):
+def test_a_commit_leaves_nothing_in_the_git_directory(world):
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     before = set(os.listdir(os.path.join(world.root, ".git")))

@@ -1,4 +1,4 @@
-"""Forecasts over real working trees: what takes part, what is left out, who is told."""
+"""Forecasts of real working trees: what is compared, and what is skipped."""
 
 import os
 import zlib
@@ -21,7 +21,7 @@ def clone(tmp_path, monkeypatch):
     return Clone(tmp_path / "repo")
 
 
-def test_uncommitted_edits_of_one_line_conflict_there(clone):
+def test_uncommitted_edits_to_the_same_line_conflict(clone):
     clone.edit("alice", line=5)
     clone.edit("bob", line=5)
     clone.edit("carol", line=25)
@@ -34,7 +34,7 @@ def test_uncommitted_edits_of_one_line_conflict_there(clone):
     ]
 
 
-def test_each_kind_of_conflict_has_its_word(clone):
+def test_each_kind_of_conflict_has_its_name(clone):
     (clone.root / "bin").write_bytes(b"\0base")
     (clone.root / "b.txt").write_text("".join(f"line {n}\n" for n in range(99, 0, -1)))
     clone.commit(clone.root)
@@ -55,7 +55,7 @@ def test_each_kind_of_conflict_has_its_word(clone):
     assert kinds["one.txt"] == kinds["two.txt"] == "rename/rename"
 
 
-def test_work_conflicts_with_the_integration_branch_too(clone):
+def test_work_is_also_compared_with_the_integration_branch(clone):
     clone.edit("alice", line=5)
     (clone.root / "a.txt").write_text(LINES.replace("line 5\n", "moved on\n"))
     clone.commit(clone.root)
@@ -63,14 +63,14 @@ def test_work_conflicts_with_the_integration_branch_too(clone):
     assert list(clone.kinds()) == [("main", "alice")]
 
 
-def test_uncommitted_files_of_the_main_tree_take_part_beside_its_branch(clone):
+def test_uncommitted_files_of_the_main_tree_are_compared_separately(clone):
     clone.edit("alice", line=5)
     (clone.root / "a.txt").write_text(LINES.replace("line 5\n", "not committed\n"))
 
     assert list(clone.kinds()) == [("alice", "main+")]
 
 
-def test_a_branch_without_working_tree_takes_part_until_it_is_merged(clone):
+def test_a_branch_without_a_worktree_is_compared_until_it_is_merged(clone):
     clone.edit("alice")
     clone.commit(clone.tree("alice"))
     git(clone.root, "worktree", "remove", str(clone.tree("alice")))
@@ -92,7 +92,7 @@ def test_another_integration_branch_can_be_named(clone):
     assert refused.value.code == "NO_BRANCH"
 
 
-def test_only_pairs_with_those_who_are_named_are_looked_at(clone):
+def test_only_pairs_with_named_agents_are_compared(clone):
     for agent in ("alice", "bob", "carol"):
         clone.edit(agent)
 
@@ -102,7 +102,7 @@ def test_only_pairs_with_those_who_are_named_are_looked_at(clone):
     assert refused.value.code == "NO_WORKTREE"
 
 
-def test_a_detached_head_goes_by_the_name_of_its_folder(clone):
+def test_a_detached_head_is_named_after_its_folder(clone):
     clone.edit("alice")
     git(clone.root, "worktree", "add", "-q", "--detach", str(clone.root.parent / "loose"))
     (clone.root.parent / "loose" / "a.txt").write_text(LINES.replace("line 5\n", "x\n"))
@@ -110,7 +110,7 @@ def test_a_detached_head_goes_by_the_name_of_its_folder(clone):
     assert list(clone.kinds()) == [("alice", "loose")]
 
 
-def test_unrelated_histories_are_told_as_such(clone):
+def test_unrelated_histories_are_reported(clone):
     clone.edit("alice")
     bob = clone.tree("bob")
     git(bob, "checkout", "-q", "--orphan", "other")
@@ -121,7 +121,7 @@ def test_unrelated_histories_are_told_as_such(clone):
     assert unrelated == [("main", "other"), ("alice", "other")]
 
 
-def test_what_was_staged_and_taken_back_is_not_dirty(clone):
+def test_a_staged_change_that_was_reverted_does_not_count(clone):
     path = clone.edit("alice")
     git(clone.tree("alice"), "add", "-A")
     path.write_text(LINES)
@@ -135,7 +135,7 @@ def test_what_was_staged_and_taken_back_is_not_dirty(clone):
     assert (parties["alice"].dirty, parties["alice"].commit) == (0, parties["alice"].head)
 
 
-def test_two_trees_with_the_same_new_file_are_read_at_the_same_time(clone, monkeypatch):
+def test_trees_with_the_same_new_file_can_be_read_in_parallel(clone, monkeypatch):
     both = Barrier(2, timeout=30)
     for agent in ("alice", "bob"):
         (clone.tree(agent) / "new.txt").write_text("the same\n")
@@ -153,7 +153,7 @@ def test_two_trees_with_the_same_new_file_are_read_at_the_same_time(clone, monke
     assert (found.left, found.pairs) == ((), ())
 
 
-def test_an_edit_of_a_file_that_took_the_place_of_a_folder_leaves_the_folder_gone(clone):
+def test_editing_a_file_that_replaced_a_folder_keeps_the_folder_deleted(clone):
     tree = clone.tree("alice")
     (tree / "lib" / "c.txt").unlink()
     (tree / "lib").rmdir()
@@ -182,7 +182,7 @@ def test_a_pair_that_git_cannot_merge_does_not_hide_the_others(clone):
     assert failed == {("alice", "carol"), ("bob", "carol")}
 
 
-def test_what_cannot_be_read_is_left_out_and_named(clone, monkeypatch):
+def test_unreadable_work_is_skipped_and_reported(clone, monkeypatch):
     monkeypatch.setattr(temp_objects, "LARGEST", 1_000)
     alice = clone.tree("alice")
     (alice / "huge").write_bytes(b"x" * 2_000)
@@ -201,7 +201,7 @@ def test_what_cannot_be_read_is_left_out_and_named(clone, monkeypatch):
     assert ("fresh", "", "it has no commit yet") in left
 
 
-def test_a_submodule_conflicts_by_its_commit(clone, tmp_path):
+def test_submodules_conflict_by_their_commits(clone, tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
     git(inner, "init", "-q", "-b", "main")
@@ -218,7 +218,7 @@ def test_a_submodule_conflicts_by_its_commit(clone, tmp_path):
     assert [(path, kind) for path, kind in clone.kinds()["alice", "bob"]] == [("sub", "submodule")]
 
 
-def test_files_outside_of_a_sparse_checkout_are_not_taken_for_deleted(clone):
+def test_files_outside_a_sparse_checkout_are_not_considered_deleted(clone):
     (clone.root / "out").mkdir()
     (clone.root / "out" / "d.txt").write_text(LINES)
     clone.commit(clone.root)
@@ -229,7 +229,7 @@ def test_files_outside_of_a_sparse_checkout_are_not_taken_for_deleted(clone):
     assert clone.look().pairs == ()
 
 
-def test_attributes_of_the_repository_decide_as_in_a_merge(clone):
+def test_attributes_apply_as_in_a_merge(clone):
     (clone.root / ".gitattributes").write_text("a.txt merge=union\n")
     clone.commit(clone.root)
     clone.edit("alice")
@@ -240,7 +240,7 @@ def test_attributes_of_the_repository_decide_as_in_a_merge(clone):
     assert list(clone.kinds()) == [("alice", "bob")]
 
 
-def test_attributes_that_change_in_a_folder_decide_anew(clone):
+def test_changed_attributes_in_a_folder_apply_at_once(clone):
     attributes = clone.root / "lib" / ".gitattributes"
     attributes.write_text("c.txt merge=union\n")
     clone.commit(clone.root)
@@ -258,7 +258,7 @@ def test_attributes_that_change_in_a_folder_decide_anew(clone):
 
 
 @pytest.mark.parametrize("way", ["attributes", "attributes below", "setting", ""])
-def test_files_are_read_as_git_would_take_them_in(clone, way):
+def test_files_are_converted_as_git_would(clone, way):
     if way.startswith("attributes"):
         folder = clone.root / ("lib" if way.endswith("below") else "")
         (folder / ".gitattributes").write_text("*.txt text\n")
@@ -272,7 +272,7 @@ def test_files_are_read_as_git_would_take_them_in(clone, way):
     assert list(clone.kinds()) == ([] if way else [("alice", "bob")])
 
 
-def test_forty_working_trees_and_names_that_are_hard(clone):
+def test_forty_worktrees_and_odd_names_work(clone):
     for number in range(40):
         (clone.tree(f"a{number}") / 'x "y\n\r-f').write_text(f"{number % 2}\n")
 
@@ -282,7 +282,7 @@ def test_forty_working_trees_and_names_that_are_hard(clone):
     assert {clash.path for pair in found.pairs for clash in pair.clashes} == {'x "y\n\r-f'}
 
 
-def test_what_has_not_changed_is_not_merged_again(clone):
+def test_unchanged_pairs_are_not_merged_again(clone):
     for agent in ("alice", "bob", "carol"):
         clone.edit(agent)
 
@@ -294,7 +294,7 @@ def test_what_has_not_changed_is_not_merged_again(clone):
 
 
 @pytest.mark.parametrize("damage", [("merges", '"'), ("[[5, 1, 5, 1]]", '[["5", "x", 5, 1]]')])
-def test_a_damaged_memory_of_merges_costs_only_time(clone, damage):
+def test_a_damaged_cache_costs_only_time(clone, damage):
     clone.edit("alice")
     clone.edit("bob")
     first = clone.look()
@@ -306,7 +306,7 @@ def test_a_damaged_memory_of_merges_costs_only_time(clone, damage):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_look_at_what_changed_finds_what_a_look_at_all_does(clone, seed):
+def test_an_incremental_forecast_equals_a_full_one(clone, seed):
     random = Random(seed)
     agents = ["alice", "bob", "carol"]
     for agent in agents:
@@ -323,7 +323,7 @@ def test_a_look_at_what_changed_finds_what_a_look_at_all_does(clone, seed):
 
 
 def something(random, clone, agent, turn):
-    """Change something in a working tree; return which paths, none after a commit."""
+    """Change something in a working tree; return the changed paths, or none after a commit."""
     tree = clone.tree(agent)
     name = random.choice(["a.txt", "b.txt", "lib/c.txt", "new.txt", "lib", "d/e.txt"])
     path = tree / name
@@ -344,7 +344,7 @@ def something(random, clone, agent, turn):
     return {name}
 
 
-def test_objects_of_a_killed_forecast_go_after_a_day(clone):
+def test_a_killed_forecasts_objects_are_removed_after_a_day(clone):
     left = clone.root / ".git" / "dibs" / "forecast-objects-old"
     left.mkdir(parents=True)
     clone.look()

@@ -1,4 +1,4 @@
-"""Both sides of a coming conflict are told of it once, through the ledger."""
+"""Both sides of a forecast conflict are notified once."""
 
 import os
 
@@ -19,7 +19,7 @@ def clone(tmp_path, monkeypatch):
     return Clone(tmp_path / "repo")
 
 
-def test_both_are_warned_once_for_each_set_of_files(clone):
+def test_both_agents_are_notified_once_for_each_set_of_files(clone):
     clone.edit("alice")
     clone.edit("bob")
 
@@ -35,7 +35,7 @@ def test_both_are_warned_once_for_each_set_of_files(clone):
     ]
 
 
-def test_both_sides_get_a_message_if_they_work_here(clone):
+def test_both_agents_get_a_message_if_they_work_here(clone):
     Agents(clone.store).join(Agent("alice"))
     clone.edit("alice")
     clone.edit("bob")
@@ -45,11 +45,11 @@ def test_both_sides_get_a_message_if_they_work_here(clone):
 
     texts = [letter.message.text for letter in mail.inbox(Caller("alice"))]
 
-    assert texts == ["your work and that of bob would conflict in a.txt"]
+    assert texts == ["your work and bob's work would conflict in a.txt"]
     assert mail.inbox(Caller("bob")) == []
 
 
-def test_a_conflict_that_went_away_and_came_back_is_told_again(clone):
+def test_a_conflict_that_returns_is_announced_again(clone):
     clone.edit("alice")
     bob = clone.edit("bob")
     clone.warn()
@@ -62,7 +62,7 @@ def test_a_conflict_that_went_away_and_came_back_is_told_again(clone):
     assert len(clone.told()) == 2
 
 
-def test_a_side_that_cannot_be_read_just_now_is_not_taken_for_clear(clone):
+def test_an_unreadable_side_does_not_count_as_cleared(clone):
     clone.edit("alice")
     clone.edit("bob")
     clone.warn()
@@ -75,7 +75,7 @@ def test_a_side_that_cannot_be_read_just_now_is_not_taken_for_clear(clone):
     assert len(clone.told()) == 1
 
 
-def test_what_was_warned_of_goes_with_a_removed_tree(clone):
+def test_warnings_are_dropped_with_a_removed_worktree(clone):
     clone.edit("alice")
     clone.edit("bob")
     clone.warn()
@@ -86,7 +86,7 @@ def test_what_was_warned_of_goes_with_a_removed_tree(clone):
     assert clone.store.look(lambda rows: list(rows.txn.scan(Range("warned/")))) == []
 
 
-def test_a_forecast_of_some_leaves_the_warnings_of_others(clone):
+def test_a_partial_forecast_keeps_other_agents_warnings(clone):
     for agent in ("alice", "bob", "carol"):
         clone.edit(agent)
     clone.warn()
@@ -98,7 +98,7 @@ def test_a_forecast_of_some_leaves_the_warnings_of_others(clone):
     assert len(clone.told()) == 3
 
 
-def test_clones_on_a_common_store_do_not_undo_each_others_warnings(clone, tmp_path):
+def test_clones_on_a_shared_store_keep_each_others_warnings(clone, tmp_path):
     second = Clone(tmp_path / "two" / "repo")
     second.store = clone.store
     for agent in ("alice", "bob"):

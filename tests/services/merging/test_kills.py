@@ -1,4 +1,4 @@
-"""Merges that are killed at any step, and merges at once: the branch is old or new, and nothing is lost."""
+"""Killed and concurrent merges: the branch is old or new, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.services.merge_yard import git
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
-#: Runs a merge and is killed when it reaches a step for the so-many-th time.
+#: Runs a merge that is killed when it reaches a step for the n-th time.
 DYING = """
 import os, signal, sys
 from dibs.cli import main
@@ -44,7 +44,7 @@ STEPS = [
 
 
 def dying(yard, step, times, *words):
-    """Run ``dibs merge`` as a process that dies at a step; return how it ended."""
+    """Run ``dibs merge`` in a process that dies at a step; return its exit status."""
     argv = [
         sys.executable,
         "-c",
@@ -87,7 +87,7 @@ def test_a_merge_that_is_killed_leaves_the_branch_old_or_new(yard, step, times):
     now = yard.tip()
     assert now == old or git(yard.main, "rev-parse", "main^2") == yard.tip("agent/bob")
 
-    report = yard.merge("eve", wait=30)  # the queue is free when the dead one's ttl is over
+    report = yard.merge("eve", wait=30)  # the queue is free when the dead process's claim expires
 
     assert report.fine, report
     check_agreement(yard)
@@ -101,7 +101,7 @@ def test_a_merge_that_is_killed_leaves_the_branch_old_or_new(yard, step, times):
     check_agreement(yard)
 
 
-def test_an_agent_that_lives_on_does_not_keep_the_queue_of_its_killed_merge(yard):
+def test_a_live_agent_does_not_keep_the_queue_of_its_killed_merge(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.work("eve", {"b.txt": "of eve\n"})
     assert dying(yard, "chained", 1, "agent/bob", "--agent", "bob").returncode == -9
@@ -121,12 +121,12 @@ def test_an_agent_that_lives_on_does_not_keep_the_queue_of_its_killed_merge(yard
         ]
     )
     while waiting.poll() is None:
-        yard.claim("bob", "a.txt")  # a sign of life
+        yard.claim("bob", "a.txt")  # a heartbeat
 
     assert waiting.returncode == 0
 
 
-def test_what_somebody_wrote_after_a_kill_is_kept(yard):
+def test_edits_made_after_a_kill_are_kept(yard):
     yard.work("bob", {"a.txt": "of bob\n", "b.txt": "of bob\n"})
     assert dying(yard, "moved", 1, "agent/bob", "--agent", "bob").returncode == -9
     (yard.main / "a.txt").write_text("mine, written meanwhile\n")
@@ -138,7 +138,7 @@ def test_what_somebody_wrote_after_a_kill_is_kept(yard):
     assert git(yard.main, "status", "--porcelain").split() == ["M", "a.txt"]
 
 
-def test_a_killed_merge_keeps_nobody_from_committing_what_is_in_the_way_of_the_next(yard):
+def test_a_killed_merge_does_not_prevent_a_commit(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     dying(yard, "intent", 1, "agent/bob")
     assert (yard.main / ".git" / "index.lock").exists()
@@ -151,7 +151,7 @@ def test_a_killed_merge_keeps_nobody_from_committing_what_is_in_the_way_of_the_n
     assert yard.merge("", "agent/bob", test="true").fine
 
 
-def test_a_tree_that_a_killed_run_left_is_taken_away_by_the_next(yard):
+def test_a_killed_test_runs_tree_is_removed_by_the_next_merge(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     test = f"sh -c 'kill -9 $PPID; touch {yard.folder}/ran'"
     killed = dying(yard, "never", 1, "agent/bob", "--agent", "bob", "--test", test)
@@ -164,7 +164,7 @@ def test_a_tree_that_a_killed_run_left_is_taken_away_by_the_next(yard):
     check_agreement(yard)
 
 
-def test_merges_at_once_all_land_one_after_the_other(yard):
+def test_concurrent_merges_all_land_one_after_the_other(yard):
     names = [f"w{number}" for number in range(6)]
     for name in names:
         yard.work(name, {f"{name}.txt": "x\n"})
@@ -194,7 +194,7 @@ def test_two_merges_of_one_agent_take_turns(yard):
     check_agreement(yard)
 
 
-def test_a_merge_whose_place_was_taken_away_lands_nothing(yard):
+def test_a_merge_that_lost_the_queue_lands_nothing(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     before = yard.tip()
     script = yard.folder / "revoke.py"
@@ -216,7 +216,7 @@ def test_a_merge_whose_place_was_taken_away_lands_nothing(yard):
 
 
 def gone_at_last(pid):
-    """Wait for the end of a process that was killed; whoever inherits it may take a moment."""
+    """Wait until a killed process has ended; its new parent may take a moment to reap it."""
     with contextlib.suppress(ProcessLookupError):
         while True:  # the test's own time limit ends it
             os.kill(pid, 0)
@@ -224,7 +224,7 @@ def gone_at_last(pid):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_merge_that_is_told_to_end_leaves_nothing_behind(yard, number):
+def test_a_terminated_merge_leaves_nothing_behind(yard, number):
     yard.work("bob", {"a.txt": "of bob\n"})
     before = yard.tip()
     mark = yard.folder / "pid"

@@ -1,4 +1,4 @@
-"""Scope: a branch lands only what its agents had claimed when they changed it."""
+"""Scope: a branch can only land changes that its agents had claimed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def signed(agent, *tokens):
 
 
 def long_ago(monkeypatch, seconds):
-    """Let git believe that it is earlier."""
+    """Set git's dates to an earlier time."""
     moment = f"{int(time.time() - seconds)} +0000"
     monkeypatch.setenv("GIT_COMMITTER_DATE", moment)
 
 
 def later(tree, *words):
-    """Run git when the claims of before are surely over."""
+    """Run git at a time when the earlier claims are certainly over."""
     moment = f"{int(time.time() + 60)} +0000"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_COMMITTER_DATE", moment)
@@ -44,7 +44,7 @@ def whys(report):
     return {one.path: one.why for one in only(report).outside}
 
 
-def test_a_change_that_nobody_claimed_is_refused_with_commit_and_path(yard):
+def test_an_unclaimed_change_is_refused_with_commit_and_path(yard):
     oid = yard.work("bob", {"a.txt": "x\n", "b.txt": "y\n"}, claim=False)
 
     report = yard.merge("bob")
@@ -57,7 +57,7 @@ def test_a_change_that_nobody_claimed_is_refused_with_commit_and_path(yard):
     assert "dibs claim" in only(report).outside[0].hint
 
 
-def test_a_commit_that_the_gate_recorded_needs_no_claim_any_more(yard):
+def test_a_recorded_commit_needs_no_claim(yard):
     oid = yard.work("bob", {"a.txt": "x\n"}, claim=False)
     row = {"agent": "bob", "tokens": [1], "claims": ["c1"], "patterns": ["a.txt"], "at": 1.0}
     yard.project.store.apply(lambda rows: rows.txn.put(f"commit/{oid}", encode(row)))
@@ -65,7 +65,7 @@ def test_a_commit_that_the_gate_recorded_needs_no_claim_any_more(yard):
     assert yard.merge("bob").fine
 
 
-def test_a_record_covers_its_own_patterns_only(yard):
+def test_a_record_covers_only_its_own_patterns(yard):
     oid = yard.work("bob", {"a.txt": "x\n", "b.txt": "y\n"}, claim=False)
     row = {"agent": "bob", "tokens": [1], "claims": ["c1"], "patterns": ["a.txt"], "at": 1.0}
     yard.project.store.apply(lambda rows: rows.txn.put(f"commit/{oid}", encode(row)))
@@ -74,12 +74,12 @@ def test_a_record_covers_its_own_patterns_only(yard):
 
 
 def apart(*lines, count=40):
-    """Return a text of many lines, some of them other than they were."""
+    """Return a text of many lines, some of them changed."""
     given = dict(lines)
     return "".join(f"{given.get(number, f'line {number}')}\n" for number in range(count))
 
 
-def test_a_rebased_commit_is_known_by_what_it_repeats(yard):
+def test_a_rebased_commit_is_recognized_by_its_changes(yard):
     put(yard.main, "a.txt", apart())
     git(yard.main, "commit", "-qam", "long")
     yard.commit("bob", {"a.txt": apart((30, "of bob"))})
@@ -91,7 +91,7 @@ def test_a_rebased_commit_is_known_by_what_it_repeats(yard):
     assert yard.read("a.txt") == "above\n" + apart((28, "of ann"), (30, "of bob"))
 
 
-def test_a_commit_whose_message_was_amended_is_known_by_what_it_repeats(yard):
+def test_a_reworded_commit_is_recognized_by_its_changes(yard):
     yard.commit("bob", {"a.txt": "x\n"})
     tree = yard.worktree("bob")
     message = git(tree, "log", "-1", "--format=%B").replace("work", "better words")
@@ -100,7 +100,7 @@ def test_a_commit_whose_message_was_amended_is_known_by_what_it_repeats(yard):
     assert yard.merge("bob").fine
 
 
-def test_what_is_amended_without_a_claim_is_found_out(yard):
+def test_an_amended_change_without_a_claim_is_detected(yard):
     yard.commit("bob", {"a.txt": "x\n"})
     tree = yard.worktree("bob")
     put(tree, "a.txt", "x\nand more\n")
@@ -109,14 +109,14 @@ def test_what_is_amended_without_a_claim_is_found_out(yard):
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
-def test_a_commit_of_another_agent_may_be_picked(yard):
+def test_another_agents_commit_may_be_cherry_picked(yard):
     picked = yard.commit("eve", {"a.txt": "x\n"})
     git(yard.worktree("bob"), "cherry-pick", picked)
 
     assert yard.merge("bob").fine
 
 
-def test_trailers_copied_from_another_commit_show_nothing(yard):
+def test_trailers_copied_from_another_commit_prove_nothing(yard):
     yard.commit("eve", {"a.txt": "of eve\n"})
     copied = git(yard.worktree("eve"), "log", "-1", "--format=%B")
     yard.work("bob", {"a.txt": "of bob\n"}, claim=False, message=copied)
@@ -124,7 +124,7 @@ def test_trailers_copied_from_another_commit_show_nothing(yard):
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
-def test_the_trailers_of_another_commit_of_its_own_show_nothing(yard):
+def test_trailers_copied_from_its_own_commit_prove_nothing(yard):
     yard.commit("bob", {"a.txt": "of bob\n"})
     assert yard.merge("bob").fine
     yard.commit("eve", {"a.txt": "of eve\n"})
@@ -136,7 +136,7 @@ def test_the_trailers_of_another_commit_of_its_own_show_nothing(yard):
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
-def test_a_name_in_a_trailer_opens_nothing_that_this_agent_holds(yard):
+def test_another_agents_name_in_a_trailer_is_not_covered_by_own_claims(yard):
     yard.configure('[merge]\nscope = "warn"\n')
     token = yard.claim("eve", "a.txt").token
     yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("eve", token))
@@ -146,7 +146,7 @@ def test_a_name_in_a_trailer_opens_nothing_that_this_agent_holds(yard):
     assert (verdict.end, verdict.outside[0].holder) == ("held", "eve")
 
 
-def test_a_claim_is_known_from_the_monthly_files_when_the_ledger_was_cut(yard):
+def test_past_claims_are_read_from_the_monthly_ledger_files(yard):
     yard.configure("[ledger]\nlimit = 100\n")
     token = yard.claim("bob", "a.txt").token
     yard.work("bob", {"a.txt": "x\n"}, claim=False)
@@ -161,7 +161,7 @@ def test_a_claim_is_known_from_the_monthly_files_when_the_ledger_was_cut(yard):
 
 
 @pytest.mark.parametrize("lie", ["no such token", "of another agent", "no claim", "as another"])
-def test_trailers_without_support_are_forged_and_said_to_be(yard, monkeypatch, lie):
+def test_trailers_without_a_record_are_reported_as_forged(yard, monkeypatch, lie):
     of_eve = yard.claim("eve", "a.txt").token
     yard.release("eve", "a.txt")
     token = {"no such token": 9_999, "no claim": 1}.get(lie, of_eve)
@@ -172,7 +172,7 @@ def test_trailers_without_support_are_forged_and_said_to_be(yard, monkeypatch, l
     assert whys(yard.merge("bob")) == {"a.txt": "forged"}
 
 
-def test_a_claim_that_was_handed_over_is_the_heirs(yard):
+def test_a_transferred_claim_counts_for_the_recipient(yard):
     yard.claim("eve", "a.txt")
     yard.project.agents.join(Agent("bob"))
     yard.project.holdings.transfer(Caller("eve"), [yard.project.pattern("a.txt")], to="bob")
@@ -182,14 +182,14 @@ def test_a_claim_that_was_handed_over_is_the_heirs(yard):
     assert yard.merge("bob").fine
 
 
-def test_a_plain_commit_counts_if_its_agent_held_the_path_then(yard):
+def test_a_plain_commit_is_allowed_if_its_agent_held_the_path_then(yard):
     yard.work("bob", {"a.txt": "x\n"})
     yard.release("bob", "a.txt")
 
     assert yard.merge("bob").fine
 
 
-def test_a_claim_of_another_time_counts_for_nothing(yard, monkeypatch):
+def test_a_claim_from_another_time_does_not_count(yard, monkeypatch):
     long_ago(monkeypatch, 3600)
     yard.work("bob", {"a.txt": "x\n"}, claim=False)
     monkeypatch.delenv("GIT_COMMITTER_DATE")
@@ -198,18 +198,18 @@ def test_a_claim_of_another_time_counts_for_nothing(yard, monkeypatch):
 
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
-    yard.claim("bob", "a.txt")  # held now, it answers for it
+    yard.claim("bob", "a.txt")  # a claim held now also covers earlier commits
     assert yard.merge("bob").fine
 
 
-def test_a_shared_claim_lets_nobody_write(yard):
+def test_a_shared_claim_does_not_allow_a_change(yard):
     yard.claim("bob", "a.txt", mode="shared")
     yard.work("bob", {"a.txt": "x\n"}, claim=False)
 
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
-def test_what_others_hold_now_is_not_changed_for_them(yard):
+def test_a_path_that_another_agent_holds_is_not_changed(yard):
     yard.work("bob", {"a.txt": "x\n"})
     yard.release("bob", "a.txt")
     yard.claim("eve", "*.txt")
@@ -222,7 +222,7 @@ def test_what_others_hold_now_is_not_changed_for_them(yard):
     assert one.expires_in > 0
 
 
-def test_a_holder_with_a_worktree_of_its_own_is_not_in_the_way(yard):
+def test_an_owner_with_its_own_worktree_does_not_block_a_merge(yard):
     yard.work("bob", {"a.txt": "x\n"})
     yard.release("bob", "a.txt")
     yard.claim("eve", "*.txt")
@@ -231,7 +231,7 @@ def test_a_holder_with_a_worktree_of_its_own_is_not_in_the_way(yard):
     assert only(yard.merge("bob")).end == "merged"
 
 
-def test_a_merge_inside_of_the_branch_needs_no_claim_for_what_it_only_joins(yard):
+def test_a_plain_merge_inside_the_branch_needs_no_claims(yard):
     yard.work("bob", {"a.txt": "x\n"})
     put(yard.main, "b.txt", "of ann\n")
     put(yard.main, "c.txt", "of ann\n")
@@ -242,7 +242,7 @@ def test_a_merge_inside_of_the_branch_needs_no_claim_for_what_it_only_joins(yard
     assert yard.merge("bob").fine
 
 
-def test_a_merge_inside_of_the_branch_that_drops_others_work_is_found_out(yard):
+def test_a_merge_inside_the_branch_that_drops_work_is_detected(yard):
     yard.work("bob", {"a.txt": "x\n"})
     put(yard.main, "b.txt", "of ann\n")
     git(yard.main, "commit", "-qam", "ann")
@@ -254,7 +254,7 @@ def test_a_merge_inside_of_the_branch_that_drops_others_work_is_found_out(yard):
     assert yard.read("b.txt") == "of ann\n"
 
 
-def test_a_merge_of_many_that_drops_others_work_is_found_out(yard):
+def test_an_octopus_merge_that_drops_work_is_detected(yard):
     yard.work("bob", {"a.txt": "x\n"})
     put(yard.main, "b.txt", "of ann\n")
     git(yard.main, "commit", "-qam", "ann")
@@ -271,7 +271,7 @@ def test_a_merge_of_many_that_drops_others_work_is_found_out(yard):
     assert yard.read("b.txt") == "of ann\n"
 
 
-def test_a_merge_of_many_cannot_drop_what_others_wrote_into_a_file_of_its_own(yard):
+def test_an_octopus_merge_cannot_drop_lines_from_its_own_file(yard):
     put(yard.main, "a.txt", apart())
     git(yard.main, "commit", "-qam", "long")
     yard.commit("third", {"c.txt": "c\n"})
@@ -284,7 +284,7 @@ def test_a_merge_of_many_cannot_drop_what_others_wrote_into_a_file_of_its_own(ya
     assert yard.read("a.txt") == apart((30, "of ann"))
 
 
-def test_a_merge_of_many_needs_no_claim_for_what_it_only_joins(yard):
+def test_a_plain_octopus_merge_needs_no_claims(yard):
     yard.commit("third", {"c.txt": "c\n"})
     yard.commit("bob", {"a.txt": "of bob\n"})
     put(yard.main, "b.txt", "of ann\n")
@@ -295,7 +295,7 @@ def test_a_merge_of_many_needs_no_claim_for_what_it_only_joins(yard):
     assert (yard.read("a.txt"), yard.read("c.txt")) == ("of bob\n", "c\n")
 
 
-def test_a_commit_is_not_hidden_by_a_graft(yard, monkeypatch):
+def test_a_graft_does_not_hide_a_commit(yard, monkeypatch):
     long_ago(monkeypatch, 3600)
     hidden = yard.work("bob", {"a.txt": "hidden\n"}, claim=False)
     monkeypatch.delenv("GIT_COMMITTER_DATE")
@@ -306,7 +306,7 @@ def test_a_commit_is_not_hidden_by_a_graft(yard, monkeypatch):
     assert {one.commit for one in only(yard.merge("bob")).outside} == {hidden}
 
 
-def test_what_came_from_a_remote_that_is_ahead_is_said_to(yard):
+def test_changes_from_a_newer_remote_branch_are_reported_as_such(yard):
     put(yard.main, "b.txt", "of others\n")
     git(yard.main, "commit", "-qam", "others")
     git(yard.main, "update-ref", "refs/remotes/origin/main", "main")
@@ -320,7 +320,7 @@ def test_what_came_from_a_remote_that_is_ahead_is_said_to(yard):
     assert verdict.notes[-1].endswith("is in origin/main: update main from it first")
 
 
-def test_what_is_smuggled_into_a_merge_is_found_out(yard):
+def test_a_change_smuggled_into_a_merge_is_detected(yard):
     yard.work("bob", {"a.txt": "x\n"})
     put(yard.main, "c.txt", "of ann\n")
     git(yard.main, "add", ".")
@@ -345,14 +345,14 @@ def test_a_change_follows_a_file_that_was_renamed_on_the_other_side(tmp_path):
     yard.close()
 
 
-def test_files_that_steer_tools_are_let_in_by_humans_only(yard):
+def test_only_humans_merge_files_that_configure_tools(yard):
     yard.work("bob", {".mcp.json": "{}\n"})
 
     assert whys(yard.merge("bob")) == {".mcp.json": "guarded"}
     assert yard.merge("", "agent/bob").fine
 
 
-def test_with_scope_warn_changes_without_a_claim_are_told_and_land(yard):
+def test_with_scope_warn_unclaimed_changes_are_reported_and_land(yard):
     yard.configure('[merge]\nscope = "warn"\n')
     yard.work("bob", {"a.txt": "x\n"}, claim=False)
 
@@ -362,7 +362,7 @@ def test_with_scope_warn_changes_without_a_claim_are_told_and_land(yard):
     assert only(report).notes == ("warning: a.txt was changed without a claim",)
 
 
-def test_a_human_lets_in_what_nobody_claimed(yard):
+def test_a_human_can_merge_unclaimed_changes(yard):
     git(yard.main, "checkout", "-q", "-b", "feature")
     put(yard.main, "a.txt", "x\n")
     git(yard.main, "commit", "-qam", "by hand")
@@ -372,7 +372,7 @@ def test_a_human_lets_in_what_nobody_claimed(yard):
     assert yard.merge("", "feature", allow_unclaimed=True).fine
 
 
-def test_a_branch_of_any_name_is_its_worktrees_agents(yard):
+def test_a_branch_with_any_name_belongs_to_its_worktrees_agent(yard):
     git(yard.main, "branch", "topic")
     tree = yard.folder / "topic"
     git(yard.main, "worktree", "add", "-q", tree, "topic")

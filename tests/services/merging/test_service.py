@@ -1,4 +1,4 @@
-"""The merge queue: what lands, what is refused and why, and that nobody's work is touched."""
+"""The merge queue: what lands, what is refused and why, and that no one's work is touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def python(text):
     return f"{sys.executable} -c '{text}'"
 
 
-def test_a_branch_whose_agent_claimed_what_it_changed_is_merged_and_the_tree_follows(yard):
+def test_a_branch_with_claimed_changes_is_merged_and_the_tree_updated(yard):
     yard.work("bob", {"a.txt": "of bob\n", "new/deep.txt": "new\n", "b.txt": None})
 
     report = yard.merge("bob")
@@ -39,7 +39,7 @@ def test_a_branch_whose_agent_claimed_what_it_changed_is_merged_and_the_tree_fol
     assert parents == [report.old, yard.tip("agent/bob")]
 
 
-def test_a_merge_commit_names_who_merged_and_by_which_place_in_the_queue(yard):
+def test_a_merge_commit_names_the_agent_and_its_claim_on_the_queue(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.merge("bob")
 
@@ -50,7 +50,7 @@ def test_a_merge_commit_names_who_merged_and_by_which_place_in_the_queue(yard):
     assert f"Dibs-Token: {token}" in message
 
 
-def test_the_queue_is_free_after_every_end(yard):
+def test_the_queue_is_released_after_every_outcome(yard):
     yard.work("bob", {"a.txt": "of bob\n"}, claim=False)
     yard.merge("bob")
     yard.work("eve", {"b.txt": "of eve\n"})
@@ -63,7 +63,7 @@ def test_the_queue_is_free_after_every_end(yard):
     assert not [pattern for pattern in held if pattern.startswith("@merge")]
 
 
-def test_whoever_holds_the_queue_is_waited_for_and_named(yard):
+def test_a_merge_waits_for_the_owner_of_the_queue_and_names_it(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.claim("eve", "@merge/main")
     told = []
@@ -75,7 +75,7 @@ def test_whoever_holds_the_queue_is_waited_for_and_named(yard):
     assert told == ["waiting for eve to finish merging into main"]
 
 
-def test_a_place_in_the_queue_that_was_taken_by_hand_is_kept(yard):
+def test_a_manual_claim_on_the_queue_is_kept(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.claim("bob", "@merge/main", reason="a freeze")
 
@@ -85,7 +85,7 @@ def test_a_place_in_the_queue_that_was_taken_by_hand_is_kept(yard):
     assert "@merge/main" in held
 
 
-def test_what_is_contained_already_is_told_and_is_no_refusal(yard):
+def test_a_branch_with_nothing_to_merge_is_not_a_refusal(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.merge("bob")
     before = yard.tip()
@@ -116,7 +116,7 @@ def test_a_dry_run_moves_nothing(yard):
 @pytest.mark.parametrize(
     "how", ["changed", "staged", "deleted", "in the way", "ignored in the way"]
 )
-def test_a_tree_with_work_of_its_own_is_never_touched(yard, how):
+def test_a_dirty_tree_is_never_touched(yard, how):
     yard.work("bob", {"a.txt": "of bob\n", "new.txt": "new\n"})
     if how == "changed":
         put(yard.main, "b.txt", "mine\n")
@@ -138,7 +138,7 @@ def test_a_tree_with_work_of_its_own_is_never_touched(yard, how):
     assert (yard.tip(), yard.state()) == (before, state)
 
 
-def test_untracked_files_that_are_not_in_the_way_stay_and_hinder_nothing(yard):
+def test_untracked_files_elsewhere_do_not_prevent_a_merge(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     put(yard.main, "notes.txt", "mine\n")
 
@@ -147,7 +147,7 @@ def test_untracked_files_that_are_not_in_the_way_stay_and_hinder_nothing(yard):
     assert yard.read("notes.txt") == "mine\n"
 
 
-def test_with_another_branch_to_merge_into_a_dirty_tree_hinders_nothing(yard):
+def test_a_dirty_tree_on_another_branch_does_not_prevent_a_merge(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     put(yard.main, "b.txt", "mine\n")
     git(yard.main, "branch", "integration")
@@ -160,12 +160,12 @@ def test_with_another_branch_to_merge_into_a_dirty_tree_hinders_nothing(yard):
     assert git(yard.main, "show", "integration:a.txt") == "of bob"
 
 
-def test_nobody_can_commit_the_old_files_onto_the_merge(yard, monkeypatch):
+def test_no_one_can_commit_the_old_files_on_top_of_the_merge(yard, monkeypatch):
     yard.work("bob", {"a.txt": "of bob\n"})
     tried = []
 
     def reach(step):
-        if step == "moved":  # the branch has the merge, the working tree not yet
+        if step == "moved":  # the branch has the merge, but the working tree does not yet
             put(yard.main, "b.txt", "of ann\n")
             words = ["git", "-C", yard.main, "commit", "-qam", "ann"]
             tried.append(subprocess.run(words, capture_output=True, check=False).returncode)
@@ -179,7 +179,7 @@ def test_nobody_can_commit_the_old_files_onto_the_merge(yard, monkeypatch):
     assert git(yard.main, "status", "--porcelain") == "M b.txt"
 
 
-def test_the_branchs_own_dirty_tree_is_merged_as_committed_and_said_so(yard):
+def test_uncommitted_changes_in_the_branchs_tree_are_not_merged_but_reported(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     put(yard.worktree("bob"), "b.txt", "half done\n")
 
@@ -191,7 +191,7 @@ def test_the_branchs_own_dirty_tree_is_merged_as_committed_and_said_so(yard):
     assert yard.read("b.txt") == "b\n"
 
 
-def test_kinds_of_files_follow(yard):
+def test_files_of_every_kind_are_updated(yard):
     tree = yard.worktree("bob")
     yard.claim("bob", "a.txt", "a.txt/**", "l", "x.sh", "b.txt")
     (tree / "a.txt").unlink()
@@ -220,7 +220,7 @@ def test_kinds_of_files_follow(yard):
     assert git(yard.main, "status", "--porcelain") == ""
 
 
-def test_strange_names_are_merged(yard):
+def test_odd_file_names_are_merged(yard):
     names = [
         " lead",
         "-f",
@@ -246,7 +246,7 @@ def test_strange_names_are_merged(yard):
     assert all((yard.main / "strange" / name).read_text() == "text\n" for name in names)
 
 
-def test_a_submodules_commit_is_merged_like_a_file(yard, tmp_path):
+def test_a_submodule_commit_is_merged_like_a_file(yard, tmp_path):
     inner = Yard(tmp_path / "inner")
     git(yard.main, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.main, "sub")
     git(yard.main, "commit", "-q", "-m", "with a submodule")
@@ -271,7 +271,7 @@ def test_a_submodules_commit_is_merged_like_a_file(yard, tmp_path):
     "name",
     ["-x", "--upload-pack=x", "a..b", "a.lock", "x@{1}", "a b", "refs/heads/x", "HEAD", "a\nb"],
 )
-def test_a_name_that_is_no_branch_is_refused(yard, name):
+def test_an_invalid_branch_name_is_refused(yard, name):
     with pytest.raises(BadInput) as wrong:
         yard.merge("", name)
     assert wrong.value.code == "REF_NAME"
@@ -279,7 +279,7 @@ def test_a_name_that_is_no_branch_is_refused(yard, name):
         yard.merge("", "main", into=name)
 
 
-def test_branches_that_are_not_there_are_named(yard):
+def test_missing_branches_are_reported(yard):
     for names, into in ((("nobody",), ""), ((), ""), (("main",), "nowhere")):
         with pytest.raises(NotFound) as wrong:
             yard.merge("", *names, into=into)
@@ -314,7 +314,7 @@ def test_a_branch_that_is_being_rebased_is_not_moved(yard):
     assert wrong.value.code == "REPO_STATE"
 
 
-def test_agents_cannot_pass_the_projects_tests_or_scope(yard):
+def test_agents_cannot_skip_the_projects_tests_or_scope_check(yard):
     yard.configure('[merge]\ntest = "false"\n')
     yard.work("bob", {"a.txt": "of bob\n"})
     for wish in ({"test": ""}, {"test": "true"}, {"allow_unclaimed": True}):
@@ -324,7 +324,7 @@ def test_agents_cannot_pass_the_projects_tests_or_scope(yard):
     assert yard.merge("", "agent/bob", test="").fine
 
 
-def test_settings_of_an_agents_own_worktree_do_not_count(yard):
+def test_settings_in_an_agents_worktree_do_not_count(yard):
     from dibs.project.project import open_project
 
     yard.configure('[merge]\ntest = "false"\n')
@@ -341,7 +341,7 @@ def test_settings_of_an_agents_own_worktree_do_not_count(yard):
 # -- conflicts
 
 
-def test_a_conflict_moves_nothing_and_becomes_one_task_that_names_both(yard):
+def test_a_conflict_changes_nothing_and_becomes_one_task_that_names_both_agents(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.release("bob", "a.txt")
     yard.work("eve", {"a.txt": "of eve\n"}, message="mine\n\nDibs-Agent: eve\nDibs-Token: 1")
@@ -372,7 +372,7 @@ def test_a_conflict_moves_nothing_and_becomes_one_task_that_names_both(yard):
     assert len(yard.project.tasks.all(None)) == 1
 
 
-def test_a_conflict_that_is_resolved_in_the_branch_is_merged(yard):
+def test_a_conflict_resolved_in_the_branch_is_merged(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     put(yard.main, "a.txt", "of ann\n")
     git(yard.main, "commit", "-qam", "ann")
@@ -387,7 +387,7 @@ def test_a_conflict_that_is_resolved_in_the_branch_is_merged(yard):
     assert yard.read("a.txt") == "of both\n"
 
 
-def test_one_that_clashes_does_not_hold_up_the_others(yard):
+def test_a_conflicting_branch_does_not_block_the_others(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.release("bob", "a.txt")
     yard.work("dan", {"a.txt": "of dan\n"})
@@ -404,7 +404,7 @@ def test_one_that_clashes_does_not_hold_up_the_others(yard):
     }
 
 
-def test_histories_that_crossed_are_merged(yard):
+def test_criss_cross_histories_are_merged(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.work("eve", {"b.txt": "of eve\n"})
     bob, eve = yard.worktree("bob"), yard.worktree("eve")
@@ -422,7 +422,7 @@ def test_histories_that_crossed_are_merged(yard):
     assert (yard.read("a.txt"), yard.read("b.txt")) == ("of bob again\n", "of eve again\n")
 
 
-def test_a_branch_with_nothing_in_common_is_refused_and_makes_no_task(yard):
+def test_an_unrelated_branch_is_refused_without_a_task(yard):
     tree = git(yard.main, "mktree", given="")
     alone = git(yard.main, "commit-tree", tree, "-m", "alone")
     git(yard.main, "branch", "agent/bob", alone)
@@ -438,14 +438,14 @@ def test_a_branch_with_nothing_in_common_is_refused_and_makes_no_task(yard):
 # -- tests as a gate
 
 
-def test_what_fails_the_tests_does_not_land_and_its_output_is_kept(yard):
+def test_a_branch_that_fails_the_tests_does_not_land_and_its_output_is_kept(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     before = yard.tip()
 
     report = yard.merge("bob", test=python('print(open("a.txt").read()); exit(3)'))
 
     verdict = report.verdicts[0]
-    # The tests fail without the branch as well, so nobody is to blame.
+    # The tests also fail without the branch, so no branch is to blame.
     assert verdict.end == "tests"
     assert verdict.run.how == "exit status 3"
     assert yard.tip() == before
@@ -476,7 +476,7 @@ def test_a_branch_that_breaks_the_tests_becomes_a_task_with_the_output(yard):
     assert yard.project.tasks.show(None, verdict.task).stored.task.agent == "bob"
 
 
-def test_a_test_that_does_not_end_is_ended_with_all_that_it_started(yard):
+def test_a_test_that_times_out_is_killed_with_its_children(yard):
     yard.configure('[merge]\ntest_timeout = "1s"\n')
     yard.work("bob", {"a.txt": "of bob\n"})
     mark = yard.folder / "late"
@@ -492,7 +492,7 @@ def test_a_test_that_does_not_end_is_ended_with_all_that_it_started(yard):
     assert git(yard.main, "worktree", "list", "--porcelain").count("worktree ") == 2
 
 
-def test_ten_branches_with_a_culprit_in_the_middle_land_but_for_it(yard):
+def test_ten_branches_land_except_the_one_that_breaks_the_tests(yard):
     names = [f"w{n}" for n in range(10)]
     for name in names:
         yard.work(name, {f"{name}.txt": "broken\n" if name == "w5" else "fine\n"})
@@ -511,11 +511,11 @@ def test_ten_branches_with_a_culprit_in_the_middle_land_but_for_it(yard):
     }
     assert not (yard.main / "w5.txt").exists()
     assert git(yard.main, "status", "--porcelain", "-uno") == ""
-    # The whole, four halves at most, and the rest once more.
+    # All branches, at most four steps of the search, and the rest again.
     assert len(runs.read_text()) <= 6
 
 
-def test_a_branch_that_moved_while_it_was_tested_is_merged_anew(yard):
+def test_a_merge_is_repeated_if_the_branch_moves_during_the_tests(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     once = yard.folder / "once"
     test = (
@@ -531,7 +531,7 @@ def test_a_branch_that_moved_while_it_was_tested_is_merged_anew(yard):
     assert (yard.read("a.txt"), yard.read("b.txt")) == ("of bob\n", "ann\n")
 
 
-def test_a_branch_that_never_rests_is_given_up(yard):
+def test_a_merge_gives_up_if_the_branch_keeps_moving(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     test = f"sh -c 'cd {yard.main}; date +%N >> b.txt; git commit -qam ann'"
 
@@ -540,7 +540,7 @@ def test_a_branch_that_never_rests_is_given_up(yard):
     assert yard.ends(report) == {"agent/bob": "moved"}
 
 
-def test_a_path_that_somebody_claims_during_the_tests_is_not_changed_for_them(yard):
+def test_a_path_claimed_during_the_tests_is_not_changed(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.release("bob", "a.txt")
     yard.claim("bob", "other")
@@ -572,7 +572,7 @@ def test_a_test_tree_has_the_ignored_files_that_worktrees_get(yard):
     assert "skipped none: it is not in the main tree" in told
 
 
-def test_a_merge_starts_few_processes(yard, monkeypatch):
+def test_a_merge_starts_few_git_processes(yard, monkeypatch):
     yard.commit("bob", {"a.txt": "x\n"})
     started = []
     start = subprocess.Popen.__init__
@@ -584,11 +584,11 @@ def test_a_merge_starts_few_processes(yard, monkeypatch):
     monkeypatch.setattr(subprocess.Popen, "__init__", counted)
     assert yard.merge("bob").fine
 
-    assert len(started) <= 26, started  # a slow machine looks at the configuration again
+    assert len(started) <= 26, started  # a slow machine reads the configuration again
 
 
 def clash(yard):
-    """Let bob's branch clash with main, and return the task that is made of it."""
+    """Make bob's branch conflict with main, and return the task that is created."""
     yard.work("bob", {"a.txt": "of bob\n"})
     put(yard.main, "a.txt", "of ann\n")
     git(yard.main, "commit", "-qam", "ann")
@@ -602,7 +602,7 @@ def resolve(yard):
     git(tree, "commit", "-qam", "resolved")
 
 
-def test_the_task_of_a_conflict_is_off_the_board_once_the_branch_is_merged(yard):
+def test_a_conflict_task_is_canceled_once_the_branch_is_merged(yard):
     task = clash(yard)
     yard.worktree("eve")
     yard.work("eve", {"c.txt": "c\n"})
@@ -618,7 +618,7 @@ def test_the_task_of_a_conflict_is_off_the_board_once_the_branch_is_merged(yard)
     )
 
 
-def test_the_task_of_a_conflict_that_somebody_works_on_stays_with_them(yard):
+def test_a_conflict_task_that_someone_started_stays(yard):
     task = clash(yard)
     yard.project.tasks.start(Caller("bob"), task, claim=False)
 
@@ -628,7 +628,7 @@ def test_the_task_of_a_conflict_that_somebody_works_on_stays_with_them(yard):
     assert yard.project.tasks.show(None, task).stored.task.status == "in_progress"
 
 
-def test_a_dry_run_takes_no_task_off_the_board(yard):
+def test_a_dry_run_cancels_no_task(yard):
     task = clash(yard)
     resolve(yard)
 

@@ -1,4 +1,4 @@
-"""A worktree is made whole or not at all, in a place of its own, and runs no code of the repository."""
+"""A worktree is created completely or not at all, in its own folder, and runs no code of the repository."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ def clone(tmp_path):
     return Clone(tmp_path / "repo")
 
 
-def test_a_worktree_has_a_branch_of_its_agent_that_tracks_nothing(clone):
+def test_a_worktree_has_its_agents_branch_which_tracks_nothing(clone):
     made = clone.new("alice")
 
     assert made.new
@@ -28,7 +28,7 @@ def test_a_worktree_has_a_branch_of_its_agent_that_tracks_nothing(clone):
     assert (clone.root.parent / "repo.worktrees/alice/a").read_text() == "a\n"
 
 
-def test_asking_twice_answers_with_the_one_that_is_there(clone):
+def test_creating_a_worktree_twice_returns_the_existing_one(clone):
     first = clone.new("alice")
 
     again = clone.new("alice")
@@ -37,7 +37,7 @@ def test_asking_twice_answers_with_the_one_that_is_there(clone):
 
 
 @pytest.mark.parametrize("wish", [{"branch": "other"}, {"path": "elsewhere"}])
-def test_asking_for_another_than_the_one_that_is_there_is_refused(clone, wish):
+def test_creating_a_different_worktree_for_the_same_agent_is_refused(clone, wish):
     clone.new("alice")
 
     with pytest.raises(BadInput) as refused:
@@ -46,7 +46,7 @@ def test_asking_for_another_than_the_one_that_is_there_is_refused(clone, wish):
     assert refused.value.code == "WORKTREE_EXISTS"
 
 
-def test_slots_differ_and_come_back(clone):
+def test_slots_are_unique_and_reused(clone):
     slots = [clone.new(name).row.slot for name in ("a", "b", "c")]
     clone.rm("b")
 
@@ -68,7 +68,7 @@ def test_clones_that_share_a_store_share_slots_and_agents(tmp_path):
         other.rm("a")
 
 
-def test_a_port_that_another_program_has_is_told(tmp_path):
+def test_a_port_used_by_another_program_is_reported(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         clone = Clone(tmp_path / "repo", worktree_port=port, worktree_ports=1)
@@ -77,7 +77,7 @@ def test_a_port_that_another_program_has_is_told(tmp_path):
     assert clone.new("alice").notes == ()
 
 
-def test_no_slot_is_given_without_ports(tmp_path):
+def test_a_slot_requires_enough_ports(tmp_path):
     clone = Clone(tmp_path / "repo", worktree_port=65_000, worktree_ports=400)
     clone.new("a")
 
@@ -102,7 +102,7 @@ def test_a_base_is_a_commit_and_never_an_option(clone, base):
 
 
 @pytest.mark.parametrize("agent", ["../x", "-f", "a/b", "", "a b", "a\n", "x" * 65, "ä"])
-def test_names_that_no_agent_can_have_are_refused(clone, agent):
+def test_invalid_agent_names_are_refused(clone, agent):
     with pytest.raises(BadInput) as refused:
         clone.new(agent)
 
@@ -110,7 +110,7 @@ def test_names_that_no_agent_can_have_are_refused(clone, agent):
 
 
 @pytest.mark.parametrize("agent", ["x.lock", "a..b", "end."])
-def test_an_agent_whose_name_git_does_not_take_needs_a_branch_of_another_name(clone, agent):
+def test_an_agent_whose_name_is_not_a_valid_ref_needs_another_branch_name(clone, agent):
     with pytest.raises(BadInput) as refused:
         clone.new(agent)
     assert refused.value.code == "REF_NAME"
@@ -135,7 +135,7 @@ def test_folders_may_have_any_name(clone, tmp_path, name):
     assert not folder.exists()
 
 
-def test_a_folder_that_is_there_is_not_taken(clone, tmp_path):
+def test_an_existing_folder_is_not_used(clone, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "full")
@@ -158,7 +158,7 @@ def test_a_folder_inside_the_repository_must_be_ignored(tmp_path):
     assert git(clone.root, "status", "--short") == ""
 
 
-def test_a_repository_without_a_commit_says_so(tmp_path):
+def test_a_repository_without_commits_is_refused(tmp_path):
     root = tmp_path / "repo"
     root.mkdir()
     git(root, "init", "-q")
@@ -169,7 +169,7 @@ def test_a_repository_without_a_commit_says_so(tmp_path):
     assert refused.value.code == "REPO_STATE"
 
 
-def test_hooks_of_the_repository_do_not_run(clone, tmp_path):
+def test_the_repositorys_hooks_do_not_run(clone, tmp_path):
     for name in ("post-checkout", "reference-transaction", "post-index-change"):
         hook = clone.root / ".git/hooks" / name
         hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -182,7 +182,7 @@ def test_hooks_of_the_repository_do_not_run(clone, tmp_path):
 
 
 @pytest.mark.parametrize("step", ["row", "added", "files"])
-def test_when_making_fails_nothing_is_left(clone, monkeypatch, step):
+def test_a_failed_creation_leaves_nothing_behind(clone, monkeypatch, step):
     def fail(reached):
         if reached == step:
             raise OSError("no space left")
@@ -197,7 +197,7 @@ def test_when_making_fails_nothing_is_left(clone, monkeypatch, step):
     assert clone.new("alice").row.slot == 0
 
 
-def test_a_branch_with_work_is_gone_on_with(clone):
+def test_a_branch_with_unmerged_work_is_continued(clone):
     folder = clone.folder()
     (folder / "a").write_text("work\n")
     git(folder, "commit", "-qam", "work")
@@ -206,7 +206,7 @@ def test_a_branch_with_work_is_gone_on_with(clone):
     assert (clone.folder() / "a").read_text() == "work\n"
 
 
-def test_a_branch_whose_work_is_merged_begins_anew(clone):
+def test_a_branch_whose_work_is_merged_starts_again(clone):
     git(clone.root, "branch", "agent/alice")
     (clone.root / "a").write_text("later\n")
     git(clone.root, "commit", "-qam", "later")
@@ -214,7 +214,7 @@ def test_a_branch_whose_work_is_merged_begins_anew(clone):
     assert (clone.folder() / "a").read_text() == "later\n"
 
 
-def test_a_branch_that_is_checked_out_elsewhere_is_refused(clone, tmp_path):
+def test_a_branch_checked_out_elsewhere_is_refused(clone, tmp_path):
     git(clone.root, "worktree", "add", "-q", "-b", "agent/alice", str(tmp_path / "humans"))
 
     with pytest.raises(BadInput, match="checked out") as refused:
@@ -223,7 +223,7 @@ def test_a_branch_that_is_checked_out_elsewhere_is_refused(clone, tmp_path):
     assert refused.value.code == "WORKTREE_EXISTS"
 
 
-def test_worktrees_of_others_are_listed_with_the_agent_that_their_branch_names(clone, tmp_path):
+def test_other_worktrees_are_listed_with_the_agent_in_their_branch_name(clone, tmp_path):
     clone.new("alice")
     git(clone.root, "worktree", "add", "-q", "-b", "agent/bob", str(tmp_path / "bob"))
     git(clone.root, "worktree", "add", "-q", "--detach", str(tmp_path / "some"))
@@ -264,7 +264,7 @@ def test_ignored_files_are_copied_and_linked_and_others_are_not(tmp_path):
     assert (clone.root / "node_modules").is_dir()
 
 
-def test_no_file_is_brought_through_a_link_that_a_commit_holds(tmp_path):
+def test_no_file_is_copied_through_a_committed_link(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     clone = Clone(tmp_path / "repo", worktree_copy=("cfg/.env",))
@@ -281,7 +281,7 @@ def test_no_file_is_brought_through_a_link_that_a_commit_holds(tmp_path):
     assert os.listdir(outside) == []
 
 
-def test_the_set_up_command_runs_without_a_shell_and_knows_its_worktree(clone):
+def test_the_setup_command_runs_without_a_shell_and_knows_its_worktree(clone):
     made = clone.new("alice", setup="sh -c 'env > build.big; echo \"$0\" >> build.big' '$(id)'")
 
     said = (clone.root.parent / "repo.worktrees/alice/build.big").read_text()
@@ -292,7 +292,7 @@ def test_the_set_up_command_runs_without_a_shell_and_knows_its_worktree(clone):
 
 
 @pytest.mark.parametrize("command", ["false", "no-such-program", "sh -c 'kill $$'"])
-def test_a_failed_set_up_keeps_the_worktree_and_can_be_repeated(clone, command):
+def test_a_failed_setup_keeps_the_worktree_and_can_be_repeated(clone, command):
     with pytest.raises(Unavailable) as failed:
         clone.new("alice", setup=command)
     assert failed.value.code == "SETUP_FAILED"
@@ -303,7 +303,7 @@ def test_a_failed_set_up_keeps_the_worktree_and_can_be_repeated(clone, command):
     assert clone.new("alice").row.stage == "ready"
 
 
-def test_an_interrupted_set_up_ends_even_if_it_does_not_want_to(clone, monkeypatch):
+def test_an_interrupted_setup_is_killed_if_it_does_not_exit(clone, monkeypatch):
     ready = clone.folder() / "ready.big"
 
     class Interrupted(subprocess.Popen):
@@ -328,14 +328,14 @@ def test_an_interrupted_set_up_ends_even_if_it_does_not_want_to(clone, monkeypat
 
 
 @pytest.mark.parametrize("command", ["'", " "])
-def test_a_set_up_command_that_cannot_be_read_makes_nothing(clone, command):
+def test_an_invalid_setup_command_creates_nothing(clone, command):
     with pytest.raises(BadInput):
         clone.new("alice", setup=command)
 
     assert clone.branches() == ["main"]
 
 
-def test_a_folder_that_somebody_deleted_is_made_again_and_staged_work_is_kept(clone):
+def test_a_deleted_folder_is_created_again_and_staged_work_is_kept(clone):
     folder = clone.folder()
     (folder / "a").write_text("staged\n")
     git(folder, "add", "a")
@@ -348,7 +348,7 @@ def test_a_folder_that_somebody_deleted_is_made_again_and_staged_work_is_kept(cl
     assert clone.saved(saved.id, "a") == "staged"
 
 
-def test_a_worktree_that_git_moved_is_still_known(clone, tmp_path):
+def test_a_worktree_moved_with_git_is_still_known(clone, tmp_path):
     folder = clone.folder()
     git(clone.root, "worktree", "move", str(folder), str(tmp_path / "moved"))
 
@@ -357,7 +357,7 @@ def test_a_worktree_that_git_moved_is_still_known(clone, tmp_path):
     assert not (tmp_path / "moved").exists()
 
 
-def test_outside_of_git_there_are_no_worktrees(tmp_path):
+def test_worktrees_require_a_git_repository(tmp_path):
     (tmp_path / ".dibs").mkdir()
 
     with pytest.raises(Unavailable) as refused:
@@ -366,14 +366,14 @@ def test_outside_of_git_there_are_no_worktrees(tmp_path):
     assert refused.value.code == "REPO_STATE"
 
 
-def test_the_caller_shows_up_by_making_one(clone):
+def test_creating_a_worktree_is_a_heartbeat(clone):
     clone.new("alice", caller=Caller("alice"))
 
     assert [seen.agent.id for seen in clone.agents.all()] == ["alice"]
     assert clone.kinds()[-1] == "worktree_added"
 
 
-def test_claims_of_each_worktree_by_itself_lie_in_its_own_git_directory(tmp_path, monkeypatch):
+def test_separate_claims_are_stored_in_the_worktrees_git_directory(tmp_path, monkeypatch):
     from dibs.project.project import open_project
 
     clone = Clone(tmp_path / "repo")

@@ -1,4 +1,4 @@
-"""On every engine that clones share, no two worktrees have the same ports."""
+"""On every shared engine, no two worktrees have the same ports."""
 
 import shutil
 import sys
@@ -24,7 +24,9 @@ def engine(request, tmp_path):
     return f"sqlite://{tmp_path}/shared/dibs.db"
 
 
-def test_clones_that_make_worktrees_at_once_get_ports_of_their_own(engine, tmp_path, monkeypatch):
+def test_clones_that_create_worktrees_concurrently_get_separate_ports(
+    engine, tmp_path, monkeypatch
+):
     monkeypatch.setenv("DIBS_ENGINE", engine)
     monkeypatch.setenv("DIBS_PROJECT", "shared")
     (tmp_path / "shared").mkdir(mode=0o700)
@@ -56,7 +58,7 @@ def test_each_clone_sees_its_own_worktrees(tmp_path):
     assert other.worktrees.clean_up(HUMAN) == []
 
 
-def test_a_worktree_of_a_clone_that_is_gone_is_in_nobodys_way(tmp_path):
+def test_a_deleted_clones_worktree_blocks_no_one(tmp_path):
     one = Clone(tmp_path / "one/repo")
     other = Clone(tmp_path / "two/repo", engine=one.engine)
     for agent in ("alice", "bob"):
@@ -73,7 +75,7 @@ def test_a_worktree_of_a_clone_that_is_gone_is_in_nobodys_way(tmp_path):
     assert [other.new(agent).row.slot for agent in ("carol", "dave")] == [0, 1]
 
 
-def test_only_a_human_lets_go_of_a_worktree_on_another_host(tmp_path):
+def test_only_a_human_can_forget_a_worktree_on_another_host(tmp_path):
     one = Clone(tmp_path / "one/repo")
     other = Clone(tmp_path / "two/repo", engine=one.engine)
     folder = one.folder("alice", caller=Caller("hugo", "human", "there"))

@@ -1,4 +1,4 @@
-"""No removal loses work: it refuses, or all that the worktree held can be brought back."""
+"""No removal loses work: it refuses, or everything can be restored."""
 
 import os
 import shutil
@@ -60,7 +60,7 @@ def detached(folder):
 
 
 def named_here_only(folder):
-    """A ref of this worktree alone goes with it, so it keeps nothing."""
+    """Create a commit that only a ref of this worktree names; the ref is removed with the worktree."""
     detached(folder)
     git(folder, "update-ref", "refs/worktree/mine", "HEAD")
 
@@ -91,7 +91,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
-def test_a_worktree_with_work_stays_as_it_is(clone, make):
+def test_a_worktree_with_work_is_not_changed(clone, make):
     folder = clone.folder()
     make(folder)
     before = everything(folder), git(folder, "status", "--porcelain=v2", "--branch")
@@ -104,7 +104,7 @@ def test_a_worktree_with_work_stays_as_it_is(clone, make):
 
 
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
-def test_by_force_all_of_it_is_salvaged_first(clone, tmp_path, make):
+def test_a_forced_removal_salvages_everything_first(clone, tmp_path, make):
     folder = clone.folder()
     make(folder)
     files, head = everything(folder), git(folder, "rev-parse", "HEAD")
@@ -128,7 +128,7 @@ def test_by_force_all_of_it_is_salvaged_first(clone, tmp_path, make):
     git(clone.root, "fsck", "--connectivity-only")
 
 
-def test_commits_that_only_the_log_of_head_names_are_kept(clone):
+def test_commits_that_only_the_reflog_names_are_salvaged(clone):
     folder = clone.folder()
     detached(folder)
     lost = git(folder, "rev-parse", "HEAD")
@@ -142,7 +142,7 @@ def test_commits_that_only_the_log_of_head_names_are_kept(clone):
     assert lost in git(clone.root, "rev-parse", f"refs/salvage/{answer.salvage}^@")
 
 
-def test_commits_that_only_a_ref_of_the_worktree_names_are_kept(clone):
+def test_commits_that_only_a_worktree_ref_names_are_salvaged(clone):
     folder = clone.folder()
     detached(folder)
     lost = git(folder, "rev-parse", "HEAD")
@@ -153,7 +153,7 @@ def test_commits_that_only_a_ref_of_the_worktree_names_are_kept(clone):
     git(clone.root, "merge-base", "--is-ancestor", lost, f"refs/salvage/{answer.salvage}")
 
 
-def test_an_amended_commit_is_no_reason_to_keep_anything(clone):
+def test_an_amended_commit_does_not_prevent_a_removal(clone):
     folder = clone.folder()
     commit(folder)
     git(folder, "commit", "-q", "--amend", "-m", "better")
@@ -164,7 +164,7 @@ def test_an_amended_commit_is_no_reason_to_keep_anything(clone):
     assert (answer.salvage, answer.branch_gone) == ("", True)
 
 
-def test_an_ignored_file_that_was_edited_is_kept(tmp_path):
+def test_an_edited_ignored_file_is_salvaged(tmp_path):
     clone = Clone(tmp_path / "repo", worktree_copy=(".env",))
     (clone.root / ".env").write_text("SECRET=1\n")
     (clone.folder() / ".env").write_text("SECRET=2\n")
@@ -174,7 +174,7 @@ def test_an_ignored_file_that_was_edited_is_kept(tmp_path):
     assert clone.saved(answer.salvage, ".env") == "SECRET=2"
 
 
-def test_a_file_that_was_edited_in_a_copied_folder_is_kept(tmp_path):
+def test_an_edited_file_in_a_copied_folder_is_salvaged(tmp_path):
     clone = Clone(tmp_path / "repo", worktree_copy=("build/settings",))
     (clone.root / "build/settings").mkdir(parents=True)
     for name in ("mine", "same"):
@@ -188,7 +188,7 @@ def test_a_file_that_was_edited_in_a_copied_folder_is_kept(tmp_path):
     assert set(kept.split()) - {".gitignore", "a", "b"} == {"build/settings/mine"}
 
 
-def test_an_ignored_link_is_kept_unless_the_main_tree_has_the_same(tmp_path):
+def test_an_ignored_link_is_salvaged_unless_the_main_tree_has_it(tmp_path):
     clone = Clone(tmp_path / "repo", worktree_link=("node_modules",))
     (clone.root / "node_modules").mkdir()
     folder = clone.folder()
@@ -201,7 +201,7 @@ def test_an_ignored_link_is_kept_unless_the_main_tree_has_the_same(tmp_path):
     assert set(kept.split()) - {".gitignore", "a", "b"} == {"x.big"}
 
 
-def test_only_folders_that_went_are_told_of(clone):
+def test_only_deleted_folders_are_reported(clone):
     folder = clone.folder()
     for name in ("build/made", "notes/my.big"):
         (folder / name).parent.mkdir()
@@ -211,7 +211,7 @@ def test_only_folders_that_went_are_told_of(clone):
     assert clone.saved(answer.salvage, "notes/my.big") == "mine"
 
 
-def test_an_ignored_file_too_large_to_be_kept_keeps_its_worktree(clone, monkeypatch):
+def test_a_large_ignored_file_prevents_a_removal(clone, monkeypatch):
     monkeypatch.setattr("dibs.services.worktrees.ignored.LARGEST", 10)
     folder = clone.folder()
     (folder / "data.big").write_text("more than ten bytes\n")
@@ -221,7 +221,7 @@ def test_an_ignored_file_too_large_to_be_kept_keeps_its_worktree(clone, monkeypa
     assert clone.saved(clone.rm(force=True).salvage, "data.big") == "more than ten bytes"
 
 
-def test_a_folder_that_became_a_link_is_left_alone(clone, tmp_path):
+def test_a_folder_that_became_a_link_is_not_touched(clone, tmp_path):
     folder = clone.folder()
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
@@ -232,7 +232,7 @@ def test_a_folder_that_became_a_link_is_left_alone(clone, tmp_path):
     assert (tmp_path / "elsewhere/a").exists()
 
 
-def test_the_branch_stays_while_it_has_something_of_its_own(clone):
+def test_a_branch_with_unmerged_commits_stays(clone):
     unmerged(clone.folder())
 
     answer = clone.rm(force=True)
@@ -241,7 +241,7 @@ def test_the_branch_stays_while_it_has_something_of_its_own(clone):
     assert "agent/alice" in clone.branches()
 
 
-def test_a_branch_of_the_users_stays_in_any_case(clone):
+def test_a_users_branch_always_stays(clone):
     git(clone.root, "branch", "mine")
     clone.new("alice", branch="mine")
 
@@ -250,7 +250,7 @@ def test_a_branch_of_the_users_stays_in_any_case(clone):
     assert "mine" in clone.branches()
 
 
-def test_a_live_process_keeps_its_worktree_even_from_force(clone):
+def test_a_running_process_prevents_even_a_forced_removal(clone):
     folder = clone.folder()
     wait = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"]
     with subprocess.Popen(wait, cwd=folder, stdout=subprocess.PIPE) as process:
@@ -265,13 +265,13 @@ def test_a_live_process_keeps_its_worktree_even_from_force(clone):
     assert isinstance(clone.rm(), Removed)
 
 
-def test_an_open_file_keeps_its_worktree(clone):
+def test_an_open_file_prevents_a_removal(clone):
     folder = clone.folder()
     with open(folder / "a", encoding="utf-8"):
         assert clone.rm().held[0].kind == "process"
 
 
-def test_a_file_in_the_memory_of_a_process_keeps_its_worktree(clone):
+def test_a_memory_mapped_file_prevents_a_removal(clone):
     folder = clone.folder()
     code = """import mmap, os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
@@ -287,7 +287,7 @@ sys.stdin.read()"""
 
 
 @pytest.mark.parametrize("where", ["inner", "build/inner"])
-def test_a_repository_inside_keeps_its_worktree_even_from_force(clone, where):
+def test_a_nested_repository_prevents_even_a_forced_removal(clone, where):
     inner = clone.folder() / where
     inner.mkdir(parents=True)
     git(inner, "init", "-q")
@@ -314,7 +314,7 @@ def with_submodule(clone, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["commit", "edit"])
-def test_a_submodule_with_work_keeps_its_worktree_even_from_force(clone, with_submodule, change):
+def test_a_submodule_with_work_prevents_even_a_forced_removal(clone, with_submodule, change):
     (with_submodule / "sub/s").write_text("edited\n")
     if change == "commit":
         git(with_submodule / "sub", "commit", "-qam", "inner work")
@@ -324,7 +324,7 @@ def test_a_submodule_with_work_keeps_its_worktree_even_from_force(clone, with_su
     assert (with_submodule / "sub/s").read_text() == "edited\n"
 
 
-def test_a_file_that_a_submodule_ignores_keeps_its_worktree(clone, with_submodule):
+def test_an_ignored_file_in_a_submodule_prevents_a_removal(clone, with_submodule):
     (clone.root / ".git/info/exclude").write_text(".env\n")
     exclude = git(with_submodule / "sub", "rev-parse", "--git-path", "info/exclude")
     (with_submodule / "sub" / exclude).write_text(".env\n")
@@ -334,7 +334,7 @@ def test_a_file_that_a_submodule_ignores_keeps_its_worktree(clone, with_submodul
     assert isinstance(clone.rm(), Removed)
 
 
-def test_work_in_a_submodule_of_a_submodule_keeps_its_worktree(clone, with_submodule, tmp_path):
+def test_work_in_a_nested_submodule_prevents_a_removal(clone, with_submodule, tmp_path):
     source = tmp_path / "source"
     git(source, "submodule", "--quiet", "add", str(source), "inner")
     git(source, "commit", "-q", "-m", "with one of its own")
@@ -349,19 +349,19 @@ def test_work_in_a_submodule_of_a_submodule_keeps_its_worktree(clone, with_submo
     assert isinstance(clone.rm(), Removed)
 
 
-def test_a_submodule_without_work_goes_with_its_worktree(clone, with_submodule):
+def test_a_submodule_without_work_is_removed_with_its_worktree(clone, with_submodule):
     assert isinstance(clone.rm(), Removed)
     assert not with_submodule.exists()
 
 
-def test_a_locked_worktree_stays_even_by_force(clone):
+def test_a_locked_worktree_prevents_even_a_forced_removal(clone):
     git(clone.root, "worktree", "lock", "--reason", "mine", str(clone.folder()))
 
     for answer in (clone.rm(), clone.rm(force=True)):
         assert answer.held[0].kind == "locked"
 
 
-def test_a_file_that_comes_at_the_last_moment_keeps_its_worktree(clone, monkeypatch):
+def test_a_file_added_at_the_last_moment_prevents_a_removal(clone, monkeypatch):
     folder = clone.folder()
 
     def write_late(step):
@@ -375,7 +375,7 @@ def test_a_file_that_comes_at_the_last_moment_keeps_its_worktree(clone, monkeypa
     assert git(folder, "status", "--short") == "?? late"
 
 
-def test_what_changes_while_it_is_salvaged_is_not_deleted(clone, monkeypatch):
+def test_a_worktree_that_changes_during_salvage_is_not_deleted(clone, monkeypatch):
     folder = clone.folder()
     dirty(folder)
     real = salvage.snapshot
@@ -394,7 +394,7 @@ def test_what_changes_while_it_is_salvaged_is_not_deleted(clone, monkeypatch):
     assert (folder / "a").read_text() == "edited\n"
 
 
-def test_read_only_folders_go_too(clone):
+def test_read_only_folders_are_removed_too(clone):
     folder = clone.folder()
     cache = folder / "build/cache"
     cache.mkdir(parents=True)
@@ -405,7 +405,7 @@ def test_read_only_folders_go_too(clone):
     assert not folder.exists()
 
 
-def test_force_needs_a_reason_and_another_agent_at_work_is_left_alone(clone):
+def test_force_requires_a_reason_and_never_removes_an_active_agents_worktree(clone):
     clone.new("alice", caller=Caller("alice"))
 
     with pytest.raises(BadInput) as refused:
@@ -417,7 +417,7 @@ def test_force_needs_a_reason_and_another_agent_at_work_is_left_alone(clone):
     assert isinstance(clone.rm(caller=Caller("alice"), force=True), Removed)
 
 
-def test_worktrees_of_humans_are_never_removed(clone, tmp_path):
+def test_worktrees_created_with_git_are_never_removed(clone, tmp_path):
     git(clone.root, "worktree", "add", "-q", "-b", "agent/bob", str(tmp_path / "humans"))
 
     for named in ("bob", str(tmp_path / "humans"), str(clone.root)):
@@ -428,7 +428,7 @@ def test_worktrees_of_humans_are_never_removed(clone, tmp_path):
     assert (tmp_path / "humans/a").exists()
 
 
-def test_nobody_removes_the_folder_that_he_stands_in(clone, monkeypatch):
+def test_the_current_folder_is_not_removed(clone, monkeypatch):
     monkeypatch.chdir(clone.folder())
 
     with pytest.raises(BadInput, match="is your current folder"):
@@ -443,7 +443,7 @@ def leave(clone, agent="alice"):
     clone.agents.leave(Caller(agent))
 
 
-def test_what_an_agent_left_is_removed_unless_it_holds_work(clone):
+def test_a_stopped_agents_worktree_is_removed_unless_it_contains_work(clone):
     clean, busy = clone.folder("clean", caller=Caller("clean")), clone.folder("busy")
     dirty(busy)
     for agent in ("clean", "busy"):
@@ -457,7 +457,7 @@ def test_what_an_agent_left_is_removed_unless_it_holds_work(clone):
     assert (clean.exists(), busy.exists()) == (False, True)
 
 
-def test_agents_at_work_and_those_that_may_still_begin_keep_their_worktrees(clone):
+def test_active_agents_and_those_that_may_still_start_keep_their_worktrees(clone):
     clone.new("alice", caller=Caller("alice"))
     clone.new("bob")
 
@@ -468,7 +468,7 @@ def test_agents_at_work_and_those_that_may_still_begin_keep_their_worktrees(clon
     assert [type(a) for a in clone.worktrees.clean_up(HUMAN)] == [Removed]
 
 
-def test_a_folder_that_is_gone_is_forgotten_and_its_branch_stays(clone):
+def test_a_missing_folder_is_forgotten_and_its_branch_stays(clone):
     folder = clone.folder(caller=Caller("alice"))
     commit(folder)
     subprocess.run(["rm", "-rf", str(folder)], check=True)
@@ -480,7 +480,7 @@ def test_a_folder_that_is_gone_is_forgotten_and_its_branch_stays(clone):
     assert (len(clone.known()), "agent/alice" in clone.branches()) == (1, True)
 
 
-def test_staged_work_of_a_folder_that_is_gone_is_kept(clone):
+def test_staged_work_of_a_missing_folder_is_salvaged(clone):
     folder = clone.folder(caller=Caller("alice"))
     staged(folder)
     subprocess.run(["rm", "-rf", str(folder)], check=True)
@@ -492,7 +492,7 @@ def test_staged_work_of_a_folder_that_is_gone_is_kept(clone):
     assert clone.saved(clone.rm(force=True).salvage, "a") == "staged"
 
 
-def test_a_folder_on_a_disk_that_is_not_there_is_left_alone(clone, tmp_path):
+def test_a_folder_on_an_unmounted_disk_is_not_forgotten(clone, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     clone.new("alice", caller=Caller("alice"), path=str(disk / "alice"))
@@ -506,7 +506,7 @@ def test_a_folder_on_a_disk_that_is_not_there_is_left_alone(clone, tmp_path):
     assert isinstance(clone.worktrees.clean_up(HUMAN)[0], Removed)
 
 
-def test_git_gc_beside_it_harms_nothing(clone):
+def test_a_concurrent_git_gc_harms_nothing(clone):
     stop = clone.root.parent / "stop"
     loop = f"while [ ! -e {stop} ]; do git gc -q --prune=now; git worktree prune; done"
     with subprocess.Popen(["sh", "-c", loop], cwd=clone.root, stderr=subprocess.DEVNULL):
@@ -522,7 +522,7 @@ def test_git_gc_beside_it_harms_nothing(clone):
     assert len(clone.salvage.all()) == 4
 
 
-def test_files_that_git_forgot_are_left_alone(clone):
+def test_files_of_a_worktree_that_git_forgot_are_not_touched(clone):
     folder = clone.folder(caller=Caller("alice"))
     (folder / "new").write_text("new\n")
     subprocess.run(["rm", "-rf", str(clone.root / ".git/worktrees/alice")], check=True)
@@ -557,7 +557,7 @@ def test_restoring_overwrites_nothing(clone, tmp_path):
 
     _, branch = clone.salvage.to_branch("alice")
     full = git(clone.root, "rev-parse", f"refs/heads/{branch}")
-    assert git(clone.root, "rev-parse", branch) == full, "git takes the name for another ref"
+    assert git(clone.root, "rev-parse", branch) == full, "git confuses the name with another ref"
     assert git(clone.root, "show", f"{branch}:a") == "edited"
     assert git(clone.root, "rev-parse", f"{branch}~1") == git(clone.root, "rev-parse", "main")
     assert [change.path for change in clone.salvage.show(saved).changes] == ["a"]
@@ -565,7 +565,7 @@ def test_restoring_overwrites_nothing(clone, tmp_path):
 
 
 @pytest.mark.parametrize("attributes", ["* text=auto", "* text eol=crlf", "* ident", ""])
-def test_what_was_changed_comes_back_byte_by_byte(clone, tmp_path, attributes):
+def test_changed_files_are_restored_byte_for_byte(clone, tmp_path, attributes):
     folder = clone.folder()
     (folder / ".gitattributes").write_text(f"{attributes}\n")
     written = {
@@ -585,7 +585,7 @@ def test_what_was_changed_comes_back_byte_by_byte(clone, tmp_path, attributes):
     assert (tmp_path / "back/link").is_symlink()
 
 
-def test_a_pack_that_a_process_which_died_left_is_collected_again(clone, monkeypatch):
+def test_a_dead_processs_pack_is_collected_again(clone, monkeypatch):
     dirty(clone.folder())
     pack = clone.root / ".git/objects/pack"
     with monkeypatch.context() as patch:
@@ -603,7 +603,7 @@ def test_a_pack_that_a_process_which_died_left_is_collected_again(clone, monkeyp
     assert not mark.exists()
 
 
-def test_a_copy_of_the_repository_leaves_worktrees_of_the_original_alone(clone, tmp_path):
+def test_a_copied_repository_does_not_touch_the_originals_worktrees(clone, tmp_path):
     folder = clone.folder()
     shutil.copytree(clone.root, tmp_path / "copy", symlinks=True)
     copy = Clone(tmp_path / "copy", engine=clone.engine)
@@ -614,7 +614,7 @@ def test_a_copy_of_the_repository_leaves_worktrees_of_the_original_alone(clone, 
     assert isinstance(clone.rm(), Removed)
 
 
-def test_a_worktree_whose_link_is_broken_stays_and_the_others_are_listed(clone, tmp_path):
+def test_a_worktree_with_a_broken_link_stays_and_the_others_are_listed(clone, tmp_path):
     folder = clone.folder()
     clone.folder("bob")
     dirty(folder)
@@ -631,7 +631,7 @@ def test_a_worktree_whose_link_is_broken_stays_and_the_others_are_listed(clone, 
 
 
 @pytest.mark.parametrize("step", ["aside", "deleting"])
-def test_a_folder_made_anew_in_the_middle_of_a_removal_loses_neither(clone, monkeypatch, step):
+def test_a_folder_created_again_during_a_removal_loses_nothing(clone, monkeypatch, step):
     folder = clone.folder()
     untracked(folder)
     before = everything(folder)
@@ -639,7 +639,7 @@ def test_a_folder_made_anew_in_the_middle_of_a_removal_loses_neither(clone, monk
     def break_off(reached):
         if reached == step:
             folder.mkdir()
-            (folder / "log").write_text("somebody else's\n")
+            (folder / "log").write_text("someone else's\n")
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -650,12 +650,12 @@ def test_a_folder_made_anew_in_the_middle_of_a_removal_loses_neither(clone, monk
         with pytest.raises(Unavailable, match="was created again") as refused:
             command("alice")
         assert "elsewhere" in refused.value.hint
-    assert everything(folder) == {"log": b"somebody else's\n"}
+    assert everything(folder) == {"log": b"someone else's\n"}
     (folder / "log").unlink()
     if step == "deleting":
         folder.rmdir()
         clone.rm()
         assert clone.saved(clone.salvage.all()[0].id, "sub dir/né\nw") == "new"
-    else:  # an empty folder is no reason to keep the other one aside
+    else:  # an empty folder does not prevent moving the other one back
         assert isinstance(clone.rm(), KeptWorktree)
         assert everything(folder) == before

@@ -1,6 +1,6 @@
 """Install git hooks that refuse commits and pushes of files that other agents hold.
 
-Your own hooks keep running, before Dibs's. A client can bypass hooks with git options; a server that you
+Your own hooks still run, and run first. A client can bypass hooks with git options; a server that you
 own cannot be bypassed: see docs/how-to/git-gates.md.
 
 Examples:
