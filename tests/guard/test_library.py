@@ -209,7 +209,7 @@ def test_a_guard_that_is_closed_refuses_also_for_its_subagents(guard):
 
 @pytest.mark.parametrize("what", ["session", "subagent", "name"])
 def test_a_guard_is_named_by_text(plain, what):
-    with pytest.raises(BadInput, match=f"{what} is no text"):
+    with pytest.raises(BadInput, match=f"{what} must be a string"):
         Guard(str(plain.root), **{what: 7})
 
 

@@ -162,7 +162,7 @@ def test_a_hook_that_is_broken_refuses(repo, package, module):
     said = hook(repo, call(repo, "free.py", "s1"), package)
 
     assert (said.returncode, said.stdout) == (2, b"")
-    assert said.stderr.startswith(b"dibs: refused, because ")
+    assert said.stderr.startswith(b"dibs: blocked because ")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_package_that_is_broken_refuses(repo, package):
     assert said.returncode == 2
     assert (
         said.stderr
-        == b"dibs: refused, because it cannot be checked: RuntimeError: half installed\n"
+        == b"dibs: blocked because the claim check failed: RuntimeError: half installed\n"
     )
 
 

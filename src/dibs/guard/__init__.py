@@ -1,4 +1,4 @@
-"""Where work is stopped outside of Dibs' own commands: hooks of git, hooks of agents, and a library for both.
+"""Guards outside of Dibs' own commands: agent hooks, git hooks, and a library.
 
 >>> from dibs.guard import Guard, Word
 """
@@ -20,7 +20,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for: hooks import this package, and need none of it."""
+    """Load a name on first use: hooks import this package and need none of them."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

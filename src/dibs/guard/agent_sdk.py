@@ -1,4 +1,4 @@
-"""The hooks of the Claude Agent SDK: events that it tells in its own process, each answered by a guard."""
+"""Hooks for the Claude Agent SDK: its in-process events, each answered by a guard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Callback = Callable[[Mapping[str, object], str | None, object], Awaitable[dict[str, object]]]
 
-#: What the SDK tells; it has no events for the start and the end of a session.
+#: The SDK's events; it has none for the start and end of a session.
 EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop"),
     *("SubagentStart", "SubagentStop"),
@@ -22,7 +22,7 @@ EVENTS = (
 
 
 def hooks(guard: Guard, *, timeout: float) -> dict[str, list[Any]]:
-    """Return a matcher for each event, as the SDK wants it; as plain dicts where it is not installed."""
+    """Return a matcher for each event as the SDK expects; plain dicts if it is not installed."""
     answer = _callback(guard)
     matcher = _matcher()
     return {event: [matcher(matcher=None, hooks=[answer], timeout=timeout)] for event in EVENTS}
@@ -58,7 +58,7 @@ def _callback(guard: Guard) -> Callback:
 
 
 def _begin(guard: Guard, given: Mapping[str, object]) -> dict[str, object]:
-    """Take the first prompt of a session for its start: the whole briefing goes with it."""
+    """Treat the first prompt of a session as its start, which delivers the full briefing."""
     from dibs.guard.dialects import dialect
 
     spoken = dialect("claude")
@@ -67,7 +67,7 @@ def _begin(guard: Guard, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def shaped(verdict: Verdict, heard: HookEvent | None) -> dict[str, object]:
-    """Return a verdict as the SDK wants it; an empty answer leaves its own rules in force."""
+    """Return a verdict as the SDK expects it; an empty answer leaves the SDK's own rules in force."""
     from dibs.guard.dialects import dialect
 
     if heard is None:
@@ -87,7 +87,7 @@ def shaped(verdict: Verdict, heard: HookEvent | None) -> dict[str, object]:
 async def _aside(
     judge: Callable[[Mapping[str, object]], dict[str, object]], given: Mapping[str, object]
 ) -> dict[str, object]:
-    """Judge in a thread, so that the agent's event loop goes on, whichever it is."""
+    """Judge in a thread, so that the agent's event loop keeps running."""
     from importlib import import_module
 
     try:

@@ -1,7 +1,7 @@
-"""Guarding tool calls inside of one's own process: for builders of agents, and for the Claude Agent SDK.
+"""Guard tool calls inside your own Python process, also with the Claude Agent SDK.
 
-What a hook does for an agent that is a program of its own, a ``Guard`` does for one that is Python: it claims
-what is free at the first write, passes what is the agent's own, and refuses what is another's.
+A ``Guard`` does for Python agents what a hook does for agent programs: it claims unclaimed files at the first
+write, allows writes to the agent's own files, and denies writes to other agents' files.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Guard:
-    """Judges the tool calls of one session of an agent, and of subagents in it.
+    """Checks the tool calls of one agent session and its subagents.
 
-    Tools are named and shaped as Claude Code's are (``Write``, ``Edit``, ``Bash`` and so on); other names are
-    judged by the paths in their input. Where nobody can be asked, a call is refused unless the setting
-    ``guard.on_error`` says otherwise. May be used from several threads.
+    Tools have Claude Code's names and inputs (``Write``, ``Edit``, ``Bash``, and so on); other tools are
+    judged by the paths in their input. If the store is unreachable, a call is denied unless
+    ``guard.on_error`` says otherwise. Thread-safe.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class Guard:
     ) -> None:
         for what, text in (("session", session), ("subagent", subagent), ("name", name)):
             if not isinstance(text, str):
-                raise BadInput(f"{what} is no text", code="GUARD_NAME", field=what)
+                raise BadInput(f"{what} must be a string", code="GUARD_NAME", field=what)
         self._project: Project = open_project(repo)
         self._owner = True
-        #: Not empty once the project is closed; guards of subagents share it.
+        #: Not empty once the project is closed; shared with subagents' guards.
         self._shut: list[bool] = []
         self.session = session or token_hex(8)
         self.subagent = subagent
         self._about = {"agent_type": subagent_type, "model": model}
         self._environ = {VARIABLE: name} if name else {}
         self._cwd = os.path.realpath(repo or os.getcwd())
-        #: Briefings that were handed out, and are confirmed by the next call: who asks again has read them.
+        #: Returned briefings, to be confirmed by the next call: a caller that calls again has read them.
         self._told: list[Verdict] = []
         self._sessions: set[str] = set()
 
@@ -71,7 +71,7 @@ class Guard:
         self.close()
 
     def for_subagent(self, subagent: str, subagent_type: str = "") -> Guard:
-        """Return a guard for a subagent of this session; it shares the open project."""
+        """Return a guard for a subagent of this session, which shares the open project."""
         made = object.__new__(Guard)
         made.__dict__.update(self.__dict__)
         made.subagent = subagent
@@ -79,31 +79,31 @@ class Guard:
         made._owner, made._told = False, []
         return made
 
-    # -- moments
+    # -- events
 
     def before(self, tool: str, given: Mapping[str, object], *, call: str = "") -> Verdict:
-        """Judge a tool call that is about to be made; ``DENY`` in the answer means: do not make it."""
+        """Check a tool call before it runs; if the verdict is ``DENY``, do not run it."""
         return self._call("PreToolUse", tool, given, call)
 
     def after(self, tool: str, given: Mapping[str, object], *, call: str = "") -> Verdict:
-        """Tell that a tool call was made, with the ``call`` that ``before`` was given."""
+        """Report that a tool call ran; pass the same ``call`` as to ``before``."""
         return self._call("PostToolUse", tool, given, call)
 
     def started(self, source: str = "startup") -> Verdict:
-        """Begin the session; the text of the answer is the briefing, for the model."""
+        """Start the session; the verdict's text is the briefing for the model."""
         return self._say("SubagentStart" if self.subagent else "SessionStart", source=source)
 
     def prompted(self) -> Verdict:
-        """Tell that the agent got something to do; the answer has what is new since last time."""
+        """Report a prompt; the verdict's text is what is new since last time."""
         return self._say("UserPromptSubmit")
 
     def stopped(self, *, again: bool = False) -> Verdict:
-        """End a turn: files that are as they were are given back. ``again`` if the agent was just told so."""
+        """End a turn and release unchanged files; pass ``again`` if the last verdict was about this stop."""
         event = "SubagentStop" if self.subagent else "Stop"
         return self._say(event, stop_hook_active=again)
 
     def ended(self, reason: str = "other") -> Verdict:
-        """End the session, and every other whose events were heard here."""
+        """End the session, and every other session whose events this guard handled."""
         if self.subagent:
             return self._say("SubagentStop", reason=reason)
         verdict = PASSED
@@ -114,9 +114,9 @@ class Guard:
         return verdict
 
     def close(self) -> None:
-        """Confirm what was handed out, and close the project; the session goes on until ``ended``.
+        """Confirm returned briefings and close the project; the session continues until ``ended``.
 
-        What is asked after that is refused.
+        Later calls are denied.
         """
         if self._closed:
             return
@@ -132,16 +132,16 @@ class Guard:
     # -- the Claude Agent SDK
 
     def claude_hooks(self, *, timeout: float = 30.0) -> dict[str, list[Any]]:
-        """Return what ``ClaudeAgentOptions(hooks=…)`` takes: every tool call of its sessions is guarded.
+        """Return hooks for ``ClaudeAgentOptions(hooks=…)``, which guard every tool call.
 
-        Without the SDK the matchers are plain dicts with the same keys.
+        Without the SDK, the matchers are plain dicts with the same keys.
         """
         from dibs.guard.agent_sdk import hooks
 
         return hooks(self, timeout=timeout)
 
     def hear(self, payload: Mapping[str, object]) -> tuple[Verdict, HookEvent | None]:
-        """Judge an event in the shape in which Claude Code and its SDK tell it; never raises for it."""
+        """Handle an event in the JSON of Claude Code and its SDK; never raises for a bad event."""
         if self._closed:
             return self._failed(None, BadInput("this guard is closed", code="GUARD_CLOSED")), None
         self._confirm()
@@ -154,7 +154,7 @@ class Guard:
         return self.judge(heard), heard
 
     def judge(self, heard: HookEvent) -> Verdict:
-        """Judge what was heard."""
+        """Return the verdict on an event."""
         from dibs.local.processes import running
 
         self._sessions.add(heard.session)
@@ -172,7 +172,7 @@ class Guard:
     # -- parts
 
     def _call(self, event: str, tool: str, given: Mapping[str, object], call: str) -> Verdict:
-        # A model may send anything as its input: what is no mapping is refused where it is read.
+        # A model may send any input; the parser refuses what is not a mapping.
         read = dict(given) if isinstance(given, Mapping) else given
         return self._say(event, tool_name=tool, tool_input=read, tool_use_id=call)
 
@@ -184,13 +184,13 @@ class Guard:
         return self.hear(payload)[0]
 
     def _confirm(self) -> None:
-        """Confirm briefings that were handed out; one that cannot be is told again."""
+        """Confirm returned briefings; one that cannot be confirmed is repeated later."""
         from dibs.core.claims.agents import Caller
 
         while True:
             try:
                 verdict = self._told.pop()
-            except IndexError:  # all are confirmed, maybe by another thread
+            except IndexError:  # all confirmed, maybe by another thread
                 return
             try:
                 self._project.briefings.delivered(Caller(verdict.reader), verdict.delivery)
@@ -198,11 +198,11 @@ class Guard:
                 return
 
     def _failed(self, heard: HookEvent | None, error: DibsError | OSError) -> Verdict:
-        """Answer as the settings want it where nobody could be asked."""
+        """Return the verdict that the settings prescribe if the check failed."""
         from dibs.core.text.names import printable
 
         why = printable(" ".join(str(error).split()))[:400]
         asked = heard is None or heard.moment == EventKind.BEFORE
         if asked and self._project.config.guard_on_error == "deny":
-            return Verdict(Word.DENY, f"refused, because it cannot be checked: {why}")
-        return PASSED._replace(note=f"dibs: passed, though it cannot be checked: {why}")
+            return Verdict(Word.DENY, f"blocked because the claim check failed: {why}")
+        return PASSED._replace(note=f"dibs: allowed although the claim check failed: {why}")

@@ -1,15 +1,15 @@
 """The program that agents' hooks start: ``python -I -S …/dibs/guard/run.py AGENT [EVENT]``.
 
-Started so, nothing in the user's environment can change what is loaded; we find our own packages. A script is
-compiled at each start, so this one only loads what is compiled already: see docs/explanation/startup.md.
+These options keep the user's environment from changing what is loaded. Python compiles a script at each
+start, so this one only loads compiled code; see docs/explanation/startup.md.
 """
 
 import gc
 import sys
 
 
-def packed(package: str) -> tuple:  # type: ignore[type-arg] # a longer one would be built at each start
-    """Return the pack of compiled modules and how to start; raise an error if the pack cannot be used."""
+def packed(package: str) -> tuple:  # type: ignore[type-arg] # a longer annotation costs time at each start
+    """Return the pack of compiled modules and the start function; raise if the pack is unusable."""
     import posix
     from _frozen_importlib_external import MAGIC_NUMBER
     from marshal import loads
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     try:
         try:
             pack, start = packed(package)
-        except Exception:  # noqa: BLE001 - whatever is wrong with the pack, the hook works without it
+        except Exception:  # noqa: BLE001 - the hook works without the pack, whatever is wrong with it
             sys.path.insert(0, package.rpartition("/")[0])
             from dibs.guard.agents.start import start
             from dibs.startup.pack import Pack
@@ -42,6 +42,6 @@ if __name__ == "__main__":
         start(pack)
     except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
         sys.stderr.write(
-            f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n"
+            f"dibs: blocked because the hook is broken: {type(error).__name__}: {error}\n"
         )
         sys.exit(2)

@@ -1,7 +1,7 @@
-"""What a hook needs of ``functools``, which is slow to load.
+"""The parts of ``functools`` that hooks need, without its slow import.
 
-``partial`` is the one of ``functools``. ``remembered`` replaces ``lru_cache``: a full memory starts anew,
-which is enough for answers that are few and small.
+``partial`` is that of ``functools``. ``remembered`` replaces ``lru_cache``: a full cache is cleared, which is
+good enough for few and small results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["partial", "remembered"]
 
 
 def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a pure function answer from memory; all its arguments can be keys of a dict."""
+    """Cache the results of a pure function; its arguments must be hashable."""
 
     def around(function: Callable[P, T]) -> Callable[P, T]:
         known: dict[object, T] = {}

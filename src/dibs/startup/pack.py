@@ -1,9 +1,9 @@
-"""One file with all modules of a hook, so that a process of some milliseconds need not look for a hundred.
+"""Import a hook's modules from one file, which is much faster than finding a hundred files.
 
-The file is a cache, as ``.pyc`` files are. It is used if it belongs to this folder and the sources have not
-changed; otherwise modules are found the usual way, and the hook writes the file anew after its answer.
-``guard/run.py`` runs this module out of the file, before anything else of ours is loaded.
-See docs/explanation/startup.md.
+The file is a cache, like ``.pyc`` files. It is used if it belongs to this folder and the sources have not
+changed; otherwise modules are imported normally, and the hook rewrites the file after answering.
+``guard/run.py`` runs this module from the file, before any other Dibs module. See
+docs/explanation/startup.md.
 """
 
 import posix
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
 _PACKAGE = "/__init__.py"
-#: The loaders of modules that Python itself found in files.
+#: The loaders of modules that Python itself found.
 _PYTHONS_OWN = (SourceFileLoader, ExtensionFileLoader)
 #: What reading damaged code can raise.
 _DAMAGED = (OSError, EOFError, ValueError, TypeError)
 
 
 class Pack:
-    """Finds and loads the modules of the file.
+    """Finds and loads the modules in the file.
 
-    ``plain`` says where the names and the code of the modules are that every call needs, as one value.
+    ``plain`` is the offset and size of the names and code of the modules that every call needs.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Pack:
         self.package = package
         self.entries = entries or {}
         self.plain = plain
-        #: Whether a module was needed that is not in the file.
+        #: Whether a needed module is not in the file.
         self.lacks = not self.entries
         self._file, self._base = file, base
         self._codes: dict[str, CodeType] = {}
 
     def run_alone(self, name: str) -> "dict[str, Any]":
-        """Run a module of the file without the packages above it, and return its names."""
+        """Run a module without its parent packages, and return its namespace."""
         entry, own = self.entries[name], self.entries["dibs.startup.pack"]
         if own[0] != f"{self.package}/startup/pack.py":
-            raise ValueError  # the folder was copied with the pack of the other one
+            raise ValueError  # the folder was copied together with its pack
         if not is_current(own) or not is_current(entry):
             raise ValueError
         space = {"__name__": name, "__file__": entry[0]}
@@ -66,7 +66,7 @@ class Pack:
         return loads(posix.pread(self._file, size, self._base + offset))  # noqa: S302 - ours, as .pyc are
 
     def install(self) -> None:
-        """Let Python find modules here, then beside our package, and at last where ``site`` looks."""
+        """Let Python find modules here, then next to our package, and finally where ``site`` looks."""
         sys.meta_path.insert(2, self)  # after the finders of built-in and frozen modules
         sys.meta_path.append(_SiteFinder())
         sys.path += _search_path(self.package)
@@ -80,7 +80,7 @@ class Pack:
             self.entries, self.lacks = {}, True
 
     def _are_current(self, plain: "Sequence[tuple[str, CodeType]]") -> bool:
-        """Tell whether no source has changed: as ``is_current``, without a call for each."""
+        """Return whether no source has changed; an inlined ``is_current``."""
         look, entries = posix.stat, self.entries
         try:
             for name, _ in plain:
@@ -93,9 +93,9 @@ class Pack:
         return True
 
     def _preload(self, plain: "Sequence[tuple[str, CodeType]]") -> None:
-        """Make the modules that every call needs, in the order in which they need each other.
+        """Create the modules that every call needs, in order of dependency.
 
-        Python's own way to a module (locks, finders, specifications) takes as long as the module itself.
+        Python's import machinery (locks, finders, specs) takes as long as the modules themselves.
         """
         make = type(sys)
         for name, code in plain:
@@ -116,7 +116,7 @@ class Pack:
         _path: "Sequence[str] | None" = None,
         _target: "ModuleType | None" = None,
     ) -> ModuleSpec | None:
-        """Return where a module is, if it is in the file, undamaged, and its source is unchanged."""
+        """Return the spec of a module that is in the file, undamaged, and current."""
         entry = self.entries.get(name)
         try:
             if entry is None or not is_current(entry):
@@ -137,14 +137,14 @@ class Pack:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> "ModuleType | None":
-        """Leave it to Python to make an empty module."""
+        """Let Python create an empty module."""
 
     def exec_module(self, module: "ModuleType") -> None:
         """Run the code of a module."""
         exec(self._codes.pop(module.__name__), module.__dict__)  # noqa: S102 - this is an importer
 
     def update(self, plain: "Sequence[str]", alone: "Sequence[str]") -> None:
-        """Write the file anew, if modules were found elsewhere."""
+        """Rewrite the file if modules were found elsewhere."""
         specs = {name: getattr(one, "__spec__", None) for name, one in list(sys.modules.items())}
         found = {
             name: str(spec.origin)
@@ -159,7 +159,7 @@ class Pack:
 
 
 def is_current(entry: "Entry") -> bool:
-    """Tell whether a source is what it was when its code was put into the file."""
+    """Return whether a source has not changed since its code was put into the file."""
     try:
         now = posix.stat(entry[0])
     except OSError:
@@ -168,7 +168,7 @@ def is_current(entry: "Entry") -> bool:
 
 
 class _SiteFinder:
-    """The last finder: a module that nobody knows may be where Python's ``site`` would have looked."""
+    """The last finder: an unknown module may be where Python's ``site`` would have looked."""
 
     def find_spec(
         self,
@@ -176,9 +176,9 @@ class _SiteFinder:
         path: "Sequence[str] | None" = None,
         _target: "ModuleType | None" = None,
     ) -> ModuleSpec | None:
-        """Do what ``-S`` left out, once, and look again."""
+        """Do once what ``-S`` left out, and look again."""
         if name.partition(".")[0] in sys.stdlib_module_names:
-            return None  # this Python lacks it: many modules try one of another system's
+            return None  # this Python lacks it: many modules try to import another platform's
         sys.meta_path.remove(self)
         import site
 
@@ -192,7 +192,7 @@ class _SiteFinder:
 class _ExtensionLoader(ExtensionFileLoader):
     """Loads compiled modules.
 
-    ``apsw`` registers a type with ``collections.abc``, whose classes are all in ``_collections_abc``: the
+    ``apsw`` registers a type with ``collections.abc``, whose classes are all in ``_collections_abc``; the
     rest of ``collections`` takes longer to load than a claim.
     """
 
@@ -211,7 +211,7 @@ class _ExtensionLoader(ExtensionFileLoader):
 
 
 def _search_path(package: str) -> list[str]:
-    """Return where packages are: ours, and those beside it; for a source tree, those of this Python."""
+    """Return the folders of packages: the one with Dibs and, for a source tree, this Python's own."""
     beside = package.rpartition("/")[0]
     if beside.endswith("-packages"):
         return [beside]

@@ -1,4 +1,4 @@
-"""Write the file of a hook's modules: what is in it already, the listed modules, and those just loaded."""
+"""Write the file with a hook's modules: its current content, the listed modules, and those just loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACK = "dibs.startup.pack"
 def write(
     pack: Pack, path: str, plain: Sequence[str], alone: Sequence[str], found: Mapping[str, str]
 ) -> bool:
-    """Write a new file and put it in place, with modules that were ``found`` elsewhere."""
+    """Write a new file atomically, with modules that were ``found`` elsewhere."""
     draft = f"{path}.{posix.getpid()}"
     try:
         content = _content(pack, plain, alone, found)
@@ -32,7 +32,7 @@ def write(
     try:
         if posix.write(file, content) < len(content):
             raise OSError  # noqa: TRY301 - the disk is full
-        posix.fsync(file)  # otherwise a crash of the machine may leave a file with holes
+        posix.fsync(file)  # otherwise a system crash may leave a file with holes
         posix.replace(draft, path)
     except OSError:
         posix.unlink(draft)
@@ -49,7 +49,7 @@ def _content(
     rest = dict(_listed(pack.package, (_PACK, *alone))) | dict(found)
     rest |= {name: entry[0] for name, entry in pack.entries.items() if is_current(entry)}
     paths = rest | first
-    # Sources are looked at before they are read: one that changes in between does not match its code.
+    # Stat sources before reading them: one that changes in between then does not match its code.
     stats = {name: posix.stat(path) for name, path in paths.items()}
     codes = {name: _code(name, path) for name, path in paths.items()}
     blobs = {
@@ -67,7 +67,7 @@ def _content(
 
 
 def _listed(package: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the modules that exist: a list that is out of date costs time and nothing else."""
+    """Yield the modules that exist: an outdated list only costs time."""
     base = package.rpartition("/")[0]
     for name in names:
         stem = f"{base}/{name.replace('.', '/')}"
@@ -78,7 +78,7 @@ def _listed(package: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _code(name: str, path: str) -> CodeType | None:
-    """Return the code of a module; None if it is a compiled one."""
+    """Return the code of a module; None for an extension module."""
     if not path.endswith(".py"):
         return None
     if name.partition(".")[0] != "dibs":
@@ -90,7 +90,7 @@ def _code(name: str, path: str) -> CodeType | None:
 
 
 class _Untyped(ast.NodeTransformer):
-    """Removes what is for type checkers, which takes 4% of a hook's time; records need their annotations."""
+    """Removes type annotations, which take 4% of a hook's time, except those of records."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

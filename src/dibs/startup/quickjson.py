@@ -1,8 +1,8 @@
-"""JSON for a process that lives some milliseconds: what ``json`` does, without what it takes to load it.
+"""A fast-loading replacement for ``json``.
 
-The package ``json`` compiles four regular expressions, which costs as much as half an interpreter's start;
-the parser and the writer that it uses in the end are C functions that need none of them. Where an
-interpreter lacks those functions, or has others, the package does the work. The results are the same.
+The package ``json`` compiles four regular expressions, which takes half as long as starting Python; its C
+parser and encoder do not need them. If an interpreter lacks these functions or has different ones, ``json``
+does the work. The results are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONSTANTS = {"-Infinity": float("-inf"), "Infinity": float("inf"), "NaN": float
 
 
 class _Rules:
-    """What the scanner asks its owner for: the rules of ``json.JSONDecoder()``."""
+    """The scanner's options: those of ``json.JSONDecoder()``."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -43,7 +43,7 @@ def _quick_decoder() -> Callable[[str, int], tuple[Any, int]]:
 
     scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_Rules)  # type: ignore[arg-type]
     if scan('[1,{"a":"b"}]', 0) != ([1, {"a": "b"}], 13):
-        raise TypeError("another scanner than the one that is known")
+        raise TypeError("unknown scanner")
     return scan
 
 
@@ -59,7 +59,7 @@ def _quick_encoder(*, spaced: bool, ascii_only: bool, allow_nan: bool) -> Callab
         return text_of(value) if isinstance(value, str) else "".join(parts(value, 0))
 
     if encode({"a": [1, "b"]}) != ('{"a": [1, "b"]}' if spaced else '{"a":[1,"b"]}'):
-        raise TypeError("another writer than the one that is known")
+        raise TypeError("unknown encoder")
     return encode
 
 
@@ -78,7 +78,7 @@ except _STRANGE:
 def encoder(
     *, spaced: bool = False, ascii_only: bool = False, allow_nan: bool = True
 ) -> Callable[[Any], str]:
-    """Return a function that writes values, by default without spaces and with all letters as they are."""
+    """Return a function that encodes values, by default without spaces and without escaping Unicode."""
     try:
         return _quick_encoder(spaced=spaced, ascii_only=ascii_only, allow_nan=allow_nan)
     except _STRANGE:
@@ -90,12 +90,12 @@ def encoder(
         ).encode
 
 
-#: Write a value as ``json.dumps`` does that is given nothing else.
+#: Encode a value like ``json.dumps`` with default options.
 dumps = encoder(spaced=True, ascii_only=True)
 
 
 def raw_decode(text: str, start: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at ``start``, and where it ends."""
+    """Return the value at ``start``, and where it ends."""
     try:
         return _scan(text, start)
     except StopIteration as error:
@@ -103,7 +103,7 @@ def raw_decode(text: str, start: int = 0) -> tuple[Any, int]:
 
 
 def loads(text: str | bytes | bytearray) -> Any:
-    """Return the value that a text is; bytes are UTF-8."""
+    """Return the value of a JSON text; bytes are UTF-8."""
     if not isinstance(text, str):
         text = text.decode("utf-8", "surrogatepass")
     begin = len(text) - len(text.lstrip(_SPACE))

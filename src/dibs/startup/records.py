@@ -1,9 +1,8 @@
-"""The bases of our values: records and sets of words that cost a process next to nothing to define.
+"""Base classes for values that are cheap to define: records and enumerations of strings.
 
-``typing.NamedTuple`` compiles a piece of source for each class, and ``typing`` itself takes a fifth of an
-interpreter's start to load; a command that claims a path would pay for both some twenty-five times. To a
-type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one. In the same way
-``TextEnum`` is an enumeration of texts: its members are plain texts, and the class can be iterated.
+``typing.NamedTuple`` compiles source for each class, and importing ``typing`` takes a fifth of Python's
+startup time. To a type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one. The
+members of a ``TextEnum`` are plain strings, and the class can be iterated.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ else:
     from _collections import _tuplegetter
 
     _new = tuple.__new__
-    #: What reads a field, by its place; all classes share them.
+    #: Getters of fields by position, shared by all classes.
     _GETTERS = []
 
     class _RecordMaker(type):
@@ -45,7 +44,7 @@ else:
         return make
 
     def _completed(cls, values, named):
-        """Return all values of a record: those given in order, those given by name, the defaults."""
+        """Return all values of a record: positional, by name, and defaults."""
         if len(values) > len(cls._fields):
             raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(values)}")
         rest = []
@@ -55,9 +54,9 @@ else:
             elif field in cls._field_defaults:
                 rest.append(cls._field_defaults[field])
             else:
-                raise TypeError(f"{cls.__name__} lacks {field}")
+                raise TypeError(f"{cls.__name__} is missing {field}")
         if named:
-            raise TypeError(f"{cls.__name__} takes no {', '.join(named)}, or takes it twice")
+            raise TypeError(f"{cls.__name__} got an unexpected or repeated {', '.join(named)}")
         return (*values, *rest)
 
     class Record(tuple, metaclass=_RecordMaker):
@@ -73,7 +72,7 @@ else:
             return _new(type(self), values)
 
         def _asdict(self):
-            return dict(zip(self._fields, self))  # noqa: B905 - of one length by nature
+            return dict(zip(self._fields, self))  # noqa: B905 - always the same length
 
         def __repr__(self):
             shown = ", ".join(f"{field}={value!r}" for field, value in self._asdict().items())
@@ -84,8 +83,8 @@ else:
 
 
 class TextEnum(type):
-    """The class of an enumeration of texts: its names in capitals are the members, in their order."""
+    """Metaclass of an enumeration of strings: its uppercase names are the members, in order."""
 
     def __iter__(cls) -> Iterator[str]:
-        """Walk through the members."""
+        """Iterate over the members."""
         return iter([value for name, value in vars(cls).items() if name.isupper()])

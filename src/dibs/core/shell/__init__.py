@@ -1,1 +1,1 @@
-"""Which files a shell command would write, decided from its text."""
+"""Find the files that a shell command would write, from its text alone."""

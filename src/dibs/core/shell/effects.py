@@ -1,4 +1,4 @@
-"""The writes that were found in a shell command so far, and its current folder. Pure."""
+"""The writes found in a shell command so far, and its current folder. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: One command names at most this many files.
 MOST = 2000
-#: Paths that begin so are not files, or not files that last.
+#: Prefixes of paths that are not lasting files.
 _NOWHERE = (
     "/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/",
     "/dev/udp/", "/proc/self/fd/",
@@ -27,7 +27,7 @@ class WriteTarget(Record):
 
     path: str
     how: str = How.WRITE
-    #: Whether all beneath it is meant as well.
+    #: Whether everything below it is included.
     deep: bool = False
     #: Whether it is a pattern.
     glob: bool = False
@@ -44,7 +44,7 @@ class TreeCommand(Record):
     revision: str = ""
     #: Where it runs: relative to the agent's folder, or absolute.
     place: str = ""
-    #: The paths that are added to a commit: like the paths of targets, or git's patterns.
+    #: The paths added to a commit: like targets' paths, or git pathspecs.
     paths: tuple[str, ...] = ()
 
 
@@ -53,7 +53,7 @@ class ShellEffects:
 
     def __init__(self, *, reads: bool) -> None:
         self.targets: dict[WriteTarget, None] = {}
-        #: Whether something that may be written is not known.
+        #: Whether it may write something unknown.
         self.unsure = False
         self.whole: dict[TreeCommand, None] = {}
         #: Whether all commands so far are known to write nothing.
@@ -65,7 +65,7 @@ class ShellEffects:
         #: The output of the command before it and of this one, as arguments, where known.
         self.fed: list[Arg] | None = None
         self.gives: list[Arg] | None = None
-        #: The current folder: relative to the first one, absolute, or None where that is unknown.
+        #: The current folder: relative to the first one, absolute, or None if unknown.
         self.place: str | None = ""
         self._staged: list[str] = []
 
@@ -78,7 +78,7 @@ class ShellEffects:
         raise NotImplementedError
 
     def touch(self, arg: Arg, how: str = How.WRITE, *, deep: bool = False, into: str = "") -> None:
-        """Note that a path is written, deleted or read."""
+        """Record that a path is written, deleted, or read."""
         path = arg.text
         if how == How.READ and not self.reads:
             return
@@ -92,7 +92,7 @@ class ShellEffects:
             self.targets[WriteTarget(place, how, deep, arg.glob, into)] = None
 
     def tree(self, verb: str, revision: str = "") -> None:
-        """Note that git may change any file."""
+        """Record that git may change any file."""
         if self.place is None:
             self.unsure = True
         else:
@@ -100,7 +100,7 @@ class ShellEffects:
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
 
     def stage(self, args: Sequence[Arg]) -> None:
-        """Note what git adds to the next commit."""
+        """Record what git adds to the next commit."""
         for arg in args:
             if not arg.sure or self.place is None:
                 self.unsure = True
@@ -116,7 +116,7 @@ class ShellEffects:
 
 
 def joined(place: str, path: str) -> str:
-    """Return a path as seen from where ``place`` is relative to; ``./`` in front is dropped."""
+    """Return ``path`` relative to the base of ``place``, without a leading ``./``."""
     while path.startswith("./") and len(path) > 2:  # noqa: PLR2004 - more than the two signs
         path = path[2:].lstrip("/")
     if path.startswith(TOP):

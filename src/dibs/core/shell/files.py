@@ -1,4 +1,4 @@
-"""What commands write whose rule is more than their operands: copies, archives, downloads, patches. Pure."""
+"""Commands that need more than a table entry: copies, archives, downloads, patches. Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def unzip(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _unpack(to: ShellEffects, given: ParsedOptions, options: str, members: list[Arg]) -> None:
-    """Write members of an archive, or all beneath the folder that an option names."""
+    """Write members of an archive, or everything below the folder that an option names."""
     folder = given.of(options)[:1]
     for arg in members:
         to.touch(within(folder[0], arg, whole=True) if folder else arg, deep=True)
@@ -100,7 +100,7 @@ _ENDINGS = {"gzip": ".gz", "gunzip": ".gz", "bzip2": ".bz2", "bunzip2": ".bz2", 
 
 
 def compress(to: ShellEffects, given: ParsedOptions) -> None:
-    """Replace a file with one whose name has an ending more, or less."""
+    """Replace a file with one whose name gains or loses a suffix."""
     ending = _ENDINGS.get(base(given.args[0].text), ".xz")
     for arg in given.operands if given.acts else ():
         to.touch(arg, How.WRITE if given.has("k keep") else How.DELETE)
@@ -133,7 +133,7 @@ def _last_of(url: Arg) -> Arg:
 
 
 def patch(to: ShellEffects, given: ParsedOptions) -> None:
-    """Write the file that is named, else those that the patch names; one in a file is not read."""
+    """Write the named file, or those that the patch names; a patch in a file is not read."""
     files = given.operands[:1] if given.rule.how else []
     for arg in files:
         to.touch(arg)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _paths_after_dashes(given: ParsedOptions) -> list[Arg] | None:
-    """Return what follows ``--``; None where there is none."""
+    """Return the arguments after ``--``; None without one."""
     for place, arg in enumerate(given.args):
         if arg.text == "--":
             return list(given.args[place + 1 :])
@@ -29,7 +29,7 @@ def _write(to: ShellEffects, paths: Iterable[Arg]) -> None:
 
 
 def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
-    """Write the paths that are named, or go to another commit."""
+    """Write the named paths, or switch to another commit."""
     paths = _paths_after_dashes(given)
     if paths:
         _write(to, paths)
@@ -40,14 +40,14 @@ def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
     elif len(start) > 1 or any(a.text == "." or a.glob or not a.sure for a in start):
         _write(to, start)
     elif start:
-        # A branch or a path: ``services/guard/shell_targets.py`` can look.
+        # A branch or a path: ``services/guard/shell_targets.py`` can check.
         to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
     elif given.has("f force"):
         to.tree("reset")
 
 
 def _switch(to: ShellEffects, given: ParsedOptions) -> None:
-    """Go to another commit."""
+    """Switch to another commit."""
     if given.operands:
         _switch_to(to, given.operands[:1])
     elif given.has("discard-changes f force"):
@@ -67,7 +67,7 @@ def _revision(arg: Arg) -> str:
 
 
 def _commit(to: ShellEffects, given: ParsedOptions) -> None:
-    """Commit what is staged, or all, or the paths that are named."""
+    """Commit what is staged, everything, or the named paths."""
     if given.acts:
         to.stage(given.operands)
         only = given.operands and not given.has("i include")
@@ -75,7 +75,7 @@ def _commit(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _add(to: ShellEffects, given: ParsedOptions) -> None:
-    """Put files into the index, for the next commit."""
+    """Stage files for the next commit."""
     if given.acts:
         whole = given.has("A all u update") and not given.operands
         to.stage([Arg(TOP)] if whole else given.operands)
@@ -112,13 +112,13 @@ def _checkout_index(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _reset(to: ShellEffects, given: ParsedOptions) -> None:
-    """Discard uncommitted changes, and go to a commit."""
+    """Discard uncommitted changes and switch to a commit."""
     if given.acts:
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
 def _join(to: ShellEffects, given: ParsedOptions) -> None:
-    """Merge, rebase or pick commits, or abort that."""
+    """Merge, rebase, or cherry-pick commits, or abort that."""
     verb = given.rule.tree
     revisions = given.of("onto") or given.operands[:10]
     if given.has("abort quit"):
@@ -144,7 +144,7 @@ def _change_unknown(to: ShellEffects, _: ParsedOptions) -> None:
 
 
 def _ls_files(to: ShellEffects, given: ParsedOptions) -> None:
-    """Name files to the next command."""
+    """Pass file names to the next command."""
     to.gives = [arg for arg in given.operands if arg.glob or "." in arg.text] or None
 
 

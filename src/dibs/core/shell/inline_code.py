@@ -1,6 +1,6 @@
-"""What a program in a command writes: ``python -c``, ``node -e``, and patches. Pure.
+"""Find what a program inside a command writes: ``python -c``, ``node -e``, and patches. Pure.
 
-Only literal paths are seen, and names that were assigned one.
+Only literal paths are recognized, and variables that were assigned one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COPIES = (
     r"|FileUtils\.cp(?:_r)?|\bcopy"
 )
 _COMMA = rf"{_GAP},{_GAP}"
-#: The modes in which Python and Ruby open a file to change it, and in which Perl does.
+#: Modes in which Python, Ruby, and Perl open a file to change it.
 _MODE = r"""["'](?![rbt]{1,4}["'])[rwaxbt+]{1,4}["']"""
 _RUBY_MODE = r"""["'](?:[wa]\+?b?|r\+)["']"""
 _PERL_MODE = r"""["']\+?>>?[^"']{0,20}["']"""
@@ -90,7 +90,7 @@ def look(to: ShellEffects, text: str) -> None:
 def _argument(
     to: ShellEffects, literal: str | None, name: str | None, how: str, known: dict[str, str]
 ) -> None:
-    """Note a path that is an argument: a text, or a name that was given one."""
+    """Record a path that is an argument: a string, or a variable that was assigned one."""
     path = literal[1:-1] if literal else known.get(name or "")
     if path is not None:
         to.touch(_named(path), how, deep=how == How.DELETE)
@@ -99,7 +99,7 @@ def _argument(
 
 
 def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
-    """Collect what a method of a path does; the method of a variable counts only if it holds a known path."""
+    """Collect what a path's method does; a variable counts only if it has a known path."""
     literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
     path = literal[1:-1] if literal else known.get(inner or name or "")
     if path is None:
@@ -111,7 +111,7 @@ def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
     if verb in {"rename", "replace"}:
         texts = _TEXTS.findall(given)
         if verb == "replace" and len(texts) != 1:
-            return  # the method of a text
+            return  # a string method
         for found in texts[:1]:
             to.touch(_named(found[1:-1]))
     gone = verb in {"unlink", "rmdir", "rename", "replace"}
@@ -119,12 +119,12 @@ def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
 
 
 def _named(path: str) -> Arg:
-    """Return a path of a program; one with braces in it is made up only when the program runs."""
+    """Return a path in a program; one with braces is known only at run time."""
     return Arg(path, sure="{" not in path and "$" not in path)
 
 
 def _started(to: ShellEffects, code: str) -> None:
-    """Go through the commands that a program starts."""
+    """Process the commands that a program starts."""
     for m in _SHELLS.finditer(code):
         to.script(m[1][1:-1])
     for m in _LISTS.finditer(code):
@@ -132,7 +132,7 @@ def _started(to: ShellEffects, code: str) -> None:
 
 
 def patched(to: ShellEffects, text: str) -> None:
-    """Note the files that a patch names: of git's kind, of diff's, or of the tool apply_patch."""
+    """Record the files that a patch names, in the format of git, diff, or apply_patch."""
     if patches.is_patch(text):
         for touch in patches.touched(text):
             to.touch(Arg(touch.path), touch.how)

@@ -1,4 +1,4 @@
-"""A rule of the command table, and the arguments of a command, parsed by it. Pure."""
+"""A rule of the command table, and a command's arguments parsed by it. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Arg(".")
 
 
 class CommandRule(Record):
-    """What a command writes. Fields that name options hold them separated by blanks, without dashes."""
+    """What a command writes. Fields with options list them separated by blanks, without dashes."""
 
     #: Options that take a value: the letters in one word, then the long ones.
     values: str = ""
@@ -36,15 +36,15 @@ class CommandRule(Record):
     skip: int = 0
     #: One operand more comes first, a program, unless one of these options gives it.
     program: str = ""
-    #: It acts only if one of these is given.
+    #: It has an effect only with one of these options.
     needs: str = ""
-    #: It does not act if one of these is given, unless one of ``despite`` is.
+    #: It has no effect with one of these, unless one of ``despite`` is given.
     unless: str = ""
     despite: str = ""
-    #: All beneath an operand is written: always, or only with ``-r``.
+    #: Everything below an operand is written: always, or only with ``-r``.
     deep: bool = False
     recursive: bool = False
-    #: Without an operand it acts on the current folder.
+    #: Without an operand it affects the current folder.
     here: bool = False
     #: Options whose values are a file to write, a folder to run in, and the text of a program.
     output: str = ""
@@ -53,11 +53,11 @@ class CommandRule(Record):
     #: The operands are another command; with one of the options ``script`` they are its text.
     wraps: bool = False
     script: str = ""
-    #: The first operand is a command of its own, which has a rule of its own: ``ruff format``.
+    #: The first operand is a subcommand with its own rule: ``ruff format``.
     subcommands: bool = False
     #: The kind of change of the whole working tree, for git.
     tree: str = ""
-    #: Does all that the fields above cannot describe.
+    #: Handles what the fields above cannot describe.
     act: Act | None = None
 
 
@@ -65,7 +65,7 @@ _PLAIN = CommandRule()
 
 
 def rule_of(values: str = "", attached: str = "", **fields: Any) -> CommandRule:
-    """Return a rule; to change a plain one costs a third of what a new one does, at each start."""
+    """Return a rule; changing a plain one takes a third of the time of creating a new one at each start."""
     return _PLAIN._replace(values=values, attached=attached, **fields)
 
 
@@ -78,7 +78,7 @@ class ParsedOptions(Record):
     operands: list[Arg]
 
     def has(self, names: str) -> bool:
-        """Tell whether one of these options was given."""
+        """Return whether one of these options was given."""
         return any(name in self.flags for name in names.split())
 
     def of(self, names: str) -> list[Arg]:
@@ -87,7 +87,7 @@ class ParsedOptions(Record):
 
     @property
     def acts(self) -> bool:
-        """Whether the options let the command act at all."""
+        """Whether the options let the command have an effect."""
         rule = self.rule
         if rule.needs and not self.has(rule.needs):
             return False
@@ -149,7 +149,7 @@ def base(path: str) -> str:
 
 
 def within(folder: Arg, name: Arg, *, whole: bool = False) -> Arg:
-    """Return what ``name`` is called in ``folder``; with ``whole`` its folders are kept."""
+    """Return the path of ``name`` in ``folder``; with ``whole``, including its own folders."""
     inner = name.text if whole else base(name.text)
     text = f"{folder.text.rstrip('/') or '/'}/{inner}"
     return Arg(text, folder.glob or name.glob, folder.sure and name.sure)

@@ -1,4 +1,4 @@
-"""Which files a PowerShell command writes, as far as its text shows. Pure; never raises."""
+"""Find the files that a PowerShell command writes, as far as its text shows. Pure; never raises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _kinds(**names: str) -> dict[str, str]:
     return {name: kind for kind, some in names.items() for name in some.split()}
 
 
-#: What a cmdlet does to its paths. One that copies or moves writes the second of them.
+#: What a cmdlet does to its paths. One that copies or moves writes the second.
 CMDLETS = _kinds(
     write="set-content add-content clear-content out-file new-item tee-object export-csv export-clixml "
     "set-itemproperty sc ac ni",
@@ -31,7 +31,7 @@ _ENDS = frozenset(";|&\n{}()")
 
 
 def names_cmdlet(text: str) -> bool:
-    """Tell whether a text has the name of a cmdlet that writes, and so may be PowerShell."""
+    """Return whether a text contains the name of a cmdlet that writes, so that it may be PowerShell."""
     folded = text.casefold()
     return any(name in folded for name in CMDLETS if "-" in name)
 
@@ -48,7 +48,7 @@ def look(to: ShellEffects, text: str) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return words and the signs between commands; a redirection is a word ``>``."""
+    """Return words and separators of commands; a redirection is a word ``>``."""
     found: list[str] = []
     at, end = 0, len(text)
     while at < end:
@@ -100,7 +100,7 @@ def _word(text: str, at: int) -> tuple[str, int]:
 
 
 def _command(to: ShellEffects, words: list[str]) -> None:
-    """Note what one command writes."""
+    """Record what one command writes."""
     rest = []
     given = iter(words)
     for word in given:

@@ -1,6 +1,6 @@
-"""The table of commands, and the one routine that applies it. Pure.
+"""The table of commands, and the function that applies it. Pure.
 
-A command that is not in the table is taken to write nothing.
+A command that is not in the table is assumed to write nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Rule = rule_of
 
 
 def find_rule(name: str) -> CommandRule | None:
-    """Return the rule of a command; ``python3.12`` has that of ``python``."""
+    """Return a command's rule; ``python3.12`` has that of ``python``."""
     return RULES.get(name) or RULES.get(name.rstrip("0123456789."))
 
 
@@ -50,7 +50,7 @@ def apply_rule(to: ShellEffects, rule: CommandRule, args: Sequence[Arg]) -> None
 
 
 def _operands(to: ShellEffects, given: ParsedOptions) -> None:
-    """Touch the operands; those of a command with a program are read where they are not written."""
+    """Record the operands; those of a command with a program are read if not written."""
     rule, how = given.rule, given.rule.how
     if not given.acts:
         if not rule.program:
@@ -66,7 +66,7 @@ def _operands(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
-    """Apply the rule of a subcommand, or that of a package manager."""
+    """Apply the rule of a subcommand or a package manager."""
     if not given.operands:
         return
     tool = given.args[0].text.rpartition("/")[2]
@@ -91,7 +91,7 @@ def _go_back(to: ShellEffects, _: ParsedOptions) -> None:
 
 
 def _print(to: ShellEffects, given: ParsedOptions) -> None:
-    """Give the arguments to the next command."""
+    """Pass the arguments to the next command."""
     to.gives = [arg for arg in given.args[1:] if not arg.text.startswith("-")]
 
 
@@ -110,7 +110,7 @@ def _runs(values: str = "", skip: int = 0) -> CommandRule:
 
 
 def _formats(needs: str = "", values: str = "", *, here: bool = True) -> CommandRule:
-    """Return the rule of a formatter: it writes its operands and all beneath them."""
+    """Return the rule of a formatter: it writes its operands and everything below them."""
     return _Rule(values, needs=needs, unless="" if needs else _CHECKS, deep=True, here=here)
 
 
@@ -124,8 +124,8 @@ _PACKAGE_RUN = _runs("p with package")
 _PYTHON = _Rule("cWX", code="c", needs="m", wraps=True)
 _PERL = _Rule("eE", attached="iMmIFdDC", how=How.WRITE, needs="i", program="e E", code="e E")
 _NPM = "install i add uninstall remove rm update up upgrade dedupe"
-#: Of a package manager: its files, the subcommands that change all of them, and those that change the last;
-#: one that is in both changes all only if it has an operand.
+#: A package manager's files, the subcommands that change all of them, and those that change the last one; a
+#: subcommand in both lists changes all only with an operand.
 _PACKAGES = {
     "npm": ("package.json package-lock.json", f"{_NPM} version pkg", "install i"),
     "pnpm": ("package.json pnpm-lock.yaml", _NPM, "install i"),

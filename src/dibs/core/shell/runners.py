@@ -1,4 +1,4 @@
-"""Commands that run others: shells, interpreters, ``env``, ``find`` and ``xargs``. Pure."""
+"""Commands that run others: shells, interpreters, ``env``, ``find``, and ``xargs``. Pure."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the operands after assignments of variables; as one text if an option says so."""
+    """Run the operands after variable assignments; as one text if an option says so."""
     rest = given.operands[given.rule.skip :]
     if given.has(given.rule.script):
         run_text(to, rest)
         return
     while rest and (rest[0].text == "-" or "=" in rest[0].text):
         del rest[0]
-        to.only_looks = False  # PAGER, PATH: another program may run by it
+        to.only_looks = False  # PAGER, PATH: may start another program
     to.run(rest)
 
 
 def run_text(to: ShellEffects, args: Sequence[Arg]) -> None:
-    """Run arguments as one text of a shell."""
+    """Run arguments as one shell command."""
     if all(arg.sure for arg in args):
         to.script(text_of(args))
     else:
@@ -40,7 +40,7 @@ def evaluate(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def shell(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the text after ``-c``, or standard input; writes of a script file are found afterwards."""
+    """Run the text after ``-c``, or standard input; a script file's writes are detected afterwards."""
     operands = [arg for arg in given.operands if arg.text[:1] != "+" and arg.text != "-"]
     if given.has("c command"):
         run_text(to, given.of("c command") or operands[:1])
@@ -49,7 +49,7 @@ def shell(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
-    """Run what is known of standard input; return whether anything is."""
+    """Run standard input as far as it is known; return whether it is."""
     text = to.stdin if to.stdin is not None else None if to.fed is None else text_of(to.fed)
     if text is not None:
         act(text)
@@ -57,7 +57,7 @@ def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
 
 
 def code(to: ShellEffects, text: str) -> None:
-    """Look for what a program writes, in the language of its interpreter."""
+    """Find what a program writes, in its interpreter's language."""
     from dibs.core.shell.inline_code import look
 
     look(to, text)
@@ -80,7 +80,7 @@ def powershell(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def find(to: ShellEffects, given: ParsedOptions) -> None:
-    """Delete the files that are found, or run commands on them."""
+    """Delete the found files, or run commands on them."""
     args, places = given.args, []
     for arg in args[1:]:
         if arg.text.startswith(("-", "(", "!")) and arg.text not in {"-H", "-L", "-P"}:

@@ -1,4 +1,4 @@
-"""A shell command as steps in the order of its text: simple commands, loops, and the bounds of subshells.
+"""Parse a shell command into steps in order: simple commands, loops, and the bounds of subshells.
 
 Pure; never raises, and takes time proportional to the length of the text. It is not a shell: functions are
 read as if they ran where they are defined, and both branches of a condition as if both ran.
@@ -11,9 +11,9 @@ from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.startup.records import TextEnum
 
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
-#: Nested deeper than this, a text is not read on.
+#: The deepest nesting that is parsed.
 DEEPEST = 60
-#: Nor is one with more words in a command, or more commands, than this.
+#: The most words in a command, and the most commands.
 _MOST = 20_000
 _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
@@ -22,17 +22,17 @@ _LEADERS = frozenset({
 
 
 class StepKind(metaclass=TextEnum):
-    """What a step is."""
+    """The kind of a step."""
 
     COMMAND = "command"
     LOOP = "loop"
-    #: A subshell: its variables and its folder end with it.
+    #: A subshell: its variables and current folder end with it.
     OPEN = "open"
     CLOSE = "close"
 
 
 class ShellStep:
-    """One step; ``words`` of a loop are its variable and then its values."""
+    """One step; a loop's ``words`` are its variable and then its values."""
 
     __slots__ = ("kind", "piped", "redirects", "stdin", "words")
 
@@ -47,7 +47,7 @@ class ShellStep:
 
 
 class _TooMuch(Exception):
-    """The text is too large or too deep; it never leaves this module."""
+    """The text is too long or too deeply nested; never raised outside this module."""
 
 
 def parse(text: str) -> tuple[list[ShellStep], bool]:
@@ -68,7 +68,7 @@ class _Scanner(WordReader):
         self.depth = depth
         self.steps: list[ShellStep] = []
         self._cases = 0
-        #: Here-documents whose bodies begin at the next line: whose, until which line, tabs cut.
+        #: Here-documents whose bodies start on the next line: command, end marker, whether tabs are stripped.
         self._awaited: list[tuple[ShellStep, str, bool]] = []
 
     def steps_until(self, closer: str) -> None:
@@ -116,7 +116,7 @@ class _Scanner(WordReader):
         return following
 
     def _opened(self, step: ShellStep) -> ShellStep:
-        """Read what follows an open bracket: a subshell, arithmetic, or the head of a function."""
+        """Read what follows an open parenthesis: a subshell, arithmetic, or a function."""
         if step.words:
             closing = self.text.find(")", self.at)
             if closing > 0 and not self.text[self.at + 1 : closing].strip():
@@ -130,14 +130,14 @@ class _Scanner(WordReader):
         return step
 
     def nested(self) -> None:
-        """Read the commands of a subshell, up to its closing bracket."""
+        """Read the commands of a subshell, up to its closing parenthesis."""
         self._check_size()
         self.steps.append(ShellStep(StepKind.OPEN))
         self.steps_until(")")
         self.steps.append(ShellStep(StepKind.CLOSE))
 
     def inner(self, text: str, *, quoted: bool) -> None:
-        """Read the commands of another text; if it is ``quoted``, only those that are substituted in it."""
+        """Read the commands of another text; if it is ``quoted``, only command substitutions."""
         self._check_size()
         inner = _Scanner(text, self.depth + quoted)
         if quoted:
@@ -228,7 +228,7 @@ class _Scanner(WordReader):
             self.at += 1
 
     def _read_documents(self) -> None:
-        """Read the bodies of the here-documents of the line that has just ended."""
+        """Read the bodies of the previous line's here-documents."""
         for step, ending, tabs in self._awaited:
             lines: list[str] = []
             while self.at < len(self.text):
@@ -248,7 +248,7 @@ class _Scanner(WordReader):
         self._awaited.clear()
 
     def _finish(self, step: ShellStep) -> None:
-        """File a command that has ended."""
+        """Add a complete command."""
         words = step.words
         if words and words[0] == "function":
             del words[: 3 if words[2:3] == ["{"] else 2]
@@ -261,7 +261,7 @@ class _Scanner(WordReader):
             raise _TooMuch
 
     def _skip_pattern(self) -> None:
-        """Go past the pattern of one arm of a ``case``."""
+        """Skip the pattern of a ``case`` branch."""
         text = self.text
         while self.at < len(text) and text[self.at] in " \t\r\n(":
             self.at += 1
@@ -274,7 +274,7 @@ class _Scanner(WordReader):
 
 
 def _bare(word: str) -> str:
-    """Return a word as text, whatever was quoted in it."""
+    """Return a word as text, without its marks."""
     return word.replace(MASK, "")
 
 

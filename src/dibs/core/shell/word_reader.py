@@ -1,6 +1,6 @@
-"""The words of a shell command, read from its text: quotes, variables and substitutions kept as marks. Pure.
+"""Read the words of a shell command; quotes, variables, and substitutions become marks. Pure.
 
-``words.py`` says what the marks mean and puts in what they stand for.
+``words.py`` defines the marks and expands them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
 
 BREAKS = frozenset(" \t\r\n;&|()<>")
-#: Characters with a meaning for the shell where they are not quoted.
+#: Characters that are special to the shell unless quoted.
 _MASKED = frozenset("*?[]{},~")
 _PLAIN_ENDS = BREAKS | frozenset("'\"\\$`")
 _QUOTED_ENDS = frozenset('"\\$`')
@@ -20,7 +20,7 @@ _LONG = 4000
 
 
 class WordReader:
-    """Reads words from one text; what runs inside of them is left to ``nested`` and ``inner``."""
+    """Reads words from one text; ``nested`` and ``inner`` handle the commands inside them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -29,20 +29,20 @@ class WordReader:
         self.whole = True
 
     def nested(self) -> None:
-        """Read the commands of a subshell, up to its closing bracket."""
+        """Read the commands of a subshell, up to its closing parenthesis."""
         raise NotImplementedError
 
     def inner(self, text: str, *, quoted: bool) -> None:
-        """Read the commands of another text; if it is ``quoted``, only those that are substituted in it."""
+        """Read the commands of another text; if it is ``quoted``, only command substitutions."""
         raise NotImplementedError
 
     def run_within(self, body: str) -> None:
-        """Read the commands within a text of which nothing else matters, such as a here-document."""
+        """Read the commands in a text that does not matter otherwise, such as a here-document."""
         if "$(" in body or "`" in body:
             self.inner(body, quoted=True)
 
     def word(self) -> str:
-        """Read a word, which begins here."""
+        """Read a word that starts here."""
         text, end = self.text, len(self.text)
         parts: list[str] = []
         while self.at < end:
@@ -68,7 +68,7 @@ class WordReader:
         return "".join(parts)
 
     def quoted(self, closer: str) -> str:
-        """Read text in double quotes, or without a ``closer`` a here-document."""
+        """Read text in double quotes, or a here-document if there is no ``closer``."""
         text, end = self.text, len(self.text)
         parts: list[str] = []
         while self.at < end:
@@ -88,13 +88,13 @@ class WordReader:
                 while self.at < end and text[self.at] not in _QUOTED_ENDS:
                     self.at += 1
                 if begin == self.at:
-                    self.at += 1  # a quotation mark within a here-document
+                    self.at += 1  # a quotation mark in a here-document
                 parts.append(_masked(text[begin : self.at]))
         self.whole = self.whole and not closer
         return "".join(parts)
 
     def _dollar(self, mark: str) -> str:
-        """Read an expansion that begins with a dollar sign."""
+        """Read an expansion that starts with a dollar sign."""
         text, begin = self.text, self.at + 1
         following = text[begin : begin + 1]
         if text.startswith("((", begin):
@@ -129,7 +129,7 @@ class WordReader:
         return mark + text[begin:stop] + END
 
     def _escaped(self, begin: int) -> str:
-        """Read ``$'…'``; escapes other than of a letter are kept as they are."""
+        """Read ``$'…'``; escapes other than those of single letters stay unchanged."""
         at = begin
         while at < len(self.text) and self.text[at] != "'":
             at += 2 if self.text[at] == "\\" else 1
@@ -147,7 +147,7 @@ class WordReader:
         return RUN + (inside if len(inside) < _SHORT else "") + END
 
     def skip_arithmetic(self, begin: int) -> None:
-        """Go past ``((…))``, whose inside begins at ``begin``."""
+        """Skip ``((…))``, whose content starts at ``begin``."""
         level, at = 2, begin
         while level and at < len(self.text):
             level += {"(": 1, ")": -1}.get(self.text[at], 0)
@@ -159,7 +159,7 @@ class WordReader:
         self.at = at
 
     def _until(self, closer: str, begin: int) -> str:
-        """Return the text up to ``closer`` and go past that."""
+        """Return the text up to ``closer``, and skip it."""
         found = self.text.find(closer, begin)
         self.whole = self.whole and found >= 0
         stop = found if found >= 0 else len(self.text)
@@ -168,7 +168,7 @@ class WordReader:
 
 
 def _masked(text: str) -> str:
-    """Return ``text`` as a word in which all is quoted."""
+    """Return ``text`` as a fully quoted word."""
     if _MASKED.isdisjoint(text):
         return text
     return "".join(MASK + c if c in _MASKED else c for c in text)

@@ -1,7 +1,7 @@
-"""Expansion of shell words: variables, braces and tildes, where their values are known. Pure.
+"""Expand shell words: variables, braces, and tildes, if their values are known. Pure.
 
-A word keeps what is quoted apart from what is not: ``MASK`` precedes a character that the shell takes as it
-is, and ``VAR``, ``QUOTED`` and ``RUN`` begin what is put in later, which ``END`` ends. A ``HOLE`` is unknown.
+Marks separate quoted from unquoted text: ``MASK`` precedes a literal character; ``VAR``, ``QUOTED``, and
+``RUN`` start what is expanded later, and ``END`` ends it. A ``HOLE`` is unknown.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x0
 MOST = 64
 #: A longer value of a variable is treated as unknown.
 _LONGEST = 4096
-#: The top of the working tree, as git writes it.
+#: The root of the working tree, as git writes it.
 TOP = ":/"
 _TOPS = frozenset({"git rev-parse --show-toplevel"})
 _GLOBS = frozenset("*?[")
-#: A place outside of the repository.
+#: A path outside the repository.
 _ELSEWHERE = "/tmp"  # noqa: S108
 
 
@@ -38,7 +38,7 @@ class Arg(Record):
 
 
 class Scene(Record):
-    """What words are read by: variables, each with all values that it may have, and places."""
+    """The context for expansion: variables with all their possible values, and folders."""
 
     variables: Mapping[str, tuple[str, ...]]
     home: str = ""
@@ -65,7 +65,7 @@ def value(word: str, scene: Scene) -> tuple[str, ...]:
 
 
 def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
-    """Put in what variables and commands give; whether the shell then splits it into words."""
+    """Expand variables and commands; return also whether the shell splits the result into words."""
     if VAR not in word and QUOTED not in word and RUN not in word:
         return [(word, False)]
     found: list[tuple[str, bool]] = [("", False)]
@@ -113,7 +113,7 @@ def _variable(name: str, scene: Scene) -> tuple[str, ...]:
 
 
 def _command(text: str, scene: Scene) -> tuple[str, ...]:
-    """Return what a short command prints, where that is known."""
+    """Return the output of a short command, if known."""
     words = text.split()
     command = " ".join(words)
     if command == "pwd":
@@ -176,7 +176,7 @@ def _find(text: str, sign: str, at: int) -> int:
 
 
 def _finished(text: str, scene: Scene) -> Arg:
-    """Return a word as an argument: the tilde put in, the marks taken out."""
+    """Return a word as an argument, with its tilde expanded and marks removed."""
     if text[:1] == "~" and text[1:2] in {"", "/"}:
         text = (scene.home or HOLE) + text[1:]
     sure = HOLE not in text

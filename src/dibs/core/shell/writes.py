@@ -1,7 +1,7 @@
-"""Which files a shell command would write, as far as its text shows.
+"""Find the files that a shell command would write, as far as its text shows.
 
-Pure; never raises. It is best effort: ``ShellWrites.unsure`` tells whether some are unknown. Writes that are
-not recognized are found after the command has run (``services/guard/attribution.py``).
+Pure; never raises. Best effort: ``ShellWrites.unsure`` says whether some are unknown. Writes that are not
+recognized are detected after the command has run (``services/guard/attribution.py``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 
-#: Commands within commands: ``bash -c 'bash -c …'``.
+#: The deepest nesting of commands: ``bash -c 'bash -c …'``.
 _DEEPEST = 12
-#: Text beyond this is not looked at.
+#: The most text that is parsed.
 LONGEST = 4 * 1024 * 1024
-#: Commands that only read, apart from writes in the table of rules, or only start another command.
+#: Commands that only read (apart from writes in the rules table) or only start another command.
 _LOOKS = frozenset({
     "ls", "cat", "head", "tail", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
     "fgrep", "rg", "ag", "echo", "printf", "cd", "pushd", "popd", "pwd", "true", "false",
@@ -39,7 +39,7 @@ _GIT_LOOKS = frozenset({
     "cat-file", "describe", "shortlog", "reflog", "grep", "rev-list", "merge-base",
     "name-rev", "for-each-ref", "remote", "config", "add", "fetch", "tag",
 })  # fmt: skip
-#: Options by which git runs another program, though its command only looks.
+#: Options with which even a read-only git command runs another program.
 _GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
@@ -48,10 +48,10 @@ class ShellWrites(Record):
     """What a command would write."""
 
     targets: tuple[WriteTarget, ...] = ()
-    #: Whether it writes something that is not known.
+    #: Whether it may write something unknown.
     unsure: bool = False
     whole: tuple[TreeCommand, ...] = ()
-    #: Whether all of it is known to write nothing.
+    #: Whether it certainly writes nothing.
     quiet: bool = False
 
 
@@ -75,7 +75,7 @@ def writes(
 
 
 class _Walk(ShellEffects):
-    """Goes through the steps of a command and collects what they write."""
+    """Processes a command's steps and collects what they write."""
 
     def __init__(self, cwd: str, home: str, *, reads: bool) -> None:
         super().__init__(reads=reads)
@@ -83,7 +83,7 @@ class _Walk(ShellEffects):
         self._home = home
         self._variables: dict[str, tuple[str, ...]] = {}
         self._level = 0
-        #: How many arguments are still read.
+        #: How many more arguments are processed.
         self._left = 50 * MOST
 
     @property
@@ -119,7 +119,7 @@ class _Walk(ShellEffects):
                 self._step(step)
 
     def _loop(self, step: ShellStep) -> None:
-        """Give a variable all values of its loop or array."""
+        """Assign a variable all values of its loop or array."""
         scene = self._scene
         found = tuple(text for word in step.words[1:] for text in value(word, scene))
         if found:
@@ -145,7 +145,7 @@ class _Walk(ShellEffects):
         self.run(args)
 
     def _assigned(self, words: list[str]) -> list[str]:
-        """Set the variables that a command begins with; return the rest of it."""
+        """Set the variables at the start of a command; return the rest."""
         place = 0
         if words and words[0] in {"export", "local", "declare", "readonly", "typeset"}:
             place = 1
@@ -154,7 +154,7 @@ class _Walk(ShellEffects):
             if not sign or not name.isidentifier():
                 break
             self._variables[name] = value(word, self._scene)
-            if name.isupper():  # PAGER, GIT_EXTERNAL_DIFF, PATH: another program may run by it
+            if name.isupper():  # PAGER, GIT_EXTERNAL_DIFF, PATH: may start another program
                 self.only_looks = False
             place += 1
         return words[place:]

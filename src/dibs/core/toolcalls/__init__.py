@@ -1,1 +1,1 @@
-"""Rules about the tool calls of agents: what a call touches, and whether it may."""
+"""Rules for tool calls: what a call touches, and whether it may."""

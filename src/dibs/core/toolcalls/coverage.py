@@ -1,7 +1,7 @@
-"""Which agents work behind a hook, according to the ledger.
+"""Find guarded and unguarded agents, according to the ledger.
 
-Pure. An agent is guarded once its hook has reported in; a subagent is guarded with its parent. What an agent
-wrote before, or without, is told: nobody could have stopped it.
+Pure. An agent is guarded once its hook has reported in; a subagent is guarded with its parent. Writes before
+that, or without a hook, are counted: nothing could have blocked them.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
 
-#: Entries that only an agent that changed a file causes.
+#: Kinds of entries that mean an agent changed a file.
 WRITING = frozenset({Kind.FILE_EDIT, Kind.COMMITTED})
 
 
 class GuardStatus(Record):
-    """One agent, as far as the ledger goes back."""
+    """One agent, as far back as the ledger goes."""
 
     agent: str
     guarded: bool
-    #: How often it wrote while no hook of it had reported in, and when last.
+    #: How often it wrote before its hook reported in, and when last.
     unguarded_writes: int = 0
     last_write: float = 0.0
-    #: How often it was stopped before a write, and how often it was found to have changed another's file.
+    #: How often a write was blocked, and how often it changed another agent's file.
     refused: int = 0
     foreign: int = 0
 
 
 def standings(entries: Iterable[Entry]) -> list[GuardStatus]:
-    """Return every agent that reported in or wrote, by name; people are left out.
+    """Return every agent that reported in or wrote, by name, without humans.
 
-    ``entries`` come in the order in which they happened.
+    ``entries`` are in chronological order.
     """
     found: dict[str, GuardStatus] = {}
     parents: dict[str, str] = {}
@@ -68,7 +68,7 @@ def _after(known: GuardStatus, entry: Entry, *, guarded: bool) -> GuardStatus:
 
 
 def _is_guarded(agent: str, found: dict[str, GuardStatus], parents: dict[str, str]) -> bool:
-    """Tell whether an agent or one above it has reported in; a cycle is walked once."""
+    """Return whether an agent or one of its ancestors has reported in; safe for cycles."""
     walked: set[str] = set()
     while agent and agent not in walked:
         if agent in found and found[agent].guarded:

@@ -1,8 +1,8 @@
-"""The paths that a patch in the format of ``apply_patch`` touches. Pure.
+"""Find the paths in a patch in the format of ``apply_patch``. Pure.
 
-Such a patch stands between ``*** Begin Patch`` and ``*** End Patch``, and names each file in its own line.
-Readers of the format differ in what they forgive; here all of it counts, because a path too many is a claim
-too many, while a path too few is a write that nobody asked about.
+Such a patch is enclosed in ``*** Begin Patch`` and ``*** End Patch`` and names each file on its own line.
+Parsers differ in what they tolerate; this one accepts all of it, because an extra path only means an extra
+claim, while a missed path means an unchecked write.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _MARK = "***"
 
 
 def is_patch(text: str) -> bool:
-    """Tell whether a text holds a patch of this format."""
+    """Return whether a text contains a patch in this format."""
     return BEGIN in text
 
 
 def touched(text: str) -> tuple[Touch, ...]:
-    """Return what a patch touches, in its order; a moved file is deleted, and written elsewhere."""
+    """Return the paths of a patch in order; a moved file is deleted and written elsewhere."""
     found: list[Touch] = []
     changing = False
     for line in text.splitlines():
         if changing and line[:1] in {" ", "+", "-", "@"}:
-            continue  # a line of the file itself, whatever it says
+            continue  # a line of the file itself
         word, path = _header(line)
         if not word:
             continue
@@ -39,7 +39,7 @@ def touched(text: str) -> tuple[Touch, ...]:
 
 
 def _header(line: str) -> tuple[str, str]:
-    """Return the action and the path of a header line; empty for any other line."""
+    """Return the action and path of a header line; empty for any other line."""
     text = line.strip()
     if not text.startswith(_MARK):
         return "", ""

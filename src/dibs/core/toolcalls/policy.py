@@ -1,7 +1,7 @@
-"""What an agent may do at a tool call, who it is, and what it is told when it may not.
+"""Rules for the paths of a tool call by the settings alone, and names of sessions.
 
-Pure. A call names paths. Each has a fate by the settings alone: free for all, for humans only, needed by all
-for a moment, or to be claimed. What claims say of it comes after that; see services/guard/service.py.
+Pure. The settings make a path free for all, reserved for humans, hot (claimed briefly), or subject to claims.
+Claims are checked after that; see services/guard/service.py.
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
 
-#: How much of a session's or a subagent's own id is in the name that it gets.
+#: How many characters of a session's or subagent's own id are in its name.
 SHORT = 8
-#: Dialects whose ids begin with the time, so that two sessions of one minute begin alike.
+#: Dialects whose ids start with the time, so that two sessions of one minute start alike.
 _LATE = frozenset({"codex", "opencode"})
-#: Room for the number, and for the name of a subagent behind that of its parent.
+#: Leaves space for a number and for a subagent's suffix.
 _NAME_MAX = AGENT_ID_MAX - 2 * (SHORT + 1)
 _GLOB = frozenset("*?[]{}\\/")
-#: Files in the git directory that configure git or Dibs, or hold their state.
+#: Files in the git directory that configure git or Dibs, or contain their state.
 _GIT_STEERS = ("hooks/", "dibs/", "config", "config.worktree", "info/attributes", "worktrees/")
 
 
 class PathRule(metaclass=TextEnum):
-    """What the settings say of a path that is touched."""
+    """The settings' rule for a touched path."""
 
     #: Anyone may write it.
     FREE = "free"
-    #: Only a human writes it: the settings name it, or it steers tools.
+    #: Only a human may write it: the settings name it, or it configures tools.
     HUMAN = "human"
     GUARDED = "guarded"
-    #: All need it for a moment.
+    #: Everyone needs it briefly.
     HOT = "hot"
     #: A writer claims it.
     CLAIM = "claim"
-    #: Readers claim it, shared.
+    #: A reader claims it as shared.
     SHARE = "share"
 
 
 class DeniedPath(Record):
-    """One path that a call may not touch."""
+    """A path that a call may not touch."""
 
     path: str
-    #: ``held``, ``queued``, ``human``, ``guarded``, ``unclaimed`` or ``stopped``.
+    #: ``held``, ``queued``, ``human``, ``guarded``, ``unclaimed``, or ``stopped``.
     why: str
     holder: str = ""
-    #: What the holder has claimed, which may be more than the path.
+    #: The owner's claim, which may cover more than the path.
     pattern: str = ""
     reason: str = ""
     task: str = ""
-    #: In how many seconds it is free if the holder stays silent.
+    #: Seconds until the claim expires unless renewed.
     expires_in: float = 0.0
-    #: Whether the holder only waits for it, before the caller.
+    #: Whether ``holder`` is only waiting for it, ahead of the caller.
     waits: bool = False
 
 
 class GuardPolicy:
-    """The settings of the guard, ready to be asked."""
+    """The guard's settings as rules for paths."""
 
     __slots__ = ("_fold", "_free", "_hot", "_human", "_parsed", "_reads", "_steering", "auto_claim")
 
@@ -82,13 +82,13 @@ class GuardPolicy:
         self.auto_claim = auto_claim
         self._free, self._human, self._hot = free, human, hot
         self._reads = reads
-        #: Tells whether a path steers tools, where that is for humans; None where anybody may write it.
+        #: Returns whether a path configures tools and is reserved for humans; None if anyone may write it.
         self._steering = steering
         self._fold = fold_case
         self._parsed: dict[str, Pattern] = {}
 
     def fate(self, path: str, how: str = How.WRITE, *, deep: bool = False) -> str:
-        """Return the fate of a path from the root of the repository; ``deep`` means all beneath it."""
+        """Return the rule for a path relative to the root; ``deep`` includes everything below it."""
         if how == How.READ:
             return (
                 PathRule.SHARE if self._reads and not self._any(self._free, path) else PathRule.FREE
@@ -107,7 +107,7 @@ class GuardPolicy:
     def _takes(self, text: str, path: str) -> bool:
         name = text[3:]
         if text[:3] == "**/" and _GLOB.isdisjoint(name) and text.isascii() and path.isascii():
-            # The commonest shape: a name in whatever folder.
+            # The most common form: a name in any folder.
             last = path[path.rfind("/") + 1 :]
             return last == name or (self._fold and last.lower() == name.lower())
         return matches(self._pattern(text), f"./{path}")
@@ -128,18 +128,18 @@ def _is_tree(pattern: str) -> bool:
 
 
 def steers_git(path: str) -> bool:
-    """Tell whether a path inside of the git directory steers git or Dibs."""
+    """Return whether a path inside the git directory configures git or Dibs."""
     lowered = path.lower()
     return any(
         lowered == name or (name[-1] == "/" and lowered.startswith(name)) for name in _GIT_STEERS
     )
 
 
-# -- who it is
+# -- names
 
 
 def session_name(dialect: str, session: str, named: str = "", pid: int = 0) -> str:
-    """Return the id that a session wishes for: what its human named it, else its agent and its number."""
+    """Return the preferred name of a session: its given name, or its kind of agent and its id."""
     wished = _plain(named, _NAME_MAX)
     if not wished:
         number = _number(dialect, session) or f"p{pid}"
@@ -149,19 +149,19 @@ def session_name(dialect: str, session: str, named: str = "", pid: int = 0) -> s
 
 
 def subagent_name(dialect: str, parent: str, subagent: str) -> str:
-    """Return the id that a subagent wishes for."""
+    """Return the preferred name of a subagent."""
     number = _number(dialect, subagent) or "sub"
     return f"{parent[: AGENT_ID_MAX - 2 * SHORT]}.{number}"
 
 
 def _number(dialect: str, text: str) -> str:
-    """Return the part of a session's or a subagent's own id that tells it apart best."""
+    """Return the most distinctive part of a session's or subagent's own id."""
     plain = "".join(c for c in text if c.isascii() and c.isalnum())
     return plain[-SHORT:] if dialect in _LATE else plain[:SHORT]
 
 
 def role_of(subagent_type: str) -> str:
-    """Return the role of a subagent: what it is for, in a plain word."""
+    """Return a subagent's role: its type as a plain word."""
     role = _plain(subagent_type, AGENT_ID_MAX)
     return "subagent" if not role or role.casefold() == HUMAN else role
 

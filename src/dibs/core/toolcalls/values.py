@@ -1,7 +1,7 @@
-"""What a coding agent's hook tells us, and what we answer: values that every dialect is turned into.
+"""Hook events and verdicts, independent of the agent.
 
-Pure. A dialect parses what its agent sends into a ``HookEvent``; a service answers with a ``Verdict``; the
-dialect says that in the words of its agent. No rule knows which agent it speaks to.
+Pure. A dialect parses a payload into a ``HookEvent``, a service answers with a ``Verdict``, and the dialect
+renders it for its agent. No rule knows which agent it is dealing with.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from dibs.startup.records import Record, TextEnum
 
 
 class EventKind(metaclass=TextEnum):
-    """When an agent calls: what has happened, or is about to."""
+    """What has happened, or is about to."""
 
-    #: A session began, or came back; ``Heard.source`` says how.
+    #: A session started or resumed; ``HookEvent.source`` says how.
     STARTED = "started"
-    #: A human or another program gave it something to do.
+    #: A human or another program sent a prompt.
     PROMPTED = "prompted"
-    #: A tool is about to run, and can be refused.
+    #: A tool is about to run and can be denied.
     BEFORE = "before"
-    #: A tool ran, well or not.
+    #: A tool ran, successfully or not.
     AFTER = "after"
-    #: The agent has forgotten what it was told: its context was compacted.
+    #: The agent's context was compacted, so it lost what it had read.
     COMPACTED = "compacted"
     #: The agent ends its turn.
     STOPPED = "stopped"
-    #: The session is over.
+    #: The session ended.
     ENDED = "ended"
     SUBAGENT_STARTED = "subagent_started"
     SUBAGENT_STOPPED = "subagent_stopped"
-    #: Something that we have no use for; only a sign of life.
+    #: Any other event; only a heartbeat.
     OTHER = "other"
 
 
@@ -41,71 +41,71 @@ class How(metaclass=TextEnum):
 
 
 class Touch(Record):
-    """A path that a tool call names, as it names it: absolute, or relative to the agent's folder."""
+    """A path as a tool call names it: absolute, or relative to the agent's folder."""
 
     path: str
     how: str = How.WRITE
-    #: Whether all beneath the path is meant: a folder that is removed or checked out.
+    #: Whether everything below the path is included: a folder that is removed or checked out.
     deep: bool = False
 
 
 class HookEvent(Record):
     """One call of an agent's hook."""
 
-    #: The dialect that was spoken: claude, codex, gemini, copilot, cursor, windsurf, opencode, vscode.
+    #: The dialect: claude, codex, gemini, copilot, cursor, windsurf, opencode, vscode.
     agent: str
     moment: str
-    #: Who calls is a session and, in it, maybe a subagent; neither is a name.
+    #: The agent's own ids of the session and the subagent.
     session: str = ""
     subagent: str = ""
-    #: What the subagent is for, in the agent's words.
+    #: The subagent's type, in the agent's words.
     subagent_type: str = ""
-    #: The tool's own name, and the number of this call of it.
+    #: The tool's name, and the id of this call.
     tool: str = ""
     call: str = ""
     touches: tuple[Touch, ...] = ()
-    #: The text that a shell would run; its targets are not in ``touches``.
+    #: A shell command; its targets are not in ``touches``.
     command: str = ""
     #: The agent's current folder.
     cwd: str = ""
     model: str = ""
-    #: Of a start: startup, resume, clear, compact; of an end: its reason.
+    #: For a start: startup, resume, clear, compact; for an end: its reason.
     source: str = ""
-    #: Whether the agent goes on only because we made it: it must be let go this time.
+    #: Whether the agent continues only because of our last answer; this time it must be allowed to stop.
     stop_active: bool = False
-    #: What the agent's dialect calls this event.
+    #: The dialect's name for this event.
     event: str = ""
-    #: Whether the model hears what is told now; where not, no briefing may be prepared.
+    #: Whether the model reads text at this event; if not, no briefing may be prepared.
     listens: bool = True
 
 
 class Word(metaclass=TextEnum):
-    """What we say to a call."""
+    """The kind of a verdict."""
 
     #: Nothing: the agent's own rules decide.
     PASS = "pass"  # noqa: S105
     #: The tool must not run.
     DENY = "deny"
-    #: Go on, and know this. At the end of a turn: take one more, and know this.
+    #: Continue, with text for the model. At the end of a turn: take another turn.
     TELL = "tell"
 
 
 class Verdict(Record):
-    """The answer to a call."""
+    """The answer to an event."""
 
     word: str = Word.PASS
-    #: For the model: why it is refused, or what it is told. Text of others in it is fenced already.
+    #: Text for the model: why the call is denied, or news. Untrusted text in it is already fenced.
     text: str = ""
-    #: One line for the human who watches.
+    #: One line for the person who watches.
     note: str = ""
-    #: The briefing that ``text`` delivers; confirmed once it is written out. 0 for none.
+    #: The number of the briefing in ``text``, to be confirmed once it is printed; 0 for none.
     delivery: int = 0
-    #: Whom it was delivered to.
+    #: The agent that the briefing is for.
     reader: str = ""
 
 
 class HookReply(Record):
-    """What the hook's process gives back to the agent."""
+    """The output of the hook's process."""
 
     stdout: str = ""
     stderr: str = ""

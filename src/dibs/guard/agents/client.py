@@ -1,9 +1,9 @@
-"""A hook's question to the process that stays: one question, one answer, and no patience.
+"""Ask the daemon to answer a hook: one request, one answer, short timeouts.
 
-Whatever is not as it should be, the hook answers by itself. A question that was asked and not answered may be
-decided twice; whoever holds a file holds it still, so that does no harm.
+If anything is wrong, the hook answers itself. A call may then be decided twice, which is harmless: an agent
+that holds a file still holds it.
 
-Started without ``os`` and without any module of ours: loading them would take longer than the answer.
+Imports neither ``os`` nor any Dibs module: loading them would take longer than the answer.
 """
 
 import posix
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 else:
     from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
-#: How long the process may take to say that it has heard, in seconds; it says then how long the rest takes.
+#: Time limit for the daemon's first reply, in seconds; the reply says how long the rest takes.
 HEARD_IN = 0.25
-#: What the answer may take longer than the process says.
+#: Extra time on top of what the daemon says.
 GRACE = 0.25
-#: How long an agent may take to say all of its call; the hook gives it as long once more, then refuses.
+#: Time limit for reading the agent's call; the hook itself then allows as much again before it denies.
 SAID_IN = 4.0
-#: A frame: its kind, and how long it is.
+#: Size of a frame's header: its kind and length.
 FRAME = 11
-#: Kinds of frames: the bound has changed; the answer; the question is not for this process.
+#: Kinds of frames: a new time limit; the answer; a request that this daemon does not serve.
 WAIT, ANSWER, DECLINED = b"W", b"A", b"D"
-#: What the hook says once the answer is written out.
+#: The hook's confirmation that the answer is written.
 WRITTEN = b"w"
-#: As in ``hook``: a refusal that cannot be said refuses by the status.
+#: As in ``hook``: a denial that cannot be printed is expressed by the exit status.
 DENIES = b'"deny"'
 INPUT_MAX = 10 * 1024 * 1024
 
 
 def ask(path: str, words: "Sequence[str]", package: str) -> "tuple[int, bytes | None]":
-    """Return the exit status once the answer is written; else -1, and what the agent said if it was read."""
+    """Return the exit status once the answer is written; otherwise -1 and the call, if it was read."""
     given: bytes | None = None
     link = socket(AF_UNIX, SOCK_STREAM)
     try:
@@ -56,7 +56,7 @@ def ask(path: str, words: "Sequence[str]", package: str) -> "tuple[int, bytes | 
 
 
 def question(words: "Sequence[str]", given: bytes, package: str) -> bytes:
-    """Return what is sent: texts behind their number, then what the agent said."""
+    """Return the request: counted texts, then the agent's call."""
     try:
         cwd = posix.getcwdb()
     except OSError:
@@ -93,7 +93,7 @@ def _frame(link: socket) -> tuple[bytes, bytes]:
 
 
 def exactly(link: socket, size: int) -> bytes:
-    """Read so many bytes, or raise an error."""
+    """Read ``size`` bytes, or raise an error."""
     found = bytearray()
     while len(found) < size:
         part = link.recv(min(size - len(found), 1 << 20))
@@ -104,7 +104,7 @@ def exactly(link: socket, size: int) -> bytes:
 
 
 def _say(link: socket, body: bytes) -> int:
-    """Write the answer out: status and length of what goes to standard error, then all of it."""
+    """Print an answer frame (status, length of standard error, both texts); return the exit status."""
     status, size = body[0], int(body[1:11])
     told, answer = body[11 : 11 + size], body[11 + size :]
     written = _written(1, answer)
@@ -113,7 +113,7 @@ def _say(link: socket, body: bytes) -> int:
     try:
         link.sendall(WRITTEN)
     except OSError:
-        return status  # nobody waits to hear that it was read: it is told again then
+        return status  # without a confirmation, the briefing is repeated
     return status
 
 

@@ -1,4 +1,4 @@
-"""A bound on how long a hook takes: a signal of the clock, without threads."""
+"""A time limit for hooks, by a timer signal instead of threads."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     import signal
     from types import FrameType, TracebackType
 else:
-    import _signal as signal  # what is around it builds enumerations, which takes longer than a claim
+    import _signal as signal  # `signal` builds enums, which takes longer than a claim
 
 
-#: How soon it rings again, where what it raised was lost in code that must not fail.
+#: Raise again after this many seconds, in case code that must not fail swallowed the first exception.
 _AGAIN = 0.2
 
 
 class Late(BaseException):
-    """The time is over. Nobody who expects a failure may take it for one, so it is no ``Exception``."""
+    """The time is over. Not an ``Exception``, so that error handlers do not swallow it."""
 
 
 class Deadline:
-    """While it lasts, ``Late`` is raised once its time is over.
+    """A block in which ``Late`` is raised when its time is over.
 
-    Only the main thread can be interrupted so; elsewhere whoever waits for the answer has a bound of its own.
+    Works only in the main thread; elsewhere the process that waits for the answer has its own timeout.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -49,19 +49,19 @@ class Deadline:
         self.off()
 
     def off(self) -> None:
-        """Ring no more."""
+        """Turn the timer off."""
         if self._armed:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._before)
             self._armed = False
 
     def set(self, seconds: float) -> None:
-        """Let it last so long, from now."""
+        """Restart the timer with ``seconds``."""
         self._start, self._seconds = time.monotonic(), seconds
         self._wind()
 
     def more(self, seconds: float) -> None:
-        """Let it last longer: the wait that begins now is wanted."""
+        """Add ``seconds``, for an intended wait."""
         self._seconds += seconds
         self._wind()
 

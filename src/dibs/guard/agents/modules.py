@@ -1,4 +1,4 @@
-"""The modules that are in every pack. A test checks that PLAIN is what an edit of one's own file loads.
+"""The modules in every pack. A test checks that PLAIN is what an edit of the agent's own file loads.
 
 ``scripts/hook_modules.py`` writes the list.
 """
@@ -81,5 +81,5 @@ PLAIN = (
     "dibs.core.claims.plain_commits",
     "dibs.services.guard.touched",
 )
-#: Run alone, before anything else is loaded.
+#: Run on their own, before anything else is loaded.
 ALONE = ("dibs.guard.agents.start", "dibs.guard.agents.client")

@@ -1,7 +1,7 @@
-"""The program behind the hooks of coding agents: hear what a tool is about to do, and answer in time.
+"""The program behind agents' hooks: read a tool call and answer it in time.
 
-A hook that fails lets the tool run in most agents. So whatever goes wrong here ends in an answer: refused by
-default, passed where ``guard.on_error`` says so, and nothing but a line where there is nothing to refuse.
+Most agents let the tool run if a hook fails. So every failure here ends in an answer: denied by default,
+allowed if ``guard.on_error`` says so, and only a line of text if there is nothing to deny.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
     Answer = tuple[HookReply, Callable[[], None] | None]
 
-#: More than this on standard input is no call of a tool.
+#: The largest tool call that is accepted.
 INPUT_MAX = 10 * 1024 * 1024
 _CHUNK = 1 << 16
-#: How long it takes to read the call and the settings, which say how long the rest takes.
+#: Time limit for reading the call and the settings, which then set the limit for the rest.
 DEADLINE = 4.0
-#: The engine gives up after this part of the hook's time, so that there is some left to say so.
+#: The engine's share of the hook's time limit, so that some is left to report a timeout.
 PATIENCE = 0.75
-LATE = "nothing was found out in time"
-#: A refusal has this word in every dialect of JSON, and in no text: there its quotes are escaped.
+LATE = "timed out"
+#: In every dialect, the JSON of a denial contains this; inside a string the quotes would be escaped.
 DENIES = '"deny"'
-FAILED = "dibs: refused, because it cannot be checked: {}"
-ALLOWED = "dibs: passed, though it cannot be checked: {}"
-#: What the settings of the last call's project want besides an answer.
+FAILED = "dibs: blocked because the claim check failed: {}"
+ALLOWED = "dibs: allowed although the claim check failed: {}"
+#: Whether the settings of the last call's project ask for a daemon.
 wishes = {"daemon": False}
 
 
 def attend(words: Sequence[str], given: bytes | None = None) -> int:
-    """Read what the agent says, answer it, and return the exit status: 0 or 2, never another.
+    """Read a call, answer it, and return the exit status, always 0 or 2.
 
-    ``given`` is what the agent said, where it is read already.
+    ``given`` is the call, if it was already read.
     """
     from dibs.guard.agents.deadline import Deadline, Late
 
@@ -61,7 +61,7 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
 
 
 def read(handle: int) -> bytes:
-    """Read all that is given, but keep no more than one byte above the bound."""
+    """Read everything, but keep only slightly more than the limit."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -74,7 +74,7 @@ def read(handle: int) -> bytes:
 
 
 def write(said: HookReply) -> bool:
-    """Write an answer out; tell whether all of it went to whoever reads it."""
+    """Print an answer; return whether all of it was written."""
     written = _written(1, said.stdout)
     return _written(2, said.stderr) and written
 
@@ -98,11 +98,11 @@ def answer(
     deadline: Deadline | None = None,
     lender: Lender | None = None,
 ) -> Answer:
-    """Answer one call of a hook; never raises.
+    """Answer one hook call; never raises.
 
-    ``words`` are the agent's name and maybe the event's. The second value confirms what was told: whoever
-    wrote the answer out calls it then, so that a message which was never seen is told again. A ``lender`` has
-    engines that stay open; without one they are opened for this call.
+    ``words`` are the agent's name and optionally the event's. The caller prints the answer and then calls
+    the second value, which confirms the briefing in it; an unconfirmed briefing is repeated. A ``lender``
+    provides open engines; without one, they are opened for this call.
     """
     from dibs.guard.agents.deadline import Late
 
@@ -129,14 +129,14 @@ def _payload(given: bytes) -> dict[str, Any]:
     from dibs.startup.quickjson import loads
 
     if len(given) > INPUT_MAX:
-        raise bad(f"the call is larger than {INPUT_MAX // 1024 // 1024} MiB")
+        raise bad(f"the agent's call is larger than {INPUT_MAX // 1024 // 1024} MiB")
     try:
         payload = loads(given)
     except ValueError:
-        what = "is no JSON" if given.strip() else "is empty"
-        raise bad(f"what the agent sent {what}") from None
+        what = "not valid JSON" if given.strip() else "empty"
+        raise bad(f"the agent's call is {what}") from None
     if not isinstance(payload, dict):
-        raise bad("what the agent sent is no object")
+        raise bad("the agent's call is not a JSON object")
     return payload
 
 
@@ -152,7 +152,7 @@ def _hear(
 
 
 def _folder(told: str) -> str:
-    """Return where an agent says that it stands; what cannot be a folder's name counts as not told."""
+    """Return the agent's current folder, or nothing if it is not a possible path."""
     try:
         return "" if b"\0" in os.fsencode(told) else told
     except UnicodeEncodeError:
@@ -167,7 +167,7 @@ def _judged(
     deadline: Deadline | None,
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
-    """Ask each project that the call is about; outside of any there is nothing to say."""
+    """Ask each project that the call touches; outside of any project the call passes."""
     from dibs.guard.agents.projects import base_project, split_by_project
 
     base = base_project({heard.cwd: None, cwd: None}, environ)
@@ -177,7 +177,7 @@ def _judged(
     verdict, confirm = PASSED, None
     for place, share in reversed(split_by_project(heard, base, environ)):
         refused = verdict.word == Word.DENY
-        # A refusal has no room for news, which would count as told then.
+        # A denial cannot carry news, which would then count as delivered.
         part = share._replace(listens=False) if refused else share
         said, confirm = _asked(place, part, environ, process, deadline, lender)
         verdict = _both(verdict, said) if refused else said
@@ -185,7 +185,7 @@ def _judged(
 
 
 def _both(first: Verdict, second: Verdict) -> Verdict:
-    """Return a refusal with what else there is to say."""
+    """Combine a denial with a second verdict."""
     if second.word != Word.DENY:
         return first
     return first._replace(text=f"{first.text}\n{second.text}", note=first.note or second.note)
@@ -223,7 +223,7 @@ def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None]:
         try:
             project.briefings.delivered(Caller(verdict.reader, "agent"), verdict.delivery)
         except (DibsError, OSError):
-            return  # it is told again then
+            return  # the briefing is repeated
         finally:
             project.close()
 
@@ -231,7 +231,7 @@ def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None]:
 
 
 def _sound(verdict: Verdict) -> Verdict:
-    """Return a verdict without halves of characters, which strict readers of JSON refuse."""
+    """Return a verdict without lone surrogates, which strict JSON parsers reject."""
     parts = (verdict.text, verdict.note)
     text, note = (part.encode("utf-8", "replace").decode() for part in parts)
     return verdict._replace(text=text, note=note)
@@ -240,18 +240,18 @@ def _sound(verdict: Verdict) -> Verdict:
 def _failed(
     dialect: Dialect, heard: HookEvent, environ: Mapping[str, str], cwd: str, why: str
 ) -> HookReply:
-    """Say that nobody could be asked, as the settings want it."""
+    """Answer a call whose check failed, as the settings prescribe."""
     if heard.moment == EventKind.BEFORE and not heard.touches and not heard.command:
-        return dialect.answer(PASSED, heard)  # nothing that could be anybody's
+        return dialect.answer(PASSED, heard)  # it touches no file
     if _on_error({heard.cwd: None, cwd: None}, environ) == "allow":
         return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))
-    if heard.moment != EventKind.BEFORE:  # nothing waits to be refused
+    if heard.moment != EventKind.BEFORE:  # nothing to deny
         return dialect.failed(ALLOWED.format(why), heard)
     return dialect.failed(FAILED.format(why), heard)
 
 
 def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: str) -> HookReply:
-    """Answer a call that nobody understood; where there is no project, it is none of our business."""
+    """Answer a call that could not be parsed; outside of a project, let it pass."""
     from dibs.guard.dialects import NAMES, dialect
 
     name = words[0] if words and words[0] in NAMES else "claude"
@@ -262,9 +262,9 @@ def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: st
 
 
 def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
-    """Return what the settings want; nothing without a project.
+    """Return ``guard.on_error``; empty without a project.
 
-    Where even settings cannot be read, only the environment counts.
+    If the settings cannot be read, only the environment counts.
     """
     try:
         from dibs.guard.agents.projects import base_project
@@ -276,7 +276,7 @@ def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
 
 
 def _said_of(error: Exception) -> str:
-    """Return an error in one line for whoever reads standard error, a human or a model."""
+    """Return an error as one line, for a human or a model."""
     if isinstance(error, DibsError):
         hint = f"; {error.hint}" if error.hint else ""
         return _plain(f"{error.message.rstrip('.')}{hint}")

@@ -1,4 +1,4 @@
-"""Which projects a call of a tool is about: where the agent stands, and wherever it reaches from there."""
+"""Find the projects that a tool call touches: the agent's own, and others its paths are in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent, Touch
     from dibs.project.engines import Location
 
-#: Where agents say that a session was started.
+#: Variables with the folder in which a session was started.
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 
 
@@ -31,10 +31,10 @@ def base_project(starts: Mapping[str, None], environ: Mapping[str, str]) -> Loca
 def split_by_project(
     heard: HookEvent, base: Location | None, environ: Mapping[str, str]
 ) -> list[tuple[Location, HookEvent]]:
-    """Return each project that a call is about, with its share of what the call touches.
+    """Return each project that a call touches, with its share of the paths.
 
-    The agent's own project comes first and hears of all, with its other working trees; another project
-    hears of what lies in it, so that a file is judged where it is.
+    The agent's own project comes first and gets everything, including its other working trees; other projects
+    get the paths inside them.
     """
     if heard.moment != EventKind.BEFORE or not heard.touches:
         return [(base, heard)] if base is not None else []
@@ -54,7 +54,7 @@ def split_by_project(
 
 
 def _folders(path: str, base: Location | None) -> Iterator[str]:
-    """Yield the folders outside of a project that a path leads into, as it is written and as it is."""
+    """Yield a path's folders outside the project, as written and with links resolved."""
     root = base.repository.root if base is not None else ""
     for spelling in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
         if not root or not spelling.startswith(f"{root}/"):
@@ -62,7 +62,7 @@ def _folders(path: str, base: Location | None) -> Iterator[str]:
 
 
 def _there(folder: str) -> str:
-    """Return the nearest folder above that exists: files are written into new ones, too."""
+    """Return the nearest existing folder: the target's own folder may not exist yet."""
     while not os.path.isdir(folder) and folder not in {"", "/"}:
         folder = os.path.dirname(folder)
     return folder

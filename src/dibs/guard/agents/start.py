@@ -1,6 +1,6 @@
-"""Start one hook: ask the daemon if it listens, otherwise run the program here.
+"""Start one hook: ask the daemon if it is running, otherwise answer in this process.
 
-``guard/run.py`` runs this module alone out of the pack, so it may import nothing of ours at module level.
+``guard/run.py`` runs this module alone from the pack, so it must not import Dibs modules at module level.
 """
 
 import posix
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from dibs.startup.pack import Pack
 
 _CLIENT = "dibs.guard.agents.client"
-#: A folder's path becomes a short name by the remainder of a division by this.
+#: A path is hashed to a short name by the remainder of a division by this.
 _PRIME = 2305843009213693951
-#: A socket's whole path has at most 107 bytes, on some systems 103.
+#: A socket's path has at most 107 bytes, on some systems 103.
 _LONG = 64
-#: The type and the permissions of a folder that only its owner can use.
+#: The mode bits of a folder that only its owner can use.
 _PRIVATE = 0o040000
 
 
 def start(pack: "Pack") -> "NoReturn":
-    """Answer one hook, and leave."""
+    """Answer one hook and exit."""
     given = _ask_daemon(pack)
     try:
         pack.install()
@@ -30,7 +30,7 @@ def start(pack: "Pack") -> "NoReturn":
 
         status = attend(sys.argv[1:], given)
     except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
-        why = f"dibs: refused, because it cannot be checked: {error.__class__.__name__}: {error}\n"
+        why = f"dibs: blocked because the claim check failed: {error.__class__.__name__}: {error}\n"
         posix.write(2, why.encode("utf-8", "replace"))
         posix._exit(2)  # noqa: SLF001
     try:
@@ -42,12 +42,12 @@ def start(pack: "Pack") -> "NoReturn":
             from dibs.guard.agents.modules import ALONE, PLAIN
 
             pack.update(PLAIN, ALONE)
-    finally:  # the answer is out, and nothing that comes after it may change it
+    finally:  # the answer is written, and nothing may change the status
         posix._exit(status)  # noqa: SLF001
 
 
 def socket_of(package: str) -> str:
-    """Return the path of the socket of the daemon that serves this user and this installed package."""
+    """Return the socket of the daemon for this user and this installation."""
     base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
     usable = base.startswith("/") and len(base) < _LONG
     folder = f"{base}/dibs" if usable else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
@@ -56,7 +56,7 @@ def socket_of(package: str) -> str:
 
 
 def is_private(folder: str) -> bool:
-    """Tell whether only this user can use a folder, so that whoever listens in it is this user."""
+    """Return whether only this user can use a folder, so that a listener in it is this user's."""
     try:
         found = posix.lstat(folder)
     except OSError:
@@ -65,7 +65,7 @@ def is_private(folder: str) -> bool:
 
 
 def _ask_daemon(pack: "Pack") -> "bytes | None":
-    """Leave with the daemon's answer, if there is one; otherwise return what was read of the call."""
+    """Exit with the daemon's answer if there is one; otherwise return what was read of the call."""
     path = socket_of(pack.package)
     try:
         posix.stat(path)

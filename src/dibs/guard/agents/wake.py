@@ -1,4 +1,4 @@
-"""Start the process that answers hooks, when settings want it and nobody answers."""
+"""Start the daemon if the settings ask for it and none is running."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from dibs.guard.agents.start import is_private, socket_of
 
 PROGRAM = "daemon/run.py"
-#: Whoever was woken has so many seconds to listen before somebody tries again.
+#: A new daemon has this many seconds to start before another attempt.
 AGAIN = 5.0
 
 
 def wake(package: str, *, again: float = AGAIN) -> bool:
-    """Start it beside us, bound to nothing of ours; of several, all but one leave at once."""
+    """Start the daemon, detached from this process; of several, all but one exit immediately."""
     path = socket_of(package)
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     actions = [(os.POSIX_SPAWN_DUP2, nowhere, handle) for handle in (0, 1, 2)]
@@ -31,7 +31,7 @@ def wake(package: str, *, again: float = AGAIN) -> bool:
 
 
 def _is_first(path: str, again: float) -> bool:
-    """Tell whether nobody has tried a moment ago; leave word that we do."""
+    """Return whether there was no recent attempt, and record this one."""
     folder, word = os.path.dirname(path), f"{path}.woken"
     try:
         os.mkdir(folder, 0o700)

@@ -1,7 +1,7 @@
-"""The dialects of agents: what each sends to its hooks, and the answers it understands.
+"""Agents' dialects: what each sends to its hooks, and the answers it understands.
 
-The dialect of Claude Code, which others have taken over, is ``base.Dialect``; each other agent has a class
-that says where it differs.
+``base.Dialect`` is Claude Code's dialect, which others have adopted; other agents have a subclass with the
+differences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAMES = ("claude", "codex", "gemini", "copilot", "cursor", "windsurf", "opencode
 
 
 def dialect(name: str) -> Dialect:
-    """Return the dialect of an agent; the common one is loaded without the others."""
+    """Return an agent's dialect; the common one loads without the others."""
     from dibs.guard.dialects import base
 
     if name in {"claude", "codex"}:

@@ -1,4 +1,4 @@
-"""The dialect of Claude Code, and what all dialects share: reading fields that may be missing or wrong."""
+"""Claude Code's dialect, and what all dialects share: reading fields that may be missing or wrong."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from dibs.core.toolcalls.values import Verdict
 
-#: Words of an agent that we keep are no longer than this.
+#: The most characters kept of an agent's short fields.
 WORD_MAX = 200
-#: The exit status that denies a call; most agents treat other failures as a pass.
+#: The exit status that denies a call; most agents allow the call after any other failure.
 REFUSED = 2
 
 
 def text(payload: Mapping[str, Any], *names: str) -> str:
-    """Return the first of some fields that holds text."""
+    """Return the first field that contains text."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value:
@@ -31,32 +31,32 @@ def text(payload: Mapping[str, Any], *names: str) -> str:
 
 
 def word(payload: Mapping[str, Any], *names: str) -> str:
-    """Return a short field, such as an id, without halves of characters, which no store takes."""
+    """Return a short field, such as an id, without lone surrogates, which no store accepts."""
     found = text(payload, *names)[:WORD_MAX]
     return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
 def events(**names: str) -> dict[str, str]:
-    """Return the kinds of events, by the names that an agent has for them."""
+    """Return kinds of events by the agent's names for them."""
     return {name: kind for kind, some in names.items() for name in some.split()}
 
 
 class Dialect:
-    """How one agent speaks; the defaults are the dialect of Claude Code and Codex."""
+    """One agent's dialect; the defaults are those of Claude Code and Codex."""
 
     moments = events(
         started="SessionStart", prompted="UserPromptSubmit", before="PreToolUse",
         after="PostToolUse PostToolUseFailure", compacted="PostCompact", stopped="Stop",
         ended="SessionEnd", subagent_started="SubagentStart", subagent_stopped="SubagentStop",
     )  # fmt: skip
-    #: The events at which text can be added to what the model knows.
+    #: The events at which text can be added to the model's context.
     telling = frozenset((
         *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
         "SubagentStart",
     ))  # fmt: skip
-    #: The events at which the model takes another turn when it is told something.
+    #: The events at which text makes the model take another turn.
     stopping = frozenset(("Stop", "SubagentStop"))
-    #: The fields of a payload, by what they hold.
+    #: The names of a payload's fields.
     event_keys: tuple[str, ...] = ("hook_event_name",)
     session_keys: tuple[str, ...] = ("session_id",)
     subagent_keys: tuple[str, ...] = ("agent_id",)
@@ -66,20 +66,20 @@ class Dialect:
     tool_keys: tuple[str, ...] = ("tool_name",)
     argument_keys: tuple[str, ...] = ("tool_input",)
     call_keys: tuple[str, ...] = ("tool_use_id",)
-    #: What is printed where there is nothing to say.
+    #: The output if there is nothing to say.
     nothing = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def parse(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what was heard; raise ``BadInput`` for what nobody can judge.
+        """Return the event of a payload; raise ``BadInput`` if it cannot be judged.
 
-        ``event`` is what the hook's command says, for payloads that do not name their event.
+        ``event`` is the name in the hook's command line, for payloads without one.
         """
         event = self.event(payload, event)
         if not event:
-            raise bad("the call names no event")
+            raise bad("the agent's call does not name its event")
         heard = self.heard(payload, event)
         if heard.moment in {EventKind.BEFORE, EventKind.AFTER}:
             return self.with_tool(payload, heard)
@@ -90,11 +90,11 @@ class Dialect:
         return word(payload, *self.event_keys) or event
 
     def own(self, event: str) -> str:
-        """Return the event as the tables of the dialect spell it."""
+        """Return the event as the dialect's tables spell it."""
         return event
 
     def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what every call says."""
+        """Return the fields that every event has."""
         return HookEvent(
             self.name,
             self.moments.get(self.own(event), EventKind.OTHER),
@@ -109,37 +109,37 @@ class Dialect:
         )
 
     def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
-        """Return what was heard with the tool that is called."""
+        """Return the event with its tool call."""
         tool, call = word(payload, *self.tool_keys), word(payload, *self.call_keys)
         given = next((payload[key] for key in self.argument_keys if key in payload), None)
         return called(heard, payload, tool, given, call)
 
     def can_tell(self, heard: HookEvent) -> bool:
-        """Tell whether the model hears what is told at this event."""
+        """Return whether the model reads text at this event."""
         event = self.own(heard.event)
         return event in self.telling or (event in self.stopping and not heard.stop_active)
 
     def answer(self, verdict: Verdict, heard: HookEvent) -> HookReply:
-        """Say a verdict; to say nothing leaves the agent's own rules in force."""
+        """Return the reply for a verdict; an empty reply leaves the agent's own rules in force."""
         found = self.shape(verdict, heard)
-        if verdict.note and self.name == "claude":  # Codex refuses every key that it does not know
+        if verdict.note and self.name == "claude":  # Codex rejects unknown keys
             found["systemMessage"] = verdict.note
         return spoken(found, self.nothing)
 
     def shape(self, verdict: Verdict, heard: HookEvent) -> dict[str, object]:
-        """Return a verdict as the agent's own fields; none for nothing."""
+        """Return a verdict as the agent's fields; none if there is nothing to say."""
         if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
-            return self.deny(verdict.text or "refused", verdict.note, heard)
+            return self.deny(verdict.text or "blocked", verdict.note, heard)
         if not verdict.text or verdict.word != Word.TELL or not self.can_tell(heard):
             return {}
         return self.tell(verdict.text, heard)
 
     def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return a refusal; ``note`` is one line for the human who watches."""
+        """Return a denial; ``note`` is one line for the person who watches."""
         return specific(heard, permissionDecision="deny", permissionDecisionReason=why)
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
-        """Return what the model is told."""
+        """Return text for the model."""
         if self.own(heard.event) in self.stopping:
             return {"decision": "block", "reason": told}
         return specific(heard, additionalContext=told)
@@ -147,7 +147,7 @@ class Dialect:
     def failed(self, line: str, heard: HookEvent | None) -> HookReply:
         """Deny by the exit status, because the check failed; at other events only report the failure.
 
-        Denying the end of a turn would keep the agent running for ever, and denying a prompt would lose it.
+        Denying the end of a turn would keep the agent running forever, and denying a prompt would lose it.
         """
         if heard is None or heard.moment == EventKind.BEFORE:
             return HookReply(stderr=line, status=REFUSED)
@@ -155,14 +155,14 @@ class Dialect:
 
 
 def specific(heard: HookEvent, **fields: str) -> dict[str, object]:
-    """Return fields of one event, as Claude Code takes them."""
+    """Return fields of one event in Claude Code's format."""
     return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
 
 
 def one_file(heard: HookEvent, fields: Mapping[str, Any], how: str) -> HookEvent:
-    """Return what was heard with the one file that its event is about.
+    """Return the event with its one file.
 
-    Of what is over, as in ``called``, nothing has to be understood.
+    As in ``called``, an event that is over need not be valid.
     """
     try:
         path = checked(fields.get("file_path"))
@@ -176,13 +176,13 @@ def one_file(heard: HookEvent, fields: Mapping[str, Any], how: str) -> HookEvent
 def called(
     heard: HookEvent, payload: Mapping[str, Any], tool: str, arguments: object, call: str = ""
 ) -> HookEvent:
-    """Return what was heard with the tool, what it touches, and what a shell would run.
+    """Return the event with its tool, the paths it touches, and its shell command.
 
-    Only a call that is still to come must be understood; of one that is over, what can be is.
+    Only a call that has not run yet must be valid.
     """
     before = heard.moment == EventKind.BEFORE
     if not tool and before:
-        raise bad("the call names no tool")
+        raise bad("the agent's call does not name its tool")
     try:
         found = target(tool, arguments, _server(payload))
     except BadInput:
@@ -199,7 +199,7 @@ def called(
 
 
 def _number(command: str) -> str:
-    """Return an id for a command that its agent does not number, the same before and after it runs."""
+    """Return an id for a command without one, the same before and after it runs."""
     if not command:
         return ""
     from binascii import crc32
@@ -208,7 +208,7 @@ def _number(command: str) -> str:
 
 
 def _server(payload: Mapping[str, Any]) -> str:
-    """Return the MCP server that a tool belongs to, where the agent says so."""
+    """Return a tool's MCP server, if the agent names it."""
     for name in ("mcp_server", "mcp_context"):
         value = payload.get(name)
         if isinstance(value, dict):
@@ -217,7 +217,7 @@ def _server(payload: Mapping[str, Any]) -> str:
 
 
 def spoken(found: Mapping[str, object], nothing: str = "") -> HookReply:
-    """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
+    """Return an answer as one line of JSON, in ASCII so that no locale can corrupt it."""
     if not found:
         return HookReply(nothing)
     from dibs.startup.quickjson import dumps

@@ -1,4 +1,4 @@
-"""Which agent sent a payload: some agents run the hooks in another agent's file."""
+"""Find out which agent sent a payload: some agents also run the hooks in another agent's settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GEMINI = frozenset((
     *("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel"),
     *("BeforeToolSelection", "PreCompress"),
 ))  # fmt: skip
-#: Fields that only one agent sends, each set together; the first that fits counts.
+#: Sets of fields that only one agent sends; the first match counts.
 _MARKS: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = (
     ("opencode", (frozenset(("dibs_opencode",)),)),
     ("windsurf", (frozenset(("agent_action_name",)),)),
@@ -20,12 +20,12 @@ _MARKS: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = (
     ("copilot", (frozenset(("sessionId",)), frozenset(("toolName",)))),
     ("codex", (frozenset(("hook_event_name", "turn_id", "model")),)),
 )
-#: Dialects whose events are named like Claude's, so that a payload does not contradict them.
+#: Dialects with Claude's event names, which a payload cannot contradict.
 _LIKE_CLAUDE = frozenset(("claude", "codex", "gemini", "vscode"))
 
 
 def speaker(named: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """Return the dialect that a payload is in; ``named`` is who the hook was installed for."""
+    """Return the dialect of a payload; ``named`` is the agent that the hook was installed for."""
     event = payload.get("hook_event_name")
     if isinstance(event, str) and event in _GEMINI:
         return "gemini"
@@ -42,7 +42,7 @@ def speaker(named: str, payload: Mapping[str, Any], environ: Mapping[str, str]) 
 
 
 def _is_copilot(payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
-    """Tell whether Copilot speaks in Claude's names; an agent started from its shell has its variables."""
+    """Return whether Copilot uses Claude's names; an agent started from its shell has its variables."""
     if not environ.get("COPILOT_CLI") or "timestamp" not in payload:
         return False
     return payload.get("session_id") != environ.get("CLAUDE_CODE_SESSION_ID")

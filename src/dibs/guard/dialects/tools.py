@@ -1,4 +1,4 @@
-"""What the tools of agents touch: tables of their names, and of the keys that hold paths or commands."""
+"""Find what agents' tools touch, by tables of tool names and of keys with paths or commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-#: Names are compared without case and without "_" and "-".
+#: Names are compared ignoring case, "_", and "-".
 WRITERS = frozenset((
     *("write", "edit", "multiedit", "notebookedit", "applypatch", "patch"),
     *("writefile", "replace", "create", "createfile", "editfile", "editfiles", "searchreplace"),
@@ -26,7 +26,7 @@ READERS = frozenset((
     *("read", "readfile", "view", "notebookread", "readcode", "readmanyfiles", "viewimage"),
     *("readnotebook", "getfile", "viewfile"),
 ))  # fmt: skip
-#: Tools that look through folders, or touch no file of the tree: they need no claim.
+#: Tools that search folders or touch no file of the tree: they need no claim.
 LOOKERS = frozenset((
     *("glob", "grep", "ls", "list", "listdirectory", "listdir", "searchfilecontent", "grepsearch"),
     *("filesearch", "codesearch", "semanticsearch", "webfetch", "websearch", "fetch", "lsp", "rg"),
@@ -45,35 +45,35 @@ PATH_KEYS = (
     *("relative_path", "relativePath", "old_path", "new_path", "oldPath", "newPath", "uri"),
     *("paths", "files", "filePaths", "file_paths", "dirPath", "pathname"),
 )
-#: Paths only in what moves or copies; elsewhere they may be anything.
+#: Keys with paths only in tools that move or copy.
 MOVING_KEYS = ("source", "destination", "from", "to", "src", "dst", "target")
 MOVING = frozenset(("move", "copy", "rename", "mv", "cp"))
 PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
 FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
-#: An unknown tool whose name has one of these words only reads.
+#: An unknown tool with one of these words in its name only reads,
 LOOKING = frozenset((
     *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "info"),
     *("tree", "cat", "open", "fetch", "query", "describe", "lookup", "check", "status", "diff"),
     *("log", "blame", "analyze", "analyse", "inspect", "preview", "lint", "validate", "resolve"),
 ))  # fmt: skip
-#: And one of these says that it does not only look.
+#: unless its name also has one of these.
 CHANGING = frozenset((
     *("write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert"),
     *("append", "patch", "update", "save", "copy", "set", "put", "apply", "format", "fix", "mkdir"),
 ))  # fmt: skip
-#: Keys of a file's text: an unknown tool with a path and one of these writes.
+#: Keys with a file's content: an unknown tool with a path and one of these writes.
 CONTENT_KEYS = frozenset((
     *("content", "contents", "new_string", "newString", "file_text", "edits", "new_str", "newText"),
     *("replacement", "new_source", "code_edit", "new_text"),
 ))  # fmt: skip
-#: How tools of our own MCP server are called by the agents.
+#: Prefixes under which agents call the tools of Dibs' MCP server.
 OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs-", "dibs_")
-#: A tool that makes calls of others.
+#: A tool that calls other tools.
 BATCH = "batch"
-#: The commands of an editor tool that only show a file.
+#: Commands of an editor tool that only show a file.
 _SHOWING = frozenset(("view", "read", "show"))
-#: More paths than this in one call are no edit that a model makes.
+#: The most paths in one call.
 PATHS_MAX = 2_000
 
 
@@ -83,16 +83,16 @@ def bad(message: str) -> BadInput:
 
 
 class ToolTarget(Record):
-    """What a call of a tool is about."""
+    """What a tool call touches."""
 
     touches: tuple[Touch, ...] = ()
-    #: What a shell would run, and the folder that the call names for it.
+    #: A shell command, and the folder that the call names for it.
     command: str = ""
     folder: str = ""
 
 
 def target(tool: str, arguments: object, server: str = "") -> ToolTarget:
-    """Return what a call touches, and the command of a shell that it runs."""
+    """Return the paths that a call touches, and its shell command."""
     name = tool.lower().replace("_", "").replace("-", "")
     if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
         return ToolTarget()
@@ -109,12 +109,12 @@ def target(tool: str, arguments: object, server: str = "") -> ToolTarget:
 
 
 def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
-    """Return what all calls of a batch are about: the agent does not ask for each of them."""
+    """Return what all calls of a batch touch: the agent has no hook for each of them."""
     calls = given.get("tool_calls")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise bad(f"{tool} names no calls")
+        raise bad(f"{tool} contains no tool calls")
     if any(str(call.get("tool", "")).lower() == BATCH for call in calls):
-        raise bad(f"{tool} is in itself")
+        raise bad(f"{tool} cannot contain itself")
     found = [target(str(call.get("tool", "")), call.get("parameters")) for call in calls]
     commands = "\n".join(
         f"(cd {_joined([one.folder])} && {one.command})" if one.folder else one.command
@@ -125,7 +125,7 @@ def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
 
 
 def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
-    """Return what an unknown tool touches: one of an MCP server, or one newer than this version."""
+    """Return what an unknown tool touches: from an MCP server, or newer than this version."""
     patched = _patched(given)
     if patched:
         return ToolTarget((*patched, *_touches(given, How.WRITE)))
@@ -141,7 +141,7 @@ def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
 
 
 def _folder(given: Mapping[str, Any]) -> str:
-    """Return the folder that a command is to run in, where the call names one."""
+    """Return the folder that a command runs in, if the call names one."""
     for key in FOLDER_KEYS:
         value = given.get(key)
         if isinstance(value, str) and value:
@@ -163,7 +163,7 @@ def _words(tool: str, server: str) -> Iterator[str]:
 
 
 def _object(arguments: object, tool: str) -> Mapping[str, Any]:
-    """Return the arguments of a call; some agents give them as a text, JSON or the patch itself."""
+    """Return the arguments of a call; some agents send them as a string, either JSON or a patch."""
     if arguments is None:
         return {}
     if isinstance(arguments, str):
@@ -176,14 +176,14 @@ def _object(arguments: object, tool: str) -> Mapping[str, Any]:
         try:
             arguments = loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
-            raise bad(f"the arguments of {tool} cannot be read") from None
+            raise bad(f"{tool}'s arguments are not valid JSON") from None
     if not isinstance(arguments, dict):
-        raise bad(f"the arguments of {tool} are no object")
+        raise bad(f"{tool}'s arguments are not an object")
     return arguments
 
 
 def _command(given: Mapping[str, Any], tool: str) -> str:
-    """Return what a shell is to run; a list of words is put together as a shell would read it."""
+    """Return a shell command; a list of words is joined with shell quoting."""
     for key in COMMAND_KEYS:
         value = given.get(key)
         if isinstance(value, str):
@@ -191,7 +191,7 @@ def _command(given: Mapping[str, Any], tool: str) -> str:
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return _joined(value)
     if any(key in given for key in COMMAND_KEYS):
-        raise bad(f"the command of {tool} is no text")
+        raise bad(f"{tool}'s command is not a string")
     return ""
 
 
@@ -207,26 +207,26 @@ def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...
     how = How.DELETE if name in DELETERS else How.WRITE
     touches = (*_touches(given, how), *_patched(given))
     if not touches:
-        raise bad(f"{tool} names no path")
+        raise bad(f"{tool} does not name a path")
     return touches
 
 
 def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
-    """Return what the patches among the arguments touch; nothing if there is no patch."""
+    """Return what patches in the arguments touch."""
     from dibs.core.toolcalls.patches import is_patch, touched
 
     values = [given.get(key) for key in PATCH_KEYS]
     texts = [text for text in values if isinstance(text, str) and is_patch(text)]
     found = tuple(touch for text in texts for touch in touched(text))
     if texts and not found:
-        raise bad("the patch names no path")
+        raise bad("the patch does not name a path")
     for touch in found:
         checked(touch.path)
     return found
 
 
 def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
-    """Return the paths among the arguments, and among those of the edits in a list, each once."""
+    """Return the paths in the arguments and in lists of edits, each once."""
     found = dict.fromkeys(_paths(given))
     for value in given.values():
         if isinstance(value, list):
@@ -234,7 +234,7 @@ def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
                 if isinstance(entry, dict):
                     found |= dict.fromkeys(_paths(entry))
     if len(found) > PATHS_MAX:
-        raise bad(f"the call names {len(found)} paths")
+        raise bad(f"the call names {len(found)} paths (limit: {PATHS_MAX})")
     return tuple(Touch(path, how) for path in found)
 
 
@@ -250,7 +250,7 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
                 elif entry.startswith("file:///"):
                     yield checked(_unquoted(entry[len("file://") :]))
             elif not isinstance(entry, dict) and entry is not None:
-                raise bad(f"{key} is no path")
+                raise bad(f"{key} is not a path")
 
 
 def _unquoted(path: str) -> str:
@@ -260,13 +260,13 @@ def _unquoted(path: str) -> str:
 
 
 def checked(path: object) -> str:
-    """Return a path that could be one; raise for all else."""
+    """Return a possible path; refuse anything else."""
     if not isinstance(path, str) or not path:
-        raise bad("a path is empty, or no text")
+        raise bad("a path is empty or not a string")
     if "\0" in path:
-        raise bad("a path holds a NUL")
+        raise bad("a path contains a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise bad("a path holds half of a character") from None
+        raise bad("a path is not valid Unicode") from None
     return path

@@ -1,4 +1,4 @@
-"""The dialects of the other agents: where each differs from Claude Code."""
+"""Other agents' dialects: how each differs from Claude Code."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class VSCode(Dialect):
-    """The agent in VS Code: Claude's answers and events, but names of its own on the way in."""
+    """VS Code: Claude's events and answers, but its own field names in payloads."""
 
-    # It has no event after a compaction, only one before.
+    # It has no event after a context compaction, only one before.
     moments = Dialect.moments | {"PreCompact": EventKind.COMPACTED}
     telling = Dialect.telling - {"UserPromptSubmit"}
     event_keys = ("hookEventName", "hook_event_name")
     session_keys = ("sessionId", "session_id")
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
-        """Return what the model is told; the end of a turn has its decision one level deeper, too."""
+        """Return text for the model; at the end of a turn, the decision is also one level deeper."""
         if heard.event not in self.stopping:
             return super().tell(told, heard)
         return {
@@ -43,12 +43,12 @@ class VSCode(Dialect):
 
 
 class Gemini(Dialect):
-    """Gemini CLI: its own event names, a plain ``decision``, and text for the model at three of them.
+    """Gemini CLI: its own event names, a plain ``decision``, and text for the model at three events.
 
-    Calls inside a subagent cannot be told from those of the main thread.
+    Subagents' calls look like those of the main thread.
     """
 
-    #: ``PreCompress`` is not among them: it fires before every model call, compressed or not.
+    #: Without ``PreCompress``, which fires before every model call, compressed or not.
     moments = events(
         started="SessionStart", prompted="BeforeAgent", before="BeforeTool", after="AfterTool",
         stopped="AfterAgent", ended="SessionEnd",
@@ -57,16 +57,16 @@ class Gemini(Dialect):
     stopping = frozenset()
 
     def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return a refusal."""
+        """Return a denial."""
         return {"decision": "deny", "reason": why}
 
 
 class Copilot(Dialect):
     """Copilot CLI: two dialects, which differ in the spelling of events.
 
-    In its own (``preToolUse``) the payload does not name the event; the hook's command does. In the other
-    (``PreToolUse``, from the settings of Claude) events and tools are Claude's, and the arguments its own.
-    A hook that ends with any number but 0 refuses, and why is lost; so what it has to say is always JSON.
+    In its own (``preToolUse``) the payload does not name the event; the hook's command line does. In the
+    other (``PreToolUse``, from Claude's settings), events and tools are Claude's, and the arguments
+    Copilot's. Any exit status but 0 denies the call and loses the reason, so answers are always JSON.
     """
 
     moments = events(
@@ -94,7 +94,7 @@ class Copilot(Dialect):
     )
 
     def event(self, payload: dict[str, Any], event: str) -> str:
-        """Return the name of the event, derived from the payload where it is not given."""
+        """Return the name of the event, derived from the payload if it is missing."""
         named = super().event(payload, event)
         if named or "hook_event_name" in payload:
             return named
@@ -106,10 +106,9 @@ class Copilot(Dialect):
         return alike.get(event) or event[:1].lower() + event[1:]
 
     def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what every call says.
+        """Return the fields that every event has.
 
-        A subagent calls itself a session, with the session that started it beside; the end of its turn is
-        its own end.
+        A subagent has its own session ID and names its parent's; the end of its turn is its end.
         """
         heard = super().heard(payload, event)
         if not heard.subagent:
@@ -122,23 +121,23 @@ class Copilot(Dialect):
         )
 
     def can_tell(self, heard: HookEvent) -> bool:
-        """Tell whether the model hears what is told at this event."""
+        """Return whether the model reads text at this event."""
         return heard.event == "PreToolUse" or super().can_tell(heard)
 
     def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:
-        """Return a refusal in the dialect that was spoken."""
+        """Return a denial in the dialect of the event."""
         if heard.event[:1].isupper():
             return super().deny(why, note, heard)
         return {"permissionDecision": "deny", "permissionDecisionReason": why}
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
-        """Return what the model is told; before a tool it looks for it where Claude does."""
+        """Return text for the model; before a tool call, in Claude's format."""
         if heard.moment == EventKind.BEFORE or self.own(heard.event) in self.stopping:
             return super().tell(told, heard)
         return {"additionalContext": told}
 
     def failed(self, line: str, heard: HookEvent | None) -> HookReply:
-        """Refuse by JSON, so that the reason arrives; both forms, where the dialect is not known."""
+        """Deny by JSON, so that the reason arrives; in both formats if the dialect is unknown."""
         if heard is not None and heard.moment != EventKind.BEFORE:
             return HookReply(stderr=line)
         decided = {"permissionDecision": "deny", "permissionDecisionReason": line}
@@ -147,7 +146,7 @@ class Copilot(Dialect):
 
 
 class Cursor(Dialect):
-    """Cursor: a permission and two messages; some versions need ``{}`` where there is nothing to say."""
+    """Cursor: a permission and two messages; some versions need ``{}`` if there is nothing to say."""
 
     moments = events(
         started="sessionStart", prompted="beforeSubmitPrompt",
@@ -170,12 +169,12 @@ class Cursor(Dialect):
     )
 
     def own(self, event: str) -> str:
-        """Return the event in Cursor's own spelling: it can run hooks of Claude's file, too."""
+        """Return the event in Cursor's own spelling; it also runs hooks in Claude's settings."""
         prompted = event == "UserPromptSubmit"
         return "beforeSubmitPrompt" if prompted else event[:1].lower() + event[1:]
 
     def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what every call says; a conversation is a session, and its first folder the current one."""
+        """Return the fields that every event has; a conversation is a session, in its first folder."""
         roots = payload.get("workspace_roots")
         first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
         turns = payload.get("loop_count")
@@ -184,7 +183,7 @@ class Cursor(Dialect):
         return heard._replace(cwd=heard.cwd or first, stop_active=again)
 
     def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
-        """Return what was heard with the tool that is called."""
+        """Return the event with its tool call."""
         call = word(payload, *self.call_keys)
         if heard.event in {"beforeReadFile", "afterFileEdit"}:
             how = How.READ if heard.event == "beforeReadFile" else How.WRITE
@@ -195,22 +194,22 @@ class Cursor(Dialect):
         return called(heard, payload, tool, given, call)
 
     def can_tell(self, heard: HookEvent) -> bool:
-        """Tell whether the model hears what is told at this event."""
+        """Return whether the model reads text at this event."""
         return self.own(heard.event) in self.telling and not heard.stop_active
 
     def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return a refusal."""
+        """Return a denial."""
         note = note or why.partition("\n")[0]
         return {"permission": "deny", "user_message": note, "agent_message": why}
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
-        """Return what the model is told."""
+        """Return text for the model."""
         ends = heard.moment == EventKind.STOPPED
         return {"followup_message" if ends else "additional_context": told}
 
 
 class Windsurf(Dialect):
-    """Windsurf: only the exit status and standard error are heard, and only before something is done."""
+    """Windsurf: only the exit status and standard error count, and only before an action."""
 
     moments = events(
         before="pre_write_code pre_run_command pre_mcp_tool_use pre_read_code",
@@ -223,14 +222,14 @@ class Windsurf(Dialect):
     model_keys = ("model_name",)
 
     def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what every call says; a trajectory is a session."""
+        """Return the fields that every event has; a trajectory is a session."""
         heard = super().heard(payload, event)
         return heard._replace(
             call=word(payload, "execution_id"), cwd=text(_info(payload), "cwd"), stop_active=False
         )
 
     def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
-        """Return what was heard with the tool that is called."""
+        """Return the event with its tool call."""
         event, info = heard.event, _info(payload)
         if event.endswith("_code"):
             how = How.READ if event.endswith("_read_code") else How.WRITE
@@ -242,9 +241,9 @@ class Windsurf(Dialect):
         return called(heard, {"mcp_server_name": server}, tool, given, heard.call)
 
     def answer(self, verdict: Verdict, heard: HookEvent) -> HookReply:
-        """Refuse, or say nothing."""
+        """Deny, or say nothing."""
         if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
-            return HookReply(stderr=verdict.text or "refused", status=REFUSED)
+            return HookReply(stderr=verdict.text or "blocked", status=REFUSED)
         return HookReply()
 
 
@@ -254,9 +253,9 @@ def _info(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 class OpenCode(Dialect):
-    """opencode: it runs plug-ins, not programs; ours sends this payload, and does what the answer says.
+    """opencode: it runs plugins, not programs; ours sends this payload and carries out the answer.
 
-    The plug-in is ``install/agents/opencode.js``: both files change together.
+    The plugin is ``install/agents/opencode.js``; change both together.
     """
 
     moments = events(**dict(zip(EventKind, EventKind, strict=True)))
@@ -272,7 +271,7 @@ class OpenCode(Dialect):
     call_keys = ("callID",)
 
     def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return what every call says; a session with a parent is a subagent of it."""
+        """Return the fields that every event has; a session with a parent is its subagent."""
         heard = super().heard(payload, event)
         parent = word(payload, "parentID")
         if not parent:
@@ -281,11 +280,11 @@ class OpenCode(Dialect):
         return heard._replace(session=parent, subagent=heard.session, subagent_type=agent)
 
     def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return a refusal, which the plug-in throws."""
+        """Return a denial, which the plugin throws."""
         return {"deny": why}
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return the text that the plug-in adds for the model."""
+        """Return the text that the plugin adds for the model."""
         return {"tell": told}
 
 

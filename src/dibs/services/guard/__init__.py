@@ -1,1 +1,1 @@
-"""Answers to the hooks of agents and of git: what is allowed, what happened, what was lost."""
+"""Answers to agents' hooks and git hooks."""

@@ -1,4 +1,4 @@
-"""One decision on one tool call, inside one transaction: who calls, what it may touch, what it claims.
+"""Decide one tool call inside one transaction: who calls, what it may touch, what it claims.
 
 All paths of a call are granted, or none.
 """
@@ -34,39 +34,39 @@ if TYPE_CHECKING:
     from dibs.services.state.sessions import SessionRow, UnfinishedFile
     from dibs.services.state.store import Store
 
-    #: What is filed near each pattern, by the pattern's key.
+    #: The rows near each pattern, by the pattern's key.
     Near = dict[str, list[FiledRow]]
 
 _REFUSED = frozenset({PathRule.HUMAN, PathRule.GUARDED})
 
 
 class Decided(Record):
-    """What became of a call."""
+    """The decision on a call."""
 
     session: SessionRow
-    #: Whether the agent came by this call.
+    #: Whether this is the agent's first call.
     new: bool = False
     refused: tuple[DeniedPath, ...] = ()
-    #: What stands in the way, as far as claims do.
+    #: The claims and tickets in the way.
     conflicts: tuple[Conflict, ...] = ()
-    #: Whether waiting a moment may help: only files that all need are not free.
+    #: Whether a short wait may help: only hot files are in the way.
     may_wait: bool = False
-    #: What of it another agent left half-done, with the row that says so.
+    #: Files that another agent left unfinished, with the keys of their rows.
     left: tuple[tuple[str, UnfinishedFile], ...] = ()
 
 
 class Wishes(Record):
-    """What a call needs beyond what its agent holds already."""
+    """What a call needs beyond what its agent already holds."""
 
     plain: tuple[TouchedPath, ...] = ()
     hot: tuple[TouchedPath, ...] = ()
     shared: tuple[TouchedPath, ...] = ()
-    #: What is only looked at: nobody else may hold anything in it.
+    #: Folders and patterns in which no one else may hold anything; they are not claimed.
     deep: tuple[TouchedPath, ...] = ()
 
 
 class Admission:
-    """Decides on calls; the settings and the store are those of one project."""
+    """Decides calls in one project."""
 
     def __init__(self, store: Store, policy: GuardPolicy) -> None:
         self._store = store
@@ -85,7 +85,7 @@ class Admission:
         *,
         last: bool,
     ) -> Decided:
-        """Decide on a call; ``last`` where a refusal is final, and goes to the ledger."""
+        """Decide a call; with ``last``, a denial is final and recorded in the ledger."""
         row, session, new = join_session(rows, heard, who)
         also = {one.elsewhere for one in paths if one.elsewhere}.difference(session.also)
         if also:
@@ -104,7 +104,7 @@ class Admission:
         return self._by_claims(rows, so_far, beat, wishes, near, last=last)
 
     def _rule(self, one: TouchedPath) -> str:
-        """Return what the settings say of a path."""
+        """Return the settings' rule for a path."""
         if one.steering:
             return PathRule.GUARDED
         return self._policy.fate(one.path, one.how, deep=one.deep)
@@ -144,7 +144,7 @@ class Admission:
         if wishes.shared:
             self._grant(rows, _request(session, wishes.shared, self._ttl, SHARED))
         if wishes.plain:
-            # What was seen before other grants of this call is out of date.
+            # A survey from before this call's other grants is outdated.
             seen = None if wishes.hot or wishes.shared else around
             claimed += self._claim_plain(rows, session, wishes.plain, seen)
         return so_far._replace(left=tuple(_left(rows, session, claimed)))
@@ -152,9 +152,9 @@ class Admission:
     def _claim_hot(
         self, rows: Rows, so_far: Decided, beat: Beat, hot: Sequence[TouchedPath]
     ) -> tuple[Decided, Sequence[Conflict]]:
-        """Claim files that all need for a moment, or wait in line for them; return what is in the way."""
+        """Claim hot files, or queue for them; return what is in the way."""
         request = _request(so_far.session, hot, self._hot_ttl)
-        # Whoever asks again before its moment is over keeps its place.
+        # An agent that retries in time keeps its position.
         until = rows.now + self._store.config.max_hold
         waiting = WaitOptions(until, self._hot_ttl, standing=False)
         outcome = attempt(rows, request, beat, max_hold=self._hot_ttl, waiting=waiting)
@@ -165,7 +165,7 @@ class Admission:
     def _look(
         self, rows: Rows, session: SessionRow, wishes: Wishes, near: Near
     ) -> tuple[Survey | None, list[Conflict]]:
-        """Return what is around plain files, and what stands against all but hot files."""
+        """Return the survey of plain files, and the conflicts of all but hot files."""
         plain: Survey | None = None
         against: list[Conflict] = []
         for some, mode in (
@@ -183,10 +183,10 @@ class Admission:
     def _counts(
         self, rows: Rows, session: SessionRow, conflict: Conflict, trees: Mapping[str, str]
     ) -> bool:
-        """Tell whether somebody's claim stands against a call.
+        """Return whether another agent's claim blocks a call.
 
-        What means the whole working tree, such as a checkout, minds only whoever works in the same one;
-        ``trees`` says so of files, each with its working tree.
+        A change to the whole working tree, such as a checkout, affects only agents in that tree; so do the
+        files in ``trees``, each with its working tree.
         """
         tree = trees.get(conflict.pattern, "")
         if not tree and not is_everything(rows.pattern(conflict.pattern)):
@@ -204,7 +204,7 @@ class Admission:
         wanted: Sequence[TouchedPath],
         around: Survey | None,
     ) -> list[Pattern]:
-        """Claim files; where the settings say so, the folders that they are in, if those are free."""
+        """Claim files, or with ``auto_claim = "directory"`` their folders if those are unclaimed."""
         if self._policy.auto_claim == "directory":
             folders = [one._replace(pattern=_folder(one, self._store)) for one in wanted]
             request = _request(session, folders, self._ttl)
@@ -230,7 +230,7 @@ def _request(
 
 
 def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], near: Near) -> Wishes:
-    """Return what an agent does not hold yet; what is filed near each path goes to ``near``."""
+    """Return what an agent does not hold yet; add the rows near each path to ``near``."""
     plain, hot, shared, deep = [], [], [], []
     for one, rule in ruled:
         if rule == PathRule.FREE:
@@ -250,9 +250,9 @@ def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], ne
 
 
 def _holds(rows: Rows, agent: str, one: TouchedPath, rule: str, filed: Sequence[FiledRow]) -> bool:
-    """Tell whether an agent may touch a path by a claim that it has.
+    """Return whether one of the agent's claims covers a path.
 
-    A hot file is claimed again by each edit, unless somebody waits for it: then its moment runs out.
+    Each edit renews the claim on a hot file, unless another agent is waiting: then the claim expires.
     """
     held = waited = False
     for found in filed:
@@ -277,7 +277,7 @@ def _covers(held: Pattern, one: TouchedPath) -> bool:
 def _left(
     rows: Rows, session: SessionRow, claimed: Sequence[Pattern]
 ) -> list[tuple[str, UnfinishedFile]]:
-    """Return what of new claims another left half-done; what is the agent's own is forgotten."""
+    """Return files in new claims that another agent left unfinished; forget the agent's own."""
     if not rows.is_anything_left():
         return []
     from dibs.services.state.sessions import drop_left, left_at
@@ -295,7 +295,7 @@ def _folder(one: TouchedPath, store: Store) -> Pattern:
 def _held(
     conflicts: Sequence[Conflict], wanted: Sequence[TouchedPath], why: str = "held"
 ) -> list[DeniedPath]:
-    """Return a refusal for each path that somebody stands in the way of, the holders before waiters."""
+    """Return a denial for each path in conflict, preferring owners to waiting agents."""
     names = {one.pattern.text: one.path or "." for one in wanted}
     found: dict[str, DeniedPath] = {}
     for c in sorted(conflicts, key=lambda conflict: bool(conflict.ticket)):
@@ -321,7 +321,7 @@ def _refuse(
 
 
 def tell_refused(rows: Rows, agent: str, role: str, refused: Sequence[DeniedPath]) -> None:
-    """Tell the ledger that a call was refused, so that holders hear who wanted what."""
+    """Record a blocked call in the ledger, so that owners see who wanted what."""
     from dibs.core.text.names import printable
 
     paths = [printable(one.path) for one in refused[:SHOWN]]

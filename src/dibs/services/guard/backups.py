@@ -1,4 +1,4 @@
-"""Copies of content that only the disk has: before a command may overwrite it, or when its agent leaves."""
+"""Back up uncommitted content: before a command may overwrite it, or when its agent ends."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.guard.before_call import Stat, TreeSnapshot, TreeSnapshots
 
-#: Git gets so many seconds for copies of small files, and as many for those of large ones: a command waits.
+#: Time limit for copying small files, and again for large ones, in seconds: a command is waiting.
 _PATIENCE = 0.6
 _SMALL = 1024 * 1024
-#: Of larger files, and of more than so many at once, no copy is made.
+#: Limits: size of a file, number of files, and total size.
 _LARGEST, _MOST, _MOST_BYTES = 32 * 1024 * 1024, 500, 64 * 1024 * 1024
-#: To press a large file well takes longer than anybody waits. It is pressed all the same, so that whoever
-#: replaces a word in all files of a folder, git's own included, does not find it in the copies.
+#: Compress fast, but do compress: a search-and-replace over all files, including .git, must not match the
+#: copies.
 _QUICKLY = ("-c", "core.compression=1")
 
 
 def copies(
     repository: Repository, marks: TreeSnapshots, stats: Mapping[str, Stat]
 ) -> dict[str, str]:
-    """Copy files into git's objects, unless they lie as they did last time; return the objects' names."""
+    """Copy files into git's object store unless unchanged since the last copy; return object names."""
     known = marks.cached()
     found = {
         path: known[path][1]
@@ -49,18 +49,18 @@ def copies(
         made |= _hashed(git, small, "-w")
         made |= _hashed(git, large, "-w")
     except (DibsError, OSError):
-        pass  # what is copied by now is kept
+        pass  # keep what was copied so far
     marks.cache({**known, **{path: [stats[path], oid] for path, oid in made.items()}})
     return {**found, **made}
 
 
 def _is_there(repository: Repository, name: str) -> bool:
-    """Tell whether a copy still lies where it was put: git throws away what no ref leads to."""
+    """Return whether a copy still exists: git deletes objects that no ref reaches."""
     return os.path.exists(os.path.join(repository.common, "objects", name[:2], name[2:]))
 
 
 def _sorted(stats: Mapping[str, list[int]]) -> tuple[list[str], list[str], list[str]]:
-    """Return small files, large ones and symbolic links; the smallest first, as many as there is time for."""
+    """Return small files, large files, and symbolic links within the limits, smallest first."""
     small: list[str] = []
     large: list[str] = []
     links: list[str] = []
@@ -76,13 +76,13 @@ def _sorted(stats: Mapping[str, list[int]]) -> tuple[list[str], list[str], list[
 
 
 def _link(git: GitCalls, path: str, *write: str) -> str:
-    """Return the name of the object that holds where a symbolic link leads; with ``-w`` make it."""
+    """Return the object name of a symbolic link's target; with ``-w``, store it."""
     given = os.fsencode(os.readlink(os.path.join(git.tree, path)))
     return git.run("hash-object", *write, "--stdin", given=given).out.decode().strip()
 
 
 def _hashed(git: GitCalls, paths: Sequence[str], *write: str) -> dict[str, str]:
-    """Return what files are called as objects, of those that are still there; with ``-w`` store them."""
+    """Return the object names of files that still exist; with ``-w``, store them."""
     if not paths:
         return {}
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
@@ -92,7 +92,7 @@ def _hashed(git: GitCalls, paths: Sequence[str], *write: str) -> dict[str, str]:
     names = said.out.decode().split()
     if not said.code and len(names) == len(plain) == len(paths):
         return dict(zip(plain, names, strict=True))
-    found: dict[str, str] = {}  # one of them went meanwhile, or has an odd name
+    found: dict[str, str] = {}  # one of them was deleted, or has an unusual name
     for path in paths:
         said = git.run(*words, "--", path)
         if not said.code:
@@ -103,7 +103,7 @@ def _hashed(git: GitCalls, paths: Sequence[str], *write: str) -> dict[str, str]:
 def same_content(
     repository: Repository, paths: Sequence[str], blobs: Mapping[str, str]
 ) -> set[str]:
-    """Return those files that still have the content that was copied, whatever became of their times."""
+    """Return the files whose content equals the copy, regardless of timestamps."""
     root = repository.root
     there = [path for path in paths if path in blobs and os.path.lexists(os.path.join(root, path))]
     if not there:
@@ -125,9 +125,9 @@ def keep_old(
     mark: TreeSnapshot,
     about: str,
 ) -> str | None:
-    """Give the copies of files a name: a commit on top of the last one; return its ref.
+    """Save copies of files as a commit on top of the last one; return its ref.
 
-    It is empty where there is no copy, or the last commit has the same; None where git fails.
+    The ref is empty if there is no copy or the last commit has the same content; None if git fails.
     """
     blobs = mark.blobs
     found = [(path, _mode(mark.stats.get(path)), blobs[path]) for path in paths if path in blobs]
@@ -143,9 +143,9 @@ def keep_old(
 def keep(
     root: str, repository: Repository, agent: str, paths: Sequence[str], *, at: float, about: str
 ) -> str:
-    """Keep a copy of files as they are on the disk, on top of the last commit; return its ref.
+    """Save files as they are on disk, as a commit on top of the last one; return its ref.
 
-    Where that cannot be done, the files themselves are still there: the ref is empty.
+    The ref is empty if that fails; the files themselves are still there.
     """
     stats = {path: stat_of(root, path) for path in paths}
     links = [path for path, one in stats.items() if one and stat.S_ISLNK(one[3])]
@@ -171,9 +171,9 @@ def _saved(
     about: str,
     same_too: bool,
 ) -> str:
-    """Save the last commit with other ``files`` (path, mode, object); return the ref.
+    """Save the last commit with changed ``files`` (path, mode, object); return the ref.
 
-    A file without an object is gone. Unless ``same_too``, the ref is empty if the last commit has them all.
+    A file without an object is deleted. Unless ``same_too``, the ref is empty if nothing differs.
     """
     import tempfile
 
@@ -198,6 +198,6 @@ def _saved(
 
 
 def _mode(about: Stat) -> str:
-    """Return the mode of a file as git writes it."""
+    """Return a file's mode as git writes it."""
     mode = about[3] if about else 0
     return "120000" if stat.S_ISLNK(mode) else "100755" if mode & 0o100 else "100644"

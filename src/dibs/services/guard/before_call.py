@@ -1,7 +1,7 @@
-"""How a working tree lay when a call began, in small files of the clone's own state.
+"""Snapshots of a working tree at the start of a call, in small files of the clone's local state.
 
-``marks/<agent>~<call>`` is there while a call runs; ``marks/<agent>~own`` says how the files lie that the
-agent's own calls wrote. They are of this machine only, and may be lost: then less is found out.
+``marks/<agent>~<call>`` exists while a call runs; ``marks/<agent>~own`` records the files that the agent's
+own calls wrote. Losing them only means that less is detected.
 """
 
 from __future__ import annotations
@@ -23,33 +23,32 @@ if TYPE_CHECKING:
 
     from dibs.local.repository import Repository
 
-    #: When a file was changed, its size, its number, its mode, and when any of these was changed, which no
-    #: program can set; None where there is no file.
+    #: A file's mtime, size, inode, mode, and ctime (which no program can set); None if there is no file.
     Stat = list[int] | None
 
-#: A call that began so many seconds ago has ended, and its end was not heard.
+#: A call that started longer ago than this, in seconds, has ended without a report.
 _LONGEST_CALL = 3600.0
-#: What an agent wrote so long ago says nothing of who writes now.
+#: Records of an agent's own writes are discarded after this many seconds.
 _FORGOTTEN = 86_400.0
 _MOST_OWN = 1000
 _FOLDER = "marks"
 
 
 class TreeSnapshot(Record):
-    """How files lay when a call of an agent began."""
+    """The state of files when an agent's call started."""
 
     agent: str
     call: str
     at: float
     stats: dict[str, Stat]
-    #: Content that only the disk had, by the name of the object that holds a copy of it.
+    #: The object names of copies of uncommitted content.
     blobs: dict[str, str]
-    #: Whether git could tell which files were changed.
+    #: Whether git could list the changed files.
     known: bool = True
 
 
 def stat_of(root: str, path: str) -> Stat:
-    """Return what tells one content of a file from another."""
+    """Return what distinguishes a file's state from an earlier one."""
     try:
         found = os.lstat(os.path.join(root, path))
     except (OSError, ValueError):
@@ -58,7 +57,7 @@ def stat_of(root: str, path: str) -> Stat:
 
 
 class TreeSnapshots:
-    """The marks of one working tree."""
+    """The snapshots of one working tree."""
 
     def __init__(self, repository: Repository) -> None:
         self._root = repository.root
@@ -66,15 +65,15 @@ class TreeSnapshots:
         self._folder = os.path.join(repository.state, _FOLDER, tree)
 
     def put(self, mark: TreeSnapshot) -> None:
-        """Write a mark; one of the same call is written over."""
+        """Write a snapshot; replace one of the same call."""
         self._write(_name(mark.agent, mark.call), encode(list(mark)))
 
     def take(self, agent: str, call: str) -> TreeSnapshot | None:
-        """Return the mark of a call and take it away, None where there is none."""
+        """Return and delete the snapshot of a call, if there is one."""
         return self._taken(_name(agent, call))
 
     def take_all(self, agent: str) -> list[TreeSnapshot]:
-        """Return the marks of all calls of an agent whose end was not heard, and take them away."""
+        """Return and delete the snapshots of an agent's calls whose end was not reported."""
         with contextlib.suppress(OSError):
             names = [name for name in os.listdir(self._folder) if name.rpartition("~")[0] == agent]
             marks = [self._taken(name) for name in names if not name.endswith("~own")]
@@ -90,15 +89,15 @@ class TreeSnapshots:
         return TreeSnapshot(*found)
 
     def is_open(self, agent: str) -> bool:
-        """Tell whether a call of an agent runs that made a mark."""
+        """Return whether an agent has a running call with a snapshot."""
         return agent in self._open()
 
     def any_open(self, agent: str) -> bool:
-        """Tell whether a call of anybody else runs."""
+        """Return whether another agent has a running call."""
         return any(other != agent for other in self._open())
 
     def _open(self) -> set[str]:
-        """Return the agents with a call that runs; forget calls whose end was not heard."""
+        """Return the agents with a running call; delete outdated snapshots."""
         found: set[str] = set()
         with contextlib.suppress(OSError):
             for name in os.listdir(self._folder):
@@ -116,7 +115,7 @@ class TreeSnapshots:
         return found
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
-        """Note how files lie ``now`` that an agent's own call has written."""
+        """Record the state of files that an agent's own call has just written."""
         noted = {path: [stat_of(self._root, path), now] for path in paths}
         if not noted:
             return
@@ -125,7 +124,7 @@ class TreeSnapshots:
         self._write(name, encode(dict(list(merged.items())[-_MOST_OWN:])))
 
     def owned_by_others(self, agent: str, paths: Sequence[str]) -> set[str]:
-        """Return those files that lie just as another agent's own call has left them."""
+        """Return the files that are exactly as another agent's own call left them."""
         found: set[str] = set()
         with contextlib.suppress(OSError):
             for name in os.listdir(self._folder):
@@ -136,15 +135,15 @@ class TreeSnapshots:
         return found
 
     def last_noted(self, agent: str) -> float:
-        """Return when an agent's own call last wrote something that is noted; 0 for never."""
+        """Return the time of an agent's last recorded write; 0 for none."""
         return max((at for _, at in self._table(f"{agent}~own").values()), default=0.0)
 
     def cached(self) -> dict[str, list[Any]]:
-        """Return which copies of content were made already: path to its stat and its object."""
+        """Return the copies made so far: path to stat and object name."""
         return self._table("copies")
 
     def cache(self, copies: dict[str, list[Any]]) -> None:
-        """Remember the copies that were made."""
+        """Store the copies made so far."""
         self._write("copies", encode(dict(list(copies.items())[-_MOST_OWN:])))
 
     def _table(self, name: str) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""What hooks of git ask: may these paths be committed, and by whom?"""
+"""Answer git hooks: may these paths be committed, and by whom?"""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: Up to so many paths are looked up one by one; for more, all claims are read once.
+#: Up to this many paths are looked up one by one; for more, all claims are read once.
 _FEW = 24
-#: So many paths of a refused commit are named in the ledger.
+#: How many paths of a refused commit the ledger names.
 _TOLD = 20
 
 
 class Gating:
-    """Judges commits that were made, or are about to be, without ``dibs commit``."""
+    """Checks commits made without ``dibs commit``, before or after the fact."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -37,11 +37,11 @@ class Gating:
     def judge(
         self, committer: Caller | None, made: Sequence[PlainCommit], *, making: bool = True
     ) -> list[Blocked]:
-        """Return what stops these commits; nothing is changed, but that dead holders are ended.
+        """Return what blocks these commits; change nothing except ending dead owners.
 
-        ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
-        may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
-        pushes them later need not be whoever made them, and may have given the claims back.
+        ``committer`` is the author of commits that the store does not know; None if unknown. The rules
+        about the committer's own claims and guarded files apply only while it is ``making`` the commits: a
+        later push may come from someone else, after the claims were released.
         """
         asked = making and committer is not None and not committer.human
         deny = asked and self._store.config.gate_unclaimed == "deny"
@@ -62,11 +62,11 @@ class Gating:
             return list(found.values())
 
         stopped, gone = self._store.look(lambda rows: (step(rows), bool(rows.gone)))
-        # A dead agent stops nobody. It is ended first, which saves its work before somebody commits it.
+        # A dead agent blocks no one. End it first, which saves its work before someone else commits it.
         return self._store.apply(step) if gone else stopped
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
-        """Tell the ledger that a commit was refused, so that holders hear who wanted what."""
+        """Record a refused commit in the ledger, so that owners see who wanted what."""
         paths = [printable(stop.path) for stop in stopped[:_TOLD]]
         holders = sorted({stop.holder for stop in stopped if stop.holder})
         more = f" and {len(stopped) - 1} more" if len(stopped) > 1 else ""
@@ -88,9 +88,9 @@ def _stops(
     own: bool,
     guards: bool,
 ) -> Iterator[Blocked]:
-    """Yield what stops ``agents`` from committing paths.
+    """Yield what blocks ``agents`` from committing paths.
 
-    With ``own`` they must hold them; with ``guards`` files that steer tools are not theirs to commit.
+    With ``own`` they must hold the paths; with ``guards`` they may not commit files that configure tools.
     """
     for path, claims in around:
         against = [claim for claim in claims if stands_against(claim, agents)]

@@ -1,9 +1,9 @@
-"""What hooks of coding agents ask and hear: one call, one verdict.
+"""Answer agents' hooks: one event, one verdict.
 
-A call is a sign of life of its agent. Before a tool runs, its paths are judged and claimed in one
+Each call is a heartbeat of its agent. Before a tool runs, its paths are checked and claimed in one
 transaction; see services/guard/admission.py.
 
-The commonest call, an edit of a file that is the agent's own or free, loads no more than it needs.
+The most common call, an edit of an unclaimed file or the agent's own, loads no more than it needs.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
-#: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
+#: The shortest pause between two checks of a hot file, in seconds.
 SHORTEST_PAUSE = 0.02
-#: So long a start looks after agents that are gone, in seconds.
+#: How long the start of a session spends on ending dead agents, in seconds.
 ROOM_AT_START = 0.5
 _STARTS = frozenset({EventKind.STARTED, EventKind.COMPACTED, EventKind.SUBAGENT_STARTED})
 _ENDS = frozenset({EventKind.ENDED, EventKind.SUBAGENT_STOPPED})
 
 
 class Guarding:
-    """Answers the hooks of coding agents in one project."""
+    """Answers agents' hooks in one project."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
@@ -62,9 +62,9 @@ class Guarding:
             fold_case=store.fold_case,
         )
         self._admission = Admission(store, self._policy)
-        #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
+        #: Called with the seconds that a call is about to wait, to extend the hook's deadline.
         self.waits: Callable[[float], object] = lambda _: None
-        #: Asks the guard of another working tree about a call, where each tree has claims of its own.
+        #: Asks the guard of another working tree, if each tree has its own claims.
         self.elsewhere: Callable[[str, HookEvent, HookCaller], Verdict] | None = None
 
     def hear(
@@ -75,14 +75,14 @@ class Guarding:
         *,
         tells: bool = True,
     ) -> Verdict:
-        """Answer one call. ``process`` is the number of the hook's process, or the agent's own process.
+        """Answer one event. ``process`` is the hook's process ID, or the agent's own process.
 
-        ``environ`` is that of the hook. ``tells`` says whether the agent hears what is told at this moment:
-        where it does not, nothing is prepared, so that no mail is lost.
+        ``environ`` is the hook's environment. ``tells`` says whether the agent reads text at this event; if
+        not, no briefing is prepared, so that no message is lost.
         """
         who = hook_caller(process, environ or {}, heard.agent, self._repository.root)
         if not heard.session and who.agent is not None:
-            # An agent that does not tell its sessions apart has one in each process.
+            # An agent without session IDs has one session per process.
             heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
         try:
             return self._answer(heard, who, tells=tells and heard.listens)
@@ -105,10 +105,10 @@ class Guarding:
             return self._turn_ended(heard, who, tells=tells)
         return self._news(heard, who, tells=tells)
 
-    # -- what each moment does
+    # -- events
 
     def _started(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
-        """Join, and tell all; who cannot be told now is told when it next listens."""
+        """Add the agent and brief it fully, or later if it cannot read text now."""
         if heard.moment == EventKind.STARTED:
             self._departures.gone(within=ROOM_AT_START)
         key, session, _ = self._arrive(heard, who, forgot=not tells)
@@ -118,7 +118,7 @@ class Guarding:
         return self._brief(session, full=True) if tells else PASSED
 
     def _news(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
-        """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
+        """Return news: at a prompt all changes, between tool calls only messages."""
         _, session, mail = self._arrive(heard, who)
         if heard.moment == EventKind.AFTER:
             mail = self._looked(heard, session) or mail
@@ -132,7 +132,7 @@ class Guarding:
         return self._brief(session) if mail or heard.moment == EventKind.PROMPTED else PASSED
 
     def _turn_ended(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
-        """Give back what is not changed; tell once what is still held."""
+        """Release unchanged files; report once what is still held."""
         key, session, _ = self._arrive(heard, who)
         self._attribution.unheard(session.id, ended=True)
         departures = self._departures
@@ -149,7 +149,7 @@ class Guarding:
         return Verdict(Word.TELL, kept(paths, _draw), reader=session.id)
 
     def _before(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
-        """Judge what a tool is about to touch, and claim it."""
+        """Check and claim what a tool is about to touch."""
         paths = self._paths(heard)
         if self.elsewhere is not None and (other := _by_tree(paths)):
             for root, touches in other.items():
@@ -160,7 +160,7 @@ class Guarding:
             paths = [one for one in paths if not one.elsewhere]
         decided = self._decide(heard, who, paths)
         if decided.new or heard.command:
-            # Of several sessions in one process, a command in a shell is of whoever opened a shell last.
+            # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
         if decided.refused:
             return _blocked(heard, decided)
@@ -170,10 +170,10 @@ class Guarding:
             return self._half_done(decided, tells=tells)
         return PASSED
 
-    # -- steps of these
+    # -- steps
 
     def _paths(self, heard: HookEvent) -> list[TouchedPath]:
-        """Return what a call touches in the repository: what its tool names, and what a shell would write."""
+        """Return the paths that a call touches: those its tool names, and those a shell would write."""
         paths = self._touched(heard) if heard.touches else []
         if heard.command:
             from dibs.services.guard.shell_targets import written_paths
@@ -192,7 +192,7 @@ class Guarding:
         return touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
 
     def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
-        """Decide; for a file that all need, wait a moment."""
+        """Decide a call; wait briefly for a hot file."""
 
         def run(*, last: bool = False) -> Decided:
             return self._store.apply(
@@ -207,7 +207,7 @@ class Guarding:
         return decided._replace(new=new)
 
     def _wait(self, run: Callable[[], Decided], decided: Decided) -> Decided:
-        """Wait in line for a file that all need."""
+        """Wait in the queue for a hot file."""
         patience = self._store.config.guard_hot_wait
         self.waits(patience)
         give_up = time.monotonic() + patience
@@ -219,7 +219,7 @@ class Guarding:
         return decided
 
     def _half_done(self, decided: Decided, *, tells: bool) -> Verdict:
-        """Tell an agent that what it has now was left half-done; where it does not listen, by mail."""
+        """Warn an agent about unfinished work in its new claims; by message if it cannot read text now."""
         from dibs.services.guard.unfinished import settle
 
         agent = decided.session.id
@@ -233,7 +233,7 @@ class Guarding:
         return Verdict(Word.TELL, half_done(told, _draw), reader=agent)
 
     def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
-        """Find out what a call has written; tell whether that was another's."""
+        """Detect what a call wrote; return whether it changed another agent's file."""
         if self._is_watched(heard):
             return bool(self._attribution.found(session.id, heard.call))
         if heard.touches:
@@ -246,9 +246,9 @@ class Guarding:
         return False
 
     def _is_watched(self, heard: HookEvent) -> bool:
-        """Tell whether what a call does is looked for after it.
+        """Return whether to compare the tree before and after a call.
 
-        That is what a shell runs, unless it only looks, and the edit of a file that has a second name.
+        That is a shell command that may write, or an edit of a file with several hard links.
         """
         if heard.command:
             from dibs.core.shell.writes import writes
@@ -278,7 +278,7 @@ class Guarding:
     def _arrive(
         self, heard: HookEvent, who: HookCaller, *, forgot: bool | None = None
     ) -> tuple[str, SessionRow, bool]:
-        """Take a call as a sign of life; a new agent joins. Return key, row, and whether mail is unread."""
+        """Record a heartbeat and add a new agent; return key, row, and whether there are unread messages."""
 
         def step(rows: Rows) -> tuple[str, SessionRow, bool, bool]:
             key, session, new = join_session(rows, heard, who)
@@ -318,7 +318,7 @@ def _blocked(heard: HookEvent, decided: Decided) -> Verdict:
 
 
 def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
-    """Return what a call touches in other working trees, by their roots."""
+    """Return what a call touches in other working trees, by root."""
     found: dict[str, list[Touch]] = {}
     for one in paths:
         if one.elsewhere:
@@ -332,7 +332,7 @@ def _draw() -> str:
 
 
 def _stopped(heard: HookEvent, stopped: NotAllowed) -> Verdict:
-    """Answer an agent that somebody stopped: no tool of it runs, and nothing else is said."""
+    """Block every tool of a stopped agent; ignore its other events."""
     if heard.moment != EventKind.BEFORE:
         return PASSED
     from dibs.core.toolcalls.messages import refusal

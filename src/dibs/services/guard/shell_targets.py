@@ -1,7 +1,7 @@
-"""Which files of the repository a shell command would write, according to the disk and to git.
+"""Find the files in the repository that a shell command would write, using the disk and git.
 
-What the text alone leaves open is decided here: a glob becomes the files that it matches, ``cp a folder`` the
-file in the folder, and a git command that may change any file those that it really would.
+This resolves what the command line alone leaves open: a glob becomes the files it matches, ``cp a folder``
+becomes the file in the folder, and a git command becomes the files it would change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a parent lends a subagent of its session: its claim on a file, or room under a larger claim."""
+"""Let a subagent write what its parent holds: transfer a claim on a file, or share a larger claim."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
-#: The scheme of what a subagent holds inside of a larger claim of its parent.
+#: The scheme of a subagent's claims inside a larger claim of its parent.
 UNDER = "under"
 
 
 def lend(
     rows: Rows, session: SessionRow, wishes: Wishes, against: Sequence[Conflict], store: Store
 ) -> tuple[Wishes, list[Conflict]]:
-    """Give a subagent what its parent has; return what it still needs, and what still stands against it.
+    """Give a subagent its parent's claims; return what it still needs, and the remaining conflicts.
 
-    Under a larger claim of its parent it claims a name of its own, which keeps its siblings out.
+    Inside a larger claim of its parent, it claims ``under:PATH``, which keeps its siblings out.
     """
     lent = {c.pattern for c in against if c.holder == session.parent}
     for conflict in against:
@@ -46,11 +46,11 @@ def lend(
 
 
 def _hand_down(rows: Rows, session: SessionRow, conflict: Conflict) -> None:
-    """Give a subagent the claim of its parent on just this path: the parent sent it there."""
+    """Transfer the parent's claim on exactly this path to the subagent."""
     pattern = rows.pattern(conflict.pattern)
     filed = [f for f in own_at(rows, session.parent, pattern) if f[1].pattern == conflict.held]
     if pattern.literal and filed and filed[0][1].mode == EXCLUSIVE:
         try:
             hand_over(rows, session.parent, "agent", filed, session.id)
         except DibsError:
-            return  # the parent keeps a larger claim around it, under which the subagent writes
+            return  # the parent has a larger claim, under which the subagent writes

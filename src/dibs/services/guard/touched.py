@@ -1,4 +1,4 @@
-"""Which files of the repository a tool call names: each spelling becomes the pattern that claims have."""
+"""Resolve the paths of a tool call to files in the repository, in the spelling of claims."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import Touch
     from dibs.local.repository import Repository
 
-#: What resolving says of a path that is of no interest here: outside, or of another repository.
+#: Codes of paths that do not matter here: special files, or in another repository.
 _ELSEWHERE = frozenset({"PATH_SUBMODULE", "PATH_KIND"})
 
 
 class TouchedPath(Record):
-    """A path of the repository that a call touches."""
+    """A path in the repository that a call touches."""
 
-    #: From the root, as the file system has it; empty for the root itself.
+    #: Relative to the root; empty for the root itself.
     path: str
     pattern: Pattern
     how: str = How.WRITE
     deep: bool = False
-    #: Whether it lies in the git directory and steers git.
+    #: Whether it is in the git directory and configures git.
     steering: bool = False
-    #: The working tree that it lies in, where that is not the caller's own.
+    #: Its working tree, if that is not the caller's own.
     elsewhere: str = ""
-    #: Whether only those mind who work in the same working tree: it is brought in, or thrown away, by git.
+    #: Whether it affects only agents in the same working tree: git checks it out or discards it.
     local: bool = False
 
 
@@ -48,9 +48,9 @@ def touched(
     fold_case: bool,
     literal: bool = True,
 ) -> list[TouchedPath]:
-    """Return what of ``touches`` lies in the repository, each once; the rest is nobody's here.
+    """Return the ``touches`` inside the repository, each once.
 
-    A tool names one file, so every character of it is ``literal``; a shell also knows globs.
+    A tool's path is ``literal``; a shell also has globs.
     """
     tree = PathResolver(repository, fold_case=fold_case)
     found: dict[tuple[str, str], TouchedPath] = {}
@@ -70,12 +70,12 @@ def touched(
 
 
 def _resolved(tree: PathResolver, touch: Touch, path: str, *, literal: bool) -> TouchedPath | None:
-    """Return a touch by the pattern of its path, None where it is not in the repository."""
+    """Return a touched path with its pattern; None if it is not in the repository."""
     try:
         pattern = tree.resolve(path, literal=literal)
     except BadInput as error:
         return None if error.code in _ELSEWHERE else _odd(tree, touch, path)
-    if not pattern.literal:  # a folder stands for all in it, a glob for what it matches
+    if not pattern.literal:  # a folder means everything in it, a glob what it matches
         relative = pattern.text.removeprefix("./").rstrip("/")
         return TouchedPath(relative, pattern, touch.how, deep=True)
     relative = pattern.path.removeprefix("./")
@@ -85,7 +85,7 @@ def _resolved(tree: PathResolver, touch: Touch, path: str, *, literal: bool) -> 
 
 
 def _root_of(path: str, repository: Repository) -> str:
-    """Return the working tree of a path that is not spelled beneath the caller's; empty if it is that."""
+    """Return the working tree of a path outside the caller's; empty if it resolves to the caller's."""
     from dibs.local.repository import find
 
     folder = os.path.realpath(path)
@@ -96,7 +96,7 @@ def _root_of(path: str, repository: Repository) -> str:
 
 
 def _odd(tree: PathResolver, touch: Touch, path: str) -> TouchedPath | None:
-    """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
+    """Return a path that cannot be claimed as written: in the git directory, or with an unusual name."""
     repository = tree.repository
     try:
         real = os.path.realpath(path)
@@ -122,7 +122,7 @@ def _odd(tree: PathResolver, touch: Touch, path: str) -> TouchedPath | None:
 
 
 def _around(tree: PathResolver, touch: Touch, real: str) -> TouchedPath | None:
-    """Return all of a working tree that a folder is, or that goes with the folder around it."""
+    """Return the working tree that a folder is, or that would be deleted with the folder around it."""
     if touch.how == How.READ or not touch.deep:
         return None
     from dibs.local.repository import trees
