@@ -626,7 +626,7 @@ def test_each_guard_is_shown_as_soon_as_it_is_tested(dibs, repo, tmp_path):
     child.expect(pexpect.EOF)
 
 
-def test_an_agent_that_uses_the_hooks_of_another_is_shown_with_them(dibs, repo):
+def test_an_agent_that_uses_another_agents_hooks_is_shown_with_them(dibs, repo):
     dibs("init", "--agents", "vscode", "--no-git-gates", "--yes")
 
     rows = [line.split() for line in dibs("doctor").out.splitlines()]

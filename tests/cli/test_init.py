@@ -219,7 +219,7 @@ def test_a_machine_specific_file_that_is_committed_is_reported(dibs, repo):
 
     answer = dibs("init", "--agents", "claude", "--dry-run")
 
-    assert "do not commit it, or use --shared" in answer.out
+    assert "do not commit it, or use --shared" in " ".join(answer.out.split())
 
 
 def test_shared_files_are_visible_to_git_and_have_no_machine_paths(dibs, repo):

@@ -1,4 +1,4 @@
-"""init and its undoing in odd states: kills, switches, edits in between, unusual repositories."""
+"""``dibs init`` and uninstall in unusual states: kills, changed options, edits, unusual repositories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def excluded(common):
     return (Path(common) / "info" / "exclude").read_bytes()
 
 
-def test_files_that_are_shared_later_are_hidden_from_git_no_more(dibs, repo):
+def test_files_that_become_shared_are_no_longer_ignored_by_git(dibs, repo):
     before = excluded(".git")
     dibs("init", "--agents", "claude,codex")
 
@@ -34,7 +34,7 @@ def test_files_that_are_shared_later_are_hidden_from_git_no_more(dibs, repo):
     assert ".mcp.json" in seen
 
 
-def test_the_list_of_git_is_as_before_where_the_git_directory_lies_elsewhere(dibs, tmp_path):
+def test_the_exclude_file_is_restored_in_a_separate_git_directory(dibs, tmp_path):
     apart, inner = tmp_path / "apart", tmp_path / "inner.git"  # as in a submodule
     git("init", "-q", "--separate-git-dir", str(inner), str(apart))
     before = excluded(inner), tree(apart)
@@ -46,7 +46,7 @@ def test_the_list_of_git_is_as_before_where_the_git_directory_lies_elsewhere(dib
     assert (excluded(inner), tree(apart)) == before
 
 
-def test_a_worktree_keeps_a_line_that_another_needs_and_the_last_one_takes_it(dibs, repo, tmp_path):
+def test_the_exclude_line_stays_until_the_last_worktree_is_uninstalled(dibs, repo, tmp_path):
     git(*COMMIT)
     bare = tmp_path / "bare.git"
     git("clone", "-q", "--bare", str(repo), str(bare))
@@ -67,7 +67,7 @@ def test_a_worktree_keeps_a_line_that_another_needs_and_the_last_one_takes_it(di
     assert excluded(bare) == before
 
 
-#: Dies like a process that is killed, at the moment when it puts its first file of an agent in place.
+#: Is killed when it replaces the first agent file.
 KILLED = """
 import os
 from dibs.cli import program
@@ -81,7 +81,7 @@ program()
 """
 
 
-def test_a_kill_leaves_no_draft_among_the_files_of_its_user(dibs, repo):
+def test_a_kill_leaves_no_draft_in_the_working_tree(dibs, repo):
     before = tree(repo)
 
     killed = subprocess.run(

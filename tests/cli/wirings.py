@@ -1,4 +1,4 @@
-"""What tests of ``dibs init`` look at: the files of a tree, and the handlers of ours in them."""
+"""Helpers for tests of ``dibs init``: the files of a tree, and our handlers in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from dibs.install.entries.commands import is_our_hook
 
 SETTINGS = ".claude/settings.local.json"
-#: A settings file as somebody keeps it: their order, their indentation, their line ends, their hooks.
+#: A user's settings file, with its own order, indentation, line endings, and hooks.
 THEIRS = (
     b'{\r\n    "permissions": {"allow": ["Bash(ls:*)"]},\r\n    "hooks": {\r\n        "PreToolUse": [\r\n'
     b'            {"matcher": "Write", "hooks": [{"type": "command", "command": "lint"}]}\r\n        ]\r\n'
@@ -20,7 +20,7 @@ THEIRS = (
 
 
 def tree(root):
-    """Return every file outside of git's own folder, with its bytes and mode."""
+    """Return every file outside the git directory, with its bytes and mode."""
     found = {}
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if name != ".git"]

@@ -1,4 +1,4 @@
-"""The process that stays: it answers as hooks do, and nothing hangs on it."""
+"""The daemon answers as hooks do, and nothing depends on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ON = "[guard]\ndaemon = true\n"
 
 @pytest.fixture
 def runtime():
-    """A folder for the socket, whose path may not be long."""
+    """A folder for the socket; socket paths must be short."""
     folder = tempfile.mkdtemp(prefix="dibs", dir="/tmp")
     yield Path(folder)
     daemon("stop", Path(folder))
@@ -36,7 +36,7 @@ def repo(tmp_path):
 
 
 def daemon(verb, runtime):
-    """Run ``dibs daemon``; return its process's number, 0 if it does not run."""
+    """Run ``dibs daemon``; return the number of its process, 0 if it is not running."""
     words = [sys.executable, "-m", "dibs", "daemon", verb, "--json"]
     surroundings = environment(XDG_RUNTIME_DIR=str(runtime))
     done = subprocess.run(words, env=surroundings, capture_output=True, check=False)
@@ -53,12 +53,12 @@ def socket_in(runtime):
 
 
 def until(condition):
-    """Wait for what comes soon; a test that waits in vain fails by its time limit."""
+    """Wait for something that happens soon; otherwise the test times out."""
     while not condition():
         time.sleep(0.02)
 
 
-def test_it_answers_what_a_hook_alone_answers(repo, runtime):
+def test_it_answers_like_a_hook_alone(repo, runtime):
     paths = ("held.py", "free.py")
     without = [asked(repo, runtime, path, DIBS_GUARD_DAEMON="false").stdout for path in paths]
     assert not daemon("status", runtime)
@@ -74,7 +74,7 @@ def test_it_answers_what_a_hook_alone_answers(repo, runtime):
     assert counted(runtime) > calls
 
 
-def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(repo, runtime):
+def test_a_refusal_that_cannot_be_printed_blocks_by_its_exit_status(repo, runtime):
     assert daemon("start", runtime)
     calls = counted(runtime)
     words, surroundings = command(), environment(XDG_RUNTIME_DIR=str(runtime))
@@ -97,7 +97,7 @@ def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(repo, runtim
 
 
 def counted(runtime):
-    """Return what the process has used of the processor: more, once it has answered."""
+    """Return the CPU time of the process, which grows when it answers."""
     pid = daemon("status", runtime)
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -105,7 +105,7 @@ def counted(runtime):
     return int(fields[11]) + int(fields[12]) + sum(switches)
 
 
-def test_a_hook_starts_it_where_the_settings_say_so_and_answers_by_itself_meanwhile(repo, runtime):
+def test_a_hook_starts_it_if_enabled_and_answers_on_its_own_meanwhile(repo, runtime):
     assert refused(asked(repo, runtime, "held.py"))
     assert refused(asked(repo, runtime, "held.py"))
 
@@ -113,7 +113,7 @@ def test_a_hook_starts_it_where_the_settings_say_so_and_answers_by_itself_meanwh
     assert refused(asked(repo, runtime, "held.py"))
 
 
-def test_a_project_that_does_not_want_it_never_starts_it_and_is_not_served(runtime, tmp_path):
+def test_a_project_without_the_setting_never_starts_it_and_is_not_served(runtime, tmp_path):
     other = project(tmp_path / "other")
     assert refused(asked(other, runtime, "held.py"))
     assert not (runtime / "dibs").exists()
@@ -123,7 +123,7 @@ def test_a_project_that_does_not_want_it_never_starts_it_and_is_not_served(runti
     assert not refused(asked(other, runtime, "free.py"))
 
 
-def test_one_that_was_killed_is_missed_by_nobody_and_replaced(repo, runtime):
+def test_a_killed_daemon_is_not_missed_and_is_replaced(repo, runtime):
     first = daemon("start", runtime)
     assert refused(asked(repo, runtime, "held.py"))
     os.kill(first, signal.SIGKILL)
@@ -132,14 +132,14 @@ def test_one_that_was_killed_is_missed_by_nobody_and_replaced(repo, runtime):
 
     assert refused(asked(repo, runtime, "held.py"))
     word = next((runtime / "dibs").glob("*.woken"))
-    os.utime(word, (0, 0))  # as if it had been tried long ago
+    os.utime(word, (0, 0))  # as if the last attempt was long ago
     assert not refused(asked(repo, runtime, "free.py"))
 
     until(lambda: daemon("status", runtime) not in {0, first})
     assert refused(asked(repo, runtime, "held.py"))
 
 
-def test_of_several_that_start_at_once_one_stays(repo, runtime):
+def test_of_several_that_start_at_once_one_remains(repo, runtime):
     words = [sys.executable, "-I", str(PACKAGE / "daemon" / "run.py")]
     surroundings = environment(XDG_RUNTIME_DIR=str(runtime))
     started = [subprocess.Popen(words, env=surroundings) for _ in range(3)]
@@ -153,7 +153,7 @@ def test_of_several_that_start_at_once_one_stays(repo, runtime):
     assert socket_in(runtime) is None
 
 
-def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(repo, runtime):
+def test_an_agent_that_never_closes_its_input_is_answered(repo, runtime):
     assert daemon("start", runtime)
     child = subprocess.Popen(
         command(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo,
@@ -164,7 +164,7 @@ def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(repo, runtim
         assert b"timed out" in child.stderr.read()
 
 
-def test_other_surroundings_are_served_by_the_hook_itself(repo, runtime):
+def test_a_hook_with_another_environment_answers_on_its_own(repo, runtime):
     daemon("start", runtime)
 
     said = asked(repo, runtime, "held.py", DIBS_ENGINE="sqlite:///nowhere/at/all.db")
@@ -174,9 +174,9 @@ def test_other_surroundings_are_served_by_the_hook_itself(repo, runtime):
     assert refused(asked(repo, runtime, "held.py"))
 
 
-@pytest.mark.parametrize("behaviour", ["silent", "closes", "rubbish", "half an answer"])
-def test_whoever_listens_in_its_place_and_does_not_answer_is_not_waited_for(
-    repo, runtime, behaviour
+@pytest.mark.parametrize("behavior", ["silent", "closes", "rubbish", "half an answer"])
+def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(
+    repo, runtime, behavior
 ):
     daemon("start", runtime)
     path = socket_in(runtime)
@@ -195,11 +195,11 @@ def test_whoever_listens_in_its_place_and_does_not_answer_is_not_waited_for(
                 except OSError:
                     return
                 links.append(link)
-                if behaviour == "closes":
+                if behavior == "closes":
                     link.close()
-                if behaviour == "rubbish":
+                if behavior == "rubbish":
                     link.sendall(b"\xff" * 40)
-                if behaviour == "half an answer":
+                if behavior == "half an answer":
                     link.sendall(b"A       500\0")
                     link.close()
 
@@ -216,7 +216,7 @@ def test_whoever_listens_in_its_place_and_does_not_answer_is_not_waited_for(
 @pytest.mark.parametrize(
     "sent", [b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"]
 )
-def test_whoever_sends_it_rubbish_harms_nobody(repo, runtime, sent):
+def test_malformed_requests_do_no_harm(repo, runtime, sent):
     pid = daemon("start", runtime)
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(str(socket_in(runtime)))
@@ -226,7 +226,7 @@ def test_whoever_sends_it_rubbish_harms_nobody(repo, runtime, sent):
     assert daemon("status", runtime) == pid
 
 
-def test_it_ends_when_what_lies_on_the_disk_is_not_what_it_runs(tmp_path, repo, runtime):
+def test_it_exits_when_its_source_changes_on_disk(tmp_path, repo, runtime):
     package = tmp_path / "site-packages" / "dibs"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hooks.*.pack*"))
     words = [sys.executable, "-I", str(package / "daemon" / "run.py")]
@@ -251,14 +251,14 @@ sys.exit(main(["daemon", "stop"]))
 """
 
 
-def test_its_socket_is_for_its_user_alone(runtime):
+def test_only_its_user_can_access_its_socket(runtime):
     daemon("start", runtime)
 
     assert stat.S_IMODE((runtime / "dibs").stat().st_mode) == 0o700
     assert stat.S_IMODE(socket_in(runtime).stat().st_mode) == 0o600
 
 
-def test_a_folder_that_others_can_use_is_neither_asked_nor_filled(repo, runtime):
+def test_a_folder_that_others_can_access_is_not_used(repo, runtime):
     folder = runtime / "dibs"
     folder.mkdir()
     folder.chmod(0o777)
@@ -273,8 +273,8 @@ def test_a_folder_that_others_can_use_is_neither_asked_nor_filled(repo, runtime)
     assert "other users can access" in done.stderr
 
 
-def test_killing_it_again_and_again_lets_no_call_through_and_stops_no_work(repo, runtime):
-    """Three sessions work while it is killed; each held file stays refused, each own file passes."""
+def test_repeated_kills_allow_no_held_file_and_stop_no_work(repo, runtime):
+    """Three sessions work while it is killed; held files stay blocked, own files are allowed."""
     wrong = []
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""One question of a hook, over a pair of sockets: who is answered, and when a message counts as told."""
+"""A hook's request over a pair of sockets: which are answered, and when a message counts as delivered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dibs.guard.agents import client
 
 @pytest.fixture
 def confirmed(monkeypatch):
-    """Answer everything with one line; return how often that was confirmed."""
+    """Answer everything with one line; count the confirmations."""
     times = []
 
     def answer(words, given, environ, cwd, process, deadline, lender):
@@ -29,7 +29,7 @@ def confirmed(monkeypatch):
 
 
 def served(package="/p", store=None):
-    """Return our end of a connection, and the thread that serves the other."""
+    """Return one end of a connection, and the thread that serves the other."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     store = store or serving.EngineCache("/p")
 
@@ -44,7 +44,7 @@ def served(package="/p", store=None):
 
 
 def frames(link):
-    """Read all frames up to the end or to the answer."""
+    """Read all messages up to the end or the answer."""
     while True:
         head = link.recv(client.FRAME, socket.MSG_WAITALL)
         if not head:
@@ -54,7 +54,7 @@ def frames(link):
             return
 
 
-def test_the_hook_hears_how_long_it_may_take_and_then_the_answer(confirmed):
+def test_the_hook_gets_the_time_limit_and_then_the_answer(confirmed):
     ours, thread = served()
     with ours:
         *waits, (kind, body) = frames(ours)
@@ -67,7 +67,7 @@ def test_the_hook_hears_how_long_it_may_take_and_then_the_answer(confirmed):
     assert confirmed == [os.getpid()]
 
 
-def test_an_answer_that_nobody_wrote_out_is_not_told(confirmed):
+def test_an_answer_that_was_not_printed_is_not_delivered(confirmed):
     ours, thread = served()
     with ours:
         list(frames(ours))
@@ -76,7 +76,7 @@ def test_an_answer_that_nobody_wrote_out_is_not_told(confirmed):
     assert confirmed == []
 
 
-def test_a_hook_of_another_package_is_declined(confirmed):
+def test_a_request_from_another_installation_is_declined(confirmed):
     ours, thread = served("/other")
     with ours:
         assert [kind for kind, _ in frames(ours)] == [client.DECLINED]
@@ -84,7 +84,7 @@ def test_a_hook_of_another_package_is_declined(confirmed):
 
 
 @pytest.mark.parametrize("name", ["DIBS_TTL", "GIT_DIR", "XDG_STATE_HOME", "HOME"])
-def test_a_hook_in_other_surroundings_is_declined(confirmed, monkeypatch, name):
+def test_a_request_with_another_environment_is_declined(confirmed, monkeypatch, name):
     store = serving.EngineCache("/p")
     monkeypatch.setitem(client.posix.environ, name.encode(), b"/elsewhere")
     ours, thread = served(store=store)
@@ -93,7 +93,7 @@ def test_a_hook_in_other_surroundings_is_declined(confirmed, monkeypatch, name):
     thread.join()
 
 
-def test_the_agents_own_name_is_the_hooks_and_not_ours(confirmed, monkeypatch):
+def test_the_agents_name_comes_from_the_hook(confirmed, monkeypatch):
     store = serving.EngineCache("/p")
     monkeypatch.setitem(client.posix.environ, b"DIBS_AGENT", b"somebody")
     ours, thread = served(store=store)

@@ -1,4 +1,4 @@
-"""Settings files as people write them: random JSON with comments, odd blanks and foreign hooks."""
+"""Settings files as people write them: random JSON with comments, odd blanks, and other hooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GROUP = st.fixed_dictionaries(
 EVENTS = st.sampled_from(["PreToolUse", "PostToolUse", "Stop", "Notification"])
 HOOKS = st.dictionaries(EVENTS, st.lists(GROUP, max_size=2), max_size=3)
 SERVERS = st.dictionaries(NAMES.filter(lambda name: name != "dibs"), VALUES, max_size=2)
-#: What a settings file of somebody else says.
+#: The content of a user's settings file.
 SETTINGS = st.builds(
     lambda rest, more: {**rest, **more},
     st.dictionaries(
@@ -38,7 +38,7 @@ SETTINGS = st.builds(
 
 @st.composite
 def written(draw, value, *, comments=False, trailing=False):
-    """Return a text that says ``value``, with blanks, line ends and comments as they come."""
+    """Return ``value`` as JSON with random blanks, line endings, and comments."""
     newline = draw(st.sampled_from(["\n", "\r\n"]))
     blanks = ["", "", " ", newline, newline + "  ", newline + "\t"]
     if comments:
@@ -72,6 +72,6 @@ def _closed(opening, rows, closing, draw, gap, *, trailing):
 
 
 def is_within(small, large):
-    """Tell whether all characters of the one are in the other, in their order."""
+    """Tell whether one text is a subsequence of the other."""
     rest = iter(large)
     return all(letter in rest for letter in small)

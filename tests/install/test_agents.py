@@ -1,4 +1,4 @@
-"""What goes into the files of each agent: shapes that its makers read, and commands that fail closed."""
+"""What is added to each agent's files: formats that it reads, and commands that fail closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import put_all
 from dibs.install.inspect.agents import used_here
 
-#: The events before a tool, which alone can be refused.
+#: The events before a tool, the only ones that can block.
 REFUSING = {
     "PreToolUse", "BeforeTool", "preToolUse", "pre_write_code", "pre_run_command", "pre_mcp_tool_use",
 }  # fmt: skip
@@ -54,7 +54,7 @@ def test_only_an_event_before_a_tool_fails_closed(agent):
 
 
 @pytest.mark.parametrize("agent", HOOK_FILES)
-def test_hooks_are_plain_shell_commands_that_every_reader_of_the_file_takes(agent):
+def test_hooks_are_plain_shell_commands_that_every_reader_accepts(agent):
     for groups in json.loads(files(agent)[HOOK_FILES[agent]])["hooks"].values():
         for handler in handlers(groups):
             assert handler.get("type", "command") == "command"
@@ -62,13 +62,13 @@ def test_hooks_are_plain_shell_commands_that_every_reader_of_the_file_takes(agen
             assert isinstance(handler.get("command") or handler["bash"], str)
 
 
-def test_claude_blocks_what_a_failing_hook_could_not_judge():
+def test_claude_blocks_a_call_if_the_hook_fails():
     hooks = json.loads(files("claude")[".claude/settings.local.json"])["hooks"]
 
     assert hooks["PreToolUse"][0]["hooks"][0]["onFailure"] == "block"
 
 
-def test_copilot_is_told_the_event_on_the_command_line():
+def test_copilot_hooks_name_the_event_on_the_command_line():
     hooks = json.loads(files("copilot")[".github/hooks/dibs.json"])
 
     assert hooks["version"] == 1
@@ -76,7 +76,7 @@ def test_copilot_is_told_the_event_on_the_command_line():
         assert f" copilot {event} || " in handler["bash"]
 
 
-def test_gemini_counts_in_milliseconds_and_is_not_made_to_trust_a_server():
+def test_gemini_timeouts_are_in_milliseconds_and_no_server_is_trusted():
     settings = json.loads(files("gemini")[".gemini/settings.json"])
 
     assert settings["hooks"]["BeforeTool"][0]["hooks"][0]["timeout"] == 60_000
@@ -90,14 +90,14 @@ def test_codex_has_its_server_in_toml_and_its_hooks_in_json():
     assert set(json.loads(made[".codex/hooks.json"])) == {"hooks"}
 
 
-def test_opencode_gets_a_plugin_with_the_command_in_it():
+def test_opencode_gets_a_plugin_with_the_command():
     plugin = files("opencode")[".opencode/plugin/dibs.js"]
 
     assert "@DIBS_HOOK@" not in plugin
     assert "guard/run.py" in plugin
 
 
-def test_reads_are_hooked_only_if_they_are_asked_about():
+def test_reads_are_checked_only_if_the_setting_says_so():
     plain, reading = (
         files("claude", reads=reads)[".claude/settings.local.json"] for reads in (False, True)
     )
@@ -106,14 +106,14 @@ def test_reads_are_hooked_only_if_they_are_asked_about():
     assert "|Read|" in reading
 
 
-def test_shared_files_name_no_machine():
+def test_shared_files_contain_no_machine_paths():
     for agent in AGENTS:
         for path, text in files(agent, shared=True).items():
             assert "/python" not in text, (agent, path)
     assert ".claude/settings.json" in files("claude", shared=True)
 
 
-def test_what_is_not_wanted_is_left_out():
+def test_unwanted_parts_are_left_out():
     assert list(files("claude", servers=False, instructions=False)) == [
         ".claude/settings.local.json"
     ]
@@ -152,7 +152,7 @@ def test_agents_are_found_by_programs_homes_and_files(tmp_path):
     assert used_here(str(root), {"PATH": ".:", "HOME": ""}, {".cursor"}) == {}
 
 
-def test_the_settings_that_are_shown_are_all_known(tmp_path):
+def test_all_settings_in_the_file_are_known(tmp_path):
     from dibs.config import load
 
     lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]

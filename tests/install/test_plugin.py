@@ -41,11 +41,11 @@ def test_its_server_matches_init():
     }
 
 
-def test_its_version_is_that_of_the_package():
+def test_its_version_matches_the_package():
     assert read(PLUGIN / ".claude-plugin" / "plugin.json")["version"] == dibs.__version__
 
 
-def test_the_marketplace_leads_to_it():
+def test_the_marketplace_points_to_it():
     (entry,) = read(ROOT / ".claude-plugin" / "marketplace.json")["plugins"]
 
     assert (ROOT / entry["source"]).resolve() == PLUGIN

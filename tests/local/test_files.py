@@ -15,7 +15,7 @@ from dibs.local.files import write_file
 
 SOURCE = Path(dibs.__file__).parent
 
-#: Calls that only one module may make, and the modules that need them besides.
+#: Calls that only one module may make, and the exceptions.
 OWNERS = {"os.replace": "local/files.py", "fcntl": "local/locks.py", "tempfile.mkstemp": ""}
 EXCEPTIONS = {
     ("os.replace", "services/commits/land.py"): "moves an index that git has written",
@@ -28,7 +28,7 @@ EXCEPTIONS = {
 }
 
 
-def test_the_file_has_the_new_content_and_nothing_is_beside_it(tmp_path: Path) -> None:
+def test_the_file_has_the_new_content_and_no_draft_is_left(tmp_path: Path) -> None:
     file = tmp_path / "file"
     write_file(str(file), "old")
     write_file(str(file), "caf\N{LATIN SMALL LETTER E WITH ACUTE} \udcff")
@@ -37,7 +37,7 @@ def test_the_file_has_the_new_content_and_nothing_is_beside_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o755])
-def test_the_mode_is_exact_whatever_the_umask_is(tmp_path: Path, mode: int) -> None:
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o077)
     try:
         write_file(str(tmp_path / "file"), b"", mode=mode)
@@ -69,7 +69,7 @@ def test_an_interrupted_write_leaves_no_draft(
     assert os.listdir(tmp_path) == []
 
 
-def test_the_draft_of_a_killed_process_of_the_same_number_is_replaced_not_followed(
+def test_the_draft_of_a_killed_process_with_the_same_number_is_replaced_not_followed(
     tmp_path: Path,
 ) -> None:
     victim = tmp_path / "victim"

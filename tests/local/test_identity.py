@@ -16,31 +16,31 @@ SHOW = (
 )
 
 
-def test_the_flag_goes_before_the_environment():
+def test_the_flag_takes_precedence_over_the_environment():
     acting = acting_agent("flagged", {"DIBS_AGENT": "named", "USER": "alice"})
 
     assert acting == ("flagged", False, "flag")
 
 
-def test_the_environment_goes_before_the_terminal():
+def test_the_environment_takes_precedence_over_the_terminal():
     acting = acting_agent(None, {"DIBS_AGENT": "named", "USER": "alice"})
 
     assert acting == ("named", False, "variable")
 
 
 @pytest.mark.parametrize("environ", [{"USER": "alice"}, {"USER": "alice", "DIBS_AGENT": ""}])
-def test_without_a_name_the_human_acts(environ):
+def test_without_a_name_the_caller_is_human(environ):
     acting = acting_agent(None, environ)
 
     assert acting.human
     assert acting.id.startswith("alice-")
 
 
-def test_a_human_keeps_the_identity_from_call_to_call():
+def test_a_human_keeps_the_same_identity():
     assert acting_agent(None, {"USER": "alice"}) == acting_agent(None, {"USER": "alice"})
 
 
-def test_the_session_stands_in_for_a_terminal_that_is_not_there():
+def test_without_a_terminal_the_session_is_used():
     ran = subprocess.run(
         [sys.executable, "-c", SHOW + "; print(os.getsid(0))"],
         env={**os.environ, "USER": "alice", "DIBS_AGENT": ""},
@@ -56,7 +56,7 @@ def test_the_session_stands_in_for_a_terminal_that_is_not_there():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_the_controlling_terminal_counts_even_when_all_streams_are_pipes():
+def test_the_controlling_terminal_counts_even_if_all_streams_are_pipes():
     read_end, write_end = os.pipe()
     child, terminal = pty.fork()
     if child == 0:
@@ -101,13 +101,13 @@ def test_a_terminal_is_named_by_its_device_number(device, name):
         ("a" * 300, "a" * 40 + "-"),
     ],
 )
-def test_an_odd_user_name_still_gives_an_allowed_id(user, start):
+def test_an_odd_user_name_still_gives_a_valid_id(user, start):
     acting = acting_agent(None, {"USER": user})
 
     assert check_agent_id(acting.id).startswith(start)
 
 
-def test_without_any_variable_the_user_id_stands_in():
+def test_without_variables_the_user_id_is_used():
     assert acting_agent(None, {}).id.startswith(f"u{os.getuid()}-")
 
 
@@ -137,7 +137,7 @@ def test_an_id_is_letters_digits_dots_underscores_and_hyphens(text):
         7,
     ],
 )
-def test_another_id_is_refused_and_shown_escaped(text):
+def test_an_invalid_id_is_refused_and_shown_escaped(text):
     with pytest.raises(BadInput) as caught:
         check_agent_id(text)
 
@@ -146,12 +146,12 @@ def test_another_id_is_refused_and_shown_escaped(text):
     assert "64" in caught.value.hint
 
 
-def test_a_wrong_flag_is_refused_even_if_empty():
+def test_an_invalid_flag_is_refused_even_if_empty():
     with pytest.raises(BadInput, match="cannot be the id"):
         acting_agent("", {"DIBS_AGENT": "named"})
 
 
-def test_a_wrong_variable_is_named_in_the_message():
+def test_an_invalid_variable_is_named_in_the_message():
     with pytest.raises(BadInput, match="DIBS_AGENT: 'a b'") as caught:
         acting_agent(None, {"DIBS_AGENT": "a b"})
 

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def holder(path: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Another process that holds the lock until its input ends."""
+    """Another process that holds the lock until its input is closed."""
     command = [sys.executable, "-c", _HOLD, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -51,9 +51,7 @@ def test_a_free_lock_is_taken_once(path: str) -> None:
     other.release()
 
 
-def test_a_lock_of_another_process_is_not_taken_and_seen_as_held(
-    path: str, holder: subprocess.Popen[bytes]
-) -> None:
+def test_a_lock_of_another_process_is_held(path: str, holder: subprocess.Popen[bytes]) -> None:
     assert holder.poll() is None
     lock = FileLock(path)
     assert not lock.take()
@@ -74,7 +72,7 @@ def test_waiting_ends_at_the_timeout(path: str, holder: subprocess.Popen[bytes])
 
 
 @pytest.mark.parametrize("timeout", [30.0, None])
-def test_a_process_that_is_killed_releases_its_lock(
+def test_a_killed_process_releases_its_lock(
     path: str, holder: subprocess.Popen[bytes], timeout: float | None
 ) -> None:
     holder.send_signal(signal.SIGKILL)

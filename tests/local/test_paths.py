@@ -57,7 +57,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_all_spellings_of_one_file_are_one_path(repo, tmp_path, spelling):
+def test_all_spellings_of_a_file_give_one_path(repo, tmp_path, spelling):
     (repo / "link").symlink_to("src")
     (repo / "to-a.py").symlink_to("src/a.py")
     (repo / "chain.py").symlink_to("link/../to-a.py")
@@ -91,23 +91,23 @@ def test_all_spellings_of_one_file_are_one_path(repo, tmp_path, spelling):
         ("../../repo/README.md", "README.md"),
     ],
 )
-def test_a_relative_path_starts_where_the_caller_stands(repo, typed, path):
+def test_a_relative_path_starts_in_the_current_folder(repo, typed, path):
     assert resolve(repo / "src", typed) == path
 
 
-def test_a_folder_with_special_characters_can_be_stood_in(repo):
+def test_the_current_folder_may_have_special_characters(repo):
     assert resolve(repo / "app/[id]", "*.tsx") == r"app/\[id\]/*.tsx"
     assert resolve(repo / "app/[id]", "page.tsx") == r"app/\[id\]/page.tsx"
 
 
-def test_dots_climb_from_where_a_link_leads_as_in_the_system(repo):
+def test_dots_go_up_from_the_target_of_a_link_as_in_the_system(repo):
     (repo / "link").symlink_to("src/deep")
 
     assert resolve(repo, "link/../a.py") == "src/a.py"
 
 
 @pytest.mark.parametrize("typed", ["src", "src/", "./src", "docs/../src/", "to-src", "to-src/"])
-def test_an_existing_folder_stands_for_all_in_it(repo, typed):
+def test_an_existing_folder_means_everything_in_it(repo, typed):
     (repo / "to-src").symlink_to("src")
 
     assert at(repo).resolve(typed) == at(repo).resolve("src/**")
@@ -118,18 +118,18 @@ def test_an_existing_folder_stands_for_all_in_it(repo, typed):
     "typed",
     ["new.py", "new/er/file.py", "src/new.py", "new/", "a{b,c}.py", "src/**/*.py", "-f", "#x"],
 )
-def test_what_does_not_exist_yet_stays_as_typed(repo, typed):
+def test_a_path_that_does_not_exist_stays_as_typed(repo, typed):
     assert resolve(repo, typed) == typed
 
 
-def test_a_link_to_what_is_not_there_yet_names_its_target(repo):
+def test_a_link_to_a_missing_file_means_its_target(repo):
     (repo / "dangling").symlink_to("src/[later].py")
 
     assert resolve(repo, "dangling") == r"src/\[later\].py"
     assert resolve(repo, "dangling") == resolve(repo, "src/[later].py", literal=True)
 
 
-def test_special_characters_are_literal_where_a_file_is_named_so(repo):
+def test_special_characters_are_literal_if_such_a_file_exists(repo):
     (repo / "app/[id]/[...slug].tsx").touch()
     (repo / "app/*").touch()
 
@@ -141,7 +141,7 @@ def test_special_characters_are_literal_where_a_file_is_named_so(repo):
     assert resolve(repo, "app/[i]d/page.tsx") != r"app/\[i\]d/page.tsx"
 
 
-def test_literal_takes_every_name_as_it_is(repo):
+def test_literal_keeps_every_name_as_it_is(repo):
     assert resolve(repo, "new/*[x]{a,b}?.py", literal=True) == r"new/\*\[x\]\{a,b\}\?.py"
     assert resolve(repo, "task:42", literal=True) == "./task:42"
     assert resolve(repo, "src", literal=True) == "src/"
@@ -154,7 +154,7 @@ def test_an_escaped_name_is_followed_like_a_plain_one(repo):
     assert resolve(repo, r"src/\[link\].py") == "src/a.py"
 
 
-def test_what_comes_out_goes_in_again(repo):
+def test_a_canonical_pattern_resolves_to_itself(repo):
     for typed in ("app/[id]/page.tsx", "app/[id]", "src", "src/*.py", "./task:42", "./@x", "./~a"):
         once = resolve(repo, typed)
 
@@ -166,13 +166,13 @@ def test_named_resources_are_the_same_from_everywhere(repo, name):
     assert resolve(repo / "src", name) == name
 
 
-def test_a_dot_makes_a_file_of_what_reads_like_a_resource(repo):
+def test_a_leading_dot_makes_a_resource_name_a_file(repo):
     assert resolve(repo / "src", "./task:42") == "src/task:42"
     assert resolve(repo, "./task:42") == "./task:42"
 
 
 @pytest.mark.parametrize("typed", ["../x", "a/../../x", "..", "src/../..", "../repo-2/a", "src/.."])
-def test_what_climbs_out_is_refused(repo, typed):
+def test_a_path_that_leaves_the_repository_is_refused(repo, typed):
     (repo.parent / "repo-2").mkdir()
 
     assert refusal(repo, typed) == "PATH_ESCAPE"
@@ -181,7 +181,7 @@ def test_what_climbs_out_is_refused(repo, typed):
 @pytest.mark.parametrize(
     "typed", ["out", "out/", "out/passwd", "file-out", "up-out/x", "src/*/../../../x"]
 )
-def test_links_that_lead_out_are_refused(repo, typed):
+def test_links_that_point_outside_are_refused(repo, typed):
     (repo / "out").symlink_to("/etc")
     (repo / "file-out").symlink_to("/etc/passwd")
     (repo / "up-out").symlink_to("../elsewhere")
@@ -189,7 +189,7 @@ def test_links_that_lead_out_are_refused(repo, typed):
     assert refusal(repo, typed) == "PATH_ESCAPE"
 
 
-def test_a_circle_of_links_is_refused(repo):
+def test_a_cycle_of_links_is_refused(repo):
     (repo / "one").symlink_to("two")
     (repo / "two").symlink_to("one")
     (repo / "self").symlink_to(repo / "self")
@@ -202,11 +202,11 @@ def test_a_circle_of_links_is_refused(repo):
     "typed", ["/etc/passwd", "/", "/nowhere/x", "C:\\x", "\\\\host\\s", "file:///x", "~root/x", "~"]
 )
 @pytest.mark.parametrize("folder", ["", "src"])
-def test_what_is_absolute_and_elsewhere_is_refused(repo, folder, typed):
+def test_an_absolute_path_outside_is_refused(repo, folder, typed):
     assert refusal(repo / folder, typed) == "PATH_ABSOLUTE"
 
 
-def test_a_sibling_with_the_same_start_of_name_is_elsewhere(repo):
+def test_a_sibling_with_the_same_prefix_is_outside(repo):
     (repo.parent / "repo-2").mkdir()
 
     assert refusal(repo, f"{repo}-2/a.py") == "PATH_ABSOLUTE"
@@ -260,7 +260,7 @@ def test_pipes_sockets_and_devices_are_refused(repo):
     assert refusal(repo, "sock") == "PATH_KIND"
 
 
-def test_a_name_that_is_not_utf8_is_accepted_where_it_exists(repo):
+def test_a_name_that_is_not_utf8_is_accepted_if_it_exists(repo):
     typed = os.fsdecode(b"src/caf\xe9.txt")
     (repo / typed).touch()
 
@@ -279,7 +279,7 @@ def test_other_repositories_inside_are_refused(repo, tmp_path, typed):
     assert refusal(repo, typed) == "PATH_SUBMODULE"
 
 
-def test_a_submodule_itself_is_a_path_because_a_commit_moves_it(repo, tmp_path):
+def test_a_submodule_itself_can_be_claimed(repo, tmp_path):
     git(tmp_path, "clone", "repo", "elsewhere")
     git(repo, "submodule", "add", str(tmp_path / "elsewhere"), "inner")
 
@@ -300,7 +300,7 @@ def test_the_same_file_in_any_worktree_is_one_path(repo, where):
     assert resolve(repo, f"{other}/src/../docs/x.md") == "docs/x.md"
 
 
-def test_a_worktree_inside_of_the_tree_can_be_reached_by_relative_path(repo):
+def test_a_worktree_inside_the_tree_can_be_reached_by_a_relative_path(repo):
     git(repo, "worktree", "add", ".worktrees/other", "-b", "other")
 
     assert resolve(repo, ".worktrees/other/src/a.py") == "src/a.py"
@@ -314,26 +314,26 @@ def test_links_in_another_worktree_are_followed_there(repo):
     assert resolve(repo, f"{repo.parent}/other/link/a.py") == "src/a.py"
 
 
-def test_git_files_are_reserved_also_where_git_is_a_file(repo):
+def test_git_files_are_reserved_even_if_git_is_a_file(repo):
     git(repo, "worktree", "add", "../other")
 
     assert refusal(repo.parent / "other", ".git/config") == "PATH_RESERVED"
 
 
-def test_a_link_into_another_worktree_leads_out(repo):
+def test_a_link_into_another_worktree_points_outside(repo):
     git(repo, "worktree", "add", "../other")
     (repo / "link").symlink_to("../other/src")
 
     assert refusal(repo, "link/a.py") == "PATH_ESCAPE"
 
 
-def test_another_repository_is_no_worktree(repo, tmp_path):
+def test_another_repository_is_not_a_worktree(repo, tmp_path):
     git(tmp_path, "clone", "repo", "clone")
 
     assert refusal(repo, f"{tmp_path}/clone/src/a.py") == "PATH_ABSOLUTE"
 
 
-def test_outside_of_git_it_works_the_same(tmp_path):
+def test_it_works_the_same_outside_git(tmp_path):
     (tmp_path / ".dibs").mkdir()
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").touch()
@@ -345,7 +345,7 @@ def test_outside_of_git_it_works_the_same(tmp_path):
     assert refusal(tmp_path, ".dibs/x") == "PATH_RESERVED"
 
 
-def test_from_outside_of_the_work_tree_only_paths_into_it_count(repo):
+def test_from_outside_the_worktree_only_paths_into_it_are_valid(repo):
     tree = PathResolver(find(str(repo), {})._replace(subdir="../side"))
     (repo.parent / "side").mkdir()
 
@@ -355,7 +355,7 @@ def test_from_outside_of_the_work_tree_only_paths_into_it_count(repo):
     assert caught.value.code == "PATH_ESCAPE"
 
 
-def test_case_counts_only_where_the_project_says_so(repo):
+def test_case_matters_only_if_the_project_says_so(repo):
     insensitive, sensitive = at(repo), at(repo, fold_case=False)
 
     assert insensitive.resolve("readme.md") == insensitive.resolve("README.md")

@@ -36,7 +36,7 @@ def look(folder, **environ):
     return find(str(folder), environ)
 
 
-def test_the_state_lies_in_the_git_directory(repo):
+def test_the_state_is_in_the_git_directory(repo):
     found = look(repo)
 
     assert found == (str(repo), str(repo / ".git"), str(repo / ".git/dibs"), "")
@@ -87,12 +87,12 @@ def test_a_bare_repository_itself_is_refused(repo, tmp_path):
     assert "git worktree add" in caught.value.hint
 
 
-def test_inside_of_the_git_directory_there_is_no_working_tree(repo):
+def test_the_git_directory_is_not_a_working_tree(repo):
     with pytest.raises(NotFound, match="not a working tree"):
         look(repo / ".git/hooks")
 
 
-def test_a_submodule_is_a_project_of_its_own(repo, tmp_path):
+def test_a_submodule_is_a_separate_project(repo, tmp_path):
     git(tmp_path, "clone", "repo", "outer")
     git(tmp_path / "outer", "submodule", "add", str(repo), "inner")
 
@@ -102,7 +102,7 @@ def test_a_submodule_is_a_project_of_its_own(repo, tmp_path):
     assert found.state == str(tmp_path / "outer/.git/modules/inner/dibs")
 
 
-def test_a_git_directory_may_lie_elsewhere(tmp_path):
+def test_the_git_directory_may_be_elsewhere(tmp_path):
     (tmp_path / "tree").mkdir()
     git(tmp_path / "tree", "init", "--separate-git-dir", "../store")
 
@@ -122,7 +122,7 @@ def test_an_empty_folder_named_git_does_not_count(repo):
     assert look(repo / "sub").root == str(repo)
 
 
-def test_git_dir_and_work_tree_are_honoured(repo, tmp_path):
+def test_git_dir_and_work_tree_have_the_same_effect_as_in_git(repo, tmp_path):
     (tmp_path / "tree/sub").mkdir(parents=True)
 
     found = look(
@@ -132,7 +132,7 @@ def test_git_dir_and_work_tree_are_honoured(repo, tmp_path):
     assert found == (str(tmp_path / "tree"), str(repo / ".git"), look(repo).state, "sub")
 
 
-def test_git_dir_alone_takes_the_current_folder_for_the_top(repo, tmp_path):
+def test_git_dir_alone_makes_the_current_folder_the_top(repo, tmp_path):
     (tmp_path / "tree").mkdir()
 
     found = look(tmp_path / "tree", GIT_DIR="../repo/.git")
@@ -140,13 +140,13 @@ def test_git_dir_alone_takes_the_current_folder_for_the_top(repo, tmp_path):
     assert (found.root, found.state) == (str(tmp_path / "tree"), look(repo).state)
 
 
-def test_git_dir_of_the_repository_around_us_keeps_its_top(repo):
+def test_git_dir_of_the_surrounding_repository_keeps_its_top(repo):
     (repo / "sub").mkdir()
 
     assert look(repo / "sub", GIT_DIR=str(repo / ".git")) == look(repo / "sub")
 
 
-def test_git_dir_of_a_worktree_as_hooks_have_it_leads_to_the_shared_state(repo):
+def test_git_dir_of_a_worktree_as_in_hooks_gives_the_shared_state(repo):
     git(repo, "worktree", "add", "../other")
 
     found = look(repo.parent / "other", GIT_DIR=str(repo / ".git/worktrees/other"))
@@ -154,7 +154,7 @@ def test_git_dir_of_a_worktree_as_hooks_have_it_leads_to_the_shared_state(repo):
     assert found == look(repo.parent / "other")
 
 
-def test_git_common_dir_is_honoured(repo, tmp_path):
+def test_git_common_dir_has_the_same_effect_as_in_git(repo, tmp_path):
     (tmp_path / "common").mkdir()
 
     found = look(repo, GIT_COMMON_DIR=str(tmp_path / "common"))
@@ -162,7 +162,7 @@ def test_git_common_dir_is_honoured(repo, tmp_path):
     assert found.state == str(tmp_path / "common/dibs")
 
 
-def test_a_folder_outside_of_the_named_work_tree_is_told_by_its_way_up(repo, tmp_path):
+def test_a_folder_outside_the_named_work_tree_is_a_path_upwards(repo, tmp_path):
     (tmp_path / "tree").mkdir()
 
     found = look(repo, GIT_WORK_TREE=str(tmp_path / "tree"))
@@ -170,7 +170,7 @@ def test_a_folder_outside_of_the_named_work_tree_is_told_by_its_way_up(repo, tmp
     assert found.subdir == "../repo"
 
 
-def test_git_dir_that_names_nothing_is_refused(repo):
+def test_a_git_dir_that_does_not_exist_is_refused(repo):
     with pytest.raises(Misconfigured, match="GIT_DIR is 'nowhere'"):
         look(repo, GIT_DIR="nowhere")
 
@@ -182,7 +182,7 @@ def test_the_process_environment_counts_by_default(repo, tmp_path, monkeypatch):
     assert find().state == look(repo).state
 
 
-def test_outside_of_git_the_nearest_dibs_folder_counts(tmp_path):
+def test_outside_git_the_nearest_dibs_folder_counts(tmp_path):
     (tmp_path / "project/.dibs").mkdir(parents=True)
     (tmp_path / "project/a/b").mkdir(parents=True)
 
@@ -191,13 +191,13 @@ def test_outside_of_git_the_nearest_dibs_folder_counts(tmp_path):
     assert found == (str(tmp_path / "project"), "", str(tmp_path / "project/.dibs"), "a/b")
 
 
-def test_git_goes_before_a_dibs_folder(repo):
+def test_git_takes_precedence_over_a_dibs_folder(repo):
     (repo / "sub/.dibs").mkdir(parents=True)
 
     assert look(repo / "sub").state == str(repo / ".git/dibs")
 
 
-def test_outside_of_everything_dibs_init_is_the_advice(tmp_path):
+def test_outside_any_repository_the_hint_names_dibs_init(tmp_path):
     with pytest.raises(NotFound) as caught:
         look(tmp_path)
 
@@ -218,7 +218,7 @@ def test_a_current_folder_that_was_deleted_gives_one_clear_line(tmp_path, monkey
 
 
 @pytest.mark.parametrize("start", ["missing", "a-file", "nul\0"])
-def test_a_start_that_is_no_folder_is_refused(repo, start, monkeypatch):
+def test_a_start_that_is_not_a_folder_is_refused(repo, start, monkeypatch):
     (repo / "a-file").touch()
     monkeypatch.chdir(repo)
 
@@ -226,7 +226,7 @@ def test_a_start_that_is_no_folder_is_refused(repo, start, monkeypatch):
         find(start, {})
 
 
-def test_a_worktree_whose_repository_is_gone_says_so(repo):
+def test_a_worktree_whose_repository_is_missing_says_so(repo):
     git(repo, "worktree", "add", "../other")
     shutil.rmtree(repo)
 
@@ -236,7 +236,7 @@ def test_a_worktree_whose_repository_is_gone_says_so(repo):
     assert "git worktree repair" in caught.value.hint
 
 
-def test_a_common_directory_that_is_gone_says_so(repo):
+def test_a_missing_common_directory_says_so(repo):
     git(repo, "worktree", "add", "../other")
     (repo / ".git/worktrees/other/commondir").write_text("../nowhere\n")
 
@@ -253,7 +253,7 @@ def test_a_git_file_that_points_nowhere_is_refused(tmp_path, content):
 
 
 class AnotherUser:
-    """Acts as a user without rights while entered."""
+    """Act as an unprivileged user."""
 
     def __enter__(self):
         os.seteuid(54321)
@@ -280,7 +280,7 @@ def test_a_repository_of_another_user_is_refused(public):
 
 
 @as_root
-def test_a_dibs_folder_that_another_user_planted_is_refused(public):
+def test_a_dibs_folder_of_another_user_is_refused(public):
     (public / ".dibs").mkdir()
     os.chown(public / ".dibs", 12345, 12345)
 
@@ -289,7 +289,7 @@ def test_a_dibs_folder_that_another_user_planted_is_refused(public):
 
 
 @as_root
-def test_what_belongs_to_the_administrator_is_trusted(public):
+def test_files_of_root_are_trusted(public):
     git(public, "init", "-b", "main")
 
     with AnotherUser():

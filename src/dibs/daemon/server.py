@@ -44,7 +44,7 @@ class HookServer:
         self._busy = threading.BoundedSemaphore(AT_ONCE)
 
     def run(self) -> bool:
-        """Serve until idle or told to stop; return False if another daemon is running."""
+        """Serve until idle or stopped; return False if another daemon is running."""
         private_folder(os.path.dirname(self._path))
         lock = ProcessLock(f"{self._path}.lock")
         if not lock.take():

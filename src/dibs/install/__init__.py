@@ -1,5 +1,5 @@
-"""Installation for coding agents: hooks, MCP servers and instructions; planned first, undone byte for byte.
+"""Set up coding agents: hooks, MCP servers, and instructions; planned first, removed byte for byte.
 
-``plan`` changes nothing; ``apply`` applies a plan and undoes it. ``agents`` says what each agent needs in
-which file, ``entries`` how it is added and removed, ``inspect`` what is there, ``prove`` whether it works.
+``plan`` changes nothing; ``apply`` applies a plan and undoes it; ``purge`` deletes the state. ``agents``
+knows what each agent needs, ``entries`` adds and removes it, ``inspect`` finds it, ``prove`` tests it.
 """

@@ -1,4 +1,4 @@
-"""Apply a plan, and undo it: each file is replaced in one step, after its old content was recorded."""
+"""Apply a plan and undo it: each file is replaced atomically, after its old content was saved."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def apply_plan(repository: Repository, plan: InstallPlan, *, gates: bool = False) -> Manifest:
-    """Apply a plan; refuse if a file has changed since.
+    """Apply a plan; refuse if a file has changed since it was made.
 
-    With ``gates`` the caller puts in the gates of git next, which is written down before.
+    With ``gates``, the caller installs git hooks next, and the manifest records them now.
     """
     with manifest.lock(repository):
         known = manifest.load(repository)
@@ -49,7 +49,7 @@ def apply_plan(repository: Repository, plan: InstallPlan, *, gates: bool = False
             local=tuple(change.path for change in plan.changes if change.local and change.what),
         )
         if done != known:
-            manifest.save(repository, done)  # first: a kill in between leaves what to go back to
+            manifest.save(repository, done)  # first, so that a killed run can be undone
         hide(repository, hidden)
         for change in plan.pending:
             _write(repository, change)
@@ -72,9 +72,9 @@ def _check(repository: Repository, changes: Iterable[PlannedChange]) -> None:
     for change in changes:
         if change.act != "keep" and read(repository, change.path)[0] != change.old:
             raise Unavailable(
-                f"{quote(change.path)} was changed while this was planned; nothing was done",
+                f"{quote(change.path)} changed in the meantime; nothing was done",
                 code="WIRING_BUSY",
-                hint="run it again",
+                hint="run the same command again",
             )
 
 
@@ -95,11 +95,11 @@ def _write(repository: Repository, change: PlannedChange) -> None:
         os.unlink(place)
         return
     os.makedirs(os.path.dirname(place), exist_ok=True)
-    if WorkingTree(repository).inside(change.path) != change.path:  # a link was put in its way
+    if WorkingTree(repository).inside(change.path) != change.path:  # a link appeared on the way
         raise Unavailable(
-            f"{quote(change.path)} was moved while it was written",
+            f"{quote(change.path)} was moved in the meantime",
             code="WIRING_BUSY",
-            hint="run it again",
+            hint="run the same command again",
         )
     manifest.replace_file(repository, place, change.new, change.mode)
 
@@ -108,7 +108,7 @@ class UninstallResult(Record):
     """The result of an uninstall."""
 
     changes: tuple[PlannedChange, ...]
-    #: Folders that Dibs created and that stay because they are not empty.
+    #: Folders that Dibs created and that stay because they contain other files.
     left: tuple[str, ...] = ()
 
 
@@ -123,7 +123,7 @@ def plan_uninstall(repository: Repository) -> tuple[PlannedChange, ...]:
 
 
 def uninstall(repository: Repository) -> UninstallResult:
-    """Undo all that was ever applied in this working tree."""
+    """Undo everything that was applied in this working tree."""
     with manifest.lock(repository):
         known = manifest.load(repository)
         changes = plan_uninstall(repository)
@@ -153,7 +153,7 @@ def _empty(root: str, known: Manifest) -> list[str]:
 
 
 def _take_copies(tree: str, known: Manifest) -> None:
-    """Remove the copies that a worktree got when it was created; one that was changed since stays."""
+    """Remove the copies that a worktree got when it was created, unless they were changed."""
     for path in known.local:
         place = os.path.join(tree, path)
         record = known.files.get(path)

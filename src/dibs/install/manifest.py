@@ -1,4 +1,4 @@
-"""The manifest of ``dibs init``: the files that it changed, with their content before and after."""
+"""The manifest of ``dibs init``: the files it changed, with their content before and after."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NAME, _LOCK, _BACKUPS = "manifest.json", "lock", "before"
 
 
 class InstalledFile(Record):
-    """One file: how it was before Dibs, and how Dibs left it."""
+    """One file, before and after Dibs changed it."""
 
-    #: The digest of its old bytes, by which they are kept; empty if there was no file.
+    #: The digest of its old bytes, which names their backup; empty if the file did not exist.
     before: str
     #: The digest of the bytes that Dibs wrote.
     after: str
@@ -34,29 +34,29 @@ class InstalledFile(Record):
 
 
 class Manifest(Record):
-    """All that ``dibs init`` did to one working tree."""
+    """Everything that ``dibs init`` did in one working tree."""
 
     agents: tuple[str, ...] = ()
     shared: bool = False
     servers: bool = True
     instructions: bool = True
-    #: Whether it put in the gates of git.
+    #: Whether it installed the git hooks.
     gates: bool = False
-    files: dict[str, InstalledFile] = {}  # noqa: RUF012 - a record's value, never changed in place
-    #: Folders that were made, an outer one before its inner ones.
+    files: dict[str, InstalledFile] = {}  # noqa: RUF012 - never changed in place
+    #: Folders that were created, outer ones first.
     folders: tuple[str, ...] = ()
-    #: Files that are hidden from git.
+    #: Files that git ignores because of ``info/exclude``.
     hidden: tuple[str, ...] = ()
-    #: Files that hold for this machine alone; a new worktree gets them, too.
+    #: Machine-specific files; a new worktree gets copies.
     local: tuple[str, ...] = ()
 
     def made(self) -> set[str]:
-        """Return the files and folders that are there by Dibs alone."""
+        """Return the files and folders that Dibs created."""
         return {path for path, kept in self.files.items() if not kept.before} | set(self.folders)
 
 
 def folder_of(repository: Repository) -> str:
-    """Return the folder of a working tree's manifest; a linked worktree has its own, removed with it."""
+    """Return the folder of a worktree's manifest; a linked worktree has its own, deleted with it."""
     own = with_own_state(repository)
     if own.state == repository.state:
         return os.path.join(repository.state, "wiring")
@@ -64,7 +64,7 @@ def folder_of(repository: Repository) -> str:
 
 
 def load(repository: Repository) -> Manifest:
-    """Return the manifest of a working tree; an empty one if there is none, or it cannot be read."""
+    """Return the manifest of a working tree; an empty one if it is missing or unreadable."""
     try:
         with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
             found = json.loads(file.read())
@@ -77,7 +77,7 @@ def load(repository: Repository) -> Manifest:
 
 
 def save(repository: Repository, manifest: Manifest) -> None:
-    """Save a manifest in one step."""
+    """Save a manifest atomically."""
     folder = folder_of(repository)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     shape = manifest._asdict()
@@ -94,7 +94,7 @@ def forget(repository: Repository) -> None:
 
 
 def keep(repository: Repository, content: bytes) -> str:
-    """Back up the content of a file; return the name for ``kept``."""
+    """Back up the content of a file; return the name to pass to ``kept``."""
     name = digest(content)
     place = os.path.join(folder_of(repository), _BACKUPS, name)
     if not os.path.exists(place):
@@ -128,9 +128,9 @@ def lock(repository: Repository) -> Iterator[None]:
     file = FileLock(os.path.join(folder, _LOCK))
     if not file.take():
         raise Unavailable(
-            "another dibs init is at work here",
+            "another dibs init is running here",
             code="WIRING_BUSY",
-            hint="run it again in a moment",
+            hint="run the same command again in a moment",
         )
     try:
         yield
@@ -139,9 +139,9 @@ def lock(repository: Repository) -> Iterator[None]:
 
 
 def replace_file(repository: Repository, place: str, content: bytes, mode: int) -> None:
-    """Replace a file in one step, synced to the disk; its owner stays.
+    """Replace a file atomically, synced to disk, and keep its owner.
 
-    The draft is in the state, where a kill leaves nothing in the user's way, unless that is another disk.
+    The draft is in the state's folder, unless that is on another disk, so a kill leaves nothing in the tree.
     """
     folder = folder_of(repository)
     if not _on_one_disk(folder, os.path.dirname(place)):
@@ -154,7 +154,7 @@ def _on_one_disk(one: str, other: str) -> bool:
 
 
 def _owner(place: str) -> tuple[int, int] | None:
-    """Return who owns the file, or else its folder; None where the owner cannot be set."""
+    """Return the owner of the file, or else of its folder; None if it cannot be set."""
     if os.geteuid() != 0:
         return None
     status = os.stat(place if os.path.exists(place) else os.path.dirname(place))

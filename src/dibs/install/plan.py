@@ -1,4 +1,4 @@
-"""What ``dibs init`` would do to the files of a working tree: planned whole before anything is changed."""
+"""Plan what ``dibs init`` does to the files of a working tree, before anything is changed."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _NEW_MODE = 0o644
 
 
 class PlannedChange(Record):
-    """One file, as it is and as it will be; None where there is none."""
+    """One file, before and after; None if it does not exist."""
 
     path: str
     old: bytes | None
     new: bytes | None
-    #: How it would be without Dibs.
+    #: Its content without Dibs.
     base: bytes | None
     mode: int = _NEW_MODE
-    #: What Dibs puts into it, and for which agents.
+    #: What Dibs adds to it, and for which agents.
     what: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
-    #: Whether it holds for this machine alone.
+    #: Whether it is machine-specific.
     local: bool = False
-    #: Whether git must not see it, and what the user should know about it.
+    #: Whether git has to ignore it, and a note for the user.
     hide: bool = False
     note: str = ""
 
     @property
     def act(self) -> str:
-        """What happens to the file, in a word."""
+        """What happens to the file: create, change, remove, or keep."""
         if self.old == self.new:
             return "keep"
         if self.old is None:
@@ -58,7 +58,7 @@ class PlannedChange(Record):
 
 
 class InstallPlan(Record):
-    """All changes, and what will be known afterwards."""
+    """All changes, and the manifest's new content."""
 
     changes: tuple[PlannedChange, ...]
     agents: tuple[str, ...]
@@ -67,14 +67,14 @@ class InstallPlan(Record):
 
     @property
     def pending(self) -> list[PlannedChange]:
-        """The changes that change something."""
+        """The changes, without files that stay as they are."""
         return [change for change in self.changes if change.act != "keep"]
 
 
 def plan(
     repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[FileEdit] = ()
 ) -> InstallPlan:
-    """Return what would be done for these agents, and those that are wired already; change nothing."""
+    """Return the changes for these agents and those already set up; change nothing."""
     known = manifest.load(repository)
     names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
     ground = WorkingTree(repository)
@@ -83,7 +83,7 @@ def plan(
     files: dict[str, list[tuple[str, FileEdit]]] = {}
     notes: dict[str, None] = {}
     for name, edit in edits:
-        place = ground.inside(edit.path)  # two names may lead to one file
+        place = ground.inside(edit.path)  # two paths may be one file
         if place is None:
             notes[f"{edit.path} is outside the repository, so it is not changed"] = None
         else:
@@ -97,7 +97,7 @@ def plan(
 def _change(
     ground: WorkingTree, path: str, edits: list[tuple[str, FileEdit]], known: Manifest
 ) -> PlannedChange:
-    """Return the change of one file, for all agents that want something in it."""
+    """Return the change of one file, for all agents that use it."""
     old, mode = read(ground.repository, path)
     pieces = _once([edit.piece for _, edit in edits])
     record = known.files.get(path)
@@ -115,12 +115,12 @@ def _change(
     return PlannedChange(
         path, old, new, base, mode, _once([edit.what for _, edit in edits]),
         _once([name for name, _ in edits if name]), local, hide,
-        "names paths of this machine: do not commit it, or use --shared" if note else "",
+        "contains paths of this machine: do not commit it, or use --shared" if note else "",
     )  # fmt: skip
 
 
 def _once(items: Sequence[Any]) -> tuple[Any, ...]:
-    """Return each item once; not all of them can be hashed."""
+    """Return the items without duplicates; not all are hashable."""
     return tuple(item for at, item in enumerate(items) if item not in items[:at])
 
 
@@ -128,7 +128,7 @@ def _base(
     repository: Repository, path: str, pieces: tuple[Piece, ...], old: bytes | None,
     record: InstalledFile | None,
 ) -> bytes | None:  # fmt: skip
-    """Return how a file would be without Dibs."""
+    """Return the content of a file without Dibs."""
     if old is None:
         return None
     before = b""
@@ -138,17 +138,17 @@ def _base(
             return kept
         before = kept or b""
     elif take_all(pieces, old, path, old) == old:
-        return old  # nothing of ours is in it
+        return old  # it contains nothing of ours
     return take_all(pieces, old, path, before) or (None if not before else b"")
 
 
 def plan_restore(repository: Repository, path: str, known: Manifest) -> PlannedChange:
-    """Return how a file is restored: byte for byte if unchanged since, else only our entries are removed."""
+    """Return how to restore a file: byte for byte if unchanged since, else without our entries."""
     record = known.files[path]
     old, mode = read(repository, path)
     before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
-        # The file is gone, or its old content is.
+        # The file or its backup no longer exists.
         return PlannedChange(path, old, old, old, mode)
     if manifest.digest(old) == record.after:
         return PlannedChange(path, old, before, before, record.mode if before is not None else mode)
@@ -157,20 +157,20 @@ def plan_restore(repository: Repository, path: str, known: Manifest) -> PlannedC
         return PlannedChange(path, old, old, old, mode)
     new = take_all(pieces, old, path, before or b"")
     gone = not new and before is None
-    note = "" if gone else "it was changed since, so only what Dibs wrote goes"
+    note = "" if gone else "it was changed since, so only the entries of Dibs are removed"
     return PlannedChange(path, old, None if gone else new, None if gone else new, mode, note=note)
 
 
 def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
-    """Tell whether a file that is not in the manifest holds anything of ours."""
+    """Tell whether a file that is not in the manifest contains anything of ours."""
     try:
         return take_all(pieces, content, path, content) != content
-    except BadInput:  # it cannot have our entries, either
+    except BadInput:  # so it cannot contain our entries
         return False
 
 
 def guess_manifest(repository: Repository) -> Manifest:
-    """Return a manifest of all files that may be ours where none was saved, as in a clone of shared files."""
+    """Return a manifest of all files that may contain our entries, if none was saved, as in a clone."""
     ground = WorkingTree(repository)
     paths = [edit.path for edit in _every_edit(repository, shared=True)]
     places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
@@ -178,7 +178,7 @@ def guess_manifest(repository: Repository) -> Manifest:
 
 
 def _every_edit(repository: Repository, *, shared: bool) -> list[FileEdit]:
-    """Return all that Dibs may ever have written, first what it writes with this setting of ``shared``."""
+    """Return everything that Dibs may have written, first what it writes with this ``shared``."""
     found = [settings_edit()]
     for each in (shared, not shared):
         choice = Choice(repository.root, commands(shared=each), each)
@@ -187,26 +187,26 @@ def _every_edit(repository: Repository, *, shared: bool) -> list[FileEdit]:
 
 
 def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:
-    """Return all that Dibs may ever have put into a file."""
+    """Return everything that Dibs may have added to a file."""
     ground = WorkingTree(repository)
     edits = _every_edit(repository, shared=known.shared)
     found = [edit.piece for edit in edits if ground.inside(edit.path) == path]
     if path.endswith(".md") and not found:
-        found.append(Block(""))  # a page that got its block when other pages were there
+        found.append(Block(""))  # it got its block when the repository had other pages
     return _once(found)
 
 
 def read(repository: Repository, path: str) -> tuple[bytes | None, int]:
-    """Return the bytes and the mode of a file; None if there is none."""
+    """Return the bytes and the mode of a file; None if it does not exist."""
     place = os.path.join(repository.root, path)
     try:
         status = os.lstat(place)
     except FileNotFoundError:
         return None, _NEW_MODE
     except NotADirectoryError:
-        raise _no_file(path, "a file stands where a folder is needed") from None
+        raise _no_file(path, "a file is where a folder is needed") from None
     if not stat.S_ISREG(status.st_mode):
-        raise _no_file(path, "it is no file")
+        raise _no_file(path, "it is not a regular file")
     if status.st_size > _SIZE_MAX:
         raise _no_file(path, f"it is larger than {_SIZE_MAX} bytes")
     with open(place, "rb") as file:
@@ -215,8 +215,8 @@ def read(repository: Repository, path: str) -> tuple[bytes | None, int]:
 
 def _no_file(path: str, why: str) -> BadInput:
     return BadInput(
-        f"{quote(path)} cannot be changed: {why}",
+        f"cannot change {quote(path)}: {why}",
         code="SETTINGS_INVALID",
         field=path,
-        hint="move it away; nothing was changed",
+        hint="move it and run this again; nothing was changed",
     )

@@ -1,4 +1,4 @@
-"""The working tree that files are written to: what is inside of it, tracked, ignored or hidden from git."""
+"""The working tree that files are written to: what is inside it, tracked, ignored, or excluded by Dibs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.local.repository import Repository
 
-#: The list of files that git overlooks in this clone alone, and the marks around our part of it.
+#: The list of files that git ignores in this clone only, and the marks around our part of it.
 _NAME = "info/exclude"
 _MARKS = blocks.BlockMarkers(
     "# dibs:begin (files that dibs init made for this machine)", "# dibs:end"
@@ -62,7 +62,7 @@ def is_main(repository: Repository) -> bool:
 
 
 def others(repository: Repository) -> list[str]:
-    """Return the other working trees of the repository whose folders are there."""
+    """Return the other worktrees of the repository whose folders exist."""
     if not repository.common:
         return []
     places = [os.path.realpath(tree.path) for tree in present(GitCalls(repository.root))]
@@ -70,7 +70,7 @@ def others(repository: Repository) -> list[str]:
 
 
 def hide(repository: Repository, paths: Iterable[str]) -> None:
-    """Add files to the list; all worktrees share it, so those of others stay."""
+    """Add files to the list; entries of other worktrees, which share it, stay."""
     text = _read(repository)
     there = _lines(text)
     wanted = [*there, *(line for line in map(_line, paths) if line not in there)]
@@ -79,12 +79,12 @@ def hide(repository: Repository, paths: Iterable[str]) -> None:
 
 
 def is_hidden(repository: Repository, path: str) -> bool:
-    """Tell whether a file is on the list, whichever working tree put it there."""
+    """Tell whether a file is on the list, for any worktree."""
     return _line(path) in _lines(_read(repository))
 
 
 def unhide(repository: Repository, paths: Iterable[str]) -> None:
-    """Take files off the list, except those that another working tree has, too."""
+    """Remove files from the list, except those that another worktree has."""
     text, trees = _read(repository), others(repository)
     gone = {_line(path) for path in paths if not _is_in(trees, path)}
     rest = [line for line in _lines(text) if line not in gone]

@@ -1,13 +1,13 @@
 """Atomic file writes: a reader sees the old content or the new content, never a part of it."""
 
-# Hooks and claims come past here: only built-in modules.
+# On the path of hooks and claims: import only built-in modules.
 
 from __future__ import annotations
 
 import os
 from _thread import get_ident
 
-#: What only the owner may read and write; no umask changes it.
+#: Readable and writable only by the owner; no umask changes it.
 _PRIVATE = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _NEW |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -24,8 +24,8 @@ def write_file(
 ) -> None:
     """Replace the file at ``path``; if that fails, the old one stays and no draft is left.
 
-    ``sync`` waits for the disk. ``drafts`` is the folder of the draft, on the same file system; by default it
-    is beside the file. An ``OSError`` names ``path``.
+    ``sync`` waits for the disk. ``drafts`` is the folder of the draft, on the same file system; by default,
+    that of the file. An ``OSError`` names ``path``.
     """
     data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
     place = f"{drafts}/{os.path.basename(path)}" if drafts else path
@@ -51,7 +51,7 @@ def write_file(
 def _create(draft: str, mode: int) -> int:
     try:
         return os.open(draft, _NEW, mode)
-    except FileExistsError:  # left by a killed process that had the same number
+    except FileExistsError:  # left by a killed process with the same number
         os.unlink(draft)
         return os.open(draft, _NEW, mode)
 

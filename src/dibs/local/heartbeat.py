@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Heartbeat:
-    """Calls ``beat`` every ``every`` seconds from ``start`` to ``stop``; a call that fails is repeated."""
+    """Call ``beat`` every ``every`` seconds from ``start`` to ``stop``, even after a failure."""
 
     def __init__(self, beat: Callable[[], object], every: float) -> None:
         self._beat = beat
@@ -20,7 +20,7 @@ class Heartbeat:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Start the thread; it ends with its process at the latest."""
+        """Start the thread; it does not keep the process alive."""
         from threading import Event, Thread
 
         self._stop = Event()
@@ -28,7 +28,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, and wait until it has ended."""
+        """Stop the thread and wait for it."""
         if self._stop is not None and self._thread is not None:
             self._stop.set()
             self._thread.join()
@@ -38,4 +38,4 @@ class Heartbeat:
             try:
                 self._beat()
             except DibsError:
-                continue  # if no later call works either, the claim expires, and its owner is told at the end
+                continue  # if all later calls fail too, the claim expires, and the owner learns it at the end

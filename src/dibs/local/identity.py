@@ -1,4 +1,4 @@
-"""Who acts: the agent that is named, else the human at this terminal."""
+"""Who acts: the named agent, or else the human at this terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 VARIABLE = "DIBS_AGENT"
 
 _USER_MAX, _PLACE_MAX = 40, 20
-_TTY_NR_FIELD = 4  # of /proc/self/stat, counted behind the command's closing bracket
+_TTY_NR_FIELD = 4  # of /proc/self/stat, counted after the command's closing parenthesis
 _CONSOLE_MAJOR = 4
 _FIRST_SERIAL_MINOR = 64
 _FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
@@ -37,7 +37,7 @@ class Identity(Record):
     """The acting agent."""
 
     id: str
-    #: Whether no agent is named, so that the caller counts as the human at the keyboard.
+    #: Whether no agent is named, so the caller counts as the human at the keyboard.
     human: bool
     #: What the id comes from.
     source: str
@@ -46,9 +46,9 @@ class Identity(Record):
 def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
     """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
 
-    An empty ``DIBS_AGENT`` counts as not set; an empty flag is refused. With the folder of a project's
-    ``state``, a command that a guarded agent runs in its own shell is known for the agent's: also where two
-    sessions have one ``DIBS_AGENT``, of which the second has a number behind that name.
+    An empty ``DIBS_AGENT`` counts as unset; an empty flag is refused. With the folder of a project's
+    ``state``, a command that a guarded agent runs in its own shell is attributed to that agent, even if two
+    sessions have the same ``DIBS_AGENT``: the second one gets a number after its name.
     """
     if flag is not None:
         return Identity(check_agent_id(flag), human=False, source=FLAG)
@@ -64,15 +64,15 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
     terminal = _terminal()
-    user = _sanitised(_user(environ), _USER_MAX)
-    place = _sanitised(terminal or f"s{_session()}", _PLACE_MAX)
+    user = _sanitized(_user(environ), _USER_MAX)
+    place = _sanitized(terminal or f"s{_session()}", _PLACE_MAX)
     return Identity(f"{user}-{place}", human=True, source=TERMINAL if terminal else LOGIN)
 
 
 def identity_sources(
     flag: str | None, environ: Mapping[str, str], state: str = ""
 ) -> dict[str, str]:
-    """Return what each source says that ``acting_agent`` looks at; empty where it says nothing."""
+    """Return the value of each source that ``acting_agent`` considers; empty if it has none."""
     return {
         FLAG: flag or "",
         PROCESS: agent_of_process(state) if state else "",
@@ -83,7 +83,7 @@ def identity_sources(
 
 
 def agent_of_process(state: str) -> str:
-    """Return the guarded agent that this process was started by, empty where there is none."""
+    """Return the guarded agent that started this process; empty if none."""
     if not os.path.isdir(f"{state}/{SESSIONS}"):
         return ""
     from dibs.local.processes import acting
@@ -93,7 +93,7 @@ def agent_of_process(state: str) -> str:
 
 
 def _is_named(agent: str, named: str) -> bool:
-    """Tell whether a session has this id because its human named it so."""
+    """Tell whether a session has this id because of ``DIBS_AGENT``."""
     from dibs.core.toolcalls.policy import session_name
 
     return is_namesake(agent, session_name("", "", named))
@@ -111,7 +111,7 @@ def _session() -> int:
 
 
 def _terminal() -> str:
-    """Name the controlling terminal; standard streams may all be pipes while there still is one."""
+    """Return the name of the controlling terminal, even if all standard streams are pipes."""
     try:
         with open("/proc/self/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -122,7 +122,7 @@ def _terminal() -> str:
 
 
 def _device_name(device: int) -> str:
-    """Name a terminal by its number, which the kernel packs as minor, major, minor."""
+    """Return the name of a terminal by its device number, which the kernel packs as minor, major, minor."""
     major = device >> 8 & 0xFFF
     minor = device & 0xFF | device >> 12 & 0xFFF00
     if _FIRST_PTS_MAJOR <= major <= _LAST_PTS_MAJOR:
@@ -144,7 +144,7 @@ def _terminal_of_streams() -> str:
     return ""
 
 
-def _sanitised(text: str, length: int) -> str:
+def _sanitized(text: str, length: int) -> str:
     letters = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in text)
     return letters.strip("._-")[:length] or "x"
 

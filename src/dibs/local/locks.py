@@ -10,7 +10,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: Whether this system has file locks. Without them every lock is free; callers that cannot do without ask.
+#: Whether this system has file locks. Without them every lock succeeds; callers that need them check this.
 SUPPORTED = fcntl is not None
 
 #: Seconds between two tries: the first pause and the longest.
@@ -35,7 +35,7 @@ def unlock(handle: int) -> None:
 
 
 class FileLock:
-    """A lock file; a process that dies releases it. ``with`` waits for it without a limit."""
+    """A lock file; a dead process releases it. ``with`` waits without a timeout."""
 
     __slots__ = ("handle", "path")
 
@@ -45,7 +45,7 @@ class FileLock:
         self.handle = -1
 
     def take(self, timeout: float | None = 0.0) -> bool:
-        """Take the lock within ``timeout`` seconds (None: wait without a limit); tell whether that worked."""
+        """Take the lock within ``timeout`` seconds (None: no timeout); tell whether it succeeded."""
         handle = os.open(self.path, _FLAGS, 0o600)
         try:
             if not _wait(handle, timeout):
@@ -63,7 +63,7 @@ class FileLock:
             self.handle = -1
 
     def is_held(self) -> bool:
-        """Tell whether a process holds the lock; the file is not created."""
+        """Tell whether a process holds the lock, without creating the file."""
         if fcntl is None:
             return False
         try:

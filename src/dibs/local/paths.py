@@ -1,9 +1,8 @@
-"""Turn what somebody typed into the pattern that names it for everybody.
+"""Turn a path or glob as typed into its canonical pattern.
 
-All spellings of one file come out as one repository-relative path: relative to the folder where the
-caller stands, absolute, with ``.`` and ``..``, through symbolic links, or inside of another working
-tree of the same repository. Only names are looked at; no file is opened, and nothing is promised
-about what is there later.
+All spellings of a file become one repository-relative path: relative to the current folder, absolute, with
+``.`` and ``..``, through symbolic links, or inside another worktree of the same repository. Only names are
+read; no file is opened.
 """
 
 # pathlib costs more to import than all of this module does.
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 
 _SPECIAL = frozenset("*?[]{}\\")
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in _SPECIAL})
-#: As many symbolic links in one path as Linux follows.
+#: The most symbolic links in one path, as in Linux.
 _MAX_LINKS = 40
 
-#: A repository inside of this one: its own commit can be claimed, what is in it cannot.
+#: A repository inside this one can be claimed as a whole, but not its files.
 _FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
 
 
 class PathResolver:
-    """A working tree, seen from the folder where the caller stands."""
+    """Resolve paths in a working tree, from the caller's current folder."""
 
     __slots__ = ("fold_case", "repository")
 
@@ -46,8 +45,8 @@ class PathResolver:
     def resolve(self, text: str, *, literal: bool = False) -> Pattern:
         """Return the canonical pattern of ``text``.
 
-        A name with special characters that exists just so is taken literally; with ``literal`` all
-        are. An existing folder stands for all in it. A named resource stays as it is.
+        A name with special characters is literal if such a file exists, or with ``literal``. An existing
+        folder means everything in it. A named resource stays as it is.
 
         Raises:
             BadInput: ``PATH_ESCAPE``, ``PATH_ABSOLUTE``, ``PATH_NOT_DIR``, ``PATH_SUBMODULE``,
@@ -64,8 +63,8 @@ class PathResolver:
         if raw and (rest or walk.kind == _ABSENT):
             walk.refuse(
                 "PATH_ENCODING",
-                "is not UTF-8, and no file is named so",
-                r"Check the spelling; \xHH stands for a raw byte.",
+                "is not UTF-8, and no file has this name",
+                r"check the spelling; \xHH is a raw byte",
             )
         if rest:
             escaped = [name.translate(_ESCAPES) for name in walk.done]
@@ -89,21 +88,21 @@ def _has_raw_bytes(text: str) -> bool:
 
 
 class _Walk:
-    """The way along the names of one text, from a folder to what they name."""
+    """Follow the names in one text, from a folder to the file they name."""
 
     __slots__ = ("done", "kind", "links", "repository", "root", "text")
 
     def __init__(self, repository: Repository, text: str) -> None:
         self.repository = repository
         self.text = text
-        #: Where ``done`` is relative to; changes on the way into another working tree.
+        #: The folder that ``done`` is relative to; it changes when the path enters another worktree.
         self.root = repository.root
         self.done: list[str] = []
         self.kind = _FOLDER
         self.links = 0
 
     def start(self) -> list[str]:
-        """Go to the folder where the text starts; return the names that lead on from there."""
+        """Go to the folder where the text starts; return the names to follow from there."""
         text, subdir = self.text, self.repository.subdir
         if text[0] == "/":
             return self._enter(text, "PATH_ABSOLUTE")
@@ -119,13 +118,13 @@ class _Walk:
         return text.split("/")
 
     def take(self, names: list[str], *, literal: bool) -> list[str]:
-        """Follow ``names`` as far as they are plain; return the others, which start with a glob."""
+        """Follow ``names`` up to the first glob; return the rest."""
         for index, name in enumerate(names):
             if name in ("", "."):
                 continue
             if self.kind == _FILE:
-                rule = "leads through a file, as if it were a folder"
-                self.refuse("PATH_NOT_DIR", rule, "Check the spelling.")
+                rule = "uses a file as a folder"
+                self.refuse("PATH_NOT_DIR", rule, "check the spelling")
             if self.kind == _INNER:
                 self._refuse_inner()
             if name == "..":
@@ -144,7 +143,7 @@ class _Walk:
         return []
 
     def _step(self, name: str) -> bool:
-        """Go on to ``name``; tell whether it is there."""
+        """Go to ``name``; tell whether it exists."""
         self.done.append(name)
         if self.kind == _ABSENT or name.lower() == ".git":
             self.kind = _ABSENT
@@ -163,21 +162,21 @@ class _Walk:
         elif stat.S_ISLNK(mode):
             self._follow(path)
         else:
-            rule = "is a pipe, a socket or a device, which nobody edits"
-            self.refuse("PATH_KIND", rule, "Claim a named resource, such as port:8000.")
+            rule = "is a pipe, a socket, or a device"
+            self.refuse("PATH_KIND", rule, "claim a named resource instead, such as port:8000")
         return True
 
     def _cross(self, path: str) -> None:
-        """Go on in the working tree that starts at ``path``, if it is one of this repository."""
+        """Continue in the worktree at ``path`` if it belongs to this repository."""
         if not self._switch(path):
             self.kind = _INNER
 
     def _refuse_inner(self) -> NoReturn:
-        rule = "is in another repository, inside of this one"
-        self.refuse("PATH_SUBMODULE", rule, "Change to that repository and claim it there.")
+        rule = "is in another repository inside this one"
+        self.refuse("PATH_SUBMODULE", rule, "cd to that repository and claim it there")
 
     def _switch(self, folder: str) -> str:
-        """Go to the top of the working tree around ``folder``, if it is one of this repository."""
+        """Go to the top of the worktree that contains ``folder`` if it belongs to this repository."""
         if not self.repository.common:
             return ""
         try:
@@ -192,15 +191,15 @@ class _Walk:
     def _follow(self, link: str) -> None:
         self.links += 1
         if self.links > _MAX_LINKS:
-            rule = "leads round in a circle of symbolic links"
-            self.refuse("PATH_ESCAPE", rule, "Mend the links, or remove them.")
+            rule = "contains a cycle of symbolic links"
+            self.refuse("PATH_ESCAPE", rule, "fix or remove the links")
         target = os.readlink(link)
         self.done.pop()
         names = self._enter(target, "PATH_ESCAPE") if target[0] == "/" else target.split("/")
         self.take(names, literal=True)
 
     def _enter(self, path: str, code: str) -> list[str]:
-        """Go to the top of the tree that ``path`` is in; return the names from there on."""
+        """Go to the top of the tree that contains ``path``; return the names to follow from there."""
         self.kind = _FOLDER
         head, tail = path, list[str]()
         while not os.path.exists(head):
@@ -218,12 +217,12 @@ class _Walk:
         top = self._switch(folder) if code == "PATH_ABSOLUTE" else ""
         if not top:
             where = printable(self.repository.root)
-            rule = "is outside of the repository"
-            self.refuse(code, rule, f"Only what is under {where} can be claimed.")
+            rule = "is outside the repository"
+            self.refuse(code, rule, f"only files in {where} can be claimed")
         return [*real[len(top) + 1 :].split("/"), *tail]
 
     def spelled(self) -> str:
-        """Spell what the walk has come to, when all names were plain."""
+        """Return the canonical path, if all names were plain."""
         path = "/".join(self.done)
         if not path:
             climbed = ".." in self.text.split("/")
@@ -231,10 +230,10 @@ class _Walk:
             self.refuse(
                 "PATH_ESCAPE" if climbed else "PATH_EMPTY",
                 rule,
-                "Write ** for the whole repository.",
+                "use ** for the whole repository",
             )
         if self.text.endswith("/") and self.kind == _FILE:
-            self.refuse("PATH_NOT_DIR", "is a file, not a folder", "Leave out the last slash.")
+            self.refuse("PATH_NOT_DIR", "is a file, not a folder", "remove the trailing slash")
         if self.kind == _INNER and self.text.endswith("/"):
             self._refuse_inner()
         if self.kind == _FOLDER or self.text.endswith("/"):
@@ -243,11 +242,11 @@ class _Walk:
 
     def refuse(self, code: str, rule: str, hint: str) -> NoReturn:
         """Raise ``BadInput`` about the text."""
-        raise BadInput(f'"{printable(self.text)}" {rule}.', code=code, hint=hint, field="pattern")
+        raise BadInput(f'"{printable(self.text)}" {rule}', code=code, hint=hint, field="pattern")
 
 
 def _unescaped(name: str) -> str | None:
-    r"""Return the one name that ``name`` stands for: ``\[id\]`` is ``[id]``; None for a glob."""
+    r"""Return the literal name that ``name`` means: ``\[id\]`` is ``[id]``; None for a glob."""
     plain, escaped = "", False
     for character in with_bytes(name):
         if escaped or character not in _SPECIAL:

@@ -1,6 +1,6 @@
-"""Processes by their number and the moment of their start: a number that is given out again is noticed.
+"""Processes, identified by number and start time, so that a reused number is detected.
 
-Linux tells all of it by ``/proc``. Elsewhere only a process that is gone can be told from one that is there.
+On Linux, ``/proc`` provides all of it. Elsewhere Dibs only knows whether a process number is in use.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 _PROC = "/proc"
 _BOOT = f"{_PROC}/sys/kernel/random/boot_id"
-#: Fields of ``/proc/<pid>/stat``, counted behind the command's closing bracket.
+#: Fields of ``/proc/<pid>/stat``, counted after the command's closing parenthesis.
 _STATE, _PARENT, _SESSION, _TERMINAL, _START = 0, 1, 3, 4, 19
-#: States of a process that has ended and only waits to be noticed.
+#: States of a process that has exited and was not reaped.
 _ENDED = frozenset({"Z", "X", "x"})
-#: No number of a process has so many digits.
+#: A process number has fewer digits than this.
 _LONG = 12
-#: ``/proc`` says less than this of a process in one line.
+#: The most bytes that are read from a file in ``/proc``.
 _MOST_SAID = 4_096
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _LOOKS, _PAUSE = 3, 0.05
-#: No chain of processes is longer than this; a circle would be.
+#: The longest chain of parent processes; protects against cycles.
 _DEEPEST = 64
-#: Programs that only start others: a hook is started by them on behalf of the agent above.
+#: Programs that only start others, on behalf of the agent above them.
 _SHELLS = frozenset({
     "sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "rbash", "nu", "pwsh",
     "busybox", "env", "timeout", "nice", "ionice", "taskset", "nohup", "setsid", "stdbuf", "time", "xargs",
     "flock", "script", "strace", "sudo", "doas", "su", "runuser", "setpriv", "chroot", "unshare", "nsenter",
     "bwrap", "firejail", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipx", "direnv", "mise", "dibs",
 })  # fmt: skip
-#: Agents that are the first process of a container.
+#: Agents that can be the first process of a container.
 _AGENTS = frozenset({"claude", "codex", "gemini", "copilot", "opencode", "node", "bun"})
-#: Programs that take over the processes of those that ended; none of them is an agent.
+#: Programs that adopt orphaned processes; none of them is an agent.
 _FOSTERS = frozenset({
     "init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "runit",
     "runsvdir", "procd", "conmon",
@@ -46,15 +46,15 @@ _FOSTERS = frozenset({
 
 
 class RunningProcess(Record):
-    """A process that runs."""
+    """A running process."""
 
     pid: int
-    #: When it started, in ticks since the machine did; 0 where that cannot be told.
+    #: When it started, in ticks since boot; 0 if unknown.
     born: int = 0
     name: str = ""
-    #: The process that started it, 0 where that cannot be told.
+    #: Its parent process; 0 if unknown.
     above: int = 0
-    #: Whether it leads the session of a terminal, as the shell that a person types into does.
+    #: Whether it leads a terminal session, like a person's shell.
     leads: bool = False
 
     def __str__(self) -> str:
@@ -63,9 +63,9 @@ class RunningProcess(Record):
 
 
 def running(pid: int) -> RunningProcess | None:
-    """Return the process with this number, None if there is none or it has ended.
+    """Return the process with this number; None if there is none or it has exited.
 
-    Of another user's process ``/proc`` may tell nothing, not even that it is there.
+    ``/proc`` may hide the processes of other users.
     """
     if pid <= 0:
         return None
@@ -82,13 +82,13 @@ def running(pid: int) -> RunningProcess | None:
 
 
 def is_there(pid: int, born: int) -> bool:
-    """Tell whether the process still runs that had this number at that moment."""
+    """Tell whether the process with this number and start time is still running."""
     found = running(pid)
     return found is not None and (not born or not found.born or found.born == born)
 
 
 def above(pid: int) -> Iterator[RunningProcess]:
-    """Yield the processes that a process was started by, the nearest first; each is a look at ``/proc``."""
+    """Yield the ancestors of a process, the nearest first; each costs a read of ``/proc``."""
     found = running(pid)
     for _ in range(_DEEPEST):
         if found is None or found.above <= 0:
@@ -99,9 +99,9 @@ def above(pid: int) -> Iterator[RunningProcess]:
 
 
 def agent_above(hook: int, told: str = "") -> RunningProcess | None:
-    """Return the process of the agent that started a hook: the nearest above the hook that is no shell.
+    """Return the process of the agent that started a hook: the hook's nearest ancestor that is not a shell.
 
-    ``told`` is the number that the agent itself gives; it counts if that process is above the hook.
+    ``told`` is the number that the agent itself reports; it counts if that process is an ancestor.
     """
     number = int(told) if told.isascii() and told.isdigit() and len(told) < _LONG else 0
     nearest, known = None, False
@@ -109,18 +109,20 @@ def agent_above(hook: int, told: str = "") -> RunningProcess | None:
         if process.pid == number:
             return process
         if not known and process.leads and process.name in _SHELLS:
-            known = True  # a person pipes an event into the hook: their terminal is not an agent
+            known = True  # a person pipes an event into the hook; a terminal is not an agent
         if not known and process.name not in _SHELLS:
             known = True
             foster = process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS)
-            nearest = None if foster else process  # for a foster: whoever started the hook is gone
+            nearest = (
+                None if foster else process
+            )  # adopted: the process that started the hook is dead
         if known and not number:
             break
     return nearest
 
 
 def realm() -> str:
-    """Return where process numbers mean the same: one start of one machine, one space of numbers."""
+    """Return the scope in which process numbers are unique: one boot of one machine and one PID namespace."""
     host = os.uname().nodename if hasattr(os, "uname") else ""
     try:
         space = os.stat(f"{_PROC}/self/ns/pid").st_ino
@@ -130,7 +132,7 @@ def realm() -> str:
 
 
 def _content(path: str) -> bytes:
-    """Return what a small file says; a file object would cost more than the look itself."""
+    """Return the content of a small file; a file object would cost more than the read."""
     handle = os.open(path, os.O_RDONLY | _CLOEXEC)
     try:
         return os.read(handle, _MOST_SAID)
@@ -148,13 +150,13 @@ def _answers(pid: int) -> bool:
     return True
 
 
-# -- processes in a folder, by their current folder, their program and their files
+# -- processes that use a folder: as current folder, for their program, or for open files
 
 
 def processes_in(*folders: str) -> list[RunningProcess] | None:
-    """Return the processes that are in one of these folders; None where that cannot be told.
+    """Return the processes that use one of these folders; None if that is unknown on this system.
 
-    A process of another user that this one may not look into is not seen.
+    Processes that this user may not inspect are not found.
     """
     if not os.path.exists(f"{_PROC}/self/cwd"):
         return None
@@ -163,7 +165,7 @@ def processes_in(*folders: str) -> list[RunningProcess] | None:
 
 
 def lasting_in(folder: str) -> list[RunningProcess] | None:
-    """Return the processes that are in a folder and stay: git looks into many for a moment."""
+    """Return the processes that keep using a folder; git uses many folders for a moment."""
     import time
 
     found = processes_in(folder)
@@ -177,7 +179,7 @@ def lasting_in(folder: str) -> list[RunningProcess] | None:
 
 
 def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
-    """End a process that leads a group, and all of the group; kill it after ``grace`` seconds."""
+    """Terminate a process group; kill it after ``grace`` seconds."""
     import signal
     import time
 
@@ -193,7 +195,7 @@ def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
             if time.monotonic() >= until:
                 number = signal.SIGKILL
     except (ProcessLookupError, PermissionError):
-        pass  # all are gone; on macOS only a zombie is left
+        pass  # all have exited; on macOS, a zombie is left
     process.wait()
 
 
@@ -202,7 +204,7 @@ def _is_in(pid: int, folders: tuple[str, ...]) -> bool:
     try:
         handles = os.listdir(f"{about}/fd")
     except OSError:
-        handles = []  # it ended, or is another user's
+        handles = []  # it exited, or belongs to another user
     links = [f"{about}/cwd", f"{about}/exe", *(f"{about}/fd/{handle}" for handle in handles)]
     return any(_beneath(link, folders) for link in links) or _maps(pid, folders)
 
@@ -216,25 +218,25 @@ def _beneath(link: str, folders: tuple[str, ...]) -> bool:
 
 
 def _maps(pid: int, folders: tuple[str, ...]) -> bool:
-    """Tell whether a process has a file in memory that it may have closed already."""
+    """Tell whether a process has mapped a file in one of the folders."""
     try:
         with open(f"{_PROC}/{pid}/maps", "rb") as file:
             content = file.read()
     except OSError:
         return False
-    # The kernel writes a line end in a name as octal digits, and nothing else.
+    # The kernel escapes only newlines in names, as octal digits.
     named = (os.fsencode(folder).replace(b"\n", rb"\012") for folder in folders)
     return any(b" " + folder + b"/" in content for folder in named)
 
 
-# -- the process of each agent: a file in the state, named by its number, with its start and its agent; by it
-# a command that an agent runs in its own shell is known to be the agent's
+# -- the process of each agent: a file in the state, named by its number, with its start time and agent. It
+# identifies the commands that an agent runs in its own shell
 
 _MOST = 200
 
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
-    """Note an agent's process. If that cannot be written, the agent has to name itself."""
+    """Record an agent's process. If that fails, the agent has to name itself."""
     if _noted(state, pid) == [str(born), agent]:
         return
     folder = os.path.join(state, SESSIONS)
@@ -248,7 +250,7 @@ def note(state: str, pid: int, born: int, agent: str) -> None:
 
 
 def forget(state: str, pid: int, agent: str) -> None:
-    """Remove that note, if it is about this agent."""
+    """Remove the record if it is about this agent."""
     if _noted(state, pid)[1:] == [agent]:
         try:
             os.unlink(os.path.join(state, SESSIONS, str(pid)))
@@ -257,7 +259,7 @@ def forget(state: str, pid: int, agent: str) -> None:
 
 
 def acting(state: str, pid: int = 0) -> str:
-    """Return the agent that a process belongs to, by default this one; empty where it belongs to none."""
+    """Return the agent that a process, by default this one, belongs to; empty if none."""
     try:
         names = os.listdir(os.path.join(state, SESSIONS))
     except OSError:

@@ -1,8 +1,7 @@
 """Find the repository that a folder belongs to, and where Dibs keeps its state.
 
-All working trees of one repository share the common git directory, so the state lies there, in
-``dibs/``. Outside of git it lies in a folder ``.dibs/``, which ``dibs init`` makes. Reads a few
-small files and starts no process.
+All worktrees of a repository share the common git directory, so the state is there, in ``dibs/``. Outside
+git it is in a folder ``.dibs/``, which ``dibs init`` creates. Reads a few small files and starts no process.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ _POINTER_MAX = 65_536
 
 
 class Repository(Record):
-    """Where a project lives. All paths are real: no symbolic link is left in them."""
+    """The location of a project. All paths are real, without symbolic links."""
 
-    #: Top of the working tree.
+    #: The top of the working tree.
     root: str
-    #: The git directory that all working trees share; empty outside of git.
+    #: The git directory that all worktrees share; empty outside git.
     common: str
-    #: Where Dibs keeps the project's state; need not exist yet.
+    #: The folder of the project's state; it may not exist yet.
     state: str
-    #: The folder that the search started in, relative to the root; empty for the root itself.
+    #: The folder where the search started, relative to the root; empty for the root.
     subdir: str
 
 
 def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repository:
     """Return the repository of the folder ``start``, by default the current one.
 
-    ``GIT_DIR``, ``GIT_WORK_TREE`` and ``GIT_COMMON_DIR`` are honoured as git does; they come from
-    ``environ``, by default the process's own. Give an empty mapping to go by the disk alone.
+    ``GIT_DIR``, ``GIT_WORK_TREE``, and ``GIT_COMMON_DIR`` in ``environ`` (by default, the process's) have the
+    same effect as in git. With an empty mapping, only the disk counts.
     """
     folder = _real_folder(start)
     variables = os.environ if environ is None else environ
@@ -58,17 +57,17 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
 
 
 def main_tree(repository: Repository) -> str:
-    """Return the working tree that holds what all worktrees of a clone share, such as the board.
+    """Return the working tree with what all worktrees of a clone share, such as the board.
 
-    That is the one beside the common git directory. Where there is none (a bare repository with worktrees, a
-    submodule, a git directory kept elsewhere), each working tree has its own.
+    It contains the common git directory. If there is none (a bare repository with worktrees, a submodule, a
+    separate git directory), each worktree has its own.
     """
     above, name = os.path.split(repository.common)
     return above if name == ".git" else repository.root
 
 
 def trees(repository: Repository) -> list[str]:
-    """Return the working trees of a clone, as the files tell that git keeps of them."""
+    """Return the worktrees of a clone, according to git's own files."""
     found = [main_tree(repository)]
     folder = _join(repository.common, "worktrees")
     try:
@@ -79,18 +78,18 @@ def trees(repository: Repository) -> list[str]:
         try:
             entry = _read_pointer(f"{folder}/{name}/gitdir")
         except (OSError, DibsError):
-            continue  # git forgets it, too
+            continue  # git ignores it, too
         found.append(os.path.dirname(os.path.join(folder, name, entry)))
     return [os.path.realpath(root) for root in found]
 
 
 def shared_state(repository: Repository) -> str:
-    """Return where the state that all worktrees of a clone share lies."""
+    """Return the folder of the state that all worktrees of a clone share."""
     return _join(repository.common, STATE_IN_GIT) if repository.common else repository.state
 
 
 def with_own_state(repository: Repository) -> Repository:
-    """Return the repository with the state of its one worktree; the main tree's is the shared one."""
+    """Return the repository with its worktree's own state; that of the main worktree is the shared one."""
     entry = _join(repository.root, ".git")
     if not repository.common or not stat.S_ISREG(_mode(entry, follow=False)):
         return repository
@@ -101,15 +100,15 @@ def with_own_state(repository: Repository) -> Repository:
 
 
 def git_dir_at(path: str) -> str:
-    """Return the git directory that ``path`` is or points to, as all worktrees share it; or nothing."""
+    """Return the common git directory of the git directory or file at ``path``; empty if there is none."""
     git_dir = _git_dir_in_file(path) if stat.S_ISREG(_mode(path)) else path
     return _common_of(git_dir) if _is_git_dir(git_dir) else ""
 
 
 def clone_id(state: str) -> str:
-    """Return the id of the clone with this state folder; the first who asks makes it.
+    """Return the id of the clone with this state folder; create it on first use.
 
-    Many clones share one store in Redis or on a git remote, and each has its own refs.
+    Several clones can share one store in Redis or on a git remote, and each has its own refs.
     """
     path = f"{state}/clone"
     try:
@@ -121,7 +120,7 @@ def clone_id(state: str) -> str:
 
 
 def _make_clone_id(path: str) -> None:
-    """Write an id under a name of its own first: whoever links it to the common name wins."""
+    """Write an id to a file of its own first; the process that links it to the common name wins."""
     from dibs.local.files import write_file
 
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -137,7 +136,7 @@ def _make_clone_id(path: str) -> None:
 
 def _real_folder(start: str) -> str:
     try:
-        # Where one stands does not matter to an absolute path, and may be gone.
+        # The current folder does not matter to an absolute path, and it may not exist.
         whole = start if os.path.isabs(start) else os.path.join(os.getcwd(), start)
         folder = os.path.realpath(whole)
         is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
@@ -170,7 +169,7 @@ def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | Non
                 hint="unset GIT_DIR, or set it to a git directory",
             )
         shared = _common_of(named)
-        # Git takes the current folder for the top; inside the named repository we know better.
+        # Git uses the current folder as the top; inside the named repository, use its real top.
         root = found.root if found and found.common == shared else folder
     else:
         assert found is not None
@@ -183,7 +182,7 @@ def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | Non
 
 
 def _from_disk(folder: str) -> Repository:
-    """Walk up to the nearest ``.git``; without any, to the nearest ``.dibs`` folder."""
+    """Walk up to the nearest ``.git``, or else to the nearest ``.dibs`` folder."""
     outside: Repository | None = None
     for place in _upwards(folder):
         entry = _join(place, ".git")
@@ -231,7 +230,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _mode(path: str, *, follow: bool = True) -> int:
-    """Return the kind of what is at ``path``, by default behind links; 0 if there is nothing."""
+    """Return the mode of the file at ``path``, by default following links; 0 if there is none."""
     try:
         return os.stat(path, follow_symlinks=follow).st_mode
     except PermissionError:
@@ -241,7 +240,7 @@ def _mode(path: str, *, follow: bool = True) -> int:
 
 
 def _is_git_dir(path: str) -> bool:
-    """Tell a git directory by what git looks for; a linked worktree's has no objects of its own."""
+    """Tell whether this is a git directory, as git decides; that of a linked worktree has no objects."""
     if not _mode(_join(path, "HEAD"), follow=False):
         return False
     if _mode(_join(path, "commondir")):
@@ -264,7 +263,7 @@ def _git_dir_in_file(entry: str) -> str:
 
 
 def _common_of(git_dir: str) -> str:
-    """Return what the worktrees of ``git_dir`` share; a submodule shares with none."""
+    """Return the common directory of the worktrees of ``git_dir``; a submodule has its own."""
     pointer = _join(git_dir, "commondir")
     if not _mode(pointer):
         return git_dir
@@ -302,9 +301,9 @@ def _no_working_tree(place: str) -> DibsError:
 
 
 def _refuse_foreign(entry: str) -> None:
-    """Refuse what another user put above our folder; it could name any place for the state.
+    """Refuse a git directory or state of another user, which could place the state anywhere.
 
-    What belongs to the administrator is trusted, and the administrator may work everywhere.
+    Those of root are trusted, and root may work everywhere.
     """
     if not hasattr(os, "geteuid"):
         return

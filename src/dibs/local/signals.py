@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import NoReturn
 
-#: The signals that others send to a process that is to end.
+#: The signals that ask a process to exit.
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -21,7 +21,7 @@ def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
 
 @contextmanager
 def leaving_on_end() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception, so that queue places and the terminal are given back."""
+    """Turn SIGTERM and SIGHUP into an exception, so that queue positions and the terminal are cleaned up."""
 
     def leave(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)

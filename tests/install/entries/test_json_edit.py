@@ -1,4 +1,4 @@
-"""Entries go into JSON and come out of it, and every other byte stays."""
+"""Entries are added to JSON and removed, and every other byte stays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs.install.entries.json_edit import Document
 from dibs.install.entries.json_scan import Style, scan
 
 ALL = Style(comments=True, trailing=True)
-#: A text is drawn blank by blank, which takes its time.
+#: Texts are generated character by character, which is slow.
 FEW = settings(max_examples=40, deadline=None)
 
 
@@ -28,7 +28,7 @@ def test_reading_agrees_with_the_standard_library(pair):
 
 @FEW
 @given(SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))))
-def test_comments_and_late_commas_say_nothing(pair):
+def test_comments_and_trailing_commas_have_no_effect(pair):
     value, text = pair
 
     assert scan(text, "x", ALL).value == value
@@ -40,7 +40,7 @@ def test_comments_and_late_commas_say_nothing(pair):
     NAMES,
     VALUES,
 )
-def test_what_is_put_in_is_there_and_the_rest_is_untouched(pair, key, value):
+def test_an_added_entry_is_there_and_the_rest_is_unchanged(pair, key, value):
     old, text = pair
     if key in old:
         return
@@ -57,7 +57,7 @@ def test_what_is_put_in_is_there_and_the_rest_is_untouched(pair, key, value):
     SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))),
     st.data(),
 )
-def test_what_is_taken_out_is_gone_and_the_rest_is_untouched(pair, data):
+def test_a_removed_entry_is_gone_and_the_rest_is_unchanged(pair, data):
     old, text = pair
     if not old:
         return
@@ -72,7 +72,7 @@ def test_what_is_taken_out_is_gone_and_the_rest_is_untouched(pair, data):
 
 @FEW
 @given(SETTINGS.flatmap(lambda v: written(v, comments=True)), NAMES, VALUES)
-def test_putting_in_and_taking_out_leaves_the_bytes(text, key, value):
+def test_adding_and_removing_restores_the_bytes(text, key, value):
     document = Document(text, "x", ALL)
     if document.node((key,)) is not None or not document.root.children:
         return
@@ -85,7 +85,7 @@ def test_putting_in_and_taking_out_leaves_the_bytes(text, key, value):
 
 @FEW
 @given(st.lists(VALUES, max_size=3), st.data())
-def test_an_item_goes_to_the_end_of_its_array_and_out_of_it(items, data):
+def test_an_item_is_appended_to_its_array_and_removed(items, data):
     text = data.draw(written({"a": {"b": items}}, comments=True, trailing=True))
     document = Document(text, "x", ALL)
 
@@ -96,7 +96,7 @@ def test_an_item_goes_to_the_end_of_its_array_and_out_of_it(items, data):
     assert document.root.value == {"a": {"b": items}}
 
 
-def test_new_entries_follow_the_indentation_and_the_line_ends():
+def test_new_entries_follow_the_indentation_and_line_endings():
     document = Document('{\r\n\t"a": {\r\n\t\t"b": 1\r\n\t}\r\n}\r\n', "x")
 
     document.put(("a", "c"), {"d": [1]})
@@ -116,7 +116,7 @@ def test_a_file_on_one_line_stays_on_one_line():
     assert document.text == '{"a": [1, 2], "b": {"c": true}}'
 
 
-def test_a_comment_behind_the_last_entry_stays_with_it():
+def test_a_comment_after_the_last_entry_stays_with_it():
     document = Document('{\n  "a": 1 // the first\n}\n', "x", ALL)
 
     document.put(("b",), 2)
@@ -124,7 +124,7 @@ def test_a_comment_behind_the_last_entry_stays_with_it():
     assert document.text == '{\n  "a": 1, // the first\n  "b": 2\n}\n'
 
 
-def test_of_two_entries_with_one_name_the_one_that_counts_is_meant():
+def test_of_duplicate_entries_the_last_one_counts():
     document = Document('{"a": {"x": 1}, "a": {"y": 1}}', "x")
 
     document.put(("a", "z"), 1)
@@ -153,7 +153,7 @@ def test_of_two_entries_with_one_name_the_one_that_counts_is_meant():
         ('{"a": ' + "[" * 100_000, 1),
     ],
 )
-def test_row_104_what_is_no_json_is_refused_with_its_line(text, line):
+def test_row_104_invalid_json_is_refused_with_its_line(text, line):
     with pytest.raises(BadInput) as caught:
         Document(text, "settings.json")
 
@@ -162,7 +162,7 @@ def test_row_104_what_is_no_json_is_refused_with_its_line(text, line):
 
 
 @pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": null}', '{"hooks": {"Stop": {}}}'])
-def test_an_entry_of_the_wrong_kind_is_refused(text):
+def test_an_entry_of_the_wrong_type_is_refused(text):
     with pytest.raises(BadInput, match=r"settings\.json:1: hooks") as caught:
         Document(text, "settings.json").append(("hooks", "Stop"), 1)
 
@@ -180,7 +180,7 @@ def test_no_text_breaks_the_reader(text):
 
 
 @pytest.mark.parametrize("text", ['{\n  "a": 1, // why\n}\n', '{"a": [1,],}'])
-def test_a_comma_behind_the_last_entry_is_there_again_afterwards(text):
+def test_a_trailing_comma_is_kept(text):
     document = Document(text, "x", Style(comments=True, trailing=True))
 
     document.put(("b",), {"c": 2})

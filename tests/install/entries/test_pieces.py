@@ -1,4 +1,4 @@
-"""What Dibs puts into files of agents goes in once, and comes out without a trace of anybody else's."""
+"""What Dibs adds to agents' files is added once, and removed without touching anything else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def claude_like():
 
 
 def strip_ours(value):
-    """Return a document without what is ours, by looking at nothing but values."""
+    """Return a document without our entries, judged by values only."""
     value = json.loads(json.dumps(value))
     for groups in value.get("hooks", {}).values():
         groups[:] = [g for g in groups if not any(is_our_hook(h) for h in g.get("hooks", ()))]
@@ -62,7 +62,7 @@ TEXTS = SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=Tru
 
 @settings(max_examples=30, deadline=None)
 @given(TEXTS, st.sampled_from(["", "\ufeff"]))
-def test_row_104_foreign_entries_comments_and_bytes_are_kept(pair, bom):
+def test_row_104_other_entries_comments_and_bytes_stay(pair, bom):
     value, text = pair
     old = (bom + text).encode()
 
@@ -77,7 +77,7 @@ def test_row_104_foreign_entries_comments_and_bytes_are_kept(pair, bom):
 
 @settings(max_examples=30, deadline=None)
 @given(TEXTS)
-def test_taking_out_leaves_what_others_wrote(pair):
+def test_removal_leaves_other_entries(pair):
     value, text = pair
     new = put_all(claude_like(), text.encode(), "x")
 
@@ -88,7 +88,7 @@ def test_taking_out_leaves_what_others_wrote(pair):
 
 @settings(max_examples=30, deadline=None)
 @given(TEXTS, st.data())
-def test_entries_that_were_added_since_survive_taking_out(pair, data):
+def test_entries_added_later_survive_removal(pair, data):
     value, text = pair
     hooks = data.draw(SETTINGS).get("hooks", {})
     more = {event: groups for event, groups in hooks.items() if groups}
@@ -108,7 +108,7 @@ def test_entries_that_were_added_since_survive_taking_out(pair, data):
     )
 
 
-def test_row_104_a_second_installation_takes_the_place_of_the_first():
+def test_row_104_a_second_installation_replaces_the_first():
     once = put_all(gemini(OTHER), b"", "x")
 
     twice = put_all(gemini(), once, "x")
@@ -116,7 +116,7 @@ def test_row_104_a_second_installation_takes_the_place_of_the_first():
     assert json.loads(twice) == json.loads(put_all(gemini(), b"", "x"))
 
 
-def test_our_handler_leaves_a_group_that_somebody_else_shares():
+def test_our_handler_is_removed_from_a_group_with_a_users_handler():
     handler = {"type": "command", "command": OURS.hook("claude")}
     theirs = {"type": "command", "command": "lint"}
     text = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [handler, theirs]}]}})
@@ -126,7 +126,7 @@ def test_our_handler_leaves_a_group_that_somebody_else_shares():
     assert json.loads(left) == {"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [theirs]}]}}
 
 
-def test_a_server_of_that_name_that_somebody_else_wrote_stays():
+def test_a_users_server_with_the_same_name_stays():
     text = b'{"mcpServers": {"dibs": {"type": "http", "url": "http://127.0.0.1:8899/mcp"}}}'
     piece = McpEntry(("mcpServers", "dibs"), {"command": "dibs", "args": ["mcp"]})
 
@@ -145,7 +145,7 @@ def test_a_server_of_that_name_that_somebody_else_wrote_stays():
         "/usr/bin/dibs hook cursor",
     ],
 )
-def test_our_commands_are_known_again(command):
+def test_our_commands_are_recognized(command):
     assert is_our_hook({"type": "command", "command": command})
 
 
@@ -161,18 +161,18 @@ def test_our_commands_are_known_again(command):
         "wc -l /src/dibs/guard/run.py claude",
     ],
 )
-def test_commands_of_others_are_not_ours(command):
+def test_other_commands_are_not_ours(command):
     assert not is_our_hook({"type": "command", "command": command})
 
 
 @pytest.mark.parametrize(
     "value", [None, [], {}, {"command": "npx", "args": ["mcp"]}, {"command": ["dibs"]}]
 )
-def test_servers_of_others_are_not_ours(value):
+def test_other_servers_are_not_ours(value):
     assert not is_our_server(value)
 
 
-def test_a_command_survives_a_path_with_blanks_and_quotes():
+def test_a_command_works_with_blanks_and_quotes_in_its_path():
     import shlex
 
     made = Commands(("/a b/it's/python", "-I", "-S", "/x y/dibs/guard/run.py"), ())
@@ -192,11 +192,11 @@ def test_a_command_survives_a_path_with_blanks_and_quotes():
     assert is_our_hook(made.hook("claude"))
 
 
-def test_a_handler_that_only_speaks_of_ours_is_not_ours():
+def test_a_handler_that_only_mentions_ours_is_not_ours():
     assert not is_our_hook({"command": "lint", "statusMessage": "dibs hook claude"})
 
 
-def test_what_its_user_added_to_our_server_stays():
+def test_what_a_user_added_to_our_server_stays():
     piece = McpEntry(("mcpServers", "dibs"), {"command": "/new/dibs", "args": ["mcp"]})
     old = {"command": "/old/dibs", "args": ["mcp"], "env": {"DIBS_AGENT": "ana"}}
 
@@ -206,18 +206,18 @@ def test_what_its_user_added_to_our_server_stays():
     assert piece.put(text, "x") == text
 
 
-def test_a_value_that_we_put_in_goes_from_a_file_that_was_there_and_was_changed():
+def test_a_value_that_we_added_is_removed_from_a_file_that_was_changed():
     piece = Default(("version",), 1)
     before = '{"hooks": {}}'
 
     edited = piece.put(before, "x").replace("{", '{"mine": 1, ', 1)
 
     assert piece.take(edited, "x", before) == '{"mine": 1, "hooks": {}}'
-    assert piece.take(edited, "x", "") == edited  # a file that we made needs it still
+    assert piece.take(edited, "x", "") == edited  # a file that we created still needs it
     assert piece.take('{"version": 2}', "x", before) == '{"version": 2}'
 
 
-def test_a_file_of_nothing_but_a_mark_of_its_order_stays():
+def test_a_file_with_only_a_byte_order_mark_stays():
     content = b"\xef\xbb\xbf"
 
     assert take_all(gemini(), content, "x", content) == content
@@ -232,14 +232,14 @@ def test_a_file_of_nothing_but_a_mark_of_its_order_stays():
         ("codex", ".codex/hooks.json", b'{"hooks": {}, "hooks": {}}', "twice"),
     ],
 )
-def test_row_104_what_its_agent_would_pass_over_is_refused(agent, path, content, why):
+def test_row_104_a_file_that_its_agent_would_ignore_is_refused(agent, path, content, why):
     with pytest.raises(BadInput, match=why) as refused:
         put_all(pieces_of(agent, path), content, path)
 
     assert refused.value.code == "SETTINGS_INVALID"
 
 
-def test_claude_takes_a_byte_order_mark():
+def test_claude_accepts_a_byte_order_mark():
     pieces = pieces_of("claude", ".claude/settings.local.json")
 
     assert put_all(pieces, b"\xef\xbb\xbf{}", "x").startswith(b"\xef\xbb\xbf{")

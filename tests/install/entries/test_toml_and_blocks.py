@@ -1,4 +1,4 @@
-"""Tables in TOML and blocks in Markdown go in at the end, and come out again."""
+"""TOML tables and Markdown blocks are added at the end, and removed again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = st.sampled_from(["# a comment", "", "  # indented", 'title = "x"\n', "# 
 
 @st.composite
 def toml(draw):
-    """Return a TOML file of somebody else, some with servers of their own."""
+    """Return a user's TOML file, some with servers."""
     rows = [draw(st.sampled_from(["# top", "", 'model = "m"']))]
     for name in draw(st.lists(KEYS, unique=True, max_size=3)):
         rows += [
@@ -35,7 +35,7 @@ def toml(draw):
 
 @settings(max_examples=50, deadline=None)
 @given(toml())
-def test_a_table_is_added_and_all_else_stays(text):
+def test_a_table_is_added_and_everything_else_stays(text):
     new = toml_edit.put(text, PATH, VALUES, "config.toml")
 
     assert new.startswith(text)
@@ -48,14 +48,14 @@ def test_a_table_is_added_and_all_else_stays(text):
 
 @settings(max_examples=50, deadline=None)
 @given(toml())
-def test_the_table_comes_out_again(text):
+def test_the_table_is_removed_again(text):
     new = toml_edit.take(toml_edit.put(text, PATH, VALUES, "config.toml"), "config.toml")
 
     assert new.rstrip("\r\n") == text.rstrip("\r\n")
     assert new == text or not text.endswith("\n")
 
 
-def test_what_was_written_behind_the_table_stays():
+def test_text_after_the_table_stays():
     new = toml_edit.put("a = 1\n", PATH, VALUES, "x") + "[later]\nb = 2\n"
 
     assert toml_edit.take(new, "x") == "a = 1\n[later]\nb = 2\n"
@@ -67,7 +67,7 @@ def test_a_table_of_another_installation_is_replaced():
     assert toml_edit.put(old, PATH, VALUES, "x") == toml_edit.put("a = 1\n", PATH, VALUES, "x")
 
 
-def test_a_server_of_that_name_that_somebody_else_wrote_stays():
+def test_a_users_server_with_the_same_name_stays():
     text = '[mcp_servers.dibs]\nurl = "http://127.0.0.1:1/mcp"\n'
 
     assert toml_edit.put(text, PATH, VALUES, "x") == text
@@ -77,7 +77,7 @@ def test_a_server_of_that_name_that_somebody_else_wrote_stays():
     ("text", "line"),
     [("a = 1\nb =\n", 2), ("a = 1\na = 2\n", 2), ("[x", 1), ("a = [1\n", 2)],
 )
-def test_row_104_what_is_no_toml_is_refused_with_its_line(text, line):
+def test_row_104_invalid_toml_is_refused_with_its_line(text, line):
     with pytest.raises(BadInput, match=f"config.toml:{line}: ") as caught:
         toml_edit.put(text, PATH, VALUES, "config.toml")
 
@@ -85,8 +85,8 @@ def test_row_104_what_is_no_toml_is_refused_with_its_line(text, line):
 
 
 @pytest.mark.parametrize("text", ['mcp_servers = {a = {url = "x"}}\n', "mcp_servers = 1\n"])
-def test_servers_that_no_table_can_join_are_refused(text):
-    with pytest.raises(BadInput, match="no table can be added") as caught:
+def test_servers_that_are_not_tables_are_refused(text):
+    with pytest.raises(BadInput, match="cannot add a table") as caught:
         toml_edit.put(text, PATH, VALUES, "config.toml")
 
     assert caught.value.code == "SETTINGS_INVALID"
@@ -94,7 +94,7 @@ def test_servers_that_no_table_can_join_are_refused(text):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text("ab# <>-\n", max_size=12), max_size=5).map("\n".join))
-def test_a_block_goes_in_once_and_comes_out(text):
+def test_a_block_is_added_once_and_removed(text):
     new = blocks.put(text, "ours\ntwo\n", MARKS, "AGENTS.md")
 
     assert new.startswith(text)
@@ -102,7 +102,7 @@ def test_a_block_goes_in_once_and_comes_out(text):
     assert blocks.take(new, MARKS, "AGENTS.md").rstrip("\n") == text.rstrip("\n")
 
 
-def test_a_block_that_was_moved_is_renewed_where_it_stands():
+def test_a_block_that_was_moved_is_updated_in_place():
     old = blocks.put("# top\n", "old", MARKS, "x").replace("# top\n", "") + "\n# below\n"
 
     new = blocks.put(old, "new", MARKS, "x")
@@ -120,8 +120,8 @@ def test_a_block_that_was_moved_is_renewed_where_it_stands():
         "<!-- dibs:begin -->\n<!-- dibs:end -->\n<!-- dibs:begin -->\n<!-- dibs:end -->\n",
     ],
 )
-def test_marks_that_are_no_pair_are_refused(text):
-    with pytest.raises(BadInput, match="not a pair") as caught:
+def test_unpaired_marks_are_refused(text):
+    with pytest.raises(BadInput, match="missing or repeated") as caught:
         blocks.put(text, "new", MARKS, "AGENTS.md")
 
     assert caught.value.code == "SETTINGS_INVALID"

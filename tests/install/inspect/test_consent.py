@@ -1,4 +1,4 @@
-"""Whether an agent's user has accepted our hooks, as the agent's own files tell it."""
+"""Whether a user has accepted our hooks, according to the agent's own files."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from dibs.install.inspect.consent import Trusted, codex_hash, codex_key, consent
 from dibs.install.inspect.settings import hooks_of
 
-#: What codex 0.166.0 itself said (hooks/list of its app-server) of the two hooks below.
+#: The hashes that Codex 0.166.0 reports (hooks/list of its app-server) for the two hooks below.
 PRE = "sha256:c0bd22b741ded4d71ccb5a311f15f79ac16cd8276836b4e996c5544d8c58e89b"
 STOP = "sha256:2ba34c7a02841fada06b868a093d041fd3d9de81883c789a321916b0aa118851"
 
@@ -35,7 +35,7 @@ def asked(root, home, hooks):
     return consent("codex", hooks, str(root), str(home), {})
 
 
-def test_a_hook_of_codex_has_the_hash_that_codex_gives_it(root):
+def test_a_codex_hook_has_the_hash_that_codex_reports(root):
     (hook,) = install(root)
 
     assert codex_hash(hook._replace(command="true || exit 2")) == PRE
@@ -62,7 +62,7 @@ def test_codex_skips_hooks_until_folder_and_hash_are_accepted(root, home):
     assert asked(root, home, hooks).missing
 
 
-def test_settings_of_codex_that_are_broken_hold_no_consent(root, home):
+def test_broken_codex_settings_contain_no_consent(root, home):
     hooks = install(root)
     (home / ".codex" / "config.toml").write_text("[[[")
 
@@ -89,7 +89,7 @@ def test_gemini_trusts_a_folder_by_the_nearest_rule(root, home, rules, trusted):
     assert consent("gemini", [], str(root), str(home), {}).trusted == trusted
 
 
-def test_copilot_trusts_the_folders_of_its_list_wherever_its_home_is(root, home, tmp_path):
+def test_copilot_trusts_the_folders_on_its_list_in_any_home(root, home, tmp_path):
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "config.json").write_text(json.dumps({"trusted_folders": [str(root.parent)]}))

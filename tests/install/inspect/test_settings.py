@@ -1,4 +1,4 @@
-"""Which hooks the settings of agents name, read as the agents read them."""
+"""The hooks in agents' settings, read as the agents read them."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_hook_of_each_agent_is_found_with_its_time_in_seconds(name, tmp_path):
+def test_a_hook_of_each_agent_is_found_with_its_timeout_in_seconds(name, tmp_path):
     file, hooks, seconds = SETTINGS[name]
     write(tmp_path / file, {"hooks": hooks})
 
@@ -59,7 +59,7 @@ def test_a_hook_of_each_agent_is_found_with_its_time_in_seconds(name, tmp_path):
     assert hook.timeout == pytest.approx(seconds)
 
 
-def test_hooks_of_others_and_events_that_cannot_refuse_are_names_and_patterns(tmp_path):
+def test_other_hooks_and_events_that_cannot_block_are_not_guards(tmp_path):
     hooks = {
         "PreToolUse": [
             {"hooks": [{"type": "command", "command": "lint"}]},
@@ -81,7 +81,7 @@ def test_hooks_of_others_and_events_that_cannot_refuse_are_names_and_patterns(tm
     ]
 
 
-def test_comments_and_commas_at_the_end_are_read_over_and_texts_are_kept(tmp_path):
+def test_comments_and_trailing_commas_are_ignored_and_texts_kept(tmp_path):
     write(
         tmp_path / "a.json",
         '\ufeff{// one\n"a": "x // y, ]", /* two\n */ "b": [1, 2, ], "c": "\\"/*",}',
@@ -91,7 +91,7 @@ def test_comments_and_commas_at_the_end_are_read_over_and_texts_are_kept(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "\xff", '{"hooks": '])
-def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(tmp_path, text):
+def test_an_unreadable_file_is_reported_and_the_others_are_read(tmp_path, text):
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_bytes(text.encode("latin-1"))
     write(tmp_path / ".claude/settings.local.json", {"hooks": SETTINGS["claude"][1]})
@@ -122,7 +122,7 @@ def test_a_command_whose_program_does_not_exist_is_reported(tmp_path):
     assert any("runs /venv/bin/python, which does not exist" in finding.text for finding in told)
 
 
-def test_servers_are_found_in_every_shape(tmp_path):
+def test_servers_are_found_in_every_format(tmp_path):
     write(tmp_path / ".mcp.json", {"mcpServers": {"dibs": {"command": "dibs", "args": ["mcp"]}}})
     write(tmp_path / "opencode.json", {"mcp": {"dibs": {"command": ["dibs", "mcp"]}}})
     write(tmp_path / ".codex/config.toml", '[mcp_servers.dibs]\ncommand = "dibs"\nargs = ["mcp"]\n')
@@ -145,7 +145,7 @@ def test_servers_are_found_in_every_shape(tmp_path):
         ("^Read$", "Write", False), ("(", "Write", False), ("mcp__.*|Write", "Write", True),
     ],
 )  # fmt: skip
-def test_matchers_fit_as_agents_take_them(matcher, tool, fits):
+def test_matchers_match_as_in_the_agents(matcher, tool, fits):
     assert matches(matcher, tool) == fits
 
 
@@ -177,12 +177,12 @@ def deny(reason="why"):
         ("windsurf", Ran(2, "", "why"), "why"),
     ],
 )  # fmt: skip
-def test_an_answer_refuses_only_where_the_agent_would_take_it_so(agent, ran, refused):
+def test_an_answer_blocks_only_if_the_agent_would_honor_it(agent, ran, refused):
     assert refusal(agent, ran) == refused
 
 
 @pytest.mark.parametrize("agent", SETTINGS)
-def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_path):
+def test_a_shell_command_contains_the_exact_path(agent, tmp_path):
     place = tmp_path / "o'brien's \"$(x)\" folder"
     place.mkdir()
     event = next(iter(AGENTS[agent].hooks.before))
@@ -195,7 +195,7 @@ def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_pa
 
 
 def shell_command(payload):
-    """Return the text that holds the command, wherever this agent's payload has it."""
+    """Return the command in this agent's payload."""
     if isinstance(payload, str) and payload.startswith("{"):
         payload = json.loads(payload)
     inner = payload.values() if isinstance(payload, dict) else ()
@@ -213,7 +213,7 @@ def shell_command(payload):
         ("gemini", "{,}"),
     ],
 )
-def test_a_file_that_its_agent_passes_over_guards_nothing(agent, text, tmp_path):
+def test_a_file_that_its_agent_ignores_guards_nothing(agent, text, tmp_path):
     write(tmp_path / SETTINGS[agent][0], text)
 
     hooks, bad = hooks_of(agent, str(tmp_path), "", {})

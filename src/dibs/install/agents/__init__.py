@@ -1,1 +1,1 @@
-"""How each coding agent is set up."""
+"""What each coding agent needs."""

@@ -1,4 +1,4 @@
-"""What ``dibs init`` writes for an agent: one routine that reads the table of agents."""
+"""What ``dibs init`` writes for an agent, according to the table of agents."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from dibs.install.entries.commands import Commands
     from dibs.install.entries.pieces import Piece
 
-#: What the first line of opencode's plug-in holds, and where the words of the command go.
+#: The mark in the first line of the opencode plug-in, and the placeholder of the command.
 _PLUGIN_MARK, _PLUGIN_COMMAND = "dibs:opencode", '"@DIBS_HOOK@"'
-#: The settings, all of them as comments; a file that is there is never touched.
+#: The settings, all as comments; an existing file is never touched.
 SETTINGS_FILE = "dibs.toml"
 
 
 class Choice(Record):
-    """What the user wants to have written, and where."""
+    """What the user wants written, and where."""
 
     root: str
     commands: Commands
-    #: Whether the files are for everybody who works on the repository.
+    #: Whether the files are for the whole team.
     shared: bool = False
     servers: bool = True
     instructions: bool = True
-    #: Whether reading a file is asked about, too.
+    #: Whether hooks check reads, too.
     reads: bool = False
 
     def has(self, path: str) -> bool:
@@ -42,7 +42,7 @@ class Choice(Record):
         return os.path.lexists(os.path.join(self.root, path))
 
     def lines(self, path: str) -> list[str]:
-        """Return the lines of a file of the repository; none if it cannot be read."""
+        """Return the lines of a file; empty if it cannot be read."""
         try:
             with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
                 return [line.strip() for line in file]
@@ -51,24 +51,24 @@ class Choice(Record):
 
 
 class FileEdit(Record):
-    """One piece that an agent needs in one file."""
+    """One addition that an agent needs in one file."""
 
     #: The file, relative to the root.
     path: str
     piece: Piece
-    #: What it is, for people: hooks, MCP server, instructions, skill.
+    #: The label for people: hooks, MCP server, instructions, or skill.
     what: str
-    #: Whether it holds for this machine alone, so that it must not be committed.
+    #: Whether it is machine-specific, so that it must not be committed.
     local: bool = False
 
 
 def settings_edit() -> FileEdit:
-    """Return the settings of Dibs, which a repository gets whichever agents work in it."""
+    """Return the edit that creates ``dibs.toml``."""
     return FileEdit(SETTINGS_FILE, WholeFile(texts.settings()), "settings")
 
 
 def file_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
-    """Return all that an agent needs, as far as it is wanted."""
+    """Return everything that an agent needs, according to the choice."""
     local = not choice.shared
     found = _hook_edits(AGENTS[agent.borrows[0]] if agent.borrows else agent, choice)
     if choice.servers and agent.server and agent.server.file:
@@ -82,7 +82,7 @@ def file_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
 
 
 def _page(agent: AgentSettings, choice: Choice) -> str:
-    # Claude Code reads AGENTS.md by itself only where there is no CLAUDE.md, so none is made here.
+    # Claude Code reads AGENTS.md only without a CLAUDE.md, so none is created.
     if agent.page != "CLAUDE.md":
         return agent.page
     takes_in = "@AGENTS.md" in choice.lines("CLAUDE.md")
@@ -129,7 +129,7 @@ def _handler(agent: AgentSettings, event: str, choice: Choice, file: str) -> dic
 
 
 def _plugin(choice: Choice) -> str:
-    """Return the text of opencode's plug-in, with the command in it."""
+    """Return the opencode plug-in, with the command filled in."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -138,7 +138,7 @@ def _plugin(choice: Choice) -> str:
 
 
 def _server_edit(agent: AgentSettings, choice: Choice) -> FileEdit:
-    """Return the registration of our MCP server."""
+    """Return the entry for our MCP server."""
     settings = agent.server
     assert settings is not None
     file, path = settings.file, (settings.key, "dibs")

@@ -1,4 +1,4 @@
-"""A block of text between two marks, in a file of the user."""
+"""A block of text between two marks in a user's file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BlockMarkers(Record):
 
 
 def put(text: str, block: str, marks: BlockMarkers, name: str) -> str:
-    """Return a text with the block: in place of an old one, else at the end."""
+    """Return a text with the block: in place of the old one, or else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = newline.join([marks.begin, *block.strip("\n").split("\n"), marks.end]) + newline
     place = find(text, marks, name)
@@ -27,7 +27,7 @@ def put(text: str, block: str, marks: BlockMarkers, name: str) -> str:
 
 
 def take(text: str, marks: BlockMarkers, name: str) -> str:
-    """Return a text without the block and the empty line that was put before it."""
+    """Return a text without the block and the empty line before it."""
     place = find(text, marks, name)
     if place is None:
         return text
@@ -60,8 +60,8 @@ def find(text: str, marks: BlockMarkers, name: str) -> tuple[int, int] | None:
 
 def _broken(name: str, line: int) -> BadInput:
     return BadInput(
-        f"{name}:{line}: the marks around what Dibs wrote are not a pair any more",
+        f"{name}:{line}: a dibs:begin or dibs:end mark is missing or repeated",
         code="SETTINGS_INVALID",
         field=name,
-        hint="remove that mark and what Dibs wrote beside it, then run this again",
+        hint="remove the block of Dibs and its marks, then run this again",
     )

@@ -1,6 +1,6 @@
-"""Put entries into JSON and take them out, and leave every other byte as it is.
+"""Add entries to JSON and remove them; every other byte stays.
 
-Order, comments, indentation and line ends of what is there are kept; what is put in follows them.
+Existing order, comments, indentation, and line endings stay; new entries follow them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Document:
-    """The text of one settings file; ``name`` is what messages call it."""
+    """The text of one settings file; messages call it ``name``."""
 
     def __init__(self, text: str, name: str, style: Style | None = None) -> None:
         self.text = text
@@ -30,10 +30,10 @@ class Document:
     def _scanned(self) -> JsonValue:
         root = scan(self.text, self.name, self.style)
         if not isinstance(root.value, dict):
-            raise _wrong(self, root.start, "its top is no object")
+            raise _wrong(self, root.start, "the top level is not an object")
         return root
 
-    # -- asking
+    # -- reading
 
     def node(self, path: Sequence[str]) -> JsonValue | None:
         """Return the value at a path of names; None if there is none."""
@@ -45,28 +45,28 @@ class Document:
             node = child.node
         return node
 
-    # -- putting in
+    # -- adding
 
     def put(self, path: Sequence[str], value: Any) -> None:
-        """Put a value at a path where nothing is; objects above it are made."""
+        """Add a value at a path that does not exist, with the objects above it."""
         node, length = self.root, 0
         while length < len(path) - 1 and (child := self.node(path[: length + 1])) is not None:
             node, length = child, length + 1
             if not isinstance(node.value, dict):
-                raise _wrong(self, node.start, f"{'.'.join(path[:length])} is no object")
+                raise _wrong(self, node.start, f"{'.'.join(path[:length])} is not an object")
         for key in reversed(path[length + 1 :]):
             value = {key: value}
         self._insert(node, path[length], value)
 
     def append(self, path: Sequence[str], item: Any) -> None:
-        """Put an item at the end of the array at a path; it is made where there is none."""
+        """Append an item to the array at a path; create it if needed."""
         node = self.node(path)
         if node is None:
             self.put(path, [item])
         elif isinstance(node.value, list):
             self._insert(node, None, item)
         else:
-            raise _wrong(self, node.start, f"{'.'.join(path)} is no array")
+            raise _wrong(self, node.start, f"{'.'.join(path)} is not an array")
 
     def _insert(self, node: JsonValue, key: str | None, value: Any) -> None:
         text, newline = self.text, "\r\n" if "\r\n" in self.text else "\n"
@@ -93,10 +93,7 @@ class Document:
         self._replace(at, at, added)
 
     def _behind(self, last: JsonEntry, added: str) -> None:
-        """Put text after an entry and its comment, with a comma between.
-
-        Where a comma stood behind the last entry, one does again.
-        """
+        """Add text after an entry and its comment, with a comma; keep a trailing comma."""
         at = skip_all(self.text, last.end)
         comma = self.text[at] == ","
         end = _line_end(self.text, at + 1 if comma else last.end)
@@ -111,7 +108,7 @@ class Document:
         self.root = self._scanned()
 
     def _unit(self) -> str:
-        """Return by how much one level is indented here."""
+        """Return the indentation of one level."""
         found = self._child_indent(self.root)
         return found if found and not found.strip() else "  "
 
@@ -128,10 +125,10 @@ class Document:
         line = self.text[begin : node.end]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
-    # -- taking out
+    # -- removing
 
     def remove(self, path: Sequence[str], index: int | None = None) -> None:
-        """Take out the entry at a path, or one item of the array there."""
+        """Remove the entry at a path, or one item of the array there."""
         node = self.node(path if index is not None else path[:-1])
         assert node is not None
         if index is None:
@@ -162,7 +159,7 @@ class Document:
 
 
 def _last_comment(text: str, node: JsonValue) -> int:
-    """Return where the last comment of an empty container ends, or where its inside begins."""
+    """Return the end of the last comment in an empty container, or the start of its content."""
     last = at = node.start + 1
     while True:
         blank = skip_blank(text, at)
@@ -185,7 +182,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _before(text: str, at: int, end: int) -> tuple[int, bool]:
-    """Return where the blanks before ``end`` begin, and whether a comment there needs the end of its line."""
+    """Return the start of the blanks before ``end``, and whether a comment there needs its newline."""
     last = at
     is_open = False
     while (blank := skip_blank(text, at)) < end:
@@ -203,5 +200,5 @@ def _wrong(document: Document, at: int, why: str) -> BadInput:
         f"{document.name}:{line}: {why}",
         code="SETTINGS_INVALID",
         field=document.name,
-        hint="its agent cannot read it so; mend that line; nothing was changed",
+        hint="fix that line, because the agent cannot read it; nothing was changed",
     )

@@ -1,7 +1,7 @@
-"""Read JSON so that it can be changed in place: each value with where it begins and ends.
+"""Read JSON so that it can be changed in place: each value with its position.
 
-Comments and a comma behind the last entry are taken only where the file's agent takes them too; what its
-agent could not read is refused, for a hook in a file that nobody can read protects nothing.
+Comments and trailing commas are accepted only if the file's agent accepts them: a hook in a file that its
+agent cannot read protects nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-#: Deeper than any settings file; beyond it the reader would run out of stack.
+#: The deepest nesting, which protects the stack.
 _DEPTH = 64
 
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
@@ -26,12 +26,12 @@ _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Style(Record):
-    """What an agent accepts in its file beyond plain JSON."""
+    """The JSON extensions that an agent accepts."""
 
     comments: bool = False
-    #: Whether the last entry may have a comma after it.
+    #: Whether trailing commas are allowed.
     trailing: bool = False
-    #: Whether it may begin with a byte order mark, and whether an object may have a name twice.
+    #: Whether a byte order mark and duplicate names are allowed.
     mark: bool = False
     twice: bool = True
 
@@ -40,11 +40,11 @@ class Style(Record):
 ANY = Style(comments=True, trailing=True, mark=True)
 
 _BOM = "\ufeff"
-_EARLY = "it ends too early"
+_EARLY = "unexpected end of file"
 
 
 class JsonValue(Record):
-    """A value, from ``start`` up to ``end``, and the entries in it."""
+    """A value from ``start`` to ``end``, and its entries."""
 
     start: int
     end: int
@@ -52,12 +52,12 @@ class JsonValue(Record):
     children: tuple[JsonEntry, ...] = ()
 
     def child(self, key: str) -> JsonEntry | None:
-        """Return the entry of this name; of two, the one that counts."""
+        """Return the entry with this name; of duplicates, the last one, which counts."""
         return next((child for child in reversed(self.children) if child.key == key), None)
 
 
 class JsonEntry(Record):
-    """An entry of an object, from its key on, or of an array, which has none."""
+    """An entry of an object, including its key, or of an array, without one."""
 
     key: str
     start: int
@@ -70,30 +70,30 @@ class JsonEntry(Record):
 
 
 def scan(text: str, name: str, style: Style) -> JsonValue:
-    """Return the value of a whole file; ``name`` is what a message calls it."""
+    """Return the value of a whole file; messages call it ``name``."""
     reader = _Reader(text, name, style)
     if text.startswith(_BOM) and not style.mark:
-        reader.fail(0, "it begins with a byte order mark, which its agent does not take")
+        reader.fail(0, "it starts with a byte order mark, which its agent does not accept")
     root = reader.value(reader.skip(len(_BOM) if text.startswith(_BOM) else 0), 0)
     if reader.skip(root.end) != len(text):
-        reader.fail(reader.skip(root.end), "something stands behind its end")
+        reader.fail(reader.skip(root.end), "unexpected text after its end")
     return root
 
 
 def skip_blank(text: str, at: int) -> int:
-    """Return the position of the first character from ``at`` on that is not blank."""
+    """Return the position of the first non-blank character at or after ``at``."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 
 
 def comment_end(text: str, at: int) -> int:
-    """Return where the comment at ``at`` ends; ``at`` itself if there is none."""
+    """Return the end of the comment at ``at``; ``at`` itself if there is none."""
     found = _COMMENT.match(text, at)
     return found.end() if found else at
 
 
 def skip_all(text: str, at: int) -> int:
-    """Return the place of the first character from ``at`` on that is neither blank nor in a comment."""
+    """Return the position of the first character at or after ``at`` that is not blank or a comment."""
     while True:
         blank = skip_blank(text, at)
         at = comment_end(text, blank)
@@ -112,21 +112,21 @@ class _Reader:
     def fail(self, at: int, why: str) -> NoReturn:
         line = self.text.count("\n", 0, at) + 1
         raise BadInput(
-            f"{self._name}:{line}: this is not JSON: {why}",
+            f"{self._name}:{line}: invalid JSON: {why}",
             code="SETTINGS_INVALID",
             field=self._name,
-            hint="mend that line, or move the file away; nothing was changed",
+            hint="fix that line or move the file; nothing was changed",
         )
 
     def skip(self, at: int) -> int:
         found = skip_all(self.text, at)
         if not self._style.comments and found != skip_blank(self.text, at):
-            self.fail(skip_blank(self.text, at), "its agent takes no comments in this file")
+            self.fail(skip_blank(self.text, at), "its agent does not accept comments in this file")
         return found
 
     def value(self, at: int, depth: int) -> JsonValue:
         if depth > _DEPTH:
-            self.fail(at, f"it is nested more than {_DEPTH} deep")
+            self.fail(at, f"it is nested more than {_DEPTH} levels deep")
         mark = self.text[at : at + 1]
         if mark in {"{", "["}:
             return self._container(at, depth)
@@ -151,20 +151,20 @@ class _Reader:
         return JsonValue(start, at + 1, value, tuple(children))
 
     def _key(self, at: int, before: list[JsonEntry]) -> tuple[str, int]:
-        """Return a name, and where its value begins."""
+        """Return a name and the position of its value."""
         found = _STRING.match(self.text, at)
         if found is None:
             self.fail(at, "a name in double quotes is missing" if at < len(self.text) else _EARLY)
         key = json.loads(found.group())
         if not self._style.twice and any(child.key == key for child in before):
-            self.fail(at, f"{found.group()} stands there twice, which its agent does not take")
+            self.fail(at, f"{found.group()} appears twice, which its agent does not accept")
         colon = self.skip(found.end())
         if self.text[colon : colon + 1] != ":":
             self.fail(colon, "a colon is missing")
         return key, self.skip(colon + 1)
 
     def _next(self, at: int, closing: str) -> int:
-        """Return where the next entry begins, or the closing mark."""
+        """Return the position of the next entry or of the closing bracket."""
         at = self.skip(at)
         mark = self.text[at : at + 1]
         if mark == closing:
@@ -173,5 +173,5 @@ class _Reader:
             self.fail(at, "a comma is missing" if mark else _EARLY)
         after = self.skip(at + 1)
         if self.text[after : after + 1] == closing and not self._style.trailing:
-            self.fail(at, "a comma stands behind the last entry")
+            self.fail(at, "trailing comma")
         return after

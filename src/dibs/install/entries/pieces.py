@@ -1,7 +1,7 @@
-"""What Dibs puts into one file: how it is added, and how it is removed.
+"""What Dibs adds to one file, and how it removes it.
 
-A piece turns the bytes of a file into others and back. ``put`` on what holds it already changes nothing.
-``take`` is told how the file was before, as far as that is known, and keeps what was there then.
+``put`` changes nothing if the addition is already there. ``take`` gets the original file, if known, and keeps
+what was in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Piece(Protocol):
-        """One addition of Dibs to a file."""
+        """One addition to a file."""
 
         def put(self, text: str, name: str) -> str:
             """Return the text with it."""
@@ -42,7 +42,7 @@ class HookEntries(Record):
     path: tuple[str, ...] = ("hooks",)
 
     def put(self, text: str, name: str) -> str:
-        """Return the text with all handlers; those of another installation go."""
+        """Return the text with all handlers, which replace those of another installation."""
         document = Document(text or "{}\n", name, self.style)
         _drop(document, self.path, self.groups, before=text)
         for event, groups in self.groups.items():
@@ -54,7 +54,7 @@ class HookEntries(Record):
         return document.text
 
     def take(self, text: str, name: str, before: str) -> str:
-        """Return the text without any handler of ours."""
+        """Return the text without our handlers."""
         document = Document(text, name, self.style)
         _drop(document, self.path, {}, before=before)
         return document.text
@@ -63,7 +63,7 @@ class HookEntries(Record):
 def _drop(
     document: Document, path: tuple[str, ...], wanted: Mapping[str, tuple[Any, ...]], *, before: str
 ) -> None:
-    """Remove our handlers that are not wanted, and containers that are empty then and are new."""
+    """Remove our unwanted handlers, and containers that become empty and were not in the original."""
     node = document.node(path)
     events = list(node.value) if node is not None and isinstance(node.value, dict) else []
     changed = False
@@ -99,7 +99,7 @@ def _drop_event(document: Document, path: tuple[str, ...], keep: tuple[Any, ...]
 
 
 def _drop_handlers(document: Document, path: tuple[str, ...], index: int, ours: list[int]) -> None:
-    """Remove our handlers from a group that also has the user's."""
+    """Remove our handlers from a group that also contains the user's."""
     for at in reversed(ours):
         node = document.node(path)
         assert node is not None
@@ -115,7 +115,7 @@ def _drop_empty(document: Document, path: tuple[str, ...], was: Document) -> Non
 
 
 class McpEntry(Record):
-    """An entry for our MCP server; a server of the user with its name stays."""
+    """An entry for our MCP server; a user's server with the same name stays."""
 
     path: tuple[str, ...]
     value: Any
@@ -126,7 +126,7 @@ class McpEntry(Record):
         document = Document(text or "{}\n", name, self.style)
         node, value = document.node(self.path), self.value
         if node is not None and is_our_server(node.value):
-            value = {**node.value, **value}  # such as variables that its user added
+            value = {**node.value, **value}  # such as variables that the user added
             if node.value != value:
                 document.remove(self.path)
                 node = None
@@ -147,7 +147,7 @@ class McpEntry(Record):
 
 
 class Default(Record):
-    """A value that a file must have; put in where there is none."""
+    """A value that a file must have; added if it has none."""
 
     path: tuple[str, ...]
     value: Any
@@ -161,7 +161,7 @@ class Default(Record):
         return document.text
 
     def take(self, text: str, name: str, before: str) -> str:
-        """Return the text without the value; what others put into a file that we made needs it still."""
+        """Return the text without the value, unless other entries in a file that we created need it."""
         document = Document(text, name, self.style)
         was = Document(before or "{}", name, self.style)
         node = document.node(self.path)
@@ -182,13 +182,13 @@ class Table(Record):
         """Return the text with the table."""
         return toml_edit.put(text, self.path, self.values, name)
 
-    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - the marks say all
+    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - the marks are enough
         """Return the text without the table."""
         return toml_edit.take(text, name)
 
 
 class Block(Record):
-    """A block between marks in a file for people and agents."""
+    """A marked block in a file for people and agents."""
 
     text: str
 
@@ -196,46 +196,46 @@ class Block(Record):
         """Return the text with the block."""
         return blocks.put(text, self.text, MARKS, name)
 
-    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - the marks say all
+    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - the marks are enough
         """Return the text without the block."""
         return blocks.take(text, MARKS, name)
 
 
 class WholeFile(Record):
-    """A file that is all ours; one of that name which is not ours is left alone."""
+    """A file that is entirely ours; a user's file with this name is left alone."""
 
     text: str
-    #: A line that identifies an older version of ours; without it the file is the user's once it is created.
+    #: A line that identifies our older versions; without a mark, the file is the user's once it exists.
     mark: str = ""
 
     def put(self, text: str, name: str) -> str:
         """Return our text, or the user's."""
         if text and self.mark not in text:
             raise BadInput(
-                f"{name} is there already, and Dibs did not write it",
+                f"{name} already exists, and Dibs did not write it",
                 code="SETTINGS_INVALID",
                 field=name,
-                hint="move it away, or leave this agent out",
+                hint="move it, or name other agents with --agents",
             )
         return text if text and not self.mark else self.text
 
-    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - it goes, or it stays
-        """Return nothing if this is as we wrote it; else what its owner made of it."""
+    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - all or nothing
+        """Return an empty text if the file is as we wrote it; else the user's version."""
         return "" if text == self.text else text
 
 
 def put_all(pieces: tuple[Piece, ...], content: bytes, name: str) -> bytes:
-    """Return the bytes of a file with all pieces in them."""
+    """Return the content of a file with all pieces added."""
     bom, text = _decoded(content, name)
     for piece in pieces:
         if bom and isinstance(piece, HookEntries | McpEntry | Default) and not piece.style.mark:
-            scan(bom + text, name, piece.style)  # it says what is wrong
+            scan(bom + text, name, piece.style)  # raises an error that says what is wrong
         text = piece.put(text, name)
     return (bom + text).encode()
 
 
 def take_all(pieces: tuple[Piece, ...], content: bytes, name: str, before: bytes) -> bytes:
-    """Return the bytes of a file without the pieces; none where nothing else is left of it."""
+    """Return the content of a file without the pieces; empty if nothing else is left."""
     bom, given = _decoded(content, name)
     _, was = _decoded(before, name)
     text = given
@@ -257,6 +257,6 @@ def _decoded(content: bytes, name: str) -> tuple[str, str]:
             f"{name}:{line}: the text is not UTF-8",
             code="SETTINGS_INVALID",
             field=name,
-            hint="mend that line, or move the file away; nothing was changed",
+            hint="fix that line or move the file; nothing was changed",
         ) from None
     return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)

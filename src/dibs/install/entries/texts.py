@@ -1,4 +1,4 @@
-"""The texts that Dibs puts into a repository: for agents that read instructions, and the settings."""
+"""The texts that Dibs adds to a repository: instructions for agents, and the settings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 #: The line that identifies our skill.
 SKILL_MARK = "\nname: dibs\n"
 
-#: Facts for the reader. Enforcement does not rest on it: hooks and gates do that.
+#: Instructions for agents. Enforcement does not depend on them.
 BLOCK = """\
 ## Shared repository: claims
 
-Several agents work here at once. Dibs keeps who holds which files: a hook claims a file at your first edit
-of it, and refuses an edit of what another agent holds, with its name, its reason and the time left. After a
-refusal do other work, wait with `dibs claim PATH --wait 5m`, or ask with `dibs ask PATH`; do not write the
-file in another way. `dibs status` shows who has what, `dibs brief` what is new for you; `dibs commit` commits
-what you hold, and nothing else. The same are tools of the MCP server `dibs`.
+Several agents work here at once. Dibs tracks who holds which files: a hook claims a file at your first edit
+and blocks edits to files that another agent holds, with its name, its reason, and the time left. If an edit
+is blocked, do other work, wait with `dibs claim PATH --wait 5m`, or request the file with `dibs ask PATH`. Do
+not work around the block. `dibs status` shows who holds what, and `dibs brief` shows what is new for you.
+`dibs commit` commits only files that you hold. The MCP server `dibs` has the same tools.
 """
 
 
@@ -28,17 +28,17 @@ def _read(name: str) -> str:
 SKILL = _read("skill.md")
 
 
-#: Of the settings, those that people change most.
+#: The sections of settings that people change most.
 _SECTIONS = ("", "claims", "gate", "worktree", "merge", "guard")
 
 
 def settings() -> str:
-    """Return a ``dibs.toml`` with the settings and their defaults as comments."""
+    """Return a ``dibs.toml`` with the defaults as comments."""
     from dibs.config.table import FIELDS
 
     lines = [
-        "# Settings of Dibs for this repository. What stands here as a comment is the default.",
-        "# `dibs config` shows all settings, what holds, and where each value comes from.",
+        "# Dibs settings for this repository. The comments show the defaults.",
+        "# `dibs config` shows all settings, their values, and where each value comes from.",
     ]
     for section in _SECTIONS:
         lines += ["", f"[{section}]"] if section else [""]

@@ -1,4 +1,4 @@
-"""Put tables into TOML between two marks, and take them out; every other byte stays as it is."""
+"""Add tables to TOML between two marks, and remove them; every other byte stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARKS = blocks.BlockMarkers(
 
 
 def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) -> str:
-    """Return a text with a table at its end; a table of the user with that name stays."""
+    """Return a text with a table at its end; a user's table with the same name stays."""
     bare = take(text, name)
     if lookup(parse(bare, name), path) is not None:
         return bare
@@ -32,10 +32,10 @@ def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) ->
         there = None
     if there != values:
         raise BadInput(
-            f"{name}: {'.'.join(path[:-1])} is written so that no table can be added to it",
+            f"{name}: cannot add a table to {'.'.join(path[:-1])}, because it is not written as tables",
             code="SETTINGS_INVALID",
             field=name,
-            hint=f"write it as tables, [{'.'.join(path[:-1])}.NAME]; nothing was changed",
+            hint=f"write it as [{'.'.join(path[:-1])}.NAME] tables; nothing was changed",
         )
     return new
 
@@ -52,10 +52,10 @@ def parse(text: str, name: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         what, line = fault(error, text)
         raise BadInput(
-            f"{name}:{line}: this is not TOML: {what}",
+            f"{name}:{line}: invalid TOML: {what}",
             code="SETTINGS_INVALID",
             field=name,
-            hint="mend that line, or move the file away; nothing was changed",
+            hint="fix that line or move the file; nothing was changed",
         ) from None
 
 
