@@ -88,6 +88,16 @@ def test_the_text_shows_waves_states_and_reasons():
     ]
 
 
+def test_a_narrow_text_shows_state_and_title_below_the_id():
+    graph = Graph([Task("audit-the-documentation", "in_progress", "bob", "Audit the docs")])
+
+    assert as_text(graph, 30).splitlines()[-3:] == [
+        "  audit-the-documentation",
+        "      in progress (bob)",
+        "      Audit the docs",
+    ]
+
+
 def test_mermaid_draws_each_task_and_each_dependency():
     lines = as_mermaid(a_graph()).splitlines()
 

@@ -493,6 +493,16 @@ def test_a_page_that_someone_else_wrote_is_saved(world):
     assert kept.read_text() == "my own notes\n"
 
 
+@pytest.mark.parametrize("title", ["Files that are set aside", "Files that stand aside"])
+def test_a_page_of_an_older_version_is_removed_without_a_copy(world, title):
+    world.write("collaboration/SET_ASIDE.md", f"# {title}\n\nold\n")
+
+    world.reconcile()
+
+    assert not (world.path / "work/collaboration/SET_ASIDE.md").exists()
+    assert not (world.path / "work/collaboration/set-aside").exists()
+
+
 def test_a_file_set_aside_is_not_read_again_but_stays_reported(world):
     world.reconcile()
     world.write("inbox/t1.yaml", "- a list\n")
