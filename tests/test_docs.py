@@ -119,6 +119,14 @@ def test_each_command_line_that_a_page_shows_is_valid(page):
             parse(words[0], import_module(f"dibs.cli.commands.{words[0]}"), words[1:])
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p != ROOT / "README.md"], ids=page_id)
+def test_each_page_starts_with_whom_it_is_for(page):
+    title, _, text = page.read_text("utf-8").partition("\n")
+
+    assert title.startswith("# ")
+    assert text.lstrip().startswith("For "), "the first paragraph is: For people who ..."
+
+
 def test_the_tutorial_and_the_readme_show_commands():
     for page in (ROOT / "README.md", DOCS / "tutorial.md"):
         assert len(list(dibs_lines(page))) > 1
