@@ -39,7 +39,7 @@ OPTIONS = (
     arg("--priority", default="normal", metavar="WORD", help="urgent, high, normal, or low"),
     arg("--ack", action="store_true", help="ask for an acknowledgment"),
     arg("--within", metavar="SPAN", help="ask for it within SPAN; you are notified if it is late"),
-    arg("--request-id", default="", metavar="ID", help="makes a retry safe"),
+    arg("--request-id", default="", metavar="ID", help="make a retry safe"),
 )
 
 

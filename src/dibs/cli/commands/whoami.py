@@ -1,7 +1,8 @@
 """Show who Dibs thinks you are, and why.
 
-Dibs looks at --agent, then at the agent whose process started this one, then at DIBS_AGENT,
-and then at your terminal. Works outside of a project, too.
+You are the agent that --agent names, else the guarded agent that started this process, else the
+agent that DIBS_AGENT names, else the human at this terminal. If DIBS_AGENT names an agent other than
+the one that started the process, DIBS_AGENT wins. Works outside a project, too.
 
 Examples:
   dibs whoami

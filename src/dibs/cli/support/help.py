@@ -69,10 +69,11 @@ def overview(width: int) -> Iterator[str]:
     for name, line in (
         ("dibs help COMMAND", "options and examples (also: dibs COMMAND --help)"),
         ("dibs help TOPIC", f"a page about {', '.join(TOPICS)}"),
+        ("docs/tutorial.md", "in the Dibs repository: two guarded agents in five minutes"),
     ):
         yield from _wrapped(line, width, f"  {name:<19}")
     yield ""
-    yield from _wrapped("Every command takes --json. New here? Run: dibs init", width)
+    yield from _wrapped("Every command takes --json. To get started, run: dibs init", width)
 
 
 def _wrapped(line: str, width: int, start: str = "") -> list[str]:

@@ -86,11 +86,13 @@ edits, unless guard.on_error is "allow".
 """
 
 _GUARDS = """\
-A guard blocks a write to a file that another agent holds. There are three kinds:
+A guard blocks a write to a file that another agent holds. There are two kinds:
 
   agent hooks   check every edit and shell command before it runs
   git hooks     check every commit and push
-  MCP server    offers claims to agents that have no hooks
+
+An agent without hooks can claim files with the tools of the MCP server (dibs mcp);
+the git hooks check its commits.
 
   dibs init                      install guards for the agents found here
   dibs init --dry-run            show what would change
