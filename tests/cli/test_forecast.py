@@ -109,7 +109,7 @@ def test_a_base_that_looks_like_a_git_option_is_only_a_name(dibs, trees):
     answer = dibs("forecast", "--base=--upload-pack=touch x")
 
     assert answer.status == 65
-    assert "--upload-pack=touch x' cannot be the name of a branch" in answer.err
+    assert "--upload-pack=touch x' is not a valid branch name" in answer.err
     assert not Path("x").exists()
 
 

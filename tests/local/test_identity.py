@@ -147,7 +147,7 @@ def test_an_invalid_id_is_refused_and_shown_escaped(text):
 
 
 def test_an_invalid_flag_is_refused_even_if_empty():
-    with pytest.raises(BadInput, match="cannot be the id"):
+    with pytest.raises(BadInput, match="not a valid agent id"):
         acting_agent("", {"DIBS_AGENT": "named"})
 
 

@@ -69,7 +69,7 @@ def test_a_push_that_names_the_owner_is_accepted(gated):
     push_refused(gated, agent="alice")
     push_refused(gated, "-o", "dibs-agent=bob")
     done = gated.run("push", "-o", "dibs-agent=--bad id", "origin", "main")
-    assert "remote: dibs: refused: '--bad id' cannot be the id of an agent." in done.stderr
+    assert "remote: dibs: refused: '--bad id' is not a valid agent id" in done.stderr
     gated.git("push", "-q", "-o", "dibs-agent=alice", "origin", "main")
 
 

@@ -1,4 +1,4 @@
-"""Names without regard to case, and the character classes that such names are matched against."""
+"""Case folding of names and character classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Spans = tuple[tuple[str, str], ...]
 
 #: A class of up to this many characters is folded one by one, a wider one through the table.
 FEW = 300
-#: Where the letters live that folding changes; a test holds this against all of Unicode.
+#: The ranges of letters that folding changes; a test compares them with all of Unicode.
 CASED = (
     *((0x41, 0x600), (0x10A0, 0x1400), (0x1C80, 0x2190), (0x24B0, 0x24F0), (0x2C00, 0x2E00)),
     *((0xA640, 0xAC00), (0xFB00, 0xFB20), (0xFF20, 0xFF60), (0x10400, 0x11000)),
@@ -74,7 +74,7 @@ def fold_spans(spans: Spans, *, full: bool = False) -> Spans:
 
 
 def gathered(characters: Iterable[str]) -> Spans:
-    """Return the class of ``characters`` in its one canonical form."""
+    """Return the class of ``characters`` in canonical form."""
     spans: list[tuple[str, str]] = []
     for character in sorted(set(characters)):
         if spans and ord(spans[-1][1]) + 1 == ord(character):
@@ -85,7 +85,7 @@ def gathered(characters: Iterable[str]) -> Spans:
 
 
 def without(spans: Spans, characters: str) -> Spans:
-    """Return ``spans`` less ``characters``."""
+    """Return ``spans`` without ``characters``."""
     for character in characters:
         rest: list[tuple[str, str]] = []
         for low, high in spans:
@@ -101,12 +101,12 @@ def without(spans: Spans, characters: str) -> Spans:
 
 
 def has(spans: Spans, character: str) -> bool:
-    """Tell whether the class has ``character``."""
+    """Tell whether the class contains ``character``."""
     return any(low <= character <= high for low, high in spans)
 
 
 def common(a: Spans, b: Spans) -> Spans:
-    """Return the characters that both classes have."""
+    """Return the intersection of two classes."""
     spans: list[tuple[str, str]] = []
     i = j = 0
     while i < len(a) and j < len(b):

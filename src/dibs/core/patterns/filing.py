@@ -1,12 +1,11 @@
-"""Where a claim is filed, and where to look for those that overlap it.
+"""The row keys of claims, and the key ranges that contain every overlapping claim.
 
-A literal is filed under its key, a glob under the directory in which all its matches are, and
-under the extension that they all have. Two patterns overlap only if the directory of one is an
-ancestor of that of the other, or the same: so a few ranges of keys hold all that can overlap.
+A literal is stored under its key, a glob under the folder that contains all its matches and the extension
+that they share. Two patterns overlap only if one folder contains the other or they are the same, so a few
+key ranges contain every candidate.
 
-Keys fold case in full (``ß`` as ``ss``). Two names that match in either form of ``core.overlap``
-have the same key, and a text that all matches start with, end in or contain is so in their keys
-as well: what the ranges find is a superset for both forms.
+Keys fold case in full (``ß`` as ``ss``). Names that match in either form of ``overlap`` have the same
+key, and so do common prefixes, suffixes, and substrings, so the ranges find a superset for both forms.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ if TYPE_CHECKING:
 
 
 class Range(Record):
-    """The keys that start with ``prefix`` and, where it is given, have ``containing`` in them."""
+    """The keys that start with ``prefix`` and contain ``containing``."""
 
     prefix: str
     containing: str = ""
 
 
 def entry_prefix(pattern: Pattern) -> str:
-    """Return where a claim on ``pattern`` is filed; what tells claims apart comes behind it."""
+    """Return the key prefix for a claim on ``pattern``; a part unique to the claim follows it."""
     if pattern.literal:
         return f"at/{pattern.key}//"
     return f"in/{_directory(pattern)[0]}//{tail_of(pattern)}//"
 
 
 def ranges(pattern: Pattern) -> list[tuple[str, str]]:
-    """Return ranges of which one has each pattern that overlaps; no key is in two of them.
+    """Return disjoint key ranges that contain every overlapping pattern.
 
-    They are plain pairs: every claim makes several, and a named tuple costs ten times as much.
+    They are plain pairs: every claim creates several, and a named tuple costs ten times as much.
     """
     if pattern.literal:
         key = pattern.key
@@ -61,7 +60,7 @@ def ranges(pattern: Pattern) -> list[tuple[str, str]]:
 
 
 def _ancestors(key: str, pattern: Pattern) -> list[str]:
-    """Return the directories above ``key``; those of a resource end with its scheme."""
+    """Return the folders above ``key``; those of a resource end with its scheme."""
     above = []
     end = key.rfind("/")
     while end > 0:
@@ -73,7 +72,7 @@ def _ancestors(key: str, pattern: Pattern) -> list[str]:
 
 
 def _directory(pattern: Pattern) -> tuple[str, int]:
-    """Return the key of the deepest directory that each match is or is in, and how deep it is."""
+    """Return the key of the deepest folder that contains or is every match, and its depth."""
     common: list[str] | None = None
     for row in pattern.rows:
         plain = takewhile(lambda part: isinstance(part, str), row)
@@ -89,7 +88,7 @@ def _directory(pattern: Pattern) -> tuple[str, int]:
 
 
 def tail_of(pattern: Pattern) -> str:
-    """Return the extension that each match has, or ``*``."""
+    """Return the extension that all matches share, or ``*``."""
     tails = set()
     for row in pattern.rows:
         last = row[-1]
@@ -101,24 +100,24 @@ def tail_of(pattern: Pattern) -> str:
 
 
 def _required(pattern: Pattern, depth: int) -> str:
-    """Return a text that the key of each matching literal has below its first ``depth`` names."""
+    """Return a text that the key of every matching literal contains after its first ``depth`` names."""
     runs = [_runs(row[depth:], folded=pattern.folded) for row in pattern.rows]
     in_all = runs[0].intersection(*runs[1:])
     if not in_all:
         longest = [max(sorted(of_row), key=len, default="") for of_row in runs]
         return shared_start(min(longest), max(longest))
-    # An extension says little, because many files have it.
+    # An extension narrows little, because many files have it.
     return max(sorted(in_all), key=lambda run: (run[0] != ".", len(run)))
 
 
 def shared_start(a: Key, b: Key) -> Key:
-    """Return what both start with. What the least and the greatest of a set share, all share."""
+    """Return the common prefix. A prefix of the least and the greatest of a set is one of all."""
     same = [x == y for x, y in zip(a, b, strict=False)]
     return a[: same.index(False) if False in same else len(same)]
 
 
 def _runs(row: Row, *, folded: bool) -> set[str]:
-    """Return the texts between wildcards as keys have them: "/" after a name, two after the last."""
+    """Return the texts between wildcards as they are in keys: "/" after a name, two after the last."""
     runs = [""]
     for index, part in enumerate(row, 1):
         for token in part if isinstance(part, tuple) else (part,):

@@ -1,4 +1,4 @@
-"""Patterns in memory, found by what they overlap: for one process that asks often."""
+"""An in-memory index of patterns by overlap, for a process that asks often."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
 
-#: So many keys are looked through without asking for a better way.
+#: Up to this many keys are scanned without a better index.
 _FEW = 40
 
 
 class PatternIndex:
-    """Patterns under ids of the caller's, found by what they overlap; the keys are the engines'.
+    """Patterns by id, found by overlap; the keys are the same as in engines.
 
-    A glob's key has its head behind it. What a wide glob overlaps is found by the head or the tail
-    of the last name, because its directory says little.
+    A glob's key is followed by its head. Candidates for a wide glob are found by the head or tail of the last
+    name, because its folder narrows little.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class PatternIndex:
         return len(self._held)
 
     def add(self, id_: str, pattern: Pattern) -> None:
-        """File ``pattern`` under ``id_``, in place of what is there."""
+        """Store ``pattern`` under ``id_``, replacing an earlier one."""
         self.remove(id_)
         self._held[id_] = pattern
         key, head, groups = _place(pattern)
@@ -50,7 +50,7 @@ class PatternIndex:
         self._filed[key][id_] = pattern
 
     def remove(self, id_: str) -> None:
-        """Forget what is filed under ``id_``; do nothing if nothing is."""
+        """Remove ``id_`` if it is there."""
         pattern = self._held.pop(id_, None)
         if pattern is None:
             return
@@ -66,7 +66,7 @@ class PatternIndex:
                     del self._groups[group]
 
     def overlapping(self, pattern: Pattern) -> Iterator[tuple[str, Pattern, str]]:
-        """Yield the id, the pattern and a witness of everything that ``pattern`` overlaps."""
+        """Yield the id, the pattern, and a witness of every overlapping pattern."""
         for wanted in ranges(pattern):
             for key in self._keys(wanted, pattern):
                 for id_, held in self._filed[key].items():
@@ -93,7 +93,7 @@ class PatternIndex:
         return [key for key in keys if key.startswith(prefix) and containing in key]
 
     def _with_head(self, head: str) -> Iterator[str]:
-        """Yield the keys of the patterns whose heads start with ``head``, or it with theirs."""
+        """Yield the keys of the patterns whose head is a prefix of ``head``, or the reverse."""
         for size in range(len(head)):
             at = bisect_left(self._heads, (head[:size],))
             while at < len(self._heads) and self._heads[at][0] == head[:size]:
@@ -106,7 +106,7 @@ class PatternIndex:
 
 
 def _place(pattern: Pattern) -> tuple[str, str, tuple[str, ...]]:
-    """Return the key, the head and the groups of ``pattern``."""
+    """Return the key, the head, and the groups of ``pattern``."""
     key, head, tail = entry_prefix(pattern), _head(pattern), tail_of(pattern)
     if pattern.literal:
         return key, head, (tail,)
@@ -115,7 +115,7 @@ def _place(pattern: Pattern) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _head(pattern: Pattern) -> str:
-    """Return what the last name of each match starts with, as keys have it."""
+    """Return the common start of the last name of every match, as in keys."""
     heads = []
     for row in pattern.rows:
         last = row[-1]

@@ -1,15 +1,14 @@
-"""Whether some path matches two patterns, decided exactly, with such a path as the answer.
+"""Decide exactly whether some path matches two patterns, and return such a path.
 
-A pattern is a set of routes (its brace alternatives). A route is a row of segments with ``**``
-between some of them, a segment is a row of characters with ``*`` between some of them, so one lemma
-serves twice. Two rows that both have stars meet if and only if what stands before their first stars
-agrees, and what stands after their last: each star takes in the other's middle. A row without
-a star meets a row with stars if and only if the chunks of the latter fit one after the other, each
-as far left as it can be.
+A pattern is a set of routes (its brace alternatives). A route is a row of segments with ``**`` between
+some of them, and a segment is a row of characters with ``*`` between some of them, so one lemma serves
+both. Two rows with stars overlap if and only if their parts before the first star agree, and their parts
+after the last star: each star absorbs the other row's middle. A row without stars overlaps a row with
+stars if and only if the latter's chunks fit into it in order, each as far left as possible.
 
-Names are compared after folding. In the plain form each character becomes one character, so that
-``?`` stands for one character of the name; in the full form the letters that fold to several
-(``ß``) do so. Patterns meet in either form; the full one matters only where such a letter is written.
+Names are compared after case folding. In the plain form each character becomes one character, so that
+``?`` matches one character; in the full form, letters such as ``ß`` become several. Patterns overlap if
+they do in either form; the full one matters only for patterns that contain such a letter.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ Item = str | Spans | None
 Chunk = str | tuple[Item, ...]
 
 
-#: Stands for any character in a witness. No accent composes with it: the witness stays in NFC.
+#: Represents any character in a witness. No accent composes with it, so the witness stays in NFC.
 FILLER = "q"
 
 
 class Segment:
-    """One segment with wildcards: its chunks, between which the stars stand."""
+    """One segment with wildcards: its chunks, separated by stars."""
 
     __slots__ = ("chunks", "sample", "size")
 
     def __init__(self, chunks: tuple[Chunk, ...]) -> None:
         self.chunks = chunks
         self.size = sum(map(len, chunks))
-        #: A name that matches, once it was asked for.
+        #: A matching name, computed on demand.
         self.sample = ""
 
 
 class Route:
-    """One alternative of a pattern: chunks of segments, between which the ``**`` stand."""
+    """One alternative of a pattern: chunks of segments, separated by ``**``."""
 
     __slots__ = ("chunks", "head", "last", "size")
 
@@ -56,7 +55,7 @@ class Route:
         self.chunks = chunks
         self.size = sum(map(len, chunks))
         last = chunks[-1]
-        #: The plain names that each match starts with, and the last one if it is plain.
+        #: The literal names at the start of every match, and the last one if it is literal.
         self.head = _plain_start(chunks[0])
         self.last = last[-1] if last and last[-1].__class__ is str else None
 
@@ -71,7 +70,7 @@ def _plain_start(segments: tuple[str | Segment, ...]) -> str:
 
 
 def compiled(row: Row, *, folded: bool, full: bool) -> Route:
-    """Make the form of an alternative that is matched against."""
+    """Compile an alternative for matching."""
     chunks: list[tuple[str | Segment, ...]] = []
     chunk: list[str | Segment] = []
     for part in row:
@@ -106,7 +105,7 @@ def _compiled_segment(part: tuple[Token, ...], *, folded: bool, full: bool) -> S
 def _agree(
     a: Sequence[T], b: Sequence[T], meet: Callable[[T, T], str | None], sample: Callable[[T], str]
 ) -> Sequence[str] | None:
-    """Lay the two rows on each other from their starts; the longer one goes on alone."""
+    """Combine two rows from their starts; the longer one continues alone."""
     if len(a) < len(b):
         a, b = b, a
     if isinstance(a, str) and isinstance(b, str):
@@ -127,7 +126,7 @@ def _placed(
     meet: Callable[[T, T], str | None],
     sample: Callable[[T], str],
 ) -> Sequence[str] | None:
-    """Fit a row with stars onto one without."""
+    """Fit a row with stars into one without."""
     if len(chunks) == 1:
         return _agree(fixed, chunks[0], meet, sample) if len(fixed) == len(chunks[0]) else None
     if len(fixed) < sum(map(len, chunks)):
@@ -160,7 +159,7 @@ def _woven(
     meet: Callable[[T, T], str | None],
     sample: Callable[[T], str],
 ) -> Sequence[str] | None:
-    """Return a row that both rows of chunks match: the lemma of this module."""
+    """Return a row that both rows of chunks match: the lemma above."""
     if len(a) == 1:
         return _placed(a[0], b, meet, sample)
     if len(b) == 1:
@@ -179,7 +178,7 @@ def _woven(
 
 
 def _any_of(item: Item) -> str:
-    """Return the best character to show for ``item``: a letter before a sign, a control last."""
+    """Return the best character to show for ``item``: letters first, control characters last."""
     if item is None:
         return FILLER
     if isinstance(item, str):
@@ -233,7 +232,7 @@ def _blended(a: tuple[Chunk, ...], b: tuple[Chunk, ...]) -> str | None:
         return _blended((*a[:1], FILLER, *a[1:]), b)
     fixed, other = (a[0], b) if len(a) == 1 else (b[0], a)
     for index, item in enumerate(fixed):
-        # No segment is "." or "..": one place has to be something else.
+        # No segment is "." or "..", so one character must be something else.
         spans = ((item, item),) if isinstance(item, str) else item or (("\x01", "\U0010ffff"),)
         if rest := without(spans, "."):
             again = _woven(
@@ -330,7 +329,7 @@ def _met(a: tuple[Route, ...], b: tuple[Route, ...]) -> str | None:
 
 
 def matches(pattern: Pattern, path: str) -> bool:
-    """Tell whether ``pattern`` matches ``path``, a path or a resource as ``overlap`` spells it."""
+    """Tell whether ``pattern`` matches a path or a resource, spelled as ``overlap`` does."""
     from dibs.core.patterns.spelling import split_scheme
 
     scheme, rest = split_scheme(path)

@@ -1,7 +1,7 @@
-"""Patterns: the paths, globs and named resources that a claim is made of.
+"""Patterns: the paths, globs, and named resources of claims.
 
-``core.spelling`` reads what somebody typed, ``core.overlap`` decides what two patterns share; what
-callers need of them is offered here.
+``spelling`` reads what a user typed, and ``overlap`` decides whether two patterns overlap; callers use
+this module.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Pattern", "is_everything", "matches", "overlap", "parse", "printable"]
 
-#: Whatever sends a text away from the quick way through ``parse``.
+#: A text with any of these does not take the fast path through ``parse``.
 _UNPLAIN = frozenset("*?[]{}\\:@~ \x7f").union(map(chr, range(32)))
 
 
 class Pattern:
-    """A path, a glob or a named resource; it does not change, and is equal to another by ``key``."""
+    """A path, a glob, or a named resource. Immutable; equal to another with the same ``key``."""
 
     __slots__ = (
         *("_full", "_plain", "_rows", "expanding", "folded", "key", "literal", "scheme", "text"),
@@ -30,16 +30,16 @@ class Pattern:
     def __init__(
         self, text: str, key: str, *, folded: bool, scheme: str = "", rows: tuple[Row, ...] = ()
     ) -> None:
-        #: The canonical spelling: shown and stored. Parsing it gives an equal pattern.
+        #: The canonical spelling, for display and storage. Parsing it gives an equal pattern.
         self.text: Final = text
-        #: The same for all spellings of one pattern, and encodable as UTF-8.
+        #: The same for all spellings of one pattern, and valid UTF-8.
         self.key: Final = key
-        #: Whether names are compared without regard to case.
+        #: Whether names are compared case-insensitively.
         self.folded: Final = folded
-        #: The kind of a named resource, "@" included; empty for a path.
+        #: The scheme of a named resource, or "@"; empty for a path.
         self.scheme: Final = scheme
         self.literal: Final = not rows or _is_literal(rows)
-        #: Whether a letter is written out that folds to several, such as ``ß``.
+        #: Whether it contains a letter that folds to several, such as ``ß``.
         self.expanding: Final = folded and not text.isascii() and any(map(_expands, rows))
         self._rows: Final = rows
         self._plain: tuple[Route, ...] | None = None
@@ -59,20 +59,20 @@ class Pattern:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The alternatives as parts, unfolded."""
+        """The brace alternatives as parts, before case folding."""
         return self._rows or (tuple(self.text.split("/")),)
 
     @property
     def path(self) -> str:
-        """The one path that a literal names, as the file system has it."""
+        """The path of a literal, as in the file system."""
         return self.spelled("/".join(map(str, self._rows[0]))) if self._rows else self.text
 
     def spelled(self, rest: str) -> str:
-        """Return the path or the resource of this pattern's kind that ``rest`` names."""
+        """Return ``rest`` as a path or a resource, like this pattern."""
         return join_scheme(self.scheme, rest)
 
     def routes(self, *, full: bool = False) -> tuple[Route, ...]:
-        """Return the compiled alternatives; ``full`` unfolds letters such as ``ß``."""
+        """Return the compiled alternatives; ``full`` expands letters such as ``ß``."""
         routes = self._full if full else self._plain
         if routes is None:
             routes = tuple([compiled(row, folded=self.folded, full=full) for row in self.rows])
@@ -88,10 +88,10 @@ def _again(text: str, folded: bool) -> Pattern:
 
 
 def parse(text: str, *, literal: bool = False, fold_case: bool = True) -> Pattern:
-    """Read a pattern; with ``literal`` no character is special but "/".
+    """Read a pattern; with ``literal``, only "/" is special.
 
     Raises:
-        BadInput: with the code that says why (PATH_..., GLOB_...), and a hint.
+        BadInput: with a code (PATH_..., GLOB_...) and a hint.
     """
     if (
         text.isascii()

@@ -1,4 +1,4 @@
-"""How patterns are written: what is refused, and the one canonical spelling of the rest."""
+"""Read patterns: refuse invalid ones, and give the others one canonical spelling."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 MAX_LITERAL, MAX_GLOB, MAX_NAME, MAX_DEPTH = 4096, 1024, 255, 64
 MAX_WILDCARDS = 16
-#: The longest spelling of the longest path: each byte of it as ``\\xHH``.
+#: The longest spelling of the longest path, with each byte as ``\\xHH``.
 MAX_TEXT = 4 * MAX_LITERAL + 8
 _HIGH, _LOW = frozenset("89abcdefABCDEF"), frozenset("0123456789abcdefABCDEF")
-_HINT_ALL = "Write ** for the whole repository."
+_HINT_ALL = "write ** for the whole repository"
 
 
 class SpelledPattern(Record):
-    """What ``read`` found."""
+    """The result of ``read``."""
 
     text: str
     key: str
@@ -39,7 +39,7 @@ class SpelledPattern(Record):
 
 
 def split_scheme(text: str) -> tuple[str, str]:
-    """Split a path or a resource's name into its scheme, empty for a path, and the rest."""
+    """Split a text into its scheme, empty for a path, and the rest."""
     if text.startswith("./"):
         return "", text[2:]
     if text.startswith("@"):
@@ -52,7 +52,7 @@ def split_scheme(text: str) -> tuple[str, str]:
 
 
 def join_scheme(scheme: str, rest: str) -> str:
-    """Write ``rest`` so that it is read as of ``scheme`` again."""
+    """Return the text that ``split_scheme`` splits into ``scheme`` and ``rest``."""
     if scheme:
         return f"@{rest}" if scheme == "@" else f"{scheme}:{rest}"
     if split_scheme(rest) != ("", rest) or _is_absolute(rest) or rest.isspace():
@@ -72,7 +72,7 @@ def _is_absolute(text: str) -> bool:
 
 
 def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
-    """Read a pattern, or say what is wrong with it."""
+    """Read a pattern, or raise ``BadInput``."""
     clean = _cleaned(text, literal=literal)
     forced = clean.startswith("./")
     if not forced and _is_absolute(clean):
@@ -91,7 +91,7 @@ def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
         _check_row(row, scheme, text)
         spelled = "/".join(map(rendered_part, row))
         keys.add(key := row_key(row, scheme, folded=folded))
-        # Of letters such as ß the key does not tell all.
+        # The key does not distinguish letters such as ß.
         rows.setdefault(key if spelled.isascii() else spelled, row)
     if len(rows) > 1:
         spelled = ("./" if forced else "") + rendered(tokens)
@@ -106,19 +106,19 @@ def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
 
 def _cleaned(text: str, *, literal: bool) -> str:
     if len(text) > MAX_TEXT:
-        _refuse_long(text, f"has more than {MAX_LITERAL} bytes, the limit for a path")
+        _refuse_long(text, f"is longer than {MAX_LITERAL} bytes, the limit for a path")
     if "\0" in text:
-        refuse("PATH_NUL", text, "has a NUL byte, which no name can have", "Leave it out.")
+        refuse("PATH_NUL", text, "contains a NUL byte", "remove it")
     if not literal and "\\x" in text:
         text = with_bytes(text)
     text = _settled(text, text)
     if not text.strip() or text in {".", "./"}:
-        refuse("PATH_EMPTY", text, "names nothing; a pattern names at least one file", _HINT_ALL)
+        refuse("PATH_EMPTY", text, "is empty; a pattern names at least one file", _HINT_ALL)
     return text
 
 
 def with_bytes(text: str) -> str:
-    r"""Replace each ``\xHH`` from 80 to ff by the surrogate that stands for the byte."""
+    r"""Replace each ``\xHH`` from 80 to ff with the surrogate for that byte."""
     pieces = []
     at = 0
     while at < len(text):
@@ -133,31 +133,29 @@ def with_bytes(text: str) -> str:
 
 
 def _settled(text: str, whole: str) -> str:
-    """Return ``text`` in NFC, and with bytes that are UTF-8 together as the characters they make."""
+    """Return ``text`` in NFC, with bytes that form UTF-8 as characters."""
     if not text.isascii():
         from unicodedata import normalize
 
         try:
             text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            rule = "has half of a surrogate pair; a name is UTF-8 or raw bytes"
-            refuse("PATH_ENCODING", whole, rule, r"Write a raw byte as \xHH, from \x80 to \xff.")
+            rule = "contains half of a surrogate pair; a name is UTF-8 or raw bytes"
+            refuse("PATH_ENCODING", whole, rule, r"write a raw byte as \xHH, from \x80 to \xff")
         text = normalize("NFC", text)
     if not FORBIDDEN.isdisjoint(text):
-        rule = "has a control or invisible character, which names here may not have"
-        refuse("PATH_CONTROL", whole, rule, "Rename the file, or claim it with ? in that place.")
+        rule = "contains a control or invisible character, which is not allowed"
+        refuse("PATH_CONTROL", whole, rule, "rename the file, or write ? for that character")
     return text
 
 
 def _refuse_absolute(text: str) -> NoReturn:
     rule = "is absolute; a pattern is relative to the root of the repository"
-    refuse(
-        "PATH_ABSOLUTE", text, rule, "Leave out the root, or start with ./ for a name like this."
-    )
+    refuse("PATH_ABSOLUTE", text, rule, "leave out the root, or start with ./ for a name like this")
 
 
 def _refuse_long(text: str, rule: str) -> NoReturn:
-    refuse("PATH_TOO_LONG", text, rule, "Claim the directory above it.")
+    refuse("PATH_TOO_LONG", text, rule, "claim the folder above it")
 
 
 def _check_alternative(tokens: list[Token], text: str, *, braces: bool) -> None:
@@ -169,8 +167,8 @@ def _check_alternative(tokens: list[Token], text: str, *, braces: bool) -> None:
     if _is_absolute(spelled):
         _refuse_absolute(text)
     if split_scheme(spelled)[0]:
-        rule = "has a resource among its alternatives; those of a path are paths"
-        refuse("GLOB_SYNTAX", text, rule, "Write task:{1,2}, or start with ./ for file names.")
+        rule = "mixes a resource with paths in its alternatives"
+        refuse("GLOB_SYNTAX", text, rule, "write task:{1,2}, or start with ./ for file names")
 
 
 def _check_size(tokens: list[Token], text: str) -> None:
@@ -178,17 +176,17 @@ def _check_size(tokens: list[Token], text: str) -> None:
     size = len(written.encode("utf-8", "surrogateescape"))
     if all(isinstance(token, str) for token in tokens):
         if size > MAX_LITERAL:
-            _refuse_long(text, f"has more than {MAX_LITERAL} bytes, the limit for a path")
+            _refuse_long(text, f"is longer than {MAX_LITERAL} bytes, the limit for a path")
         return
     size += sum(
         len(t.text) if isinstance(t, Class) else 1 for t in tokens if not isinstance(t, str)
     )
     if size > MAX_GLOB:
-        _refuse_long(text, f"has more than {MAX_GLOB} bytes, the limit for a glob")
+        _refuse_long(text, f"is longer than {MAX_GLOB} bytes, the limit for a glob")
 
 
 def _row(tokens: list[Token], text: str) -> Row:
-    """Split into segments, and take out those that say nothing."""
+    """Split into segments, without empty ones."""
     parts: list[Part] = []
     climbed = False
     for segment in _segments(tokens):
@@ -198,16 +196,16 @@ def _row(tokens: list[Token], text: str) -> Row:
         if part == "..":
             climbed = True
             if not parts or not isinstance(parts.pop(), str):
-                rule = "leaves the repository, or the name before .. is not plain"
-                refuse("PATH_ESCAPE", text, rule, "Write the path from the root, without ..")
+                rule = "leaves the repository, or has .. after a wildcard"
+                refuse("PATH_ESCAPE", text, rule, "write the path from the root, without ..")
         elif isinstance(part, str) and not part.strip("."):
-            rule = "has a segment of dots only; a name has something else in it"
-            refuse("PATH_ESCAPE", text, rule, "Write the path from the root, without dots.")
+            rule = "has a segment of only dots"
+            refuse("PATH_ESCAPE", text, rule, "write the path from the root, without dots")
         elif part is not None or not parts or parts[-1] is not None:
             parts.append(part)
     if not parts:
         code, rule = (
-            ("PATH_ESCAPE", "comes out empty") if climbed else ("PATH_EMPTY", "names nothing")
+            ("PATH_ESCAPE", "resolves to nothing") if climbed else ("PATH_EMPTY", "is empty")
         )
         refuse(code, text, f"{rule}; a pattern names at least one file", _HINT_ALL)
     if _is_subtree(tokens) and parts[-1] is not None:
@@ -256,19 +254,15 @@ def _check_row(row: Row, scheme: str, text: str) -> None:
     for index, part in enumerate(row):
         if isinstance(part, str):
             if len(part.encode("utf-8", "surrogateescape")) > MAX_NAME:
-                _refuse_long(
-                    text, f"has a segment of more than {MAX_NAME} bytes, the limit for a name"
-                )
+                _refuse_long(text, f"has a name longer than {MAX_NAME} bytes")
             name = part.lower()
             if not scheme and (name in {".git", "git~1"} or (name == ".dibs" and index == 0)):
-                rule = (
-                    "is inside the files that git or Dibs keep for themselves, which nobody claims"
-                )
-                refuse("PATH_RESERVED", text, rule, "Claim @git/index to have git's index alone.")
+                rule = "belongs to git or Dibs and cannot be claimed"
+                refuse("PATH_RESERVED", text, rule, "claim @git/index to reserve git's index")
         else:
             wildcards += 1 if part is None else sum(not isinstance(token, str) for token in part)
     if wildcards > MAX_WILDCARDS:
-        rule = f"has more than {MAX_WILDCARDS} wildcards, the limit for one pattern"
-        refuse("GLOB_TOO_COMPLEX", text, rule, "Use a simpler pattern, or the directory above.")
+        rule = f"has more than {MAX_WILDCARDS} wildcards"
+        refuse("GLOB_TOO_COMPLEX", text, rule, "use a simpler pattern, or the folder above")
     if len(row) > MAX_DEPTH:
-        _refuse_long(text, f"has more than {MAX_DEPTH} segments, the limit for a path")
+        _refuse_long(text, f"has more than {MAX_DEPTH} segments")

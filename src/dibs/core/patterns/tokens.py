@@ -1,10 +1,10 @@
-r"""What patterns are made of: characters, wildcards, classes and braces, read, spelled and keyed.
+r"""The parts of patterns: characters, wildcards, classes, and braces.
 
-A pattern is kept as rows, one for each brace alternative. A part of a row is a plain name, None for
+A pattern is stored as rows, one for each brace alternative. A part of a row is a plain name, None for
 ``**``, or the tokens of a segment with wildcards: text, 0 for ``*``, None for ``?``, a ``Class``.
 
-A byte of a name that is not UTF-8 is a surrogate inside, as the functions of ``os`` have it, and
-``\xHH`` in spellings and keys, so that both can be stored anywhere.
+A byte of a name that is not UTF-8 is a surrogate, as in the functions of ``os``, and ``\xHH`` in spellings
+and keys, so that both can be stored anywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANGES = (
     *((0x2060, 0x2064), (0x2066, 0x2069), (0xFEFF, 0xFEFF), (0xE0000, 0xE007F)),
 )
 FORBIDDEN = frozenset[str]().union(*[map(chr, range(low, high + 1)) for low, high in _RANGES])
-#: What a name can have: not NUL, not "/", of the surrogates only those that stand for bytes.
+#: Characters allowed in a name: not NUL, not "/", and only the surrogates that represent bytes.
 _NAMEABLE = (("\x01", "."), ("0", "\ud7ff"), ("\udc80", "\udcff"), ("\ue000", "\U0010ffff"))
 _OPEN, _COMMA, _CLOSE = 1, 2, 3
 _SIGNS = {0: "*", None: "?", _OPEN: "{", _COMMA: ",", _CLOSE: "}"}
@@ -37,34 +37,34 @@ _SPECIAL_IN_CLASS = frozenset("[]\\-!^")
 
 
 class Class(Record):
-    """A character class: its canonical spelling, and the characters it has."""
+    """A character class: its canonical spelling and its characters."""
 
     text: str
     spans: Spans
 
 
-#: Text, 0 for ``*``, None for ``?``, a class; while braces are there, also 1, 2 and 3 for them.
+#: Text, 0 for ``*``, None for ``?``, or a class; until braces are expanded, also 1, 2, and 3 for them.
 Token = str | int | Class | None
 Part = str | tuple[Token, ...] | None
 Row = tuple[Part, ...]
 
 
 def printable(text: str) -> str:
-    """Return ``text`` fit for one line of a message: escaped, and cut at 200 characters."""
+    """Return ``text`` escaped and cut to 200 characters, for a message."""
     return cut("".join(map(visible, text[: MAX_SHOWN + 1])), MAX_SHOWN)
 
 
 def refuse(code: str, text: str, rule: str, hint: str) -> NoReturn:
-    raise BadInput(f'"{printable(text)}" {rule}.', code=code, hint=hint, field="pattern")
+    raise BadInput(f'"{printable(text)}" {rule}', code=code, hint=hint, field="pattern")
 
 
 def _syntax(text: str, position: int, what: str) -> NoReturn:
-    hint = "Put a backslash before a character that is meant literally."
+    hint = "put a backslash before a literal special character"
     refuse("GLOB_SYNTAX", text, f"{what} at position {position + 1}", hint)
 
 
 def tokenised(rest: str, offset: int, text: str) -> list[Token]:
-    """Read ``rest``, which starts at ``offset`` of ``text``; "/" stays inside of the text tokens."""
+    """Read ``rest``, which starts at ``offset`` in ``text``; "/" stays inside the text tokens."""
     tokens: list[Token] = []
     opened: list[int] = []
     run = ""
@@ -74,7 +74,7 @@ def tokenised(rest: str, offset: int, text: str) -> list[Token]:
         at += 1
         if character == "\\":
             if at == len(rest):
-                _syntax(text, offset + at - 1, "ends in a backslash, which escapes a character,")
+                _syntax(text, offset + at - 1, "ends in a backslash, which escapes nothing,")
             run += rest[at]
             at += 1
             continue
@@ -105,7 +105,7 @@ def _note_braces(character: str, position: int, opened: list[int], text: str) ->
 
 
 def _class(rest: str, at: int, offset: int, text: str) -> tuple[Token, int]:
-    """Read the class whose ``[`` stands before ``at``; return it and where it ends."""
+    """Read the class whose ``[`` is before ``at``; return it and its end."""
     start = at - 1
     negated = rest[at : at + 1] in {"!", "^"}
     at += negated
@@ -125,20 +125,18 @@ def _class(rest: str, at: int, offset: int, text: str) -> tuple[Token, int]:
             high = characters[index + 2][0]
             index += 2
         if high < low:
-            backwards = (
-                f"has a class with the range {visible(low)}-{visible(high)}, which is backwards,"
-            )
+            backwards = f"has the reversed range {visible(low)}-{visible(high)} in a class"
             _syntax(text, offset + start, backwards)
         spans.append((low, high))
         index += 1
     token = _class_of(spans, negated=negated)
     if token is None:
-        _syntax(text, offset + start, "has a class that no character is in")
+        _syntax(text, offset + start, "has an empty character class")
     return token, at + 1
 
 
 def _class_of(spans: list[tuple[str, str]], *, negated: bool) -> Token:
-    """Return the class, the one character that it has, or None if it has none."""
+    """Return the class, its only character, or None if it is empty."""
     merged = _merged(spans)
     named = common(_complement(merged) if negated else merged, _NAMEABLE)
     if not named:
@@ -182,7 +180,7 @@ def _escaped(text: str, special: frozenset[str] = _SPECIAL) -> str:
 
 
 def expanded(tokens: list[Token], text: str) -> list[list[Token]]:
-    """Write out the braces."""
+    """Expand the braces."""
     if _OPEN not in tokens:
         return [tokens]
     rows: list[list[Token]] = [[]]
@@ -199,10 +197,8 @@ def expanded(tokens: list[Token], text: str) -> list[list[Token]]:
             inner = options + rows
             rows, options = outer.pop()
             if len(rows) * len(inner) > MAX_ALTERNATIVES:
-                rule = f"has more than {MAX_ALTERNATIVES} alternatives, the limit for its braces"
-                refuse(
-                    "GLOB_TOO_COMPLEX", text, rule, "Use * in place of some, or several patterns."
-                )
+                rule = f"has more than {MAX_ALTERNATIVES} brace alternatives"
+                refuse("GLOB_TOO_COMPLEX", text, rule, "use * instead, or several patterns")
             rows = [row + option for row in rows for option in inner]
         else:
             for row in rows:
@@ -211,7 +207,7 @@ def expanded(tokens: list[Token], text: str) -> list[list[Token]]:
 
 
 def rendered(tokens: list[Token]) -> str:
-    """Spell tokens; a comma that is not the braces' own is escaped between them."""
+    """Spell tokens; a literal comma inside braces is escaped."""
     depth = 0
     text = ""
     for token in tokens:
@@ -228,10 +224,10 @@ def rendered_part(part: Part) -> str:
 
 
 def row_key(row: Row, scheme: str, *, folded: bool) -> str:
-    """Return what is the same for all spellings of ``row``.
+    """Return the key that all spellings of ``row`` share.
 
-    Case is folded in full (``ß`` as ``ss``): names that are the same in either way of folding have the
-    same key. A resource starts with a colon, which a path at this place has behind a backslash.
+    Case is folded in full (``ß`` as ``ss``), so names that are equal in either way of folding have one key.
+    A resource starts with a colon; a path that does has a backslash before it.
     """
     key = "/".join([part_key(part, folded=folded) for part in row])
     if scheme:
@@ -249,7 +245,7 @@ def part_key(part: Part, *, folded: bool) -> str:
 
 
 def token_key(token: Token, *, folded: bool) -> str:
-    """Return the key of one token; all text has the same key wherever it stands."""
+    """Return the key of one token; equal text has the same key everywhere."""
     if isinstance(token, str):
         return _escaped(fold(token, full=True) if folded else token)
     if not isinstance(token, Class):

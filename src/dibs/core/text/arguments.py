@@ -1,4 +1,4 @@
-"""Checks of values that a program passes in; short because all of the Python API shares them."""
+"""Check arguments of the Python API; short because the whole API shares it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def check_string(value: object, field: str) -> str:
 
 
 def check_strings(values: object, field: str) -> tuple[str, ...]:
-    """Return ``values`` if they are strings; of one string alone the letters would be taken."""
+    """Return ``values`` if they are strings; a single string is refused, or its letters would be used."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise _wrong(values, field, "a list of strings")
     return tuple(check_string(value, field) for value in values)
 
 
 def check_mapping(value: object, field: str) -> None:
-    """Raise unless ``value`` gives values by name."""
+    """Raise unless ``value`` is a mapping."""
     if not isinstance(value, Mapping):
         raise _wrong(value, field, "a mapping")
 
 
 def check_count(value: object, field: str) -> int:
-    """Return ``value`` if it is a whole number that counts something."""
+    """Return ``value`` if it is a non-negative integer."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise _wrong(value, field, "a whole number from 0 on")

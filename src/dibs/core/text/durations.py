@@ -1,7 +1,7 @@
-"""Spans of time: read from what people write, checked against limits, shown again.
+"""Durations: parse, check, and format them.
 
-Pure. A span is a number of seconds. As text it is a number of seconds (``90``, ``1.5``) or numbers
-with the units ``d``, ``h``, ``m``, ``s``, each at most once, the larger first: ``1h30m``, ``1.5h``.
+Pure. A duration is a number of seconds. As text it is a number of seconds (``90``, ``1.5``) or numbers with
+the units ``d``, ``h``, ``m``, ``s``, each at most once, the larger first: ``1h30m``, ``1.5h``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ WAIT_MIN, WAIT_MAX = 0.0, 3_600.0
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DIGITS = frozenset("0123456789")
-#: A part holds so many digits before the point and so many behind it; sums then stay exact.
+#: The digits of a part before and after the decimal point; sums then stay exact.
 _WHOLE_DIGITS, _FRACTION_DIGITS = 12, 9
 _NANO: int = 10**_FRACTION_DIGITS
 _LIMIT = 10.0**_WHOLE_DIGITS
 
 
 def parse_span(value: object) -> float:
-    """Return the seconds that a number or a text such as ``1h30m`` stands for.
+    """Return the seconds of a number or a text such as ``1h30m``, as the nearest float.
 
-    The result is the float nearest to what is written. Raises ``BadInput`` (``SPAN``) for anything
-    else: a negative or endless span, a truth value, a text that is no span.
+    Raises ``BadInput`` (``SPAN``) for anything else: a negative or infinite number, a boolean, other text.
     """
     if isinstance(value, str):
         nanoseconds = _parse_text(value.strip())
@@ -33,9 +32,9 @@ def parse_span(value: object) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LIMIT:
         return float(value)
     raise BadInput(
-        f"{quote(value)} is not a span of time.",
+        f"{quote(value)} is not a duration",
         code="SPAN",
-        hint="Write seconds or units, for example 90, 30s, 5m or 1h30m.",
+        hint="use seconds or units, for example 90, 30s, 5m, or 1h30m",
     )
 
 
@@ -69,7 +68,7 @@ def _parse_part(text: str, unit: int) -> int | None:
 
 
 def show_span(seconds: float) -> str:
-    """Return a finite span as text, to the millisecond: ``270`` is ``4m30s``.
+    """Return a finite duration as text, to the millisecond: ``270`` is ``4m30s``.
 
     ``parse_span`` reads the text back to the same number, for whole milliseconds from zero on.
     """
@@ -99,22 +98,22 @@ def check_wait(value: object) -> float:
 
 
 def check_span(value: object, low: float, high: float, *, field: str, code: str) -> float:
-    """Return the span in seconds if it lies between ``low`` and ``high``, both allowed."""
-    allowed = f"{field} is a span of {low:.10g} to {high:.10g} seconds"
+    """Return the duration in seconds if it is from ``low`` to ``high``."""
+    allowed = f"from {show_span(low)} to {show_span(high)}"
     try:
         seconds = parse_span(value)
     except BadInput as error:
         raise BadInput(
-            f"{allowed}; {quote(value)} is not a span of time.",
+            f"{field} must be a duration {allowed}, not {quote(value)}",
             code=code,
             hint=error.hint,
             field=field,
         ) from None
     if not low <= seconds <= high:
         raise BadInput(
-            f"{allowed}; {quote(value)} is outside of it.",
+            f"{field} must be {allowed}, not {quote(value)}",
             code=code,
-            hint=f"Choose from {show_span(low)} to {show_span(high)}.",
+            hint="for example 90, 30s, 5m, or 1h30m",
             field=field,
         )
     return seconds

@@ -1,4 +1,4 @@
-"""What a check finds and how much it matters; short because engines and the doctor share only this."""
+"""Findings of a check and their severity; short because engines and the doctor share only this."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dibs.startup.records import Record, TextEnum
 
 
 class Level(metaclass=TextEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     OK = "ok"
-    #: A promise holds only in part; the text says which.
+    #: A guarantee is limited; the text says how.
     WARN = "warn"
-    #: The engine cannot be used safely so.
+    #: The engine is not safe to use like this.
     BAD = "bad"
 
 
 class Finding(Record):
-    """One thing that is so, and what follows from it."""
+    """One finding and its consequence."""
 
     level: str
     what: str

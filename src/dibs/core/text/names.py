@@ -1,4 +1,4 @@
-"""Names that people and agents type: which are allowed, how they are shown, what was meant.
+"""Names that people and agents type: check, display, and correct them.
 
 Pure.
 """
@@ -13,18 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-#: How many characters of a wrong value a message repeats.
+#: How many characters of an invalid value a message shows.
 SHOWN = 160
 
 AGENT_ID_MAX = 64
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 AGENT_ID_CHARACTERS = _ALNUM | frozenset("._-")
-#: So many agents may have one name, with a number behind it.
+#: How many agents may share a name, distinguished by a number.
 _MOST_ALIKE = 1_000
 
 
 def is_agent_id(text: object) -> bool:
-    """Tell whether ``text`` can be the id of an agent."""
+    """Tell whether ``text`` is a valid agent id."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= AGENT_ID_MAX
@@ -34,16 +34,16 @@ def is_agent_id(text: object) -> bool:
 
 
 def check_agent_id(text: str) -> str:
-    """Return ``text`` if it can be the id of an agent, else raise ``BadInput`` (``AGENT_ID``)."""
+    """Return ``text`` if it is a valid agent id, or raise ``BadInput`` (``AGENT_ID``)."""
     if is_agent_id(text):
         return text
     raise BadInput(
-        f"{quote(text)} cannot be the id of an agent.",
+        f"{quote(text)} is not a valid agent id",
         code="AGENT_ID",
         field="agent",
         hint=(
-            f"Use 1 to {AGENT_ID_MAX} letters (a-z, A-Z), digits, dots, underscores or hyphens; "
-            "a letter or a digit first."
+            f"use 1 to {AGENT_ID_MAX} letters, digits, dots, underscores, or hyphens, "
+            "starting with a letter or a digit"
         ),
     )
 
@@ -53,22 +53,22 @@ _NOT_IN_A_BRANCH = ("..", "@{", "//", "/.", ".lock", *" ~^:?*[\\")
 
 
 def distinct(wished: str, taken: Container[str]) -> str:
-    """Return the first of ``name``, ``name-2``, ``name-3`` … that nobody has."""
+    """Return the first of ``name``, ``name-2``, ``name-3`` … that is not taken."""
     for number in range(1, _MOST_ALIKE):
         name = wished if number == 1 else f"{wished}-{number}"
         if name not in taken:
             return name
-    raise RuntimeError("a thousand agents have one name")  # pragma: no cover
+    raise RuntimeError("a thousand agents have the same name")  # pragma: no cover
 
 
 def is_namesake(name: str, wished: str) -> bool:
-    """Tell whether ``distinct`` may have given this name to somebody who wished for that one."""
+    """Tell whether ``distinct`` may have made the one name from the other."""
     head, _, number = name.rpartition("-")
     return name == wished or (head == wished and number.isdigit())
 
 
 def check_branch(name: object) -> str:
-    """Return ``name`` if it can be a branch, else raise ``BadInput`` (``REF_NAME``)."""
+    """Return ``name`` if it is a valid branch name, or raise ``BadInput`` (``REF_NAME``)."""
     if (
         isinstance(name, str)
         and name.isprintable()
@@ -79,42 +79,42 @@ def check_branch(name: object) -> str:
         and not any(part in name for part in _NOT_IN_A_BRANCH)
     ):
         return name
-    raise BadInput(f"{quote(name)} cannot be the name of a branch.", code="REF_NAME")
+    raise BadInput(f"{quote(name)} is not a valid branch name", code="REF_NAME")
 
 
 def quote(value: object) -> str:
-    """Return ``value`` in quotes, fit for one line of a terminal: escaped, cut when it is long."""
+    """Return ``value`` in quotes, escaped and cut for one line of a terminal."""
     text = value if isinstance(value, str) else repr(value)
     shown = "".join(map(visible, text[:SHOWN]))
     return f"'{shown}…'" if len(text) > SHOWN else f"'{shown}'"
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with all escaped that a terminal or a reader could take for control."""
+    """Return ``text`` with control and invisible characters escaped."""
     return text if text.isprintable() else "".join(map(visible, text))
 
 
 def shown(path: str) -> str:
-    """Return a path as text that any store takes: bytes that are not UTF-8 are escaped."""
+    """Return a path with bytes that are not UTF-8 escaped, so that any store accepts it."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def visible(character: str) -> str:
-    """Return ``character``, or an escape for one that does not show."""
+    """Return ``character``, or its escape if it is not printable."""
     if character.isprintable():
         return character
-    if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as Python hands it over
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8, as Python represents it
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
 def cut(text: str, most: int) -> str:
-    """Return ``text`` in at most so many characters, the last of them a sign where some are gone."""
+    """Return ``text`` cut to a number of characters, with an ellipsis at the end."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of the names, and how many there are besides: ``a, b, c and 2 more``."""
+    """Return the first names and the number of the others: ``a, b, c and 2 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -128,7 +128,7 @@ def closest(word: str, choices: Iterable[str]) -> str:
 
 
 def slug(text: str, longest: int = 50) -> str:
-    """Return ``text`` as small letters, digits and hyphens; ``task`` if nothing is left of it."""
+    """Return ``text`` as lower-case letters, digits, and hyphens; ``task`` if nothing is left."""
     from unicodedata import normalize
 
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
@@ -143,9 +143,9 @@ def slug(text: str, longest: int = 50) -> str:
 
 
 def role_word(role: str) -> str:
-    """Return the word by which a task is for a role: ``code-reviewer`` for ``Code Reviewer``.
+    """Return a role as one word, as tasks name it: ``code-reviewer`` for ``Code Reviewer``.
 
-    A role that is one word stays as it is, and so does one of which no word can be made.
+    A role that is one word, or that has no letters to use, stays unchanged.
     """
     from unicodedata import normalize
 

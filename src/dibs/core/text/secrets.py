@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Form(Record):
-    """What the tokens of one issuer look like."""
+    """The format of one issuer's tokens."""
 
     kind: str
-    #: One of these is in every such token; lower case.
+    #: Every such token contains one of these, in lower case.
     marks: tuple[str, ...]
     expression: str
-    #: No such token is shorter.
+    #: The shortest such token.
     least: int = 16
 
 
@@ -95,14 +95,14 @@ _UNMASKED = r"(?!\[masked)"
 _QUOTED = r""""(?:[^"\\\n]|\\.)+"|'(?:[^'\\\n]|\\.)+'"""
 _BARE = r"(?![=>])[^\s,;\"'`)\]}&]+"
 
-#: Whole and certain: the group ``secret`` goes, whatever it is.
+#: Certain: the group ``secret`` is always masked.
 _BLOCK = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"
 _URL = rf"(?<=://)(?P<user>[^\s/:@]*):{_UNMASKED}(?P<secret>[^\s/]+)(?=@)"
 _ENTRY = (
     rf"(?im)^[ \t]*[\w.-]{{0,60}}(?:{_PASSWORD}):[ \t]+{_UNMASKED}(?P<secret>[^\s\[{{]\S*)[ \t]*$"
 )
 
-#: Announced: the group ``secret`` goes unless it is a plain word or a piece of code.
+#: Likely: the group ``secret`` is masked unless it is a plain word or code.
 _HEADER = rf"(?i)\b(?:bearer|basic)[ ]+{_UNMASKED}(?P<secret>[A-Za-z0-9._~+/=-]{{6,}})"
 _ASSIGNED = (
     rf"(?i)(?P<key>{_SECRET})(?P<rest>[\w-]{{0,40}})[\"']?\s*(?P<sign>:=|=>|==?|:)\s*"
@@ -116,7 +116,7 @@ _ANNOUNCING = (
 
 
 def storable(text: str) -> str:
-    """Return ``text`` as it is kept: masked, and what is no Unicode text, which no store takes, readable."""
+    """Return ``text`` for storage: secrets masked, and invalid Unicode escaped."""
     return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
@@ -176,7 +176,7 @@ def _mask_assigned(match: Match[str]) -> str:
 
 def _mask_said(match: Match[str]) -> str:
     value = match["secret"].rstrip(".:!?")
-    # In prose only what nobody writes as a word counts: letters and digits mixed.
+    # In prose, only a mix of letters and digits counts.
     if len(value) < 6 or not _mixed(value) or _is_code(value) or "/" in value:  # noqa: PLR2004
         return match[0]
     return _without(match, _kind(match["key"].lower()))
@@ -193,13 +193,13 @@ def _mixed(value: str) -> bool:
 
 
 def _is_prose(value: str) -> bool:
-    """Tell a word or a short number, such as ``Required.``, from what could be a password."""
+    """Tell whether a value is a word or a short number, such as ``Required.``, not a password."""
     word = value.strip(".:!?*_<>()-")
     return not word or (word.isalpha() and word[1:].islower()) or (len(word) < 4 and word.isalnum())  # noqa: PLR2004
 
 
 def _is_code(value: str) -> bool:
-    """Tell names, calls, placeholders and constants from literal values."""
+    """Tell whether a value is a name, a call, a placeholder, or a constant, not a literal."""
     if value[0] in "$<*%({[" or value in ("None", "null", "True", "False", "true", "false", "..."):
         return True
     head, opened, _ = value.replace("[", "(").partition("(")
@@ -211,14 +211,14 @@ def _is_code(value: str) -> bool:
     return len(names) > 1 or "_" in head.strip("_") or head.lower() in _NAMES
 
 
-#: What stands for a secret in code, and for its type.
+#: Placeholders for secrets in code, and their types.
 _NAMES = ("str", "string", "password", "token", "secret")
 
-#: Shorter random text is left alone; too many names look like it.
+#: Shorter random text is not masked, because many names look like it.
 RANDOM_MIN = 24
 
 _SEPARATORS = "+/_-"
-#: The pairs of letters that most names and words are made of. Random text has one in five of them.
+#: The most common letter pairs of names and words. Of the pairs in random text, one in five is among them.
 _COMMON_PAIRS = frozenset(
     """
     ac ad ag al am an ap ar as at bl bu ca ce ch ck cl co cr ct da de di do ea ec ed eg ej el em
@@ -244,7 +244,7 @@ def _mask_random(text: str) -> str:
 
 
 def _is_random(token: str) -> bool:
-    """Tell random text from names, paths and hashes."""
+    """Tell whether a text is random, not a name, a path, or a hash."""
     if len(token) < RANDOM_MIN or _HEX.issuperset(token) or token[:3].lower() == "sha":
         return False
     if len(token) == _ULID_LENGTH and _CROCKFORD.issuperset(token):
@@ -261,7 +261,7 @@ def _is_random(token: str) -> bool:
 
 
 def _regularity(token: str) -> float:
-    """Return a low figure for random text: the length of its runs, and its share of common pairs.
+    """Return a score that is low for random text: the length of its runs, and its share of common pairs.
 
     A run is a word, a number or an acronym, as in ``get|HTTP|Response|2``.
     """
@@ -296,7 +296,7 @@ _SECRET_KEYS = (
 
 
 def mask_value(value: Any) -> Any:
-    """Return a JSON value with the secrets masked in its texts, and the values of telling keys.
+    """Return a JSON value with secrets masked in its texts and under keys that name secrets.
 
     A number under a key such as ``token`` stays: it is a fencing token, or a count.
     """

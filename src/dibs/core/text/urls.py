@@ -1,25 +1,25 @@
-"""Addresses of engines, fit to be shown and stored: without passwords. Pure."""
+"""Engine URLs without passwords, for display and storage. Pure."""
 
 from __future__ import annotations
 
 from dibs.core.text.names import printable
 
 HIDDEN = "***"
-#: What is an address of a place on this machine: an @ in it is part of a name.
+#: Schemes of local paths, in which an @ is part of a name.
 _PATHS = ("sqlite:", "file:", "git:file:")
-#: Where a name without a password is a token more often than not.
+#: Schemes in which a user name without a password is usually a token.
 _TOKENS = ("http", "https", "git:http", "git:https")
-#: What the embedded store is called where its URL is empty.
+#: The name of the embedded engine, whose URL is empty.
 EMBEDDED = "sqlite"
 
 
 def shown(url: str) -> str:
-    """Return the URL of an engine without what is secret in it."""
+    """Return an engine's URL without its secrets."""
     if not url:
         return EMBEDDED
     scheme, mark, rest = url.partition("://")
     if mark and not url.startswith(_PATHS):
-        # A password may hold every sign, so all up to the last @ is taken for the login.
+        # A password may contain any character, so the login is everything up to the last @.
         login, at, place = rest.rpartition("@")
         user, colon, _ = login.partition(":")
         if at:
@@ -31,14 +31,14 @@ def shown(url: str) -> str:
 
 
 def setting(name: str) -> str:
-    """Return the line of ``dibs.toml`` that names the engine which is shown as ``name``."""
+    """Return the line of ``dibs.toml`` for the engine shown as ``name``."""
     from json import dumps
 
     return f"engine = {dumps('' if name == EMBEDDED else name, ensure_ascii=False)}"
 
 
 def is_secret(url: str) -> bool:
-    """Tell whether the URL holds something that is not shown."""
+    """Tell whether the URL contains a secret."""
     return bool(url) and shown(url) != printable(url)
 
 
