@@ -185,7 +185,7 @@ def test_listings_say_who_is_guarded(repo):
     assert rows["codex-7"] == "-"
     agents = json.loads(dibs(repo, "agent", "ls", "--json").stdout)["agents"]
     assert {a["id"]: a["guarded"] for a in agents} == {"claude-11111111": "claude", "codex-7": None}
-    assert "at its tool calls (claude)" in dibs(repo, "agent", "show", "claude-11111111").stdout
+    assert "guarded  yes (claude)" in dibs(repo, "agent", "show", "claude-11111111").stdout
 
 
 def _caller(agent):

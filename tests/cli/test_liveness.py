@@ -97,11 +97,11 @@ def test_a_dead_agents_claims_do_not_block_anyone(agent, dibs):
     assert AGENT not in dibs("status").out
 
 
-def test_what_a_dead_agent_left_uncommitted_is_kept_and_told_to_the_next_one(agent, dibs):
+def test_a_dead_agents_uncommitted_changes_are_saved_and_reported_to_the_next_owner(agent, dibs):
     die(agent)
     dibs("claim", "a.py", agent="bob")
 
-    assert "half-done" in dibs("inbox", agent="bob").out
+    assert "has uncommitted changes" in dibs("inbox", agent="bob").out
 
 
 def test_a_dead_agent_is_listed_as_exited(agent, dibs):

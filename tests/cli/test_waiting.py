@@ -70,7 +70,7 @@ def test_the_line_is_cut_to_the_terminal_and_has_no_escape_codes(dibs, terminal)
 
     drawn = wait.before.split("denied")[0].replace("\x1b[31m", "").split("\r")
     assert max(map(len, drawn)) < 40
-    assert "waiting for alice (a), position 1 in..." in drawn
+    assert "waiting for alice (a), position 1 in t…" in drawn
     assert not any("\x1b" in line for line in drawn)
 
 
