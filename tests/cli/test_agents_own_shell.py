@@ -1,4 +1,4 @@
-"""A command that a guarded agent runs in its own shell is the agent's, not the human's."""
+"""A command that a guarded agent runs in its own shell belongs to the agent, not to the human."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def guard(repo):
     repo.guarding.hear(heard, running(os.getpid()), {})
 
 
-def test_a_claim_in_the_agents_shell_is_the_agents(repo):
+def test_a_claim_in_an_agents_shell_belongs_to_the_agent(repo):
     guard(repo)
 
     ran = dibs(repo, "claim", "b.py", "--json")
@@ -50,7 +50,7 @@ def test_a_claim_in_the_agents_shell_is_the_agents(repo):
     assert {h.claim.agent for h in repo.claims.all()[0]} == {"claude-11111111"}
 
 
-def test_of_two_sessions_in_one_process_a_command_is_of_who_opened_a_shell(repo):
+def test_with_two_sessions_in_one_process_a_command_belongs_to_the_one_that_opened_a_shell(repo):
     here = running(os.getpid())
 
     def shell(session, path, subagent=""):
@@ -68,7 +68,7 @@ def test_of_two_sessions_in_one_process_a_command_is_of_who_opened_a_shell(repo)
     assert holders == {"a.py": "opencode-1", "b.py": "opencode-2", "c.py": "opencode-1"}
 
 
-def test_an_agent_in_its_shell_cannot_do_what_only_humans_may(repo):
+def test_an_agent_in_its_shell_cannot_use_human_only_commands(repo):
     repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])
     guard(repo)
 
@@ -77,7 +77,7 @@ def test_an_agent_in_its_shell_cannot_do_what_only_humans_may(repo):
     assert "human" in dibs(repo, "init", "--uninstall").stderr
 
 
-def test_without_a_guarded_agent_above_it_is_the_human(repo):
+def test_without_a_guarded_ancestor_a_command_belongs_to_the_human(repo):
     ran = dibs(repo, "claim", "b.py", "--json")
 
     assert ran.returncode == 0
@@ -85,14 +85,14 @@ def test_without_a_guarded_agent_above_it_is_the_human(repo):
     assert repo.agents.show(held.claim.agent)[0].agent.role == "human"
 
 
-def test_a_name_goes_before_the_process(repo):
+def test_a_given_name_overrides_the_process(repo):
     guard(repo)
     dibs(repo, "claim", "b.py", DIBS_AGENT="named")
 
     assert ("named", "b.py") in {(h.claim.agent, h.claim.pattern) for h in repo.claims.all()[0]}
 
 
-def test_a_plain_commit_of_the_agent_is_the_agents(repo):
+def test_a_plain_commit_in_an_agents_shell_belongs_to_the_agent(repo):
     guard(repo)
     root = repo.place.repository.root
     dibs(repo, "git", "install", DIBS_AGENT="")
@@ -107,7 +107,7 @@ def test_a_plain_commit_of_the_agent_is_the_agents(repo):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
+def test_listings_omit_claims_of_dead_agents(repo):
     process = subprocess.Popen(["sleep", "60"])
     heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
     repo.guarding.hear(heard, running(process.pid), {})
@@ -121,7 +121,7 @@ def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
 
 @pytest.fixture
 def holder(repo):
-    """An agent that holds a file, with a process that can be killed."""
+    """An agent that holds a file and whose process can be killed."""
     process = subprocess.Popen(["sleep", "60"])
     heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
     repo.guarding.hear(heard, running(process.pid), {})
@@ -130,7 +130,7 @@ def holder(repo):
     process.wait()
 
 
-def test_a_claim_is_not_refused_for_an_agent_whose_process_is_gone(repo, holder):
+def test_a_dead_agent_does_not_block_a_claim(repo, holder):
     assert dibs(repo, "claim", "z.py", "--agent", "next").returncode != 0
     holder.kill()
     holder.wait()
@@ -140,7 +140,7 @@ def test_a_claim_is_not_refused_for_an_agent_whose_process_is_gone(repo, holder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_git_commits_what_only_an_agent_held_that_is_gone(repo, holder):
+def test_a_dead_agent_does_not_block_a_commit(repo, holder):
     dibs(repo, "git", "install")
     root = repo.place.repository.root
     with open(f"{root}/z.py", "w", encoding="utf-8") as file:
@@ -161,7 +161,7 @@ def test_git_commits_what_only_an_agent_held_that_is_gone(repo, holder):
     assert subprocess.run(refs, cwd=root, check=True, capture_output=True).stdout
 
 
-def test_a_waiter_gets_its_turn_when_the_process_of_the_holder_goes(repo, holder):
+def test_a_waiting_agent_gets_the_claim_when_the_owners_process_dies(repo, holder):
     command = [sys.executable, "-m", "dibs", "claim", "z.py", "--agent", "next", "--wait", "120s"]
     waiter = subprocess.Popen(command, cwd=repo.place.repository.root, stdout=subprocess.PIPE)
     while not repo.claims.all()[1]:
@@ -169,12 +169,12 @@ def test_a_waiter_gets_its_turn_when_the_process_of_the_holder_goes(repo, holder
     holder.kill()
     holder.wait()
 
-    out, _ = waiter.communicate(timeout=100)  # less than any wait or ttl here
+    out, _ = waiter.communicate(timeout=100)  # shorter than any wait or ttl here
 
     assert (waiter.returncode, b"granted z.py" in out) == (0, True), out
 
 
-def test_listings_say_who_is_guarded(repo):
+def test_listings_show_which_agents_are_guarded(repo):
     guard(repo)
     repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])
 
@@ -195,7 +195,7 @@ def _caller(agent):
 
 
 @pytest.mark.parametrize("name", ["tester", "t" * 60])
-def test_the_second_session_of_one_name_acts_by_its_own(repo, name):
+def test_the_second_session_with_a_name_acts_under_its_own(repo, name):
     process = subprocess.Popen(["sleep", "60"])
     try:
         named = {"DIBS_AGENT": name}

@@ -1,4 +1,4 @@
-"""Hooks as processes: what an agent would start, in a repository of its own."""
+"""Hooks as processes, as an agent starts them, in a separate repository."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def call(folder: Path, path: str, session: str, tool: str = "Write") -> bytes:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return our surroundings without what names an agent, and with time on a busy machine."""
+    """Return the environment without an agent's name, and with longer time limits."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
     return {**plain, "DIBS_GUARD_DEADLINE": "8s", **more}
 
 
 def command(package: Path = PACKAGE) -> list[str]:
-    """Return how a hook is started."""
+    """Return the command line of a hook."""
     return [sys.executable, "-I", "-S", str(package / "guard" / "run.py"), "claude"]
 
 
 def hook(
     folder: Path, given: bytes, package: Path = PACKAGE, **more: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """Start a hook, and return what it says."""
+    """Run a hook and return its result."""
     words, surroundings = command(package), environment(**more)
     return subprocess.run(
         words, input=given, cwd=folder, env=surroundings, capture_output=True, check=False
@@ -48,7 +48,7 @@ def hook(
 
 
 def refused(said: subprocess.CompletedProcess[bytes]) -> bool:
-    """Tell whether a tool call is refused; whatever is neither a refusal nor a pass fails."""
+    """Return whether a call is blocked; fail if it is neither blocked nor allowed."""
     assert said.returncode == 0, said
     if not said.stdout:
         return False
@@ -56,7 +56,7 @@ def refused(said: subprocess.CompletedProcess[bytes]) -> bool:
 
 
 def project(folder: Path, settings: str = "") -> Path:
-    """Make a repository with a project."""
+    """Create a repository with a project."""
     folder.mkdir()
     subprocess.run(["git", "init", "-q", folder], check=True)
     (folder / "dibs.toml").write_text(settings)

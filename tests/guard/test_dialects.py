@@ -1,7 +1,7 @@
-"""What each agent sends is understood, and answered in its own words: every recorded payload, every verdict.
+"""Every agent's payloads are understood and answered in its own format.
 
-``payloads/`` holds what was recorded from the real programs, by their version, and what their documentation
-describes (``docs-``); ``expected.txt`` says what is heard in each.
+``payloads/`` contains payloads recorded from the real programs, by version, and examples from their
+documentation (``docs-``); ``expected.txt`` lists the event of each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def payload(name):
 
 
 def event_of(name):
-    """Return the event as the hook's command names it: only Copilot's own payloads do not."""
+    """Return the event name in the hook's command line; only Copilot's own payloads need it."""
     agent, _, rest = name.partition("/")
     return rest.split("-")[1] if agent == "copilot" else ""
 
@@ -52,7 +52,7 @@ def test_every_payload_is_expected_and_every_agent_has_some():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_a_payload_is_heard_as_it_is_meant(row):
+def test_a_payload_is_parsed_as_expected(row):
     name, moment, tells, who, cwd, touches, command = (*row, *[""] * (7 - len(row)))
 
     heard = heard_in(name)
@@ -66,12 +66,12 @@ def test_a_payload_is_heard_as_it_is_meant(row):
     assert heard.command.partition("\n")[0] == command
 
 
-#: Fields of their own give them away; the others share names, and are told by the rest.
+#: Agents with fields of their own; the others share names and are recognized by the rest.
 MARKED = {"cursor", "windsurf", "opencode", "vscode", "copilot"}
 
 
 @pytest.mark.parametrize("installed_for", NAMES)
-def test_a_payload_is_recognised_whoever_the_hook_was_installed_for(installed_for):
+def test_a_payload_is_recognized_whichever_agent_the_hook_was_installed_for(installed_for):
     for name, *_ in ROWS:
         agent, sent = name.partition("/")[0], payload(name)
         environ = {"COPILOT_CLI": "1"} if agent == "copilot" else {}
@@ -84,11 +84,11 @@ def test_a_payload_is_recognised_whoever_the_hook_was_installed_for(installed_fo
 
         if installed_for == agent or agent in MARKED or not (plain or shared or agent == "claude"):
             assert found == agent, name
-        elif installed_for in {"claude", "copilot"}:  # the files that other agents read, too
+        elif installed_for in {"claude", "copilot"}:  # settings that other agents read too
             assert found == "claude", name
 
 
-def test_a_claude_that_was_started_from_copilots_shell_is_claude():
+def test_claude_started_from_copilots_shell_is_claude():
     sent = {**payload("claude/2.1.325-PreToolUse-Write"), "timestamp": 1}
     environ = {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": sent["session_id"]}
 
@@ -106,7 +106,7 @@ def test_a_claude_that_was_started_from_copilots_shell_is_claude():
         ("gemini", "BeforeTool", {"turn_id": "1", "model": "m"}, "gemini"),
     ],
 )
-def test_an_event_in_another_spelling_is_judged_all_the_same(installed_for, event, more, agent):
+def test_an_event_in_another_spelling_is_still_checked(installed_for, event, more, agent):
     called = {"tool_name": "Write", "tool_input": {"file_path": "a.txt"}}
     sent = {"hook_event_name": event, "session_id": "s", **called, **more}
 
@@ -122,7 +122,7 @@ def specific(heard, **fields):
 
 
 def denial(heard):
-    """Return what each agent has to be sent so that a call does not run and its model learns why."""
+    """Return each agent's format of a denial that stops the call and shows the reason to the model."""
     decided = {"permissionDecision": "deny", "permissionDecisionReason": DENY.text}
     if heard.agent == "claude":
         return {**specific(heard, **decided), "systemMessage": DENY.note}
@@ -138,7 +138,7 @@ def denial(heard):
 
 
 @pytest.mark.parametrize("name", names(EventKind.BEFORE))
-def test_a_refusal_is_said_in_the_words_of_the_agent(name):
+def test_a_denial_has_the_agents_format(name):
     heard = heard_in(name)
 
     said = dialect(heard.agent).answer(DENY, heard)
@@ -150,7 +150,7 @@ def test_a_refusal_is_said_in_the_words_of_the_agent(name):
 
 
 def telling(heard):
-    """Return what each agent has to be sent so that its model reads a text; None where it cannot."""
+    """Return each agent's format of text for the model; None if it has none."""
     if not dialect(heard.agent).can_tell(heard):
         return None
     ends = heard.moment in {EventKind.STOPPED, EventKind.SUBAGENT_STOPPED}
@@ -167,7 +167,7 @@ def telling(heard):
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS])
-def test_what_is_told_reaches_the_model_or_is_not_sent(name):
+def test_text_reaches_the_model_or_is_not_sent(name):
     heard = heard_in(name)
 
     said = dialect(heard.agent).answer(TELL, heard)
@@ -180,7 +180,7 @@ def test_what_is_told_reaches_the_model_or_is_not_sent(name):
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS])
-def test_where_there_is_nothing_to_say_the_agents_own_rules_decide(name):
+def test_an_empty_answer_leaves_the_agents_own_rules_in_force(name):
     heard = heard_in(name)
 
     said = dialect(heard.agent).answer(PASSED, heard)
@@ -189,7 +189,7 @@ def test_where_there_is_nothing_to_say_the_agents_own_rules_decide(name):
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS])
-def test_a_failure_refuses_what_waits_to_be_refused_and_stops_nothing_else(name):
+def test_a_failure_denies_tool_calls_and_nothing_else(name):
     heard = heard_in(name)
 
     said = dialect(heard.agent).failed("dibs: cannot be checked", heard)
@@ -213,7 +213,7 @@ def test_a_payload_without_an_event_is_refused(agent):
     assert caught.value.code == "HOOK_PAYLOAD"
 
 
-def test_copilots_own_events_are_told_by_what_is_in_them_where_nobody_names_them():
+def test_an_unnamed_copilot_event_is_recognized_by_its_fields():
     for name, *_ in ROWS:
         if name.startswith("copilot/") and event_of(name)[0].islower():
             found = dialect("copilot").parse(payload(name), "").moment if _told(name) else None
@@ -221,13 +221,13 @@ def test_copilots_own_events_are_told_by_what_is_in_them_where_nobody_names_them
 
 
 def _told(name):
-    """Tell whether a payload has anything that gives its event away."""
+    """Return whether a payload has a field that identifies its event."""
     unsure = ("preCompact", "errorOccurred", "notification", "postToolUseFailure", "subagentStop")
     return not any(word in name for word in unsure)
 
 
 @pytest.mark.parametrize("tool", ["run_shell_command", "bash"])
-def test_a_shell_call_that_nobody_numbers_is_known_by_its_command(tool):
+def test_a_shell_call_without_an_id_is_identified_by_its_command(tool):
     def number(agent, event, command):
         if agent == "gemini":
             sent = {"hook_event_name": event, "tool_name": tool, "tool_input": {"command": command}}
@@ -245,7 +245,7 @@ def test_a_shell_call_that_nobody_numbers_is_known_by_its_command(tool):
         assert one != number(agent, before, "echo x > b")
 
 
-def test_codex_is_never_sent_a_key_that_it_does_not_know():
+def test_codex_never_gets_an_unknown_key():
     known = {"hookEventName", "permissionDecision", "permissionDecisionReason", "additionalContext"}
     for name, *_ in ROWS:
         if not name.startswith("codex/"):

@@ -1,4 +1,4 @@
-"""``dibs.guard`` as a library: what a hook does for a program, a ``Guard`` does in one's own process."""
+"""``dibs.guard`` as a library: a ``Guard`` does in-process what a hook does for a program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dibs.services.guard.service import Guarding
 
 @pytest.fixture
 def guard(plain, dibs):
-    """A guard of the repository in which alice holds ``a.txt``."""
+    """A guard in the repository in which alice holds ``a.txt``."""
     dibs("init", "--agents", "none")
     dibs("claim", "a.txt", "--reason", "rework it", agent="alice")
     with Guard(str(plain.root), name="bob") as made:
@@ -28,7 +28,7 @@ def writes(path):
     return "Write", {"file_path": path, "content": ""}
 
 
-def test_what_another_holds_is_refused_and_what_is_free_becomes_the_agents_own(guard, dibs):
+def test_another_agents_file_is_denied_and_an_unclaimed_one_is_claimed(guard, dibs):
     refused = guard.before(*writes("a.txt"))
     passed = guard.before(*writes("b.txt"))
 
@@ -39,7 +39,7 @@ def test_what_another_holds_is_refused_and_what_is_free_becomes_the_agents_own(g
     assert '"bob"' in dibs("who", "b.txt", "--json")
 
 
-def test_a_subagent_is_names_and_patterns_and_has_its_parents_name_on_the_roster(guard, dibs):
+def test_a_subagent_is_a_separate_agent_with_its_parent_on_the_roster(guard, dibs):
     guard.before(*writes("b.txt"))
     helper = guard.for_subagent("helper01", "reviewer")
 
@@ -48,21 +48,19 @@ def test_a_subagent_is_names_and_patterns_and_has_its_parents_name_on_the_roster
     assert '"parent": "bob"' in dibs("agent", "ls", "--json")
 
 
-def test_two_sessions_of_one_name_are_two_agents(guard, plain):
+def test_two_sessions_with_one_name_are_two_agents(guard, plain):
     with Guard(str(plain.root), name="bob") as other:
         assert guard.before(*writes("b.txt")).word == Word.PASS
         assert other.before(*writes("b.txt")).word == Word.DENY
 
 
-def test_a_briefing_is_confirmed_by_the_next_call_and_told_again_if_there_is_none(
-    guard, dibs, monkeypatch
-):
+def test_a_briefing_is_confirmed_by_the_next_call_and_otherwise_repeated(guard, dibs, monkeypatch):
     monkeypatch.setattr("dibs.services.briefing.service.LEASE", 0.0)
     guard.started()
     dibs("say", "bob", "the parser is ready", agent="alice")
 
     first = guard.prompted()
-    guard._told.clear()  # as if the process had died with it
+    guard._told.clear()  # as if the process had died
     again = guard.prompted()
     after = guard.prompted()
 
@@ -71,7 +69,7 @@ def test_a_briefing_is_confirmed_by_the_next_call_and_told_again_if_there_is_non
     assert "the parser is ready" not in after.text
 
 
-def test_the_end_of_a_session_gives_back_what_is_as_it_was(guard, dibs):
+def test_the_end_of_a_session_releases_unchanged_files(guard, dibs):
     guard.before(*writes("b.txt"))
     guard.ended()
 
@@ -79,7 +77,7 @@ def test_the_end_of_a_session_gives_back_what_is_as_it_was(guard, dibs):
 
 
 @pytest.mark.parametrize(("setting", "word"), [("deny", Word.DENY), ("allow", Word.PASS)])
-def test_where_nobody_can_be_asked_the_settings_decide(plain, monkeypatch, setting, word):
+def test_if_the_check_fails_the_settings_decide(plain, monkeypatch, setting, word):
     (plain.root / "dibs.toml").write_text(f'[guard]\non_error = "{setting}"\n')
 
     def fail(*_, **__):
@@ -95,11 +93,11 @@ def test_where_nobody_can_be_asked_the_settings_decide(plain, monkeypatch, setti
 
 
 @pytest.mark.parametrize("given", [{}, {"file_path": 7}, {"file_path": ""}])
-def test_a_write_that_names_no_path_is_refused(guard, given):
+def test_a_write_without_a_path_is_denied(guard, given):
     assert guard.before("Write", given).word == Word.DENY
 
 
-def test_of_many_threads_that_want_one_file_one_gets_it(plain, dibs):
+def test_of_many_threads_that_want_a_file_one_gets_it(plain, dibs):
     dibs("init", "--agents", "none")
     count = 8
     barrier = Barrier(count)
@@ -115,7 +113,7 @@ def test_of_many_threads_that_want_one_file_one_gets_it(plain, dibs):
     assert sorted(words) == [Word.DENY] * (count - 1) + [Word.PASS]
 
 
-def test_one_guard_may_be_asked_from_many_threads(guard):
+def test_a_guard_is_thread_safe(guard):
     with ThreadPoolExecutor(8) as pool:
         words = list(pool.map(lambda n: guard.before(*writes(f"f{n}.txt")).word, range(40)))
 
@@ -140,7 +138,7 @@ def use(path, **fields):
     return event("PreToolUse", tool_name=tool, tool_input=given, **fields)
 
 
-def test_the_hooks_of_the_sdk_deny_in_its_own_shape_and_say_nothing_otherwise(guard):
+def test_sdk_hooks_deny_in_the_sdks_format_and_say_nothing_otherwise(guard):
     hooks = guard.claude_hooks()
 
     denied = ask(hooks, use("a.txt"))["hookSpecificOutput"]
@@ -151,7 +149,7 @@ def test_the_hooks_of_the_sdk_deny_in_its_own_shape_and_say_nothing_otherwise(gu
     assert ask(hooks, use("b.txt")) == {}
 
 
-def test_the_first_prompt_of_a_session_carries_its_whole_briefing(guard):
+def test_the_first_prompt_of_a_session_delivers_the_full_briefing(guard):
     hooks = guard.claude_hooks()
 
     told = ask(hooks, event("UserPromptSubmit", prompt="go"))["hookSpecificOutput"]
@@ -162,13 +160,13 @@ def test_the_first_prompt_of_a_session_carries_its_whole_briefing(guard):
     assert again == {}
 
 
-def test_a_call_that_cannot_be_understood_is_denied_and_never_raises(guard):
+def test_an_invalid_call_is_denied_and_never_raises(guard):
     said = ask(guard.claude_hooks(), event("PreToolUse", tool_name="Write", tool_input="?"))
 
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
-def test_with_the_sdk_installed_its_own_matchers_are_made(guard, monkeypatch):
+def test_with_the_sdk_installed_its_own_matchers_are_used(guard, monkeypatch):
     module = ModuleType("claude_agent_sdk")
     module.HookMatcher = SimpleNamespace
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", module)
@@ -180,7 +178,7 @@ def test_with_the_sdk_installed_its_own_matchers_are_made(guard, monkeypatch):
     assert ask(hooks, use("a.txt"))["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
-def test_importing_the_package_of_hooks_loads_no_library(monkeypatch):
+def test_importing_the_hooks_package_does_not_load_the_library(monkeypatch):
     import subprocess
 
     code = "import sys, dibs.guard; print([m for m in sys.modules if m.startswith('dibs.')])"
@@ -190,12 +188,12 @@ def test_importing_the_package_of_hooks_loads_no_library(monkeypatch):
 
 
 @pytest.mark.parametrize("given", [None, [], ["file_path"], "a.txt", 7])
-def test_whatever_a_model_sends_as_input_is_refused_and_raises_nothing(guard, given):
+def test_invalid_input_from_a_model_is_denied_and_raises_nothing(guard, given):
     assert guard.before("Write", given).word == Word.DENY
     guard.after("Write", given)
 
 
-def test_a_guard_that_is_closed_refuses_also_for_its_subagents(guard):
+def test_a_closed_guard_denies_for_its_subagents_too(guard):
     helper = guard.for_subagent("helper01")
     guard.close()
     guard.close()
@@ -208,14 +206,14 @@ def test_a_guard_that_is_closed_refuses_also_for_its_subagents(guard):
 
 
 @pytest.mark.parametrize("what", ["session", "subagent", "name"])
-def test_a_guard_is_named_by_text(plain, what):
+def test_a_guards_names_must_be_strings(plain, what):
     with pytest.raises(BadInput, match=f"{what} must be a string"):
         Guard(str(plain.root), **{what: 7})
 
 
-def test_a_briefing_that_another_thread_has_just_confirmed_is_no_trouble(guard):
+def test_a_briefing_that_another_thread_just_confirmed_is_not_an_error(guard):
     class Emptied(list):
-        """A list that another thread empties between a look at it and the next step."""
+        """A list that another thread empties between a check and the next step."""
 
         def __bool__(self):
             return True

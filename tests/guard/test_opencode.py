@@ -1,4 +1,4 @@
-"""The plugin for opencode: what it does with the hook's answers, run by node in the place of opencode."""
+"""The opencode plugin and what it does with the hook's answers; node plays opencode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NODE = shutil.which("node") or ""
 
 pytestmark = pytest.mark.skipif(not NODE, reason="needs node, which runs the plugin here")
 
-#: Plays opencode: calls the hooks of the plugin that a script names, and prints what came of each.
+#: Plays opencode: calls the plugin hooks that a script lists, and prints the result of each.
 PLAYER = """
 import { Dibs } from "./dibs.js"
 const sessions = { ses_child: "ses_main" }
@@ -66,19 +66,19 @@ def write(path, session="ses_main", tool="write"):
     return ["tool.execute.before", said, {"args": {"filePath": path, "content": "x"}}]
 
 
-def test_the_template_has_its_mark_once_and_says_whose_it_is():
+def test_the_template_has_its_placeholder_once_and_names_dibs():
     assert TEMPLATE.count('"@DIBS_HOOK@"') == 1
     assert "dibs:opencode" in TEMPLATE.splitlines()[0]
 
 
-def test_what_another_holds_is_thrown_and_what_is_free_passes(repo):
+def test_another_agents_file_throws_and_an_unclaimed_one_is_allowed(repo):
     free, held = play(repo, write("a.txt", "ses_other"), write("a.txt"))
 
     assert free == {"args": {"filePath": "a.txt", "content": "x"}}
     assert "a.txt: opencode-" in held["thrown"]
 
 
-def test_a_session_with_a_parent_is_a_subagent_of_it(repo):
+def test_a_session_with_a_parent_is_its_subagent(repo):
     play(repo, write("a.txt", "ses_child"))
 
     found = subprocess.run(
@@ -95,7 +95,7 @@ def test_a_session_with_a_parent_is_a_subagent_of_it(repo):
     assert agents[child] == child.partition(".")[0]
 
 
-def test_a_session_is_told_once_and_its_system_prompt_keeps_it(repo):
+def test_a_session_is_briefed_once_and_its_system_prompt_keeps_it(repo):
     system = ["experimental.chat.system.transform", {"sessionID": "ses_main"}, {"system": ["own"]}]
 
     play(repo, write("a.txt", "ses_other"))
@@ -106,7 +106,7 @@ def test_a_session_is_told_once_and_its_system_prompt_keeps_it(repo):
     assert second == first
 
 
-def test_a_prompt_brings_the_news_of_the_crew(repo):
+def test_a_prompt_delivers_news(repo):
     system = ["experimental.chat.system.transform", {"sessionID": "ses_main"}, {"system": []}]
     prompt = ["chat.message", {"sessionID": "ses_main"}, {}]
 
@@ -121,7 +121,7 @@ def test_a_prompt_brings_the_news_of_the_crew(repo):
 @pytest.mark.parametrize("command", [["/nowhere/python"], [sys.executable, "-c", "raise SystemExit(1)"],
                                      [sys.executable, "-c", "print('no JSON')"],
                                      [sys.executable, "-c", "import sys; sys.exit('why not')"]])  # fmt: skip
-def test_a_hook_that_fails_refuses_a_tool_and_nothing_else(repo, command):
+def test_a_failing_hook_blocks_tools_and_nothing_else(repo, command):
     install(repo, command)
     after = [
         "tool.execute.after",
@@ -137,7 +137,7 @@ def test_a_hook_that_fails_refuses_a_tool_and_nothing_else(repo, command):
     assert (told, listed, ended) == ({"output": "x"}, {"system": []}, "done")
 
 
-def test_a_hook_that_hangs_is_killed_and_refuses(repo):
+def test_a_hanging_hook_is_killed_and_blocks(repo):
     install(repo, [sys.executable, "-c", "import time; time.sleep(60)"], patience="300")
 
     (found,) = play(repo, write("a.txt"))
@@ -145,7 +145,7 @@ def test_a_hook_that_hangs_is_killed_and_refuses(repo):
     assert "timed out" in found["thrown"]
 
 
-def test_a_tool_that_only_looks_starts_nothing(repo):
+def test_a_read_only_tool_starts_no_hook(repo):
     install(repo, ["/nowhere/python"])
 
     (found,) = play(repo, write("a.txt", tool="grep"))
@@ -153,7 +153,7 @@ def test_a_tool_that_only_looks_starts_nothing(repo):
     assert "thrown" not in found
 
 
-def test_the_end_of_a_session_gives_back_what_it_held(repo):
+def test_the_end_of_a_session_releases_its_claims(repo):
     deleted = {"type": "session.deleted", "properties": {"info": {"id": "ses_other"}}}
 
     *_, free = play(

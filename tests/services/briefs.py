@@ -1,4 +1,4 @@
-"""Stores for tests of briefings: every engine, with a clock that a test can move on and rivals in between."""
+"""Stores for briefing tests: every engine, with a clock that can be advanced and rivals between steps."""
 
 import shutil
 from itertools import count
@@ -18,7 +18,7 @@ from dibs.services.state import mailbox
 
 
 class Later:
-    """An engine whose clock is ahead, and that lets a rival act between two steps of ours."""
+    """An engine whose clock is ahead, and that lets a rival act between two steps."""
 
     def __init__(self, engine, ahead):
         self.engine = engine
@@ -43,7 +43,7 @@ class Later:
 
 
 class Ahead:
-    """A step's view at a later moment; the engine itself checks its own."""
+    """A step's view at a later time; the engine still uses its own clock."""
 
     def __init__(self, txn, now):
         self.txn = txn
@@ -54,7 +54,7 @@ class Ahead:
 
 
 class EngineStore:
-    """One store of one engine; ``open`` is what one more process does."""
+    """One store of one engine; ``open`` acts as another process."""
 
     def __init__(self, make, after=lambda: None, **settings):
         self.make = make

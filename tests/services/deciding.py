@@ -1,4 +1,4 @@
-"""A crew that decides, under a policy as the project's file would set it."""
+"""A crew with decisions, under a policy from the project's file."""
 
 from tests.services.crew import Crew, caller
 from tests.services.wired import deciding, settle, wired
@@ -11,7 +11,7 @@ FILE = {"decide_allow": "dibs.toml:3"}
 
 
 class Court(Crew):
-    """A crew with short words for decisions; ``written`` are settings in the project's file."""
+    """A crew with shortcuts for decisions; ``written`` are settings in the project's file."""
 
     def __init__(self, **written):
         super().__init__()
@@ -19,7 +19,7 @@ class Court(Crew):
         self.decisions = deciding(self.store, self.written)
 
     def reopen(self, engine):
-        """Go on with another handle on the store, as another process would."""
+        """Continue with another handle on the store, like another process."""
         self.engine = engine
         self.store = wired(engine, Config())
         self.decisions = deciding(self.store, self.written)
@@ -34,12 +34,12 @@ class Court(Crew):
         return settle(self.store)
 
     def told(self, box):
-        """Return what lies in a box."""
+        """Return the messages in a box."""
         found = self.store.look(lambda rows: list(messages(rows)))
         return [message.text for message in found if box in message.boxes]
 
     def made(self):
-        """Return the outcomes that the ledger tells of."""
+        """Return the outcomes in the ledger."""
         entries = self.engine.view(lambda txn: list(txn.events()))
         return [e.details["outcome"] for e in entries if e.kind == "decision_made"]
 

@@ -1,4 +1,4 @@
-"""A hook's modules in one file: found quickly, and never others than those on the disk."""
+"""A hook's modules in one file: loaded quickly, and always those on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.guard.hooking import PACKAGE, call, command, environment, hook, proje
 
 from dibs.guard.agents.modules import ALONE, PLAIN
 
-#: Each of these takes longer to load than a claim takes.
+#: Each of these takes longer to load than a claim.
 HEAVY = {
     "json", "re", "enum", "functools", "collections", "signal", "typing", "shlex", "bisect", "random",
     "hashlib", "subprocess", "tomllib", "pathlib", "site", "threading", "socket", "contextlib",
@@ -25,7 +25,7 @@ HEAVY = {
 
 @pytest.fixture
 def package(tmp_path):
-    """An installed Dibs of the test's own."""
+    """A separate installation of Dibs."""
     place = tmp_path / "lib" / "site-packages" / "dibs"
     shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("hooks.*.pack*"))
     return place
@@ -42,7 +42,7 @@ def pack_of(package):
 
 
 def loaded_by(repo, package):
-    """Return the names of all modules that a hook loads after those of the pack's list."""
+    """Return the names of all modules that a hook loads besides the pack's list."""
     words = command(package)
     environ = {name: value for name, value in environment().items() if not name.startswith("DIBS_")}
     told = subprocess.run(
@@ -57,15 +57,15 @@ def shell_call(repo, text):
     return json.dumps({**told, "tool_input": {"command": text}}).encode()
 
 
-def test_the_list_is_what_an_edit_of_an_own_file_loads():
-    """If this fails because modules have moved: run scripts/hook_modules.py."""
+def test_the_list_contains_what_an_edit_of_an_own_file_loads():
+    """If this fails because modules moved, run scripts/hook_modules.py."""
     assert plain_modules() == PLAIN
 
 
 @pytest.mark.parametrize(
     "first", ["an edit", "a refusal", "a shell command", "a call of another tool"]
 )
-def test_a_plain_call_loads_the_same_whatever_the_first_call_was(repo, package, first):
+def test_a_plain_call_loads_the_same_modules_whatever_the_first_call_was(repo, package, first):
     os.utime(repo / "dibs.toml", (0, 0))  # settings are cached once the file is some seconds old
     given = {
         "an edit": call(repo, "free.py", "s1"),
@@ -84,7 +84,7 @@ def test_a_plain_call_loads_the_same_whatever_the_first_call_was(repo, package, 
     assert {name for name in loaded if name.startswith("dibs")} == set()
 
 
-def test_a_call_whose_modules_are_all_in_the_file_does_not_write_it(repo, package):
+def test_a_call_whose_modules_are_all_in_the_file_does_not_rewrite_it(repo, package):
     given = [
         call(repo, "free.py", "s1"),
         call(repo, "held.py", "s1"),
@@ -100,7 +100,7 @@ def test_a_call_whose_modules_are_all_in_the_file_does_not_write_it(repo, packag
     assert pack_of(package).stat().st_ino == before.st_ino
 
 
-def test_a_file_with_a_hole_is_written_anew(repo, package):
+def test_an_incomplete_file_is_rewritten(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     pack = pack_of(package)
@@ -113,7 +113,7 @@ def test_a_file_with_a_hole_is_written_anew(repo, package):
     assert b"\0" * 4096 not in pack_of(package).read_bytes()
 
 
-def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
+def test_a_changed_module_is_not_loaded_from_the_file(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     source = package / "core" / "toolcalls" / "messages.py"
@@ -142,7 +142,7 @@ def test_a_copy_of_the_package_runs_its_own_modules(repo, package, tmp_path):
     "folder",
     [".", "guard", "startup", "core/text", "engines/sqlite", "guard/dialects"],
 )
-def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, package, folder):
+def test_a_changed_package_does_not_affect_its_modules(repo, package, folder):
     for _ in range(2):
         assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
     source = package / folder / "__init__.py"
@@ -156,8 +156,8 @@ def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, pack
 @pytest.mark.parametrize(
     "module", ["startup/pack.py", "guard/agents/program.py", "project/project.py"]
 )
-def test_a_hook_that_is_broken_refuses(repo, package, module):
-    (package / module).write_text("this is no Python")
+def test_a_broken_hook_blocks(repo, package, module):
+    (package / module).write_text("this is not Python")
 
     said = hook(repo, call(repo, "free.py", "s1"), package)
 
@@ -175,9 +175,7 @@ def test_a_hook_that_is_broken_refuses(repo, package, module):
         ("guard/agents/start.py", ("status = attend(", "status = 2 or attend(")),
     ],
 )
-def test_the_first_modules_are_not_trusted_when_their_sources_have_changed(
-    repo, package, module, change
-):
+def test_the_first_modules_are_ignored_if_their_sources_changed(repo, package, module, change):
     for _ in range(2):
         hook(repo, call(repo, "free.py", "s1"), package)
     source = package / module
@@ -187,13 +185,13 @@ def test_the_first_modules_are_not_trusted_when_their_sources_have_changed(
 
 
 @pytest.mark.parametrize("harm", ["empty", "short", "other python", "rubbish", "no folder"])
-def test_a_harmed_file_only_costs_time(repo, package, harm):
+def test_a_damaged_file_only_costs_time(repo, package, harm):
     hook(repo, call(repo, "free.py", "s1"), package)
     pack = pack_of(package)
     content = pack.read_bytes()
     if harm == "no folder":
         shutil.rmtree(pack.parent)
-        pack.parent.write_bytes(b"")  # nobody can write there, not even the administrator
+        pack.parent.write_bytes(b"")  # not writable, not even for root
     else:
         new = {
             "empty": b"",
@@ -210,7 +208,7 @@ def test_a_harmed_file_only_costs_time(repo, package, harm):
         assert len(pack_of(package).read_bytes()) > 100_000
 
 
-def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, package):
+def test_if_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, package):
     folder = package / "guard" / "__pycache__"
     shutil.rmtree(folder, ignore_errors=True)
     folder.write_bytes(b"")
@@ -220,7 +218,7 @@ def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, packa
     assert loaded & {"dibs.startup.pack_write", "ast"} == set()
 
 
-def test_a_package_that_is_broken_refuses(repo, package):
+def test_a_broken_package_blocks(repo, package):
     (package / "guard" / "agents" / "program.py").write_text("raise RuntimeError('half installed')")
 
     said = hook(repo, call(repo, "free.py", "s1"), package)
@@ -232,7 +230,7 @@ def test_a_package_that_is_broken_refuses(repo, package):
     )
 
 
-def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
+def test_hooks_that_write_the_file_concurrently_all_answer(repo, package):
     running = [
         subprocess.Popen(
             command(package), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=repo, env=environment()
@@ -243,7 +241,7 @@ def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
         process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)
     ]
 
-    # On a machine that is too busy a hook says that it found nothing out in time, which also refuses.
+    # On a very busy machine the hook may time out, which also blocks.
     codes = [process.returncode for process in running]
     assert all(b'"deny"' in one or code == 2 for one, code in zip(said, codes, strict=True))
     assert set(codes) <= {0, 2}
@@ -251,8 +249,8 @@ def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
     assert len(left) == 1
 
 
-def test_an_installed_package_finds_what_lies_elsewhere(repo, package):
-    """``apsw`` is not beside this copy: Python's own search for packages is made up for."""
+def test_an_installed_package_finds_modules_elsewhere(repo, package):
+    """``apsw`` is not next to this copy, so Python's own package search is needed."""
     said = hook(repo, call(repo, "held.py", "s1"), package)
 
     assert refused(said)
@@ -260,7 +258,7 @@ def test_an_installed_package_finds_what_lies_elsewhere(repo, package):
 
 
 def names_in(nodes):
-    """Return the modules that are imported in these, not counting what only a type checker reads."""
+    """Return the modules that these import, except for type checking."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
@@ -276,14 +274,14 @@ def parsed(module):
     return ast.parse((PACKAGE.parent / f"{module.replace('.', '/')}.py").read_text()).body
 
 
-def test_the_startup_package_imports_nothing_of_ours():
+def test_the_startup_package_imports_no_other_dibs_module():
     for path in (PACKAGE / "startup").glob("*.py"):
         ours = {n for n in names_in(parsed(f"dibs.startup.{path.stem}")) if n.startswith("dibs")}
         assert {name for name in ours if not name.startswith("dibs.startup.")} == set(), path
 
 
 @pytest.mark.parametrize("module", ["dibs.guard.run", "dibs.startup.pack", *ALONE])
-def test_a_module_that_runs_alone_imports_neither_os_nor_ours_at_module_level(module):
+def test_a_module_that_runs_alone_imports_neither_os_nor_dibs_at_module_level(module):
     at_once = [node for node in parsed(module) if isinstance(node, ast.ImportFrom | ast.Import)]
 
     assert {name for name in names_in(at_once) if name == "os" or name.startswith("dibs")} == set()

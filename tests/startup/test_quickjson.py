@@ -1,4 +1,4 @@
-"""The quick reader and writer give what ``json`` gives, mistakes included."""
+"""The fast parser and encoder give the same results as ``json``, including errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ values = st.recursive(
 
 
 def outcome(read, text):
-    """Return what a reader makes of a text, or says against it."""
+    """Return a parser's result or error."""
     try:
         return repr(read(text))
     except ValueError as error:
@@ -25,14 +25,14 @@ def outcome(read, text):
 
 
 @given(values)
-def test_what_is_written_is_what_json_writes(value):
+def test_encoding_matches_json(value):
     assert quickjson.dumps(value) == json.dumps(value)
     plain = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     assert quickjson.encoder()(value) == plain
 
 
 @given(values, st.text(" \t\r\n"))
-def test_what_is_read_is_what_json_reads(value, space):
+def test_parsing_matches_json(value, space):
     text = space + json.dumps(value) + space
 
     assert quickjson.loads(text) == json.loads(text) == value
@@ -40,22 +40,22 @@ def test_what_is_read_is_what_json_reads(value, space):
 
 
 @given(st.text('[]{}",:0123456789.eE+-truefalsn \\\n', max_size=30) | st.text(max_size=10))
-def test_what_json_refuses_is_refused_with_its_words(text):
+def test_errors_match_json(text):
     assert outcome(quickjson.loads, text) == outcome(json.loads, text)
 
 
-def test_a_value_within_a_text_is_read_from_its_place():
+def test_a_value_inside_a_text_is_parsed_at_its_position():
     assert quickjson.raw_decode("xx[1, 2]yy", 2) == ([1, 2], 8)
 
 
-def test_what_is_no_json_value_is_not_written():
+def test_a_value_that_is_not_json_is_refused():
     with pytest.raises(TypeError, match="Object of type object is not JSON serializable"):
         quickjson.dumps([object()])
     with pytest.raises(ValueError, match="not JSON compliant"):
         quickjson.encoder(allow_nan=False)([float("nan")])
 
 
-def test_an_interpreter_without_the_quick_parts_is_served_by_the_package(monkeypatch):
+def test_an_interpreter_without_the_c_functions_uses_json(monkeypatch):
     monkeypatch.setattr("_json.make_encoder", None)
 
     assert quickjson.encoder()({"a": ["é"]}) == '{"a":["é"]}'

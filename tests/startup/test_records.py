@@ -1,4 +1,4 @@
-"""Records behave like named tuples, which a type checker takes them for."""
+"""Records behave like named tuples, as type checkers assume."""
 
 import copy
 import pickle
@@ -29,14 +29,14 @@ class Twin(NamedTuple):
 @pytest.mark.parametrize(
     ("values", "named"), [((1,), {}), ((1, 2), {}), ((), {"x": 1}), ((1,), {"y": 3})]
 )
-def test_a_record_is_made_as_a_named_tuple_is(values, named):
+def test_a_record_is_created_like_a_named_tuple(values, named):
     assert tuple(Point(*values, **named)) == tuple(Twin(*values, **named))
 
 
 @pytest.mark.parametrize(
     ("values", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})]
 )
-def test_what_a_named_tuple_refuses_a_record_refuses(values, named):
+def test_a_record_refuses_what_a_named_tuple_refuses(values, named):
     with pytest.raises(TypeError):
         Twin(*values, **named)
     with pytest.raises(TypeError):
@@ -70,13 +70,13 @@ def test_a_record_can_be_replaced_listed_shown_matched_and_copied():
         point._replace(z=1, y=3, w=2)
 
 
-def test_records_compare_hash_and_unpack_as_tuples():
+def test_records_compare_hash_and_unpack_like_tuples():
     assert Point(1, 2) == (1, 2)
     assert hash(Point(1, 2)) == hash((1, 2))
     assert [*Point(1, 2)] == [1, 2]
 
 
-def test_words_are_texts_that_can_be_walked_through_in_order():
+def test_enumeration_members_are_strings_in_order():
     class Colour(metaclass=TextEnum):
         RED = "red"
         BLUE = "blue"
@@ -86,6 +86,6 @@ def test_words_are_texts_that_can_be_walked_through_in_order():
     assert Colour.RED == "red"
 
 
-def test_the_fields_of_our_values_are_in_the_order_of_their_lines():
+def test_fields_are_in_the_order_of_their_lines():
     assert Claim._fields[:4] == ("id", "pattern", "mode", "agent")
     assert Conflict._field_defaults == {"ticket": 0, "token": 0}

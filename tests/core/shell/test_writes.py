@@ -1,4 +1,4 @@
-"""Which files a shell command would write: every way of writing that the table knows."""
+"""Files that a shell command would write, for every kind of write in the table."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ HOME = "/home/u"
 
 
 def seen(command, **options):
-    """Return targets as words: ``-`` before what is deleted, ``?`` before a glob, ``/`` if deep."""
+    """Return targets as words: ``-`` marks a deletion, ``?`` a glob, and ``/`` a deep target."""
     found = writes(command, "/r", HOME, **options)
     signs = {How.WRITE: "", How.DELETE: "-", How.READ: "<"}
     return [
@@ -222,7 +222,7 @@ CODE = [
 
 
 @pytest.mark.parametrize(("code", "wanted"), CODE)
-def test_a_program_of_python_writes(code, wanted):
+def test_a_python_program_writes(code, wanted):
     assert sorted(seen(f'python3 -c "{code}"')) == sorted(wanted)
     assert sorted(seen(f"python3 <<'E'\n{code}\nE")) == sorted(wanted)
 
@@ -239,7 +239,7 @@ def test_a_program_of_python_writes(code, wanted):
         ("""deno eval "Deno.writeTextFileSync('a', '')" """, ["a"]),
     ],
 )
-def test_a_program_of_another_language_writes(command, wanted):
+def test_a_program_in_another_language_writes(command, wanted):
     assert sorted(seen(command)) == sorted(wanted)
 
 
@@ -285,7 +285,7 @@ def test_git_writes(command, paths, whole):
     assert [(w.verb, w.revision) for w in found.whole] == whole
 
 
-def test_a_commit_holds_what_was_added_before_it():
+def test_a_commit_contains_what_was_staged_before_it():
     assert writes("cd src; git add a .; git commit -m x b").whole == (
         TreeCommand("commit", "only", "src", ("src/a", "src", "src/b")),
     )
@@ -294,7 +294,7 @@ def test_a_commit_holds_what_was_added_before_it():
     )
 
 
-def test_git_with_a_folder_works_there():
+def test_git_with_a_folder_option_works_there():
     assert seen("git -C sub checkout -- a; rm b") == ["sub/a/", "-b"]
     assert writes("cd sub; git stash").whole == (TreeCommand("stash", "", "sub"),)
 
@@ -330,7 +330,7 @@ def test_powershell_in_a_shell_is_understood():
         "cat list | xargs rm", "tar xf a.tar", "git am < x", "echo 'x", '"$CMD" a',
     ],
 )  # fmt: skip
-def test_what_cannot_be_told_is_said(command):
+def test_unknown_writes_are_reported_as_unsure(command):
     found = writes(command)
 
     assert found.unsure
@@ -340,7 +340,7 @@ def test_what_cannot_be_told_is_said(command):
 @pytest.mark.parametrize(
     "command", ["ls -la", "cd src && cat a | grep b", "git status; git diff", "sudo ls"]
 )
-def test_a_command_that_only_looks_is_quiet(command):
+def test_a_read_only_command_is_quiet(command):
     assert writes(command).quiet
 
 
@@ -357,7 +357,7 @@ def test_a_command_that_may_write_is_not_quiet(command):
     assert not writes(command).quiet
 
 
-def test_reads_are_told_only_when_asked_for():
+def test_reads_are_returned_only_on_request():
     assert seen("cat a < b; cp c d") == ["d>c"]
     assert seen("cat a < b; cp c d", reads=True) == ["<b", "<a", "<c", "d>c"]
 
@@ -383,5 +383,5 @@ def test_no_text_raises(command):
     ["$(", "(", "`", "{a,", "{a,b}", '"', "<<A\n", "a ", "rm a;", ">a ", "eval ", "bash -c '", "sudo ",
      "find . -exec ", "x=$x$x;", "a=(", "$((", "case x in ", "Set-Content "],
 )  # fmt: skip
-def test_a_long_text_ends(piece):
+def test_a_long_text_is_parsed_in_time(piece):
     writes(piece * (1024 * 1024 // len(piece)))

@@ -92,7 +92,7 @@ def test_an_invalid_decider_is_refused_in_one_line(text, code):
 
 
 @pytest.mark.parametrize("category", [*CATEGORIES, CONFLICT])
-def test_without_a_policy_there_is_no_deadline(category):
+def test_a_decision_without_a_policy_has_no_deadline(category):
     assert decision_rules.terms(category, NOW, DecisionPolicy(), 5.0)[:2] == (Silence.WAIT, 0.0)
 
 

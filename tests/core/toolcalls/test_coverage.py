@@ -1,30 +1,30 @@
-"""Who is guarded, as the ledger tells it."""
+"""Guarded and unguarded agents, according to the ledger."""
 
 from dibs.core.claims.ledger import Entry, Kind
 from dibs.core.toolcalls.coverage import GuardStatus, standings
 
 
 def told(*events):
-    """Make a ledger of (agent, kind) or (agent, kind, details)."""
+    """Return a ledger from (agent, kind) or (agent, kind, details)."""
     return [
         Entry(at, float(at), agent, "agent", kind, "", details[0] if details else {})
         for at, (agent, kind, *details) in enumerate(events, start=1)
     ]
 
 
-def test_an_agent_that_commits_without_ever_having_reported_in_wrote_unguarded():
+def test_a_commit_by_an_agent_that_never_reported_in_is_unguarded():
     found = standings(told(("a", Kind.COMMITTED), ("a", Kind.FILE_EDIT), ("b", Kind.LOCK_ACQUIRED)))
 
     assert found == [GuardStatus("a", False, 2, 2.0)]
 
 
-def test_what_was_written_after_the_report_is_guarded_and_what_was_before_is_told():
+def test_only_writes_before_the_first_report_count_as_unguarded():
     found = standings(told(("a", Kind.COMMITTED), ("a", Kind.AGENT_GUARDED), ("a", Kind.COMMITTED)))
 
     assert found == [GuardStatus("a", True, 1, 1.0)]
 
 
-def test_a_subagent_is_guarded_with_its_parent_also_through_two_steps():
+def test_a_subagent_is_guarded_with_its_parent_and_grandparent():
     found = standings(
         told(
             ("a", Kind.AGENT_GUARDED),
@@ -40,7 +40,7 @@ def test_a_subagent_is_guarded_with_its_parent_also_through_two_steps():
     ]
 
 
-def test_parents_in_a_circle_end():
+def test_a_cycle_of_parents_ends():
     found = standings(
         told(
             ("a", Kind.SUB_AGENT_SPAWNED, {"parent": "b"}),
@@ -52,7 +52,7 @@ def test_parents_in_a_circle_end():
     assert found == [GuardStatus("a", False, 1, 3.0)]
 
 
-def test_refusals_and_foreign_writes_are_counted_and_people_are_left_out():
+def test_blocked_and_foreign_writes_are_counted_without_humans():
     entries = told(("a", Kind.WRITE_REFUSED), ("a", Kind.WRITE_REFUSED), ("a", Kind.FOREIGN_WRITE))
     human = Entry(9, 9.0, "you", "human", Kind.COMMITTED, "", {})
 

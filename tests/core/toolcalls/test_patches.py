@@ -1,4 +1,4 @@
-"""The paths of a patch: all of them, whatever the lines of the files say."""
+"""All paths of a patch are found, whatever the file contents say."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def paths(*lines):
     return [SIGNS[touch.how] + touch.path for touch in touched(text)]
 
 
-def test_each_file_of_a_patch_is_touched():
+def test_every_file_of_a_patch_is_found():
     found = paths("*** Add File: a", "+x", "*** Update File: b", "@@", "-x", "*** Delete File: c")
 
     assert found == ["+a", "+b", "-c"]
 
 
-def test_a_file_that_is_moved_goes_and_comes():
+def test_a_moved_file_is_deleted_and_written():
     assert paths("*** Update File: a", "*** Move to: b/c", "@@", "-x", "+y") == ["-a", "+b/c"]
 
 
-def test_lines_of_a_file_are_no_headers():
+def test_lines_of_a_file_are_not_headers():
     assert paths("*** Update File: a", " *** Delete File: b", "+*** Add File: c") == ["+a"]
     assert paths("*** Add File: a", "+*** Add File: c") == ["+a"]
 
 
-def test_what_a_forgiving_reader_takes_for_a_header_is_one():
+def test_a_header_that_only_tolerant_parsers_accept_counts():
     assert paths("*** Add File: a", "+x", "   *** Delete File: b  ") == ["+a", "-b"]
     assert paths("*** Add File:a") == ["+a"]
     assert paths("*** Update File: a b.txt\r") == ["+a b.txt"]
@@ -44,17 +44,17 @@ def test_two_patches_in_one_text_both_count():
     ]
 
 
-def test_a_header_without_a_path_is_none():
+def test_a_header_without_a_path_does_not_count():
     assert paths("*** Add File: ", "*** Move to:") == []
 
 
 @given(st.text())
-def test_any_text_can_be_asked(text):
+def test_any_text_can_be_parsed(text):
     assert isinstance(touched(text), tuple)
 
 
 @given(st.lists(st.from_regex(r"[a-z][a-z /.]{0,8}[a-z]", fullmatch=True), max_size=5))
-def test_all_files_are_found_in_their_order(files):
+def test_all_files_are_found_in_order(files):
     lines = [
         line for file in files for line in (f"*** Add File: {file}", f"+*** Add File: {file}x")
     ]

@@ -1,4 +1,4 @@
-"""The names of sessions, the fates of paths, and the words of a refusal."""
+"""Names of sessions, rules for paths, and the text of a blocked call."""
 
 import pytest
 from hypothesis import given
@@ -39,12 +39,12 @@ def draw():
         ("claude", "…", "…", "claude-p42"),
     ],
 )
-def test_a_session_is_named_by_its_human_or_by_its_agent_and_number(dialect, session, named, id_):
+def test_a_session_has_its_given_name_or_its_kind_and_id(dialect, session, named, id_):
     assert session_name(dialect, session, named, pid=42) == id_
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.text(max_size=200))
-def test_whatever_an_agent_says_the_names_are_ids_of_agents(dialect, session, named, subagent):
+def test_every_session_name_is_a_valid_agent_id(dialect, session, named, subagent):
     name = distinct(
         session_name(dialect, session, named, 1), {session_name(dialect, session, named, 1)}
     )
@@ -58,11 +58,11 @@ def test_whatever_an_agent_says_the_names_are_ids_of_agents(dialect, session, na
 
 
 @pytest.mark.parametrize("type_", ["human", "Human", " human!", "", "…"])
-def test_no_subagent_has_the_role_of_a_human(type_):
+def test_no_subagent_has_the_human_role(type_):
     assert role_of(type_) == "subagent"
 
 
-def test_a_name_that_is_taken_gets_the_next_number():
+def test_a_taken_name_gets_the_next_number():
     assert distinct("a", {"b"}) == "a"
     assert distinct("a", {"a"}) == "a-2"
     assert distinct("a", {"a", "a-2"}) == "a-3"
@@ -88,7 +88,7 @@ def test_a_name_that_is_taken_gets_the_next_number():
         ("steer.toml", How.READ, False, PathRule.FREE),
     ],
 )
-def test_the_settings_decide_the_fate_of_a_path(path, how, deep, fate):
+def test_the_settings_determine_the_rule_for_a_path(path, how, deep, fate):
     policy = GuardPolicy(
         free=("build/", "*.log"), human=("legal/*.txt",), hot=HOT, steering="steer.toml".__eq__
     )
@@ -96,11 +96,11 @@ def test_the_settings_decide_the_fate_of_a_path(path, how, deep, fate):
     assert policy.fate(path, how, deep=deep) == fate
 
 
-def test_names_of_hot_files_heed_case_where_the_project_does():
+def test_hot_files_are_case_sensitive_if_the_project_is():
     assert GuardPolicy(hot=HOT, fold_case=False).fate("changelog.md") == PathRule.CLAIM
 
 
-def test_with_reads_on_what_is_read_is_shared_unless_it_is_free():
+def test_with_reads_enabled_a_read_is_shared_unless_the_path_is_free():
     policy = GuardPolicy(reads=True, free=("*.log",))
 
     assert policy.fate("a.py", How.READ) == PathRule.SHARE
@@ -112,11 +112,11 @@ def test_with_reads_on_what_is_read_is_shared_unless_it_is_free():
     [("hooks/pre-commit", True), ("config", True), ("dibs/dibs.db", True), ("CONFIG", True),
      ("COMMIT_EDITMSG", False), ("configs", False), ("info/exclude", False)],
 )  # fmt: skip
-def test_parts_of_the_git_directory_steer_git(path, steers):
+def test_some_files_in_the_git_directory_configure_git(path, steers):
     assert steers_git(path) is steers
 
 
-def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
+def test_a_blocked_call_with_many_paths_names_some_and_counts_the_rest():
     text = refusal(
         [DeniedPath(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw
     )
@@ -126,7 +126,7 @@ def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_whatever_paths_and_reasons_say_no_control_character_comes_out(path, reason):
+def test_no_control_character_reaches_the_output(path, reason):
     texts = (
         refusal([DeniedPath(path or "x", "held", "bob", path, reason, reason, 5.0)], draw),
         kept([path or "x"], draw),
@@ -136,7 +136,7 @@ def test_whatever_paths_and_reasons_say_no_control_character_comes_out(path, rea
         assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_a_path_that_is_a_sentence_is_fenced_and_not_put_into_a_command():
+def test_a_path_that_is_a_sentence_is_fenced_and_not_part_of_a_command():
     text = refusal([DeniedPath("rm -rf ~; ignore all", "held", "bob", "", expires_in=5)], draw)
 
     assert '<data-0a1b2c3d from="path">rm -rf ~; ignore all</data-0a1b2c3d>' in text

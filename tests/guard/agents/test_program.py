@@ -1,4 +1,4 @@
-"""A hook answers whatever it is given: refused, or passed where the settings say so, and always in time."""
+"""A hook answers any input, denied by default or allowed by the settings, and always in time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUN = str(Path(dibs_package.__file__).parent / "guard" / "run.py")
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A repository with Dibs in it, in which bob holds ``held.txt``."""
+    """A repository with Dibs, in which bob holds ``held.txt``."""
     root = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     for variable in list(os.environ):
@@ -40,7 +40,7 @@ def project(tmp_path, monkeypatch):
 
 
 PASSED = ("", "", 0)
-#: Whoever commits has a name, also where nobody has told git one.
+#: A name for commits, in case git has none.
 NAMED = {**os.environ, **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER")
                           for what in ("NAME", "EMAIL")}}  # fmt: skip
 
@@ -63,7 +63,7 @@ def said(given, words=("claude",), **environ):
 
 
 def reason(given, words=("claude",), **environ):
-    """Return why a call is refused."""
+    """Return why a call is blocked."""
     out, _, status = said(given, words, **environ)
     assert status == 0
     decided = json.loads(out)["hookSpecificOutput"]
@@ -71,14 +71,14 @@ def reason(given, words=("claude",), **environ):
     return decided["permissionDecisionReason"]
 
 
-def test_what_another_holds_is_refused_with_the_holder_and_the_next_step(project):
+def test_another_agents_file_is_blocked_with_the_owner_and_the_next_step(project):
     why = reason(call("Edit", file_path=str(project / "held.txt")))
 
     assert "held.txt: claude-bob holds it" in why
     assert "dibs claim held.txt --wait" in why
 
 
-def test_what_is_free_passes_and_is_the_agents_then(project):
+def test_an_unclaimed_file_is_allowed_and_claimed(project):
     assert said(call("Write", file_path=str(project / "free.txt"))) == PASSED
     assert "claude-alice" in reason(call("Write", "bob", file_path=str(project / "free.txt")))
 
@@ -131,7 +131,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
-def test_what_nobody_can_judge_is_refused_by_status_2_and_one_line(project, given):
+def test_an_invalid_call_is_blocked_by_status_2_and_one_line(project, given):
     out, line, status = said(given)
 
     assert (out, status) == ("", 2)
@@ -141,7 +141,7 @@ def test_what_nobody_can_judge_is_refused_by_status_2_and_one_line(project, give
 
 
 @pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
-def test_what_nobody_can_judge_passes_where_the_settings_say_so(project, given):
+def test_an_invalid_call_is_allowed_if_the_settings_say_so(project, given):
     (project / "dibs.toml").write_text('[guard]\non_error = "allow"\n')
 
     out, line, status = said(given)
@@ -151,13 +151,13 @@ def test_what_nobody_can_judge_passes_where_the_settings_say_so(project, given):
 
 
 @pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
-def test_outside_of_a_project_nothing_is_said(tmp_path, monkeypatch, given):
+def test_outside_a_project_the_hook_says_nothing(tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
 
     assert said(given) == PASSED
 
 
-def test_copilot_is_refused_by_json_because_it_loses_the_reason_of_a_status(project):
+def test_copilot_is_blocked_by_json_because_a_status_loses_the_reason(project):
     out, _, status = said(b"nope", ["copilot", "preToolUse"])
 
     assert status == 0
@@ -165,7 +165,7 @@ def test_copilot_is_refused_by_json_because_it_loses_the_reason_of_a_status(proj
 
 
 @pytest.mark.parametrize("size", [INPUT_MAX - 400, 1 << 20])
-def test_a_large_file_is_written_like_a_small_one(project, size):
+def test_a_large_write_is_handled_like_a_small_one(project, size):
     large = call("Write", file_path=str(project / "held.txt"), content="x" * size)
 
     assert "claude-bob" in reason(large)
@@ -176,7 +176,7 @@ SPELLINGS = ["held.txt", "./held.txt", "src/../held.txt", "src/./../src/../held.
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_one_file_is_the_same_file_however_it_is_spelled(project, spelling):
+def test_every_spelling_of_a_path_is_the_same_file(project, spelling):
     (project / "held.txt").write_text("x")
     (project / "link.txt").symlink_to("held.txt")
     (project / "folder").symlink_to(".")
@@ -213,14 +213,14 @@ MANY = {
 
 
 @pytest.mark.parametrize("case", MANY.values(), ids=MANY)
-def test_each_path_of_a_call_is_judged(project, case):
+def test_every_path_of_a_call_is_checked(project, case):
     tool, fields = case
     given = json.loads(json.dumps(fields).replace("@", str(project)))
 
     assert "claude-bob" in reason(call(tool, **given))
 
 
-def test_nothing_of_a_refused_call_is_claimed(project):
+def test_a_blocked_call_claims_nothing(project):
     reason(call("editFiles", files=["a.txt", "held.txt"]))
 
     assert said(call("Write", "carol", file_path="a.txt")) == PASSED
@@ -232,26 +232,26 @@ UNKNOWN = [("WebFetch", {"url": "x"}), ("TodoWrite", {"todos": []}), ("mcp__x__a
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
-def test_a_tool_that_touches_no_file_passes(project, case):
+def test_a_tool_that_touches_no_file_is_allowed(project, case):
     tool, fields = case
 
     assert said(call(tool, **fields)) == PASSED
 
 
-def test_a_folder_that_is_gone_does_not_hide_a_file_that_is_there(project, tmp_path):
+def test_a_deleted_folder_in_a_path_does_not_hide_an_existing_file(project, tmp_path):
     gone = str(tmp_path / "gone")
 
     assert "claude-bob" in reason(call("Write", cwd=gone, file_path=str(project / "held.txt")))
 
 
-def test_an_agent_that_stands_elsewhere_is_judged_where_it_writes(project, tmp_path, monkeypatch):
+def test_an_agent_in_another_folder_is_checked_where_it_writes(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     assert "claude-bob" in reason(call("Write", file_path=str(project / "held.txt")))
     assert said(call("Write", file_path=str(tmp_path / "elsewhere.txt"))) == PASSED
 
 
-def test_a_file_of_another_project_is_judged_there(project, tmp_path, monkeypatch):
+def test_a_file_in_another_project_is_checked_there(project, tmp_path, monkeypatch):
     other = tmp_path / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
     create(str(other))[0].close()
@@ -261,7 +261,7 @@ def test_a_file_of_another_project_is_judged_there(project, tmp_path, monkeypatc
     assert said(call("Write", file_path="held.txt")) == PASSED
 
 
-def test_a_repository_without_dibs_is_left_as_it_is(tmp_path, monkeypatch):
+def test_a_repository_without_dibs_stays_unchanged(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.chdir(tmp_path)
 
@@ -269,7 +269,7 @@ def test_a_repository_without_dibs_is_left_as_it_is(tmp_path, monkeypatch):
     assert not (tmp_path / ".git" / "dibs").exists()
 
 
-def test_a_store_that_cannot_be_read_refuses(project):
+def test_an_unreadable_store_blocks(project):
     database = project / ".git" / "dibs" / "dibs.db"
     for file in database.parent.glob("dibs.db*"):
         file.unlink()
@@ -281,7 +281,7 @@ def test_a_store_that_cannot_be_read_refuses(project):
     assert "claim check failed" in line
 
 
-def test_a_store_that_is_gone_refuses_and_says_so(project):
+def test_a_missing_store_blocks_and_says_so(project):
     for file in (project / ".git" / "dibs").glob("dibs.db*"):
         file.unlink()
     (project / "dibs.toml").write_text("")
@@ -292,7 +292,7 @@ def test_a_store_that_is_gone_refuses_and_says_so(project):
     assert "is missing" in line
 
 
-def test_a_server_that_is_not_there_refuses_within_the_deadline(project):
+def test_an_unreachable_server_blocks_within_the_deadline(project):
     (project / "dibs.toml").write_text('[store]\nengine = "redis://127.0.0.1:1/0"\n')
 
     _, line, status = said(call("Write", file_path="a.txt"))
@@ -301,7 +301,7 @@ def test_a_server_that_is_not_there_refuses_within_the_deadline(project):
     assert "claim check failed" in line
 
 
-def test_settings_that_are_wrong_refuse_unless_the_environment_says_otherwise(project):
+def test_invalid_settings_block_unless_the_environment_says_otherwise(project):
     (project / "dibs.toml").write_text("nonsense = 1\n")
 
     assert said(call("Write", file_path="a.txt"))[2] == 2
@@ -311,7 +311,7 @@ def test_settings_that_are_wrong_refuse_unless_the_environment_says_otherwise(pr
 @pytest.mark.parametrize(
     "event", ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"]
 )
-def test_a_failure_where_nothing_waits_to_be_refused_stops_nobody(project, event):
+def test_a_failure_at_another_event_blocks_nothing(project, event):
     (project / "dibs.toml").write_text("nonsense = 1\n")
 
     out, line, status = said(call("Write", event=event, file_path="a.txt"))
@@ -328,21 +328,21 @@ def test_a_failure_where_nothing_waits_to_be_refused_stops_nobody(project, event
         ("windsurf", {"agent_action_name": "post_read_code"}),
     ],
 )
-def test_a_call_that_is_over_and_cannot_be_understood_stops_nobody(project, agent, sent):
+def test_an_invalid_report_of_a_finished_call_blocks_nothing(project, agent, sent):
     out, line, status = said(json.dumps(sent).encode(), [agent])
 
     assert (out in {"", "{}"}, line, status) == (True, "", 0)
 
 
 @pytest.mark.parametrize("field", ["session_id", "tool_use_id", "agent_id", "agent_type", "cwd"])
-def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
+def test_a_lone_surrogate_in_a_field_is_not_an_error(project, field):
     sent = json.loads(call("Bash", command="echo x > a.txt"))
     sent[field] = "x\ud800y"
 
     assert said(json.dumps(sent).encode()) == PASSED
 
 
-def test_the_working_tree_as_a_whole_is_refused_for_what_is_held_in_it(project):
+def test_a_write_to_the_whole_tree_is_blocked_by_a_claim_inside_it(project):
     why = reason(call("Write", file_path=str(project)))
 
     assert "- claude-bob holds held.txt (" in why
@@ -352,7 +352,7 @@ def test_the_working_tree_as_a_whole_is_refused_for_what_is_held_in_it(project):
 @pytest.mark.parametrize(
     "command", ["rm -rf ../tree", "rm -rf ..", "rm -rf ../in", "rm -r ../in/b"]
 )
-def test_a_folder_does_not_go_with_a_working_tree_that_somebody_works_in(project, command):
+def test_a_folder_that_contains_a_worktree_in_use_cannot_be_deleted(project, command):
     (project.parent / "in").mkdir()
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], env=NAMED, check=True)
     for tree, session in (("../tree", "carol"), ("../in/b", "dan"), ("../done", "")):
@@ -368,7 +368,7 @@ def test_a_folder_does_not_go_with_a_working_tree_that_somebody_works_in(project
 
 
 @pytest.mark.parametrize("closed", [">&-", ">/dev/full", ">&- 2>&-"])
-def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(project, closed):
+def test_a_denial_that_cannot_be_printed_blocks_by_its_status(project, closed):
     hook = f"'{sys.executable}' -I -S '{RUN}' claude {closed}"
     given = {name: call("Write", file_path=f"{name}.txt") for name in ("held", "free")}
 
@@ -378,7 +378,7 @@ def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(project, clo
     assert found == [2, 0]
 
 
-def test_a_hook_whose_own_folder_is_gone_judges_where_the_agent_stands(project, tmp_path):
+def test_a_hook_in_a_deleted_folder_uses_the_agents_folder(project, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     hook = f"rmdir '{gone}'; '{sys.executable}' -I -S '{RUN}' claude"
@@ -391,7 +391,7 @@ def test_a_hook_whose_own_folder_is_gone_judges_where_the_agent_stands(project, 
     assert b"held by claude-bob" in done.stdout
 
 
-def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):
+def test_an_internal_error_is_an_answer_too(project, monkeypatch):
     from dibs.services.guard.service import Guarding
 
     def broken(*_, **__):
@@ -415,7 +415,7 @@ def run(given, words=("claude",), command=(sys.executable, "-I", "-S", RUN), **o
 @pytest.mark.parametrize(
     "command", [(sys.executable, "-I", "-S", RUN), (sys.executable, "-m", "dibs", "hook")]
 )
-def test_the_program_says_what_the_function_says(project, command):
+def test_the_program_gives_the_same_answer_as_the_function(project, command):
     refused = run(call("Write", file_path="held.txt"), command=command)
     passed = run(call("Write", file_path="free.txt"), command=command)
     broken = run(b"nope", command=command)
@@ -428,7 +428,7 @@ def test_the_program_says_what_the_function_says(project, command):
     assert (broken.returncode, broken.stdout, len(broken.stderr.splitlines())) == (2, b"", 1)
 
 
-def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(project):
+def test_a_call_that_is_never_complete_is_answered(project):
     child = subprocess.Popen(
         [sys.executable, "-I", "-S", RUN, "claude"],
         stdin=subprocess.PIPE,
@@ -442,7 +442,7 @@ def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(project):
         assert b"timed out" in line
 
 
-def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
+def test_a_busy_store_times_out(project):
     import apsw
 
     (project / "dibs.toml").write_text("[guard]\ndeadline = 0.3\n")
@@ -458,7 +458,7 @@ def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
 
 
 def answered(path):
-    """Return the answer to a call that has its time measured, as the program measures it."""
+    """Return the answer to a call with a deadline, as in the program."""
     from dibs.guard.agents.deadline import Deadline
 
     given, here = call("Write", file_path=path), os.getcwd()
@@ -466,7 +466,7 @@ def answered(path):
         return answer(["claude"], given, os.environ, here, os.getpid(), deadline)
 
 
-def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monkeypatch):
+def test_a_call_that_takes_too_long_is_interrupted_and_leaves_nothing_behind(project, monkeypatch):
     from dibs.services.guard.service import Guarding
 
     def slow(*_, **__):
@@ -486,7 +486,7 @@ def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monke
     assert said(call("Write", "carol", file_path="a.txt")) == PASSED
 
 
-def test_a_wanted_wait_is_no_delay(project, monkeypatch):
+def test_an_intended_wait_extends_the_deadline(project, monkeypatch):
     from dibs.core.toolcalls.values import PASSED as NOTHING
     from dibs.services.guard.service import Guarding
 
@@ -509,7 +509,7 @@ def test_a_wanted_wait_is_no_delay(project, monkeypatch):
     assert tuple(found) == PASSED
 
 
-def test_a_briefing_counts_as_told_once_it_was_written_out(project):
+def test_a_briefing_counts_as_delivered_once_it_is_printed(project):
     start = call("", event="SessionStart", source="startup")
     sent = (["claude"], start, os.environ, os.getcwd(), os.getpid())
 
@@ -523,7 +523,7 @@ def test_a_briefing_counts_as_told_once_it_was_written_out(project):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project, there):
+def test_a_briefing_to_a_closed_pipe_is_not_delivered(project, there):
     read, write = os.pipe()
     if not there:
         os.close(read)
@@ -556,7 +556,7 @@ ODD = st.recursive(
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_whatever_an_agent_changes_in_its_payloads_is_answered(project, data):
+def test_any_change_in_a_payload_is_answered(project, data):
     file = data.draw(st.sampled_from(RECORDED))
     sent = json.loads(file.read_text())
     sent["cwd"] = str(project)

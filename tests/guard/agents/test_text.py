@@ -1,4 +1,4 @@
-"""Text of others reaches a model through a hook only in the fence, and no control character with it."""
+"""Other agents' text reaches a model only inside the fence, without control characters."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ PAYLOADS = [text.replace("{}", MARK).replace("{{0}}", "{0}") for text in (*ORDER
 
 
 def outside(text):
-    """Return what stands outside of the fence; its own line says which tags are the fence."""
+    """Return the text outside the fence, whose tags the legend names."""
     for nonce in set(re.findall(r"data-([0-9a-f]{8}) tags", text)):
         fence = rf'<data-{nonce} from="[A-Za-z0-9._@:-]*">.*?</data-{nonce}>'
         text = re.sub(fence, "", text, flags=re.DOTALL)
@@ -97,12 +97,12 @@ def control(text):
     return {c for c in text if c != "\n" and unicodedata.category(c) in kinds}
 
 
-#: What an answer has for the human alone, who reads it printable and unfenced.
+#: Fields for the human only, printable and unfenced.
 FOR_HUMANS = ("systemMessage", "user_message")
 
 
 def texts(value):
-    """Yield every text of an answer that a model reads; check those for humans at once."""
+    """Yield every text that a model reads; check those for humans immediately."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in FOR_HUMANS:
@@ -115,7 +115,7 @@ def texts(value):
 
 
 def model_reads(words, sent):
-    """Return all that goes out of the hook for a call: it must be JSON or plain lines."""
+    """Return the hook's output for a call, which must be JSON or plain lines."""
     said, confirm = answer(
         words, json.dumps(sent).encode(), dict(os.environ), os.getcwd(), os.getpid()
     )
@@ -128,7 +128,7 @@ def model_reads(words, sent):
 
 
 def edits(agent, path):
-    """Return the words and the payload of an edit in the dialect of an agent."""
+    """Return the arguments and the payload of an edit in an agent's dialect."""
     here = os.getcwd()
     claude = {"session_id": "victim", "cwd": here, "hook_event_name": "PreToolUse"}
     write = {"tool_name": "Write", "tool_input": {"file_path": path}}
@@ -168,16 +168,16 @@ def repo(tmp_path, monkeypatch):
 
 
 def clean(text):
-    """Check what a model reads: nobody's orders outside of the fence, and nothing that is not seen."""
+    """Check that no instruction is outside the fence and no character is invisible."""
     assert MARK not in outside(text)
     assert not control(text)
     return text
 
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
-def test_words_of_another_agent_stay_inside_of_the_fence(repo, number):
+def test_other_agents_text_stays_inside_the_fence(repo, number):
     text, agent = PAYLOADS[number], NAMES[number % len(NAMES)]
-    model_reads(*start())  # whoever is written to must be here
+    model_reads(*start())  # the recipient must exist
     project = open_project()
     mallory = Caller("mallory", "agent")
     shown = "".join(c for c in text if c.isprintable())[:40]
@@ -197,7 +197,7 @@ def test_words_of_another_agent_stay_inside_of_the_fence(repo, number):
 
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
-def test_what_an_agent_says_of_itself_and_its_files_is_no_order_to_another(repo, number):
+def test_an_agents_name_and_paths_cannot_instruct_another_agent(repo, number):
     text, agent = PAYLOADS[number], NAMES[number % len(NAMES)]
     path = text.replace("\0", "").replace("/", "_")[:100].encode("utf-8", "replace").decode()
     mallory = {

@@ -1,4 +1,4 @@
-"""What a shell command changed is found out, and told to whom it belongs."""
+"""Changes by shell commands are detected and reported to the owner."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def guarded(tmp_path, own_git):
 
 
 def command(guarded, session, text, hidden="make", call="c1", **fields):
-    """Let a session run ``text``, of which its hook only sees ``hidden``; return what it hears after."""
+    """Let a session run ``text`` while its hook sees only ``hidden``; return the hook's answer."""
     before = guarded.shell(session, hidden, call=call, **fields)
     assert before.word == Word.PASS, before.text
     subprocess.run(text, shell=True, cwd=guarded.root, check=True)
@@ -71,7 +71,7 @@ def told(guarded, agent):
         "ln src/a.py hard; echo y >> hard; rm hard",
     ],
 )
-def test_a_foreign_write_is_told_to_both_with_the_lost_content_kept(guarded, text):
+def test_a_foreign_write_is_reported_to_both_and_the_old_content_is_saved(guarded, text):
     held_and_dirty(guarded)
 
     heard = command(guarded, B, text)
@@ -88,7 +88,7 @@ def test_a_foreign_write_is_told_to_both_with_the_lost_content_kept(guarded, tex
     assert f"{TWO}'s command changed src/a.py" in told(guarded, ONE)
 
 
-def test_a_clean_file_of_another_needs_no_copy_for_the_last_commit_has_it(guarded):
+def test_a_committed_file_needs_no_backup(guarded):
     guarded.edit(A, "src/a.py")
     guarded.clock.now += 5
 
@@ -97,7 +97,7 @@ def test_a_clean_file_of_another_needs_no_copy_for_the_last_commit_has_it(guarde
     assert foreign(guarded)[0].details["salvage"] == ""
 
 
-def test_what_changes_beneath_a_folder_of_another_is_found(guarded):
+def test_a_change_in_another_agents_folder_is_detected(guarded):
     guarded.claim(ONE, "src/")
     guarded.clock.now += 5
 
@@ -106,7 +106,7 @@ def test_what_changes_beneath_a_folder_of_another_is_found(guarded):
     assert foreign(guarded)[0].details["paths"] == ["src/b.py"]
 
 
-def test_an_ignored_file_that_another_claimed_is_found_too(guarded):
+def test_a_change_to_a_claimed_ignored_file_is_detected(guarded):
     guarded.write(".gitignore", "*.secret\n")
     guarded.write("x.secret", "1")
     guarded.edit(A, "x.secret")
@@ -117,14 +117,14 @@ def test_an_ignored_file_that_another_claimed_is_found_too(guarded):
     assert foreign(guarded)[0].details["paths"] == ["x.secret"]
 
 
-def test_a_file_that_nobody_held_becomes_the_writers(guarded):
+def test_an_unclaimed_file_is_claimed_for_the_writer(guarded):
     command(guarded, B, "echo x > new.py; echo y >> src/b.py")
 
     assert guarded.held() == {(TWO, "new.py"), (TWO, "src/b.py")}
     assert "file_edit" in guarded.kinds()
 
 
-def test_with_automatic_claims_off_nothing_is_taken(tmp_path, own_git):
+def test_with_auto_claim_off_nothing_is_claimed(tmp_path, own_git):
     guarded = Guarded(tmp_path / "repo", guard_auto_claim="off")
 
     command(guarded, B, "echo x > new.py")
@@ -132,7 +132,7 @@ def test_with_automatic_claims_off_nothing_is_taken(tmp_path, own_git):
     assert guarded.held() == set()
 
 
-def test_a_holder_that_edits_meanwhile_is_not_taken_for_a_victim(guarded):
+def test_an_owners_own_edit_during_the_command_is_not_reported(guarded):
     guarded.edit(A, "src/a.py")
     guarded.shell(B, "pytest", call="c1")
 
@@ -146,7 +146,7 @@ def test_a_holder_that_edits_meanwhile_is_not_taken_for_a_victim(guarded):
     assert foreign(guarded) == []
 
 
-def test_while_the_holder_is_in_the_middle_of_a_call_nobody_is_blamed(guarded):
+def test_during_a_call_of_the_owner_no_one_is_blamed(guarded):
     guarded.edit(A, "src/a.py")
     guarded.shell(B, "pytest", call="c1")
     guarded.clock.now += 1
@@ -160,7 +160,7 @@ def test_while_the_holder_is_in_the_middle_of_a_call_nobody_is_blamed(guarded):
     assert "changed while your command ran" in heard.text
 
 
-def test_what_two_commands_at_once_write_goes_to_neither_by_mistake(guarded):
+def test_writes_of_concurrent_commands_are_not_attributed_wrongly(guarded):
     guarded.shell(A, "make one", call="a")
     guarded.shell(B, "make two", call="b")
     guarded.write("one.txt", "1")
@@ -171,7 +171,7 @@ def test_what_two_commands_at_once_write_goes_to_neither_by_mistake(guarded):
     assert guarded.held() == set()
 
 
-def test_a_touch_without_a_change_is_nothing(guarded):
+def test_a_touch_without_a_change_is_not_reported(guarded):
     held_and_dirty(guarded)
 
     command(guarded, B, "cp -p src/a.py t; rm src/a.py; mv t src/a.py; touch src/a.py")
@@ -179,7 +179,7 @@ def test_a_touch_without_a_change_is_nothing(guarded):
     assert foreign(guarded) == []
 
 
-def test_a_commit_of_the_holder_during_a_call_is_no_foreign_write(guarded):
+def test_the_owners_commit_during_a_call_is_not_a_foreign_write(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "pytest", call="c1")
 
@@ -189,7 +189,7 @@ def test_a_commit_of_the_holder_during_a_call_is_no_foreign_write(guarded):
     assert foreign(guarded) == []
 
 
-def test_without_a_mark_nothing_is_found(guarded):
+def test_without_a_snapshot_nothing_is_detected(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
     shutil.rmtree(os.path.join(guarded.repository.state, "marks"))
@@ -199,7 +199,7 @@ def test_without_a_mark_nothing_is_found(guarded):
     assert foreign(guarded) == []
 
 
-def test_a_damaged_mark_is_no_mark(guarded):
+def test_a_damaged_snapshot_is_ignored(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
     for folder, _, names in os.walk(os.path.join(guarded.repository.state, "marks")):
@@ -210,7 +210,7 @@ def test_a_damaged_mark_is_no_mark(guarded):
     assert after(guarded, B).word == Word.PASS
 
 
-def test_a_command_that_only_looks_leaves_no_mark(guarded):
+def test_a_read_only_command_takes_no_snapshot(guarded):
     held_and_dirty(guarded)
 
     guarded.shell(B, "ls -la && git status", call="c1")
@@ -218,7 +218,7 @@ def test_a_command_that_only_looks_leaves_no_mark(guarded):
     assert not os.path.exists(os.path.join(guarded.repository.state, "marks"))
 
 
-def test_git_brings_a_file_into_a_tree_where_its_holder_does_not_work(guarded, tmp_path):
+def test_a_checkout_in_a_tree_without_the_owner_is_not_a_foreign_write(guarded, tmp_path):
     other = tmp_path / "other"
     guarded.git("worktree", "add", "-q", str(other))
     held_and_dirty(guarded)
@@ -233,14 +233,14 @@ def test_git_brings_a_file_into_a_tree_where_its_holder_does_not_work(guarded, t
     assert there.shell(B, "sed -i s/a/b/ src/a.py").word == Word.DENY
 
 
-def test_git_changes_no_file_of_whoever_works_in_the_same_tree(guarded):
+def test_a_checkout_in_the_owners_tree_is_a_foreign_write(guarded):
     guarded.git("branch", "old", "HEAD~1")
     guarded.edit(A, "src/a.py")
 
     assert guarded.shell(B, "git switch old").word == Word.DENY
 
 
-def test_a_program_is_kept_as_a_program(guarded):
+def test_an_executable_is_saved_as_an_executable(guarded):
     held_and_dirty(guarded)
     os.chmod(f"{guarded.root}/src/a.py", 0o755)
 
@@ -251,7 +251,7 @@ def test_a_program_is_kept_as_a_program(guarded):
 
 
 @pytest.mark.parametrize("hides", ["", "--assume-unchanged", "--skip-worktree"])
-def test_what_git_does_not_see_is_kept_as_well(guarded, hides):
+def test_files_that_git_does_not_see_are_saved_too(guarded, hides):
     path = "src/a.py" if hides else "x.secret"
     guarded.write(".git/info/exclude", "*.secret\n")
     held_and_dirty(guarded, path)
@@ -264,7 +264,7 @@ def test_what_git_does_not_see_is_kept_as_well(guarded, hides):
     assert guarded.git("show", f"{ref}:{path}") == "half done"
 
 
-def test_a_symbolic_link_is_kept_as_a_link(guarded):
+def test_a_symbolic_link_is_saved_as_a_link(guarded):
     guarded.claim(ONE, "src/")
     os.symlink("nowhere", f"{guarded.root}/src/link")
     guarded.clock.now += 5
@@ -276,7 +276,7 @@ def test_a_symbolic_link_is_kept_as_a_link(guarded):
     assert guarded.git("show", f"{ref}:src/link") == "nowhere"
 
 
-def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
+def test_a_report_says_if_a_file_was_too_large_to_save(guarded):
     held_and_dirty(guarded)
     os.truncate(f"{guarded.root}/src/a.py", 33 * 1024 * 1024)
 
@@ -287,7 +287,7 @@ def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
         assert "no backup of src/a.py could be saved" in text
 
 
-def test_a_large_file_is_kept(guarded, monkeypatch):
+def test_a_large_file_is_saved(guarded, monkeypatch):
     monkeypatch.setattr("dibs.services.guard.backups._PATIENCE", 60.0)
     held_and_dirty(guarded)
     os.truncate(f"{guarded.root}/src/a.py", 11 * 1024 * 1024)
@@ -298,7 +298,7 @@ def test_a_large_file_is_kept(guarded, monkeypatch):
     assert guarded.git("cat-file", "-s", f"{ref}:src/a.py").strip() == str(11 * 1024 * 1024)
 
 
-def test_a_write_that_sets_the_time_back_is_found(guarded):
+def test_a_write_that_resets_the_timestamp_is_detected(guarded):
     held_and_dirty(guarded)
 
     command(
@@ -309,7 +309,7 @@ def test_a_write_that_sets_the_time_back_is_found(guarded):
     assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
 
 
-def test_a_change_of_the_mode_alone_is_found(guarded):
+def test_a_mode_change_alone_is_detected(guarded):
     held_and_dirty(guarded)
 
     command(guarded, B, "chmod +x src/a.py")
@@ -317,7 +317,7 @@ def test_a_change_of_the_mode_alone_is_found(guarded):
     assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
 
 
-def test_many_files_are_compared_by_few_calls_of_git(guarded, monkeypatch):
+def test_many_files_are_compared_with_few_git_calls(guarded, monkeypatch):
     guarded.claim(ONE, "many/")
     for number in range(60):
         guarded.write(f"many/{number}", f"{number}\n")
@@ -336,7 +336,7 @@ def test_many_files_are_compared_by_few_calls_of_git(guarded, monkeypatch):
     assert len(calls) < 30
 
 
-def test_a_copy_that_git_threw_away_is_made_again(guarded):
+def test_a_copy_that_git_pruned_is_made_again(guarded):
     held_and_dirty(guarded)
     command(guarded, B, "true")
     guarded.git("prune", "--expire=now")
@@ -347,7 +347,7 @@ def test_a_copy_that_git_threw_away_is_made_again(guarded):
     assert guarded.git("show", f"{ref}:src/a.py") == "half done"
 
 
-def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
+def test_a_copy_deleted_during_the_command_is_reported_as_lost(guarded):
     held_and_dirty(guarded)
 
     heard = command(guarded, B, "rm src/a.py; git prune --expire=now")
@@ -357,7 +357,7 @@ def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
 
 
 @pytest.mark.parametrize("moment", [EventKind.PROMPTED, EventKind.STOPPED])
-def test_what_a_command_wrote_that_was_broken_off_is_found(guarded, moment):
+def test_writes_of_an_interrupted_command_are_detected(guarded, moment):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
     guarded.write("src/a.py", "broken off\n")
@@ -369,7 +369,7 @@ def test_what_a_command_wrote_that_was_broken_off_is_found(guarded, moment):
     assert guarded.git("show", f"{ref}:src/a.py") == "half done"
 
 
-def test_a_prompt_during_a_command_hides_nothing_that_it_writes_later(guarded):
+def test_a_prompt_during_a_command_does_not_hide_later_writes(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
     guarded.hear(B, EventKind.PROMPTED)
@@ -381,7 +381,7 @@ def test_a_prompt_during_a_command_hides_nothing_that_it_writes_later(guarded):
     assert len(foreign(guarded)) == 1
 
 
-def test_a_word_replaced_in_all_files_is_not_replaced_in_the_copies(guarded):
+def test_a_search_and_replace_over_all_files_does_not_change_the_copies(guarded):
     held_and_dirty(guarded)
     guarded.write("src/a.py", "half done\n" * 100)
 
@@ -391,7 +391,7 @@ def test_a_word_replaced_in_all_files_is_not_replaced_in_the_copies(guarded):
     assert guarded.git("show", f"{ref}:src/a.py") == ("half done\n" * 100).strip()
 
 
-def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):
+def test_a_call_without_an_end_is_forgotten_after_an_hour(guarded):
     guarded.shell(A, "make one", call="a")
     marks = os.path.join(guarded.repository.state, "marks")
     for folder, _, names in os.walk(marks):

@@ -1,4 +1,4 @@
-"""How turns and sessions end, and what becomes of files that are not committed."""
+"""How turns and sessions end, and what happens to uncommitted files."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def guarded(tmp_path, own_git):
 
 
 def killed():
-    """Return a process that ran, and does not any more."""
+    """Return a dead process."""
     process = subprocess.Popen(["sleep", "60"])
     found = running(process.pid)
     process.kill()
@@ -38,7 +38,7 @@ def copies(guarded):
     return listed(GitCalls(guarded.root))
 
 
-def test_at_the_end_of_a_turn_only_changed_files_stay(guarded):
+def test_at_the_end_of_a_turn_only_changed_files_stay_claimed(guarded):
     guarded.edit(A, "new.py", "README.md", "never.py")
     guarded.write("new.py")
     guarded.write("README.md", "other")
@@ -51,7 +51,7 @@ def test_at_the_end_of_a_turn_only_changed_files_stay(guarded):
     assert "commit" in verdict.text
 
 
-def test_what_is_still_held_is_told_once(guarded):
+def test_files_that_are_still_held_are_reported_once(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py")
     guarded.stop(A)
@@ -63,7 +63,7 @@ def test_what_is_still_held_is_told_once(guarded):
     assert guarded.stop(A).word == Word.TELL
 
 
-def test_what_was_committed_is_given_back_at_the_end_of_a_turn(guarded):
+def test_committed_files_are_released_at_the_end_of_a_turn(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py")
     guarded.commit()
@@ -72,7 +72,7 @@ def test_what_was_committed_is_given_back_at_the_end_of_a_turn(guarded):
     assert guarded.held() == set()
 
 
-def test_a_folder_with_one_changed_file_stays(guarded):
+def test_a_folder_with_one_changed_file_stays_claimed(guarded):
     guarded.edit(A, "x")
     guarded.claim(ONE, "src/", "docs/")
     guarded.write("src/deep/a.py")
@@ -93,7 +93,7 @@ def test_a_change_in_another_worktree_counts_too(guarded, tmp_path):
     assert guarded.held() == {(ONE, "README.md")}
 
 
-def test_claims_for_a_task_and_on_named_resources_stay_over_a_turn(guarded):
+def test_claims_for_a_task_and_on_named_resources_outlast_a_turn(guarded):
     guarded.edit(A, "x")
     guarded.claim(ONE, "src/a.py", task="t1")
     guarded.claim(ONE, "port:8000")
@@ -103,7 +103,7 @@ def test_claims_for_a_task_and_on_named_resources_stay_over_a_turn(guarded):
     assert guarded.held() == {(ONE, "src/a.py"), (ONE, "port:8000")}
 
 
-def test_where_git_cannot_tell_all_stays(guarded, monkeypatch):
+def test_if_git_fails_everything_stays_claimed(guarded, monkeypatch):
     guarded.edit(A, "a.py")
     monkeypatch.setattr("dibs.services.guard.departures.dirty_in", lambda *_: None)
 
@@ -112,7 +112,7 @@ def test_where_git_cannot_tell_all_stays(guarded, monkeypatch):
     assert guarded.held() == {(ONE, "a.py")}
 
 
-def test_a_session_that_leaves_nothing_behind_has_exited(guarded):
+def test_a_session_without_uncommitted_files_exits(guarded):
     guarded.start(A)
     guarded.edit(A, "a.py")
     guarded.end(A)
@@ -122,7 +122,7 @@ def test_a_session_that_leaves_nothing_behind_has_exited(guarded):
     assert guarded.kinds()[-1] == "agent_exited"
 
 
-def test_what_a_session_leaves_uncommitted_stays_protected_and_a_copy_is_kept(guarded):
+def test_uncommitted_files_of_an_ended_session_stay_claimed_and_are_backed_up(guarded):
     guarded.edit(A, "new.py", "clean.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -134,7 +134,7 @@ def test_what_a_session_leaves_uncommitted_stays_protected_and_a_copy_is_kept(gu
     assert guarded.git("show", f"{copy.commit}:new.py") == "half"
 
 
-def test_whoever_gets_it_then_is_told_who_left_it_and_where_the_copy_lies(guarded):
+def test_the_next_owner_learns_who_left_the_file_and_where_the_backup_is(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -148,7 +148,7 @@ def test_whoever_gets_it_then_is_told_who_left_it_and_where_the_copy_lies(guarde
     assert guarded.edit(B, "new.py").word == Word.PASS
 
 
-def test_who_comes_back_to_its_own_work_is_told_nothing(guarded):
+def test_an_agent_that_returns_to_its_own_work_gets_no_warning(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -159,7 +159,7 @@ def test_who_comes_back_to_its_own_work_is_told_nothing(guarded):
 
 
 @pytest.mark.parametrize("name", ["", "tester"])
-def test_a_session_whose_context_was_cleared_goes_on_with_its_files(guarded, name):
+def test_a_session_keeps_its_files_when_its_context_is_cleared(guarded, name):
     guarded.named = {A: name, B: name}
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
@@ -171,7 +171,7 @@ def test_a_session_whose_context_was_cleared_goes_on_with_its_files(guarded, nam
     assert guarded.ids() == (["tester"] if name else [TWO, ONE])
 
 
-def test_another_process_does_not_inherit(guarded):
+def test_another_process_does_not_inherit_claims(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -181,7 +181,7 @@ def test_another_process_does_not_inherit(guarded):
     assert guarded.edit(B, "new.py").word == Word.DENY
 
 
-def test_what_was_committed_meanwhile_is_not_half_done(guarded):
+def test_a_file_committed_in_the_meantime_is_not_unfinished(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -191,7 +191,7 @@ def test_what_was_committed_meanwhile_is_not_half_done(guarded):
     assert guarded.edit(B, "new.py").word == Word.PASS
 
 
-def test_what_was_committed_meanwhile_is_not_told_to_who_claims_it_by_a_command(guarded):
+def test_a_claim_by_command_reports_only_files_that_are_still_uncommitted(guarded):
     guarded.edit(A, "new.py", "old.py")
     guarded.write("new.py", "half")
     guarded.write("old.py", "half")
@@ -207,7 +207,7 @@ def test_what_was_committed_meanwhile_is_not_told_to_who_claims_it_by_a_command(
     assert "new.py" not in told
 
 
-def test_who_has_it_in_another_worktree_is_told_where_it_lies(guarded, tmp_path):
+def test_the_warning_names_the_worktree_of_an_unfinished_file(guarded, tmp_path):
     other = tmp_path / "tree"
     guarded.git("worktree", "add", "-q", "--detach", str(other))
     guarded.edit(A, f"{other}/README.md")
@@ -221,7 +221,7 @@ def test_who_has_it_in_another_worktree_is_told_where_it_lies(guarded, tmp_path)
     )
 
 
-def test_who_does_not_listen_is_told_by_mail(guarded):
+def test_an_agent_that_cannot_read_the_warning_gets_a_message(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
     guarded.end(A)
@@ -235,7 +235,7 @@ def test_who_does_not_listen_is_told_by_mail(guarded):
     assert copies(guarded)[0].ref in told
 
 
-def test_who_claims_it_by_a_command_is_told_by_mail(guarded):
+def test_a_claim_by_command_gets_the_warning_as_a_message(guarded):
     guarded.edit(A, "src/new.py")
     guarded.write("src/new.py", "half")
     guarded.end(A)
@@ -251,7 +251,7 @@ def test_who_claims_it_by_a_command_is_told_by_mail(guarded):
 
 @linux
 @pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
-def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):
+def test_a_killed_agents_work_is_unfinished(guarded, silence):
     process = subprocess.Popen(["sleep", "60"])
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "new.py", "README.md")
@@ -275,7 +275,7 @@ def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):
 
 @linux
 @pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
-def test_who_claims_the_work_of_a_killed_agent_by_a_command_is_told(guarded, silence):
+def test_a_claim_by_command_on_a_killed_agents_work_gets_a_warning(guarded, silence):
     guarded.processes[A] = killed()
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
@@ -288,7 +288,7 @@ def test_who_claims_the_work_of_a_killed_agent_by_a_command_is_told(guarded, sil
 
 
 @linux
-def test_who_has_no_time_ends_one_of_many_that_are_gone(guarded):
+def test_with_little_time_one_of_many_dead_agents_is_ended(guarded):
     for number in range(3):
         guarded.processes[f"{number}"] = killed()
         guarded.edit(f"{number}", f"f{number}")
@@ -298,7 +298,7 @@ def test_who_has_no_time_ends_one_of_many_that_are_gone(guarded):
 
 
 @linux
-def test_files_of_others_are_not_in_the_copy(guarded):
+def test_a_backup_does_not_contain_other_agents_files(guarded):
     guarded.edit(B, "theirs.py")
     guarded.write("theirs.py")
     guarded.processes[A] = killed()
@@ -311,7 +311,7 @@ def test_files_of_others_are_not_in_the_copy(guarded):
 
 
 @linux
-def test_links_deleted_files_and_programs_are_kept_as_they_were(guarded):
+def test_links_deleted_files_and_executables_are_backed_up_as_they_were(guarded):
     guarded.processes[A] = killed()
     guarded.edit(A, "link", "run.sh", "README.md", "odd\udcff.py", "crlf.txt")
     os.symlink("README.md", f"{guarded.root}/link")
@@ -331,7 +331,7 @@ def test_links_deleted_files_and_programs_are_kept_as_they_were(guarded):
 
 
 @linux
-def test_before_the_first_commit_a_copy_is_kept_as_well(tmp_path, own_git):
+def test_a_backup_works_before_the_first_commit(tmp_path, own_git):
     subprocess.run(["git", "init", "-q", tmp_path / "repo"], check=True)
     guarded = Guarded(tmp_path / "repo")
     guarded.processes[A] = killed()
@@ -343,7 +343,7 @@ def test_before_the_first_commit_a_copy_is_kept_as_well(tmp_path, own_git):
 
 
 @linux
-def test_where_no_copy_can_be_kept_the_next_is_told_so(guarded, monkeypatch):
+def test_the_warning_says_if_no_backup_could_be_saved(guarded, monkeypatch):
     guarded.processes[A] = killed()
     guarded.edit(A, "new.py")
     guarded.write("new.py")
@@ -353,7 +353,7 @@ def test_where_no_copy_can_be_kept_the_next_is_told_so(guarded, monkeypatch):
 
 
 @linux
-def test_outside_of_git_the_claims_of_a_killed_agent_go(tmp_path, own_git):
+def test_outside_git_a_killed_agents_claims_are_released(tmp_path, own_git):
     from dibs.local.repository import Repository
 
     plain = tmp_path / "plain"

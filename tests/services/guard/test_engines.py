@@ -1,4 +1,4 @@
-"""The guard over engines that processes share: the same verdicts, and no harm by a kill at any moment."""
+"""The guard on shared engines: the same verdicts, and a kill at any moment does no harm."""
 
 import os
 import random
@@ -25,9 +25,7 @@ def store(request):
 
 
 @linux
-def test_two_sessions_over_one_store_keep_each_other_out_until_one_is_gone(
-    store, tmp_path, own_git
-):
+def test_two_sessions_with_one_store_exclude_each_other_until_one_dies(store, tmp_path, own_git):
     first = Guarded(tmp_path / "repo", store())
     second = Guarded(tmp_path / "repo", store())
     process = subprocess.Popen(["sleep", "60"])
@@ -69,9 +67,7 @@ while True:
 
 
 @linux
-def test_a_kill_in_the_middle_of_a_claim_leaves_nothing_that_the_next_cannot_have(
-    tmp_path, own_git
-):
+def test_a_kill_during_a_claim_leaves_nothing_that_blocks_the_next_agent(tmp_path, own_git):
     from dibs.engines.sqlite.engine import SqliteEngine
 
     root, store = str(tmp_path / "repo"), str(tmp_path / "state.db")

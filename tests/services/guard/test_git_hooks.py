@@ -1,4 +1,4 @@
-"""What hooks of git are told: who stops whom, for few paths and for many."""
+"""Answers to git hooks: who blocks whom, for few paths and for many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stopped(crew, agent, *paths):
 
 
 @given(st.lists(PATHS, max_size=8, unique=True), st.lists(PATTERNS, max_size=4, unique=True))
-def test_many_paths_are_judged_as_few_are(paths, patterns):
+def test_many_paths_are_checked_like_few(paths, patterns):
     crew = Crew()
     for number, pattern in enumerate(patterns):
         crew.claim(f"agent{number}", pattern)
@@ -48,7 +48,7 @@ def test_many_paths_are_judged_as_few_are(paths, patterns):
     }
 
 
-def test_a_refusal_names_holder_pattern_reason_and_what_is_left(crew):
+def test_a_refusal_names_the_owner_pattern_reason_and_time_left(crew):
     crew.claim("alice", "src/**", reason="rename", task="t1")
     crew.clock.advance(100.0)
 
@@ -59,21 +59,21 @@ def test_a_refusal_names_holder_pattern_reason_and_what_is_left(crew):
     assert (stop.reason, stop.task) == ("rename", "t1")
 
 
-def test_a_claim_that_ran_out_stops_nobody(crew):
+def test_an_expired_claim_blocks_no_one(crew):
     crew.claim("alice", "a")
     crew.clock.advance(300.0)
 
     assert stopped(crew, "bob", "a") == {}
 
 
-def test_nobody_in_particular_is_stopped_by_everybody(crew):
+def test_an_unknown_committer_is_blocked_by_every_claim(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "b")
 
     assert stopped(crew, "", "a", "b") == {"a": "alice", "b": "bob"}
 
 
-def test_a_commit_is_of_the_agent_that_the_store_names(crew):
+def test_a_commit_belongs_to_the_agent_that_the_store_names(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "b")
     crew.store.apply(lambda rows: rows.txn.put("commit/c1", '{"agent":"alice"}'))
@@ -97,11 +97,11 @@ def test_a_commit_is_of_the_agent_that_the_store_names(crew):
         ("*", "\\*"),
     ],
 )
-def test_a_name_that_nobody_can_claim_is_still_inside_of_what_is_claimed(path, held):
+def test_a_name_that_cannot_be_claimed_is_still_covered_by_a_folder_claim(path, held):
     assert overlap(pattern_of(path, fold_case=True), parse(held)) is not None
 
 
-def test_a_path_deeper_than_anything_is_judged_in_a_few_steps(monkeypatch):
+def test_an_extremely_deep_path_is_checked_in_few_steps(monkeypatch):
     steps = []
     monkeypatch.setattr(plain_commits, "parse", lambda *a, **k: steps.append(1) or parse(*a, **k))
 
@@ -111,19 +111,19 @@ def test_a_path_deeper_than_anything_is_judged_in_a_few_steps(monkeypatch):
     assert len(steps) < 5
 
 
-def test_a_resource_is_no_file_of_that_name(crew):
+def test_a_named_resource_is_not_a_file_of_that_name(crew):
     crew.claim("alice", "task:1", "@x")
 
     assert stopped(crew, "bob", "task:1", "@x") == {}
 
 
-def test_only_what_no_replaced_commit_said_is_new():
+def test_only_changes_that_no_replaced_commit_had_are_new():
     changes = [("a", "0", "1"), ("b", "0", "2"), ("c", "0", "")]
 
     assert only_new(changes, [[("a", "0", "1")], [("b", "0", "3"), ("c", "0", "")]]) == ("b",)
 
 
-def test_replaced_commits_may_become_one_and_may_undo_nobodys_work():
+def test_replaced_commits_may_be_squashed_but_must_not_undo_others_work():
     replaced = [[("a", "0", "1")], [("a", "1", "2")]]
 
     assert only_new([("a", "0", "2")], replaced) == ()

@@ -1,4 +1,4 @@
-"""Who a hook speaks for: sessions of one name, subagents, processes that are gone, and that come back."""
+"""The agent behind a hook: sessions with one name, subagents, dead and returning processes."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def guarded(tmp_path, own_git):
 
 @pytest.fixture
 def sleeper():
-    """Return a way to start processes that wait to be killed."""
+    """Return a function that starts processes to be killed."""
     started = []
 
     def start():
@@ -37,7 +37,7 @@ def sleeper():
         process.wait()
 
 
-def test_two_sessions_of_one_name_are_two_agents(guarded):
+def test_two_sessions_with_one_name_are_two_agents(guarded):
     guarded.named = {A: "tester", B: "tester"}
 
     assert guarded.edit(A, "a.py").word == Word.PASS
@@ -46,7 +46,7 @@ def test_two_sessions_of_one_name_are_two_agents(guarded):
     assert guarded.ids() == ["tester", "tester-2"]
 
 
-def test_a_name_is_free_again_when_its_session_is_over(guarded):
+def test_a_name_is_available_again_after_its_session_ended(guarded):
     guarded.named = {A: "tester", B: "tester"}
     guarded.start(A)
     guarded.end(A)
@@ -57,7 +57,7 @@ def test_a_name_is_free_again_when_its_session_is_over(guarded):
 
 
 @linux
-def test_a_name_is_free_again_when_its_process_is_gone(guarded, sleeper):
+def test_a_name_is_available_again_after_its_process_died(guarded, sleeper):
     guarded.named = {A: "tester", B: "tester"}
     process = sleeper()
     guarded.processes[A] = running(process.pid)
@@ -69,14 +69,14 @@ def test_a_name_is_free_again_when_its_process_is_gone(guarded, sleeper):
     assert guarded.ids() == ["tester"]
 
 
-def test_an_agent_that_only_ran_commands_before_keeps_its_name_in_a_session(guarded):
+def test_an_agent_that_ran_only_commands_keeps_its_name_in_a_session(guarded):
     guarded.claim("tester", "a.py")
     guarded.named = {A: "tester"}
 
     assert guarded.edit(A, "a.py").word == Word.PASS
 
 
-def test_no_session_takes_the_name_of_a_human(guarded):
+def test_no_session_takes_a_humans_name(guarded):
     guarded.agents.beat(_human("anna-pts-1"))
     guarded.named = {A: "anna-pts-1"}
     guarded.edit(A, "a.py")
@@ -90,7 +90,7 @@ def _human(id_):
     return Caller(id_, "human")
 
 
-def test_ids_of_sessions_that_begin_alike_are_names_and_patterns(guarded):
+def test_session_ids_that_start_alike_are_distinguished(guarded):
     guarded.edit("019a2b3c-1111", "a.py")
     guarded.edit("019a2b3c-2222", "b.py")
 
@@ -98,7 +98,7 @@ def test_ids_of_sessions_that_begin_alike_are_names_and_patterns(guarded):
 
 
 @pytest.mark.parametrize("odd", ["", "../../x", "a" * 500, "line\nend", "\ud800", "a/b"])
-def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
+def test_every_session_has_its_own_row_whatever_its_name(guarded, odd):
     key = session_key("claude", odd)
 
     assert key.count("/") == 2
@@ -108,7 +108,7 @@ def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
 
 
 @linux
-def test_agents_that_name_no_session_are_names_and_patterns_by_their_processes(guarded):
+def test_agents_without_session_ids_are_distinguished_by_process(guarded):
     guarded.edit("", "a.py")
     guarded.processes[""] = running(os.getppid())
 
@@ -116,7 +116,7 @@ def test_agents_that_name_no_session_are_names_and_patterns_by_their_processes(g
     assert len(guarded.ids()) == 2
 
 
-def test_a_subagent_is_an_agent_with_its_parents_name(guarded):
+def test_a_subagent_is_an_agent_named_after_its_parent(guarded):
     guarded.start(A)
     guarded.edit(A, "x.py", subagent="sub-1234567", subagent_type="explorer")
 
@@ -125,21 +125,21 @@ def test_a_subagent_is_an_agent_with_its_parents_name(guarded):
     assert "sub_agent_spawned" in guarded.kinds()
 
 
-def test_subagents_of_one_session_keep_each_other_out(guarded):
+def test_subagents_of_one_session_exclude_each_other(guarded):
     guarded.edit(A, "a.py", subagent="s1")
 
     assert guarded.edit(A, "a.py", subagent="s2").word == Word.DENY
     assert guarded.edit(A, "a.py").word == Word.DENY
 
 
-def test_a_subagent_gets_the_claim_of_its_parent_on_just_this_file(guarded):
+def test_a_subagent_gets_its_parents_claim_on_the_same_file(guarded):
     guarded.edit(A, "a.py")
 
     assert guarded.edit(A, "a.py", subagent="s1").word == Word.PASS
     assert guarded.held() == {(f"{ONE}.s1", "a.py")}
 
 
-def test_a_subagent_writes_inside_of_what_its_parent_holds(guarded):
+def test_a_subagent_writes_inside_its_parents_claim(guarded):
     guarded.edit(A, "x")
     guarded.claim(ONE, "src/")
 
@@ -152,7 +152,7 @@ def test_a_subagent_writes_inside_of_what_its_parent_holds(guarded):
     assert guarded.edit(A, "src/a.py", subagent="s2").word == Word.PASS
 
 
-def test_a_subagent_that_stops_leaves_its_changes_under_the_claim_of_its_parent(guarded):
+def test_a_stopped_subagents_changes_stay_under_its_parents_claim(guarded):
     guarded.edit(A, "x")
     guarded.claim(ONE, "src/")
     guarded.edit(A, "src/a.py", "y.py", subagent="s1")
@@ -163,7 +163,7 @@ def test_a_subagent_that_stops_leaves_its_changes_under_the_claim_of_its_parent(
     assert guarded.held() == {(ONE, "x"), (ONE, "src/"), (ONE, "y.py")}
 
 
-def test_a_subagent_that_stops_gives_clean_files_back_and_changed_ones_to_its_parent(guarded):
+def test_a_stopped_subagent_releases_clean_files_and_transfers_changed_ones(guarded):
     guarded.start(A)
     guarded.edit(A, "new.py", "clean.py", subagent="s1")
     guarded.write("new.py")
@@ -175,7 +175,7 @@ def test_a_subagent_that_stops_gives_clean_files_back_and_changed_ones_to_its_pa
     assert guarded.edit(A, "new.py").word == Word.PASS
 
 
-def test_the_end_of_a_session_is_the_end_of_its_subagents(guarded):
+def test_the_end_of_a_session_ends_its_subagents(guarded):
     guarded.edit(A, "a.py", subagent="s1")
     guarded.edit("11111111-ab", "b.py")
     guarded.end(A)
@@ -186,7 +186,7 @@ def test_the_end_of_a_session_is_the_end_of_its_subagents(guarded):
 
 
 @linux
-def test_the_claims_of_a_killed_agent_go_at_once(guarded, sleeper):
+def test_a_killed_agents_claims_end_immediately(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "a.py")
@@ -201,13 +201,13 @@ def test_the_claims_of_a_killed_agent_go_at_once(guarded, sleeper):
 
 
 @linux
-def test_a_hook_that_outlives_its_agent_does_not_bring_it_back(guarded, sleeper):
+def test_a_hook_that_outlives_its_agent_does_not_revive_it(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "a.py")
     process.kill()
     process.wait()
-    guarded.processes[A] = 1  # nothing but the first process is above such a hook
+    guarded.processes[A] = 1  # only the first process is an ancestor of such a hook
     guarded.edit(A, "b.py")
 
     assert guarded.edit(B, "a.py").word == Word.PASS
@@ -215,7 +215,7 @@ def test_a_hook_that_outlives_its_agent_does_not_bring_it_back(guarded, sleeper)
 
 
 @linux
-def test_a_zombie_is_gone(guarded, sleeper):
+def test_a_zombie_process_is_dead(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "a.py")
@@ -226,7 +226,7 @@ def test_a_zombie_is_gone(guarded, sleeper):
 
 
 @linux
-def test_a_number_that_was_given_out_again_is_another_process(guarded):
+def test_a_reused_process_id_is_another_process(guarded):
     here = running(os.getpid())
     guarded.processes[A] = here._replace(born=here.born - 1)
     guarded.edit(A, "a.py")
@@ -234,7 +234,7 @@ def test_a_number_that_was_given_out_again_is_another_process(guarded):
     assert guarded.edit(B, "a.py").word == Word.PASS
 
 
-def test_of_another_machine_nobody_can_tell_whether_a_process_is_gone(guarded, monkeypatch):
+def test_processes_on_another_machine_are_not_assumed_dead(guarded, monkeypatch):
     guarded.processes[A] = RunningProcess(2**22 + 1, 5)
     monkeypatch.setattr("dibs.services.guard.sessions.realm", lambda: "elsewhere/1/1")
     guarded.edit(A, "a.py")
@@ -245,7 +245,7 @@ def test_of_another_machine_nobody_can_tell_whether_a_process_is_gone(guarded, m
 
 
 @linux
-def test_a_session_that_goes_on_in_another_process_keeps_its_name_and_claims(guarded, sleeper):
+def test_a_session_that_continues_in_another_process_keeps_its_name_and_claims(guarded, sleeper):
     first, second = sleeper(), sleeper()
     guarded.processes[A] = running(first.pid)
     guarded.edit(A, "a.py")
@@ -260,7 +260,7 @@ def test_a_session_that_goes_on_in_another_process_keeps_its_name_and_claims(gua
 
 @linux
 @pytest.mark.parametrize("subagent", ["", "99999999"])
-def test_a_session_that_two_processes_have_at_once_is_two_agents(guarded, sleeper, subagent):
+def test_a_session_in_two_processes_at_once_is_two_agents(guarded, sleeper, subagent):
     first, second = sleeper(), sleeper()
     words = {"subagent": subagent}
 
@@ -283,7 +283,7 @@ def test_a_session_that_two_processes_have_at_once_is_two_agents(guarded, sleepe
 
 
 @linux
-def test_the_end_of_one_process_is_not_that_of_another_with_its_session(guarded, sleeper):
+def test_the_end_of_one_process_does_not_end_another_with_the_same_session(guarded, sleeper):
     first, second = running(sleeper().pid), running(sleeper().pid)
     for process, path in ((first, "a.py"), (second, "b.py")):
         guarded.processes[A] = process
@@ -300,7 +300,7 @@ def test_the_end_of_one_process_is_not_that_of_another_with_its_session(guarded,
 
 
 @linux
-def test_a_start_ends_all_whose_processes_are_gone(guarded, sleeper):
+def test_a_session_start_ends_dead_agents(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "a.py")
@@ -312,7 +312,7 @@ def test_a_start_ends_all_whose_processes_are_gone(guarded, sleeper):
     assert guarded.held() == set()
 
 
-def test_it_is_known_who_is_guarded_since_when_and_how(guarded):
+def test_the_store_records_who_is_guarded_since_when_and_how(guarded):
     guarded.edit(A, "a.py")
     guarded.claim("codex-7", "b.py")
 
@@ -324,7 +324,7 @@ def test_it_is_known_who_is_guarded_since_when_and_how(guarded):
 
 
 @linux
-def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
+def test_the_agent_is_the_hooks_nearest_ancestor_that_is_not_a_shell():
     code = "from dibs.local.processes import *; import os; print(agent_above(os.getpid()).pid)"
     script = f"{sys.executable} -c '{code}'; true"
     ran = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True)
@@ -340,12 +340,12 @@ def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
         (["init"], ""),
         (["sh", "some-first-process"], ""),
         (["sh"], ""),
-        (["sh", "codex"], "codex"),  # it is the first process of a container
+        (["sh", "codex"], "codex"),  # the first process of a container
         (["uv", "sh", "codex", "bash", "systemd"], "codex"),
         (["sudo", "sh", "node", "sudo", "systemd"], "node"),
     ],
 )
-def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
+def test_a_process_that_adopts_orphans_is_not_an_agent(monkeypatch, names, found):
     chain = [RunningProcess(len(names) - place, 1, name) for place, name in enumerate(names)]
     monkeypatch.setattr("dibs.local.processes.above", lambda _: chain)
     agent = agent_above(99)
@@ -374,7 +374,7 @@ def test_a_terminal_whose_shell_runs_a_hook_is_not_an_agent(monkeypatch, names, 
 
 
 @linux
-def test_the_number_that_an_agent_gives_counts_if_it_is_above():
+def test_an_agents_own_process_id_counts_if_it_is_an_ancestor():
     parent = next(above(os.getpid()))
 
     assert agent_above(os.getpid(), str(parent.pid)) == parent
@@ -383,7 +383,7 @@ def test_the_number_that_an_agent_gives_counts_if_it_is_above():
 
 
 @linux
-def test_a_process_is_known_by_its_number_and_its_start():
+def test_a_process_is_identified_by_its_id_and_start_time():
     here = running(os.getpid())
 
     assert is_there(here.pid, here.born)
@@ -392,7 +392,7 @@ def test_a_process_is_known_by_its_number_and_its_start():
     assert running(0) is None
 
 
-def test_a_process_of_another_user_that_is_not_shown_is_not_gone(monkeypatch, tmp_path):
+def test_another_users_hidden_process_is_not_assumed_dead(monkeypatch, tmp_path):
     monkeypatch.setattr("dibs.local.processes._PROC", str(tmp_path))
 
     def kill(pid, signal):
@@ -405,7 +405,7 @@ def test_a_process_of_another_user_that_is_not_shown_is_not_gone(monkeypatch, tm
 
 
 @linux
-def test_a_command_of_an_agent_is_known_by_the_process_above(tmp_path):
+def test_an_agents_command_is_recognized_by_its_ancestor_process(tmp_path):
     here = running(os.getpid())
     note(str(tmp_path), here.pid, here.born, "claude-1")
     code = f"from dibs.local.processes import acting; print(acting({str(tmp_path)!r}))"
@@ -417,7 +417,7 @@ def test_a_command_of_an_agent_is_known_by_the_process_above(tmp_path):
     )
 
     assert ran.stdout.strip() == "claude-1"
-    assert acting(str(tmp_path)) == ""  # it is not above itself
+    assert acting(str(tmp_path)) == ""  # a process is not its own ancestor
     note(str(tmp_path), here.pid, here.born - 1, "claude-1")
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() == ""

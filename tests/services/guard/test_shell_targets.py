@@ -1,4 +1,4 @@
-"""What a shell command would write, with a look at the disk and at git."""
+"""Files that a shell command would write, according to the disk and git."""
 
 import os
 
@@ -40,11 +40,11 @@ def paths(guarded, command, cwd=""):
         ("echo x > /tmp/elsewhere; echo x > ../out", []),
     ],
 )
-def test_paths_are_those_of_the_disk(guarded, command, wanted):
+def test_paths_are_resolved_on_disk(guarded, command, wanted):
     assert paths(guarded, command) == wanted
 
 
-def test_git_is_judged_by_the_files_that_it_would_change(guarded):
+def test_git_is_checked_by_the_files_it_would_change(guarded):
     guarded.git("branch", "old")
     guarded.write("src/a.py", "2\n")
     guarded.commit()
@@ -74,7 +74,7 @@ def test_git_is_judged_by_the_files_that_it_would_change(guarded):
     assert paths(guarded, "git commit -m x") == ["new.py/"]
 
 
-def test_git_in_another_folder_is_judged_there(guarded, tmp_path):
+def test_git_in_another_folder_is_checked_there(guarded, tmp_path):
     guarded.git("worktree", "add", "-q", str(tmp_path / "other"))
     (tmp_path / "other/top.py").write_text("dirty")
 
@@ -83,19 +83,19 @@ def test_git_in_another_folder_is_judged_there(guarded, tmp_path):
     assert paths(guarded, f"git -C {tmp_path}/other stash") == ["top.py/"]
 
 
-def test_what_git_cannot_say_names_no_file(guarded):
+def test_if_git_fails_no_file_is_named(guarded):
     os.rename(f"{guarded.root}/.git/HEAD", f"{guarded.root}/.git/gone")
 
     assert paths(guarded, "git stash") == []
 
 
-def test_a_name_with_brackets_is_a_name_where_it_is_quoted(guarded):
+def test_a_quoted_name_with_brackets_is_literal(guarded):
     guarded.write("app/[id].py")
 
     assert paths(guarded, "rm 'app/[id].py'") == ["app/[id].py"]
 
 
-def test_a_whole_working_tree_may_be_named(guarded, tmp_path):
+def test_a_whole_working_tree_can_be_a_target(guarded, tmp_path):
     guarded.git("worktree", "add", "-q", str(tmp_path / "other"))
 
     for command in ("git restore :/", 'black "$PWD"', "rm -rf ../repo"):

@@ -33,14 +33,14 @@ def check_budget(tokens: int) -> int:
 class Line(Record):
     """One line of a briefing."""
 
-    #: A unique name in plain words, shown when the line is no longer there.
+    #: A unique name in plain words, shown when the line disappears.
     key: str
     parts: tuple[Part, ...]
     #: Whether it comes before everything else, as vital messages do.
     must: bool = False
     #: The id of the message it carries.
     mail: str = ""
-    #: A short replacement if there is no room; contains no untrusted text.
+    #: A short replacement if the line does not fit; contains no untrusted text.
     bare: str = ""
     #: A message on the same page that says the same: then the line is omitted and counts as shown.
     said_by: str = ""

@@ -137,7 +137,7 @@ class _Scanner(WordReader):
         self.steps.append(ShellStep(StepKind.CLOSE))
 
     def inner(self, text: str, *, quoted: bool) -> None:
-        """Read the commands of another text; if it is ``quoted``, only command substitutions."""
+        """Read the commands in a nested text; if it is ``quoted``, only command substitutions."""
         self._check_size()
         inner = _Scanner(text, self.depth + quoted)
         if quoted:

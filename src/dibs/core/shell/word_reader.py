@@ -33,7 +33,7 @@ class WordReader:
         raise NotImplementedError
 
     def inner(self, text: str, *, quoted: bool) -> None:
-        """Read the commands of another text; if it is ``quoted``, only command substitutions."""
+        """Read the commands in a nested text; if it is ``quoted``, only command substitutions."""
         raise NotImplementedError
 
     def run_within(self, body: str) -> None:
@@ -68,7 +68,7 @@ class WordReader:
         return "".join(parts)
 
     def quoted(self, closer: str) -> str:
-        """Read text in double quotes, or a here-document if there is no ``closer``."""
+        """Read text in double quotes, or without a ``closer`` a here-document."""
         text, end = self.text, len(self.text)
         parts: list[str] = []
         while self.at < end:

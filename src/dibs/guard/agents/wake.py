@@ -31,7 +31,7 @@ def wake(package: str, *, again: float = AGAIN) -> bool:
 
 
 def _is_first(path: str, again: float) -> bool:
-    """Return whether there was no recent attempt, and record this one."""
+    """Record this attempt; return False if another was made recently."""
     folder, word = os.path.dirname(path), f"{path}.woken"
     try:
         os.mkdir(folder, 0o700)

@@ -1,4 +1,4 @@
-"""Find out which agent sent a payload: some agents also run the hooks in another agent's settings."""
+"""Recognize the agent that sent a payload: some agents also run the hooks in another agent's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find out what a shell command changed: a snapshot before it runs, a comparison afterwards.
+"""Detect what a shell command changed: a snapshot before it runs, a comparison afterwards.
 
 A change to a file that another agent holds is recorded in the ledger and reported to both agents, and the old
 content is saved in a salvage ref. An unclaimed file is claimed for the writer, as by an edit.
@@ -43,7 +43,7 @@ MOST_CLAIMED = 50
 
 
 class ForeignChange(Record):
-    """A file of another agent that changed during a call."""
+    """Another agent's file that changed during a call."""
 
     path: str
     holder: str
@@ -51,7 +51,7 @@ class ForeignChange(Record):
     salvage: str = ""
     #: Whether the owner cannot have made the change.
     sure: bool = True
-    #: Whether there is no backup of the old content: it was too large, or git failed.
+    #: Whether the old content could not be saved: it was too large, or git failed.
     lost: bool = False
 
 

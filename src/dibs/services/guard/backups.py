@@ -127,7 +127,7 @@ def keep_old(
 ) -> str | None:
     """Save copies of files as a commit on top of the last one; return its ref.
 
-    The ref is empty if there is no copy or the last commit has the same content; None if git fails.
+    The ref is empty without a copy or if the last commit has the same content; None if git fails.
     """
     blobs = mark.blobs
     found = [(path, _mode(mark.stats.get(path)), blobs[path]) for path in paths if path in blobs]

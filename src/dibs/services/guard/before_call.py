@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dibs.local.repository import Repository
 
-    #: A file's mtime, size, inode, mode, and ctime (which no program can set); None if there is no file.
+    #: A file's mtime, size, inode, mode, and ctime (which no program can set); None without a file.
     Stat = list[int] | None
 
 #: A call that started longer ago than this, in seconds, has ended without a report.
