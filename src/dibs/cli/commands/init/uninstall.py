@@ -54,6 +54,7 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
             changes, left = done.changes, done.left
             if plan is not None:
                 progress("deleting the state")
+                _stop_daemon()
                 purge(repository, plan)
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
@@ -67,7 +68,24 @@ def _agreed(changes: Sequence[PlannedChange], plan: PurgePlan | None, *, gates: 
     if plan is None:
         return text.confirmed("remove this?")
     _print_purge(plan, done=False)
+    text.print_changes(("keep", ref, "saved work", "") for ref in plan.kept)
     return text.confirmed("delete all of this?", default=False)
+
+
+def _stop_daemon() -> None:
+    """Stop the daemon, which may have the store open; hooks start it again when they need it."""
+    import signal
+    from contextlib import suppress
+
+    import dibs
+    from dibs.daemon.place import ProcessLock
+    from dibs.guard.agents.start import socket_of
+
+    path = socket_of(os.path.dirname(os.path.abspath(str(dibs.__file__))))
+    process = ProcessLock(f"{path}.lock").holder()
+    if process:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
 
 
 def _print_changes(changes: Sequence[PlannedChange], *, gates: bool, done: bool) -> None:
