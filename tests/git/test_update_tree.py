@@ -11,7 +11,7 @@ from dibs.errors import Unavailable
 from dibs.git import update_tree
 from dibs.git.calls import GitCalls
 from dibs.git.trees import differences
-from dibs.git.update_tree import bring_forward, in_the_way
+from dibs.git.update_tree import in_the_way, update_to_commit
 
 
 def git(tree, *words):
@@ -49,7 +49,7 @@ def commit(tree, change):
 
 
 def move(tree, old, new):
-    return bring_forward(GitCalls(str(tree)), str(tree / ".git"), old, new)
+    return update_to_commit(GitCalls(str(tree)), str(tree / ".git"), old, new)
 
 
 def status(tree):

@@ -58,8 +58,8 @@ class World:
 
     def commit(self, agent, message="work", *, paths=(), names=(), trial=False, **options):
         patterns = tuple(self.project.tree.resolve(path) for path in paths)
-        wish = CommitRequest(message, patterns, tuple(names), **options)
-        return self.project.commits.commit(agent, wish, trial=trial)
+        request = CommitRequest(message, patterns, tuple(names), **options)
+        return self.project.commits.commit(agent, request, trial=trial)
 
     def committed(self, agent, message="work", **options):
         answer = self.commit(agent, message, **options)

@@ -44,8 +44,8 @@ def attributes(
 def attribute_files(git: GitCalls) -> list[str]:
     """Return the paths of all tracked attribute files in a working tree."""
     any_folder = {"GIT_LITERAL_PATHSPECS": "0"}
-    said = git.must("ls-files", "-z", "--", ":(top,glob)**/.gitattributes", variables=any_folder)
-    return [os.fsdecode(path) for path in said.split(b"\0") if path]
+    output = git.must("ls-files", "-z", "--", ":(top,glob)**/.gitattributes", variables=any_folder)
+    return [os.fsdecode(path) for path in output.split(b"\0") if path]
 
 
 def _asked(
@@ -69,8 +69,8 @@ class Conversions:
     __slots__ = ("_never",)
 
     def __init__(self, git: GitCalls, common: str) -> None:
-        said = git.run("config", "--null", "--get-regexp", _SETTINGS)
-        values = [row.partition(b"\n")[2].lower() for row in said.out.split(b"\0") if row]
+        result = git.run("config", "--null", "--get-regexp", _SETTINGS)
+        values = [row.partition(b"\n")[2].lower() for row in result.out.split(b"\0") if row]
         home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
         own = os.path.join(home, "git", "attributes"), os.path.join(common, "info", "attributes")
         files = any(os.path.lexists(path) for path in (*_MACHINE, *own))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 
 
-class Servant:
+class BatchProcess:
     """A git process that reads requests and writes answers, one after the other.
 
     A request is written only after the previous answer has been read, so the two sides cannot block each
@@ -87,9 +87,9 @@ class Servant:
         process = self._process
         assert process is not None
         assert process.stderr is not None
-        said = process.stderr.read().decode("utf-8", "replace").strip()
+        text = process.stderr.read().decode("utf-8", "replace").strip()
         self.close()
-        last = said.splitlines()[-1] if said else f"exit status {process.returncode}"
+        last = text.splitlines()[-1] if text else f"exit status {process.returncode}"
         return Unavailable(f"git {self._name} failed: {last}")
 
     def close(self) -> None:

@@ -81,19 +81,19 @@ class GitProcess:
         """Write ``given`` to its input, wait for it to exit, and return the result."""
         timeout = self._calls.timeout
         try:
-            said = finish(self._process, given, time.monotonic() + timeout)
+            result = finish(self._process, given, time.monotonic() + timeout)
         except TimedOut:
             raise Unavailable(
                 f"git {self._what} timed out after {timeout:.0f}s", code="GIT_FAILED"
             ) from None
-        return said._replace(err=said.err.strip())
+        return result._replace(err=result.err.strip())
 
     def must(self, given: bytes = b"") -> bytes:
         """Do the same and return the output; raise if git failed."""
-        said = self.end(given)
-        if said.code:
-            self._calls.fail(self._what, said)
-        return said.out
+        result = self.end(given)
+        if result.code:
+            self._calls.fail(self._what, result)
+        return result.out
 
 
 def rows_of(paths: Iterable[str]) -> bytes:
@@ -101,18 +101,18 @@ def rows_of(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
-def last_words(said: str) -> str:
+def last_words(text: str) -> str:
     """Return the last line that git printed, for a message, or an empty text."""
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
     return printable(lines[-1].removeprefix("fatal: ").removeprefix("error: ")) if lines else ""
 
 
-def checked(said: GitResult, what: str) -> bytes:
+def checked(result: GitResult, what: str) -> bytes:
     """Return the output of a successful call; otherwise raise ``Unavailable`` with git's last line."""
-    if said.code:
-        last = last_words(said.err) or f"exit status {said.code}"
+    if result.code:
+        last = last_words(result.err) or f"exit status {result.code}"
         raise Unavailable(f"git {what} failed: {last}", code="GIT_FAILED")
-    return said.out
+    return result.out
 
 
 class GitCalls:
@@ -178,13 +178,13 @@ class GitCalls:
             stdin=subprocess.PIPE,
         )
 
-    def fail(self, command: str, said: GitResult) -> NoReturn:
+    def fail(self, command: str, result: GitResult) -> NoReturn:
         """Raise the error for a failure: an untrusted owner, a git that is too old, or git's message."""
-        if "dubious ownership" in said.err:
-            raise _not_trusted(said.err)
-        if said.code == _USAGE or "is not a git command" in said.err:
+        if "dubious ownership" in result.err:
+            raise _not_trusted(result.err)
+        if result.code == _USAGE or "is not a git command" in result.err:
             require_version(self)
-        checked(said, command)
+        checked(result, command)
         raise AssertionError(command)
 
 

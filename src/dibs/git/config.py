@@ -128,10 +128,10 @@ def executing(git: GitCalls) -> tuple[Executing, ...]:
 
 def read(git: GitCalls) -> ConfigReading:
     """Read the configuration as git sees it, including included files."""
-    said = git.run("config", "--list", "-z", "--show-scope", "--show-origin")
-    if said.code:
-        git.fail("config", said)
-    pieces = said.out.split(b"\0")
+    result = git.run("config", "--list", "-z", "--show-scope", "--show-origin")
+    if result.code:
+        git.fail("config", result)
+    pieces = result.out.split(b"\0")
     found, hooks, own, every = [], [], {}, {}
     for scope, origin, entry in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=False):
         key, given, value = os.fsdecode(entry).partition("\n")

@@ -46,13 +46,13 @@ def commits(git: GitCalls, old: str, new: str) -> list[Logged]:
     for commit in logged:
         own = list(changes.get(commit.oid, ()))
         if len(commit.parents) > 1:
-            joined = _by_hand if len(commit.parents) == 2 else _by_hand_of_many  # noqa: PLR2004
-            own = joined(git, commit)
+            two = len(commit.parents) == 2  # noqa: PLR2004
+            own = (_differences_from_merge if two else _differences_from_octopus)(git, commit)
         found.append(commit._replace(paths=tuple(own)))
     return found
 
 
-def _by_hand(git: GitCalls, merge: Logged) -> list[str]:
+def _differences_from_merge(git: GitCalls, merge: Logged) -> list[str]:
     """Return the paths where a merge differs from git's own merge of its parents.
 
     This finds merges that drop one side; a plain merge has none.
@@ -64,10 +64,10 @@ def _by_hand(git: GitCalls, merge: Logged) -> list[str]:
     return [change.path for change in differences(git, made.tree, merge.oid)]
 
 
-def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
+def _differences_from_octopus(git: GitCalls, merge: Logged) -> list[str]:
     """Return the same for a merge of more than two parents, plus files that two of them changed."""
-    said = git.run("merge-base", "--octopus", "--end-of-options", *merge.parents)
-    base = "" if said.code else said.out.decode().split()[0]
+    result = git.run("merge-base", "--octopus", "--end-of-options", *merge.parents)
+    base = "" if result.code else result.out.decode().split()[0]
     sides: dict[str, set[tuple[str, str]]] = {}
     for parent in merge.parents:
         for change in differences(git, base, parent):
@@ -153,8 +153,8 @@ def ancestry(git: GitCalls, heads: Sequence[str]) -> Ancestry:
     """Read the ancestry of some commits, down to what all have in common."""
     distinct = list(dict.fromkeys(heads))
     given = "".join(f"{head}\n" for head in distinct)
-    said = git.run("merge-base", "--octopus", "--all", "--end-of-options", *distinct)
-    common = said.out.decode().split()
+    result = git.run("merge-base", "--octopus", "--all", "--end-of-options", *distinct)
+    common = result.out.decode().split()
     given += "".join(f"^{commit}\n" for commit in common)
     listed = git.must("rev-list", "--topo-order", "--parents", "--stdin", given=given.encode())
     parents = {}

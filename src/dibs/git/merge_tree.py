@@ -73,13 +73,13 @@ class Merged(Record):
 def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
     """Merge two commits; only write objects."""
     # Git must not move files by guessing folder renames, because scope is checked by path.
-    said = git.run(
+    result = git.run(
         "-c", "merge.directoryRenames=conflict", "merge-tree", "--write-tree", "-z", "--messages",
         "--end-of-options", ours, theirs,
     )  # fmt: skip
-    if said.code != _CONFLICTS:
-        return MergeOutcome(checked(said, "merge-tree").split(b"\0")[0].decode().strip())
-    words = iter(said.out.split(b"\0"))
+    if result.code != _CONFLICTS:
+        return MergeOutcome(checked(result, "merge-tree").split(b"\0")[0].decode().strip())
+    words = iter(result.out.split(b"\0"))
     tree = next(words).decode().strip()
     stages, messages = _conflicts(words)
     kinds: dict[str, str] = {}
@@ -97,8 +97,10 @@ def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
 
 def _marks(git: GitCalls, tree: str, path: str) -> int:
     """Count the conflicting hunks by the markers in the merged text."""
-    said = git.run("cat-file", "blob", f"{tree}:{path}")
-    return 0 if said.code else sum(line.startswith(b"<<<<<<< ") for line in said.out.split(b"\n"))
+    result = git.run("cat-file", "blob", f"{tree}:{path}")
+    return (
+        0 if result.code else sum(line.startswith(b"<<<<<<< ") for line in result.out.split(b"\n"))
+    )
 
 
 class Merger:
@@ -125,11 +127,11 @@ class Merger:
 
     def _merge_all(self, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
         given = "".join(f"{one} {other}\n" for one, other in pairs)
-        said = self._git.must(
+        output = self._git.must(
             *QUICK, "merge-tree", "--write-tree", "--messages", "-z", "--stdin",
             given=given.encode(), variables=self._scratch.variables,
         )  # fmt: skip
-        words = iter(said.split(b"\0")[:-1])
+        words = iter(output.split(b"\0")[:-1])
         return [_merged(word, words) for word in words]
 
     def clashes(

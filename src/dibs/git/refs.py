@@ -20,9 +20,9 @@ _LASTING = (*(f"--exclude={prefix}*" for prefix in _OWN), "--glob=refs/*")
 
 def value_of(git: GitCalls, name: str) -> str:
     """Return the object that ``name`` refers to, or an empty text."""
-    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+    result = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name)
     # An older git also prints the end-of-options marker, on a line before.
-    return said.out.decode().strip().splitlines()[-1] if not said.code and said.out else ""
+    return result.out.decode().strip().splitlines()[-1] if not result.code and result.out else ""
 
 
 def commit_of(git: GitCalls, name: str) -> str:
@@ -38,8 +38,8 @@ def tip_of(git: GitCalls, branch: str) -> str:
 def branches(git: GitCalls, *names: str) -> dict[str, str]:
     """Return the commits of the named branches, and of all branches below a name that ends in a slash."""
     refs = [f"{HEADS}{name}" for name in names]
-    said = git.must("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs)
-    rows = (os.fsdecode(line).partition(" ") for line in said.splitlines())
+    output = git.must("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs)
+    rows = (os.fsdecode(line).partition(" ") for line in output.splitlines())
     found = {ref.removeprefix(HEADS): oid for oid, _, ref in rows}
     return {
         name: oid
@@ -75,8 +75,8 @@ def _count(git: GitCalls, *which: str) -> int:
 
 def merge_base(git: GitCalls, one: str, other: str) -> str:
     """Return the best common ancestor of two commits, or an empty text."""
-    said = git.run("merge-base", "--end-of-options", one, other)
-    return "" if said.code else said.out.decode().split()[0]
+    result = git.run("merge-base", "--end-of-options", one, other)
+    return "" if result.code else result.out.decode().split()[0]
 
 
 def is_in(git: GitCalls, commit: str, other: str) -> bool:
@@ -118,8 +118,8 @@ def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
 def _log(git: GitCalls, ref: str, shape: str) -> list[str]:
     """Return a line for each entry in the reflog of a ref, if it has one."""
     # rev-list shows the commits of a reflog, but not its messages.
-    said = git.run(
+    result = git.run(
         "log", "--walk-reflogs", "--no-show-signature", "--no-notes", "--no-color", "--no-patch",
         f"--format={shape}", "--end-of-options", ref, "--",
     )  # fmt: skip
-    return [] if said.code else said.out.decode("utf-8", "replace").splitlines()
+    return [] if result.code else result.out.decode("utf-8", "replace").splitlines()

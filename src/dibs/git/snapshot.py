@@ -93,10 +93,10 @@ def quarantined(place: str, objects: str) -> dict[str, str]:
 
 def _heads(git: GitCalls) -> tuple[str, str, str]:
     """Return the git directory, the commit that is checked out, and its tree."""
-    said = git.run("rev-parse", "--absolute-git-dir", "HEAD^{commit}", "HEAD^{tree}")
-    if not said.code:
+    result = git.run("rev-parse", "--absolute-git-dir", "HEAD^{commit}", "HEAD^{tree}")
+    if not result.code:
         # A folder's name may contain newlines, so count lines from the end.
-        place, head, tree = said.out.rstrip(b"\n").rsplit(b"\n", 2)
+        place, head, tree = result.out.rstrip(b"\n").rsplit(b"\n", 2)
         return os.fsdecode(place), head.decode(), tree.decode()
     place = git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n")
     if not git.run("rev-parse", "--verify", "--quiet", "HEAD").code:
@@ -115,12 +115,12 @@ def _private_index(place: str) -> Iterator[str]:
 
 
 def _written(git: GitCalls, variables: dict[str, str], *, may_conflict: bool = False) -> str:
-    said = git.run(*_CALM, "write-tree", variables=variables)
-    if not said.code:
-        return said.out.decode().strip()
+    result = git.run(*_CALM, "write-tree", variables=variables)
+    if not result.code:
+        return result.out.decode().strip()
     if may_conflict and git.must("ls-files", "--unmerged", "-z", variables=variables):
         return ""
-    raise Unavailable(f"git write-tree failed: {said.err}")
+    raise Unavailable(f"git write-tree failed: {result.err}")
 
 
 def _reveal(git: GitCalls, variables: dict[str, str]) -> None:
@@ -225,12 +225,12 @@ def _stored(git: GitCalls, paths: Sequence[str], variables: Mapping[str, str] | 
     # Git reads one path per line here, so a path with a newline needs its own call.
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
     given = b"".join(os.fsencode(path) + b"\n" for path in plain)
-    said = git.must(*store, "--stdin-paths", given=given, variables=variables) if plain else b""
-    known = dict(zip(plain, said.decode().split(), strict=True))
+    output = git.must(*store, "--stdin-paths", given=given, variables=variables) if plain else b""
+    known = dict(zip(plain, output.decode().split(), strict=True))
     for path in paths:
         if path not in known:
-            said = git.must(*store, "--", path, variables=variables)
-            known[path] = said.decode().strip()
+            output = git.must(*store, "--", path, variables=variables)
+            known[path] = output.decode().strip()
     return [known[path] for path in paths]
 
 

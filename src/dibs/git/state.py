@@ -67,13 +67,13 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
     git_dir = _git_dir(git.tree) if common and head else ""
     if git_dir:
         return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
-    said = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
+    result = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
     # The path comes first, and only it may contain newlines.
-    git_dir, head = os.fsdecode(said.out).removesuffix("\n"), ""
-    if not said.code:
+    git_dir, head = os.fsdecode(result.out).removesuffix("\n"), ""
+    if not result.code:
         git_dir, _, head = git_dir.rpartition("\n")
     if not git_dir:
-        raise refusal(said.err)
+        raise refusal(result.err)
     ref, common = branch_of(git, git_dir), common_of(git_dir)
     return TreeState(git_dir, common, ref, head, under_way(git_dir))
 
@@ -82,12 +82,12 @@ def pointer(file: str, before: bytes = b"") -> str:
     """Return the path that a git file contains after ``before``, or an empty text."""
     try:
         with open(file, "rb") as stream:
-            said = stream.read().rstrip(b"\r\n")
+            text = stream.read().rstrip(b"\r\n")
     except OSError:
         return ""
-    if not said.startswith(before):
+    if not text.startswith(before):
         return ""
-    named = os.fsdecode(said.removeprefix(before))
+    named = os.fsdecode(text.removeprefix(before))
     return os.path.normpath(os.path.join(os.path.dirname(file), named))
 
 
@@ -122,13 +122,13 @@ def branch_of(git: GitCalls, git_dir: str) -> str:
     return os.fsdecode(git.run("symbolic-ref", "--quiet", "HEAD").out).strip()
 
 
-def refusal(said: str) -> Unavailable:
+def refusal(errors: str) -> Unavailable:
     """Return why git does not work here: not a repository, or one that git does not trust."""
-    if "not a git repository" in said:
+    if "not a git repository" in errors:
         return Unavailable(
             "this is not a git repository", code="REPO_STATE", hint="create one: git init"
         )
-    first, _, rest = said.partition("\n")
+    first, _, rest = errors.partition("\n")
     fix = next((line.strip() for line in rest.splitlines() if "safe.directory" in line), "")
     return Unavailable(
         f"git failed: {printable(first.removeprefix('fatal: '))}",

@@ -122,10 +122,10 @@ def _entry(git: GitCalls, change: PathStatus) -> TreeEntry:
 def _submodule(git: GitCalls, path: str) -> TreeEntry:
     """Return the commit that a submodule has checked out, or GONE if it is unknown."""
     try:
-        said = git.run("-C", os.path.join(".", path), "rev-parse", "--verify", "HEAD^{commit}")
+        result = git.run("-C", os.path.join(".", path), "rev-parse", "--verify", "HEAD^{commit}")
     except Unavailable:
         return GONE
-    return GONE if said.code else TreeEntry(SUBMODULE, said.out.decode().strip())
+    return GONE if result.code else TreeEntry(SUBMODULE, result.out.decode().strip())
 
 
 def _untracked(path: str) -> TreeEntry:

@@ -8,7 +8,7 @@ import zlib
 
 from dibs.core.changes.forecasts import above
 from dibs.errors import Unavailable
-from dibs.git.batch_process import Servant
+from dibs.git.batch_process import BatchProcess
 from dibs.git.objects import (
     GONE,
     LINK,
@@ -47,7 +47,7 @@ class TempObjects:
         self._git = git
         self._folder = folder
         self._folders = (folder, os.path.join(common, "objects"))
-        self._reader = Servant(git, "cat-file", "--batch", "-z", variables=self.variables)
+        self._reader = BatchProcess(git, "cat-file", "--batch", "-z", variables=self.variables)
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._roots: dict[str, str] = {}
 
@@ -80,19 +80,19 @@ class TempObjects:
                 names |= dict.fromkeys((os.fsencode(f"{head}:{f}") for f in folders), "")
         if not names:
             return
-        said = self._git.must(
+        output = self._git.must(
             "cat-file", "--batch", "-z", given=b"\0".join(names) + b"\0", variables=self.variables
         )
         at = 0
         for name, head in names.items():
-            if said.startswith(name + b" missing\n", at):
+            if output.startswith(name + b" missing\n", at):
                 at += len(name) + len(b" missing\n")
                 continue
-            end = said.index(b"\n", at)
-            oid, kind, size = said[at:end].decode().split(" ")
+            end = output.index(b"\n", at)
+            oid, kind, size = output[at:end].decode().split(" ")
             at = end + 1 + int(size) + 1
             if kind == "tree":
-                self._trees[oid] = members_of(said[end + 1 : at - 1], len(oid) // 2)
+                self._trees[oid] = members_of(output[end + 1 : at - 1], len(oid) // 2)
             if head:
                 self._roots[head] = oid
 
@@ -177,7 +177,7 @@ class Filler:
         self._git = git
         self._scratch = scratch
         self._conversions = conversions
-        self._hasher = Servant(
+        self._hasher = BatchProcess(
             git, *QUICK, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin-paths",
             variables=scratch.variables,
         )  # fmt: skip

@@ -145,8 +145,8 @@ def refuse_signing(git: SafeGit, *, wanted: bool | None = None) -> None:
     if not programs:
         return
     if wanted is None:
-        said = git.run("config", "--type=bool", "--get", "commit.gpgSign")
-        wanted = said.out.strip() == b"true"
+        result = git.run("config", "--type=bool", "--get", "commit.gpgSign")
+        wanted = result.out.strip() == b"true"
     if wanted:
         raise refusal(list(chain(*programs.values())), "to sign the commit")
 
@@ -180,8 +180,8 @@ def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") ->
 
 
 def _events(git: GitCalls, name: str) -> set[str]:
-    said = git.run("config", "-z", "--get-all", f"hook.{name}.event")
-    return {event.decode("utf-8", "replace") for event in said.out.split(b"\0")}
+    result = git.run("config", "-z", "--get-all", f"hook.{name}.event")
+    return {event.decode("utf-8", "replace") for event in result.out.split(b"\0")}
 
 
 def _refuse_elsewhere(git: GitCalls, worktree: str) -> None:

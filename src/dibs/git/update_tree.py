@@ -66,7 +66,7 @@ def _kept_inside(tree: str, folder: str, going: set[str]) -> list[str]:
     return found
 
 
-def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
+def update_to_commit(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
     """Update index and files from the commit ``old`` to ``new``; return the paths that someone changed.
 
     A path with neither its old nor its new content stays as it is. Safe to repeat after a kill.
@@ -74,12 +74,12 @@ def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
     clear_up(git_dir)
     try:
         with index_locked(git_dir, PATIENCE) as index:
-            return move_forward(git, git_dir, (old, new), differences(git, old, new), index)
+            return update_locked_tree(git, git_dir, (old, new), differences(git, old, new), index)
     except IndexBusy as busy:
         raise busy.refusal("; the files are not updated yet") from None
 
 
-def move_forward(
+def update_locked_tree(
     git: GitCalls, git_dir: str, ends: tuple[str, str], changes: Sequence[TreeChange], index: str
 ) -> list[str]:
     """Do the same while git's lock is held; ``index`` is the copy that ``index_locked`` yielded.

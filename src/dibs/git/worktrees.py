@@ -47,11 +47,11 @@ def listing(git: GitCalls) -> bytes:
     """Return git's list of working trees; retry while one of them is being added."""
     until = time.monotonic() + _PATIENCE
     while True:
-        said = git.run("worktree", "list", "--porcelain", "-z")
-        if not said.code:
-            return said.out
-        if "failed to read" not in said.err or time.monotonic() > until:
-            git.fail("worktree", said)
+        result = git.run("worktree", "list", "--porcelain", "-z")
+        if not result.code:
+            return result.out
+        if "failed to read" not in result.err or time.monotonic() > until:
+            git.fail("worktree", result)
         time.sleep(_PAUSE)
 
 
@@ -119,9 +119,9 @@ def add(git: GitCalls, path: str, branch: str, base: str) -> None:
     With ``base``, create the branch there, tracking nothing; otherwise it must exist.
     """
     new = ("--no-track", "-b", branch) if base else ()
-    said = git.run("worktree", "add", "--no-checkout", *new, "--", path, base or branch)
-    if said.code:
-        last = last_words(said.err) or f"exit status {said.code}"
+    result = git.run("worktree", "add", "--no-checkout", *new, "--", path, base or branch)
+    if result.code:
+        last = last_words(result.err) or f"exit status {result.code}"
         raise Unavailable(f"git cannot create the worktree: {last}", code="GIT_FAILED")
 
 
@@ -141,10 +141,10 @@ def forget(git: GitCalls, entry: WorktreeEntry, why: str) -> None:
     if os.path.lexists(entry.path):
         raise is_back(entry.path)
     force = ("--force",) * (2 if entry.why_locked == why else 1)
-    said = git.run("worktree", "remove", *force, "--", entry.path)
+    result = git.run("worktree", "remove", *force, "--", entry.path)
     # Someone else's prune may have been faster.
-    if said.code and any(known.path == entry.path for known in entries(git)):
-        raise Unavailable(f"git cannot forget {entry.path}: {said.err}", code="GIT_FAILED")
+    if result.code and any(known.path == entry.path for known in entries(git)):
+        raise Unavailable(f"git cannot forget {entry.path}: {result.err}", code="GIT_FAILED")
 
 
 def is_back(path: str) -> Unavailable:

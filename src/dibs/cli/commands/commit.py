@@ -74,8 +74,8 @@ def run(args: Namespace) -> int:
 
     message = "" if args.dry_run and not (args.message or args.file) else _message(args)
     with Session(args) as session:
-        wish = _wish(session, args, message)
-        answer = session.project.commits.commit(session.caller, wish, trial=args.dry_run)
+        request = _request(session, args, message)
+        answer = session.project.commits.commit(session.caller, request, trial=args.dry_run)
         _show(session, answer)
     return 0 if isinstance(answer, Committed) else REFUSED
 
@@ -98,7 +98,7 @@ def _message(args: Namespace) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _wish(session: Session, args: Namespace, message: str) -> CommitRequest:
+def _request(session: Session, args: Namespace, message: str) -> CommitRequest:
     """Return the commit that the options describe."""
     from dibs.services.commits.scope import names_and_patterns
     from dibs.services.commits.values import CommitRequest

@@ -62,11 +62,11 @@ def run(args: Namespace) -> int:
     from dibs.local.signals import leaving_on_end
     from dibs.services.merging.queue import QueueTimeout
 
-    wish = _wish(args)
+    request = _request(args)
     with Session(args) as session, leaving_on_end():
         try:
             with Progress(quiet=args.json) as progress:
-                report = session.project.merges.merge(session.caller, wish, progress)
+                report = session.project.merges.merge(session.caller, request, progress)
         except QueueTimeout as taken:
             from dibs.cli.commands.claim import show
 
@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
     return 0 if report.fine else HELD
 
 
-def _wish(args: Namespace) -> MergeRequest:
+def _request(args: Namespace) -> MergeRequest:
     from dibs.services.merging.values import MergeRequest
 
     if args.all and args.branch:

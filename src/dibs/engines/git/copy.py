@@ -11,7 +11,7 @@ from dibs.engines.git.objects import Objects
 from dibs.engines.git.repo import open_repo
 from dibs.engines.git.txn import GitTxn, GitView, render_commit
 from dibs.errors import DibsError, Misconfigured, Unavailable
-from dibs.git.batch_process import Servant
+from dibs.git.batch_process import BatchProcess
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ class SharedCopy:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._reader = Servant(parts.git, "cat-file", "--batch")
+        self._reader = BatchProcess(parts.git, "cat-file", "--batch")
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
         open_repo(self.repo, self.cache.head().algorithm)

@@ -78,7 +78,7 @@ except ImportError as error:
 program()
 """
 
-_HAND_ON = """
+_FORWARD = """
 [ ! -x "$before" ] || exec "$before" "$@"
 """
 
@@ -169,7 +169,7 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     head = _HEAD.format(before=earlier) + _OTHER_NAME.format(name=name)
     body = _BODIES.get(name)
     if body is None:
-        return marked(head + _HAND_ON)
+        return marked(head + _FORWARD)
     state = '"$here"/..' if beside_state else '"$here"/../dibs'
     way_out = WAY_OUT
     if name in SERVER:

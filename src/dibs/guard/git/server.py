@@ -125,9 +125,9 @@ def _pusher() -> Caller | None:
 def read_settings(folder: str) -> dict[str, str]:
     """Return the Dibs settings in a bare repository's git configuration."""
     argv = ("config", "--file", os.path.join(folder, "config"), "-z", "--get-regexp", r"^dibs\.")
-    said = GitCalls(folder, timeout=10.0).run(*argv)
+    result = GitCalls(folder, timeout=10.0).run(*argv)
     found = {"engine": ITSELF}
-    for row in os.fsdecode(said.out).split("\0"):
+    for row in os.fsdecode(result.out).split("\0"):
         key, _, value = row.partition("\n")
         if key in SETTINGS and value:
             found[SETTINGS[key]] = value

@@ -55,7 +55,7 @@ class CommitJob(Record):
 
     git: SafeGit
     caller: Caller
-    wish: CommitRequest
+    request: CommitRequest
     plan: CommitPlan
     #: The path of its private index.
     private: str
@@ -75,7 +75,7 @@ class CommitJob(Record):
         cover = self.plan.standing.cover
         found = (cover.exclusive(self.caller.id, path) for path in sorted(paths))
         covering = {held.claim.id: held.claim for held in found if held is not None}
-        return signed(message, self.caller.id, covering.values(), self.wish.task)
+        return signed(message, self.caller.id, covering.values(), self.request.task)
 
 
 class ReadyCommit(Record):
@@ -116,7 +116,7 @@ def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
 def can_be_short(job: CommitJob) -> bool:
     """Return whether no hook can interfere and git commits plain files as they are on disk."""
     plan, tree = job.plan, job.git.tree
-    if job.hooks.have_a_say(verify=job.wish.verify):
+    if job.hooks.have_a_say(verify=job.request.verify):
         return False
     if job.git.reading.conditional:  # conditional includes may differ in a private git directory
         return False
@@ -137,7 +137,7 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
     check_identity(os.environ.items())
     state, place = job.plan.state, f"{job.private}.d"
     chosen = [change.path for change in job.plan.chosen]
-    text = job.signed(job.wish.message, chosen)
+    text = job.signed(job.request.message, chosen)
     made_from = private_directory(state, place)
     new_index = os.path.join(place, "index")
     if not _commit_in(job, place, new_index, chosen, text):
@@ -148,7 +148,7 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
         return None
     changes = tuple(differences(job.git, state.head, commit))
     # A file without differences is not in the commit, so its claim does not belong in the message.
-    if job.signed(job.wish.message, (c.path for c in changes)) != text or job.uncovered(changes):
+    if job.signed(job.request.message, (c.path for c in changes)) != text or job.uncovered(changes):
         return None
     return ReadyCommit(
         state.head, commit, changes, text, before, True, new_index, made_from
@@ -170,13 +170,13 @@ def _commit_in(job: CommitJob, place: str, index: str, chosen: list[str], text: 
     message = os.path.join(place, "message")
     with open(message, "wb") as file:
         file.write(text.encode("utf-8", "surrogateescape"))
-    said = calls.run(
+    result = calls.run(
         "-c", "i18n.commitEncoding=UTF-8", "-c", "core.logAllRefUpdates=false", "-c", "core.splitIndex=false",
         "commit", "--quiet", "--only", "--no-verify", "--no-status", "--cleanup=verbatim",
         "-F", message, "--pathspec-from-file=-", "--pathspec-file-nul",
         given=rows_of(chosen), variables=variables,
     )  # fmt: skip
-    return not said.code
+    return not result.code
 
 
 # -- the long way
@@ -184,7 +184,7 @@ def _commit_in(job: CommitJob, place: str, index: str, chosen: list[str], text: 
 
 def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[Blocked]:
     """Commit step by step, with the user's hooks in between."""
-    git, plan, verify = job.git, job.plan, job.wish.verify
+    git, plan, verify = job.git, job.plan, job.request.verify
     head = plan.state.head
     fill(git, job.private, head)
     add(git, job.private, plan.chosen)
@@ -196,7 +196,7 @@ def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[
     if not changes:
         hint = "only timestamps or line endings differ from the last commit"
         raise NotFound("nothing to commit", code="NOTHING_CHANGED", hint=hint)
-    message = job.hooks.message(job.wish.message, verify=verify)
+    message = job.hooks.message(job.request.message, verify=verify)
     text = job.signed(message, (change.path for change in changes))
     commit = write_commit(git, tree, [head] if head else [], text, job.sign)
     return ReadyCommit(head, commit, changes, text, before, not hooked)
@@ -233,19 +233,19 @@ def write_commit(
     check_identity(os.environ.items())
     calls = git.patient(PATIENCE) if sign else git
     above = [word for parent in parents for word in ("-p", parent)]
-    said = calls.run(
+    result = calls.run(
         "-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *above, "-F", "-", tree,
         given=message.encode("utf-8", "surrogateescape"), variables=_dates(),
     )  # fmt: skip
-    if not said.code:
-        return said.out.decode().strip()
-    if any(words in said.err for words in _NO_IDENTITY):
+    if not result.code:
+        return result.out.decode().strip()
+    if any(words in result.err for words in _NO_IDENTITY):
         raise Misconfigured(
             "git has no valid name and email address for you",
             code="IDENTITY",
             hint='set them: git config user.name "NAME"; git config user.email ADDRESS',
         )
-    last = printable(said.err.splitlines()[-1]) if said.err else f"exit status {said.code}"
+    last = printable(result.err.splitlines()[-1]) if result.err else f"exit status {result.code}"
     raise Unavailable(f"git cannot write the commit: {last}", code="GIT_FAILED")
 
 

@@ -27,10 +27,10 @@ def raise_fence(git: GitCalls, clone: str, common: str) -> str:
         nonce = f"{clone} {os.urandom(12).hex()}\n".encode()
         value = git.must("hash-object", "-w", "--stdin", given=nonce).decode().strip()
         order = f"update {FENCE}\0{value}\0{seen or '0' * len(value)}\0"
-        said = git.run("update-ref", "--stdin", "-z", given=order.encode())
-        if not said.code:
+        result = git.run("update-ref", "--stdin", "-z", given=order.encode())
+        if not result.code:
             return value
-        why = said.err
+        why = result.err
         time.sleep(_PAUSE)
     raise unmoved(why)
 
@@ -49,10 +49,12 @@ def has_landed(git: GitCalls, ref: str, commit: str) -> bool:
     tip = value_of(git, ref)
     if not tip or tip == commit:
         return bool(tip)
-    said = git.run("merge-base", "--is-ancestor", "--end-of-options", commit, tip)
-    if said.code not in {0, 1}:
-        raise Unavailable(f"git cannot compare commits: {last_words(said.err)}", code="GIT_FAILED")
-    return not said.code
+    result = git.run("merge-base", "--is-ancestor", "--end-of-options", commit, tip)
+    if result.code not in {0, 1}:
+        raise Unavailable(
+            f"git cannot compare commits: {last_words(result.err)}", code="GIT_FAILED"
+        )
+    return not result.code
 
 
 def unmoved(why: str) -> Unavailable:

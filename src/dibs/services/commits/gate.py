@@ -247,12 +247,12 @@ class Gate:
         reason = f"dibs {intent.kind}: {intent.summary}"
         why = ""
         try:
-            said = git.run(
+            result = git.run(
                 "update-ref", "--stdin", "-z", "-m", reason, given=os.fsencode("".join(orders))
             )
-            if not said.code:
+            if not result.code:
                 return True
-            why = said.err
+            why = result.err
         except Unavailable as late:  # it may have moved anyway
             why = late.message
         return self._unmoved(git, begun, why)

@@ -28,7 +28,7 @@ from dibs.services.commits.build import ReadyCommit, rebuild
 from dibs.services.commits.gate import Passage, RefMoved
 from dibs.services.commits.private_index import index_stat
 from dibs.services.commits.scope import releasable, still_covered
-from dibs.services.commits.shared_index import bring_forward, catch_up
+from dibs.services.commits.shared_index import update_entries, update_stale_entries
 from dibs.services.commits.values import about
 from dibs.services.state.presence import arrive
 
@@ -78,11 +78,11 @@ class Landing:
         clear_up(git_dir)
         with index_locked(git_dir, PATIENCE, yields=True) as own:
             self._still_on_branch()
-            self._bring_forward(ready, own)
+            self._update_index(ready, own)
             gate.reach("prepared")
             return self._pass(ready, own)
 
-    def _bring_forward(self, ready: ReadyCommit, own: str) -> None:
+    def _update_index(self, ready: ReadyCommit, own: str) -> None:
         """Make ``own`` a copy of the shared index that includes the commit."""
         if ready.new_index and index_stat(self._plan.state.git_dir) == ready.made_from:
             try:
@@ -92,7 +92,7 @@ class Landing:
                     raise TakenOver from None
             else:
                 return
-        bring_forward(self._git, own, ready.changes, ready.stats, fresh=ready.as_on_disk)
+        update_entries(self._git, own, ready.changes, ready.stats, fresh=ready.as_on_disk)
 
     def _pass(self, ready: ReadyCommit, own: str) -> Committed:
         """Try until it lands; while we hold git's index, only ``git update-ref`` can move the branch."""
@@ -145,23 +145,23 @@ class Landing:
     def _let_index_follow(self, ready: ReadyCommit, own: str) -> None:
         if settle(self._plan.state.git_dir, own):
             return
-        left = catch_up(self._git, self._plan.ref, ready.parent, ready.commit)
+        left = update_stale_entries(self._git, self._plan.ref, ready.parent, ready.commit)
         if left:
             raise Unavailable(left, code="GIT_LOCKED")
 
     def _passage(self, ready: ReadyCommit) -> Passage:
-        wish, ref = self._job.wish, self._plan.ref
+        request, ref = self._job.request, self._plan.ref
         subject = printable(ready.message.partition("\n")[0])
         where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
         return Passage(
             "commit", ref, ready.parent, ready.commit, self._git.tree,
             tuple(ready.paths),
             f"{self._caller.id} committed {where}: {subject}",
-            {"request": (wish.request_id, wish.fingerprint)} if wish.request_id else {},
+            {"request": (request.request_id, request.fingerprint)} if request.request_id else {},
         )  # fmt: skip
 
     def _releasable(self, ready: ReadyCommit) -> list[OwnedPattern]:
-        if not self._job.wish.release:
+        if not self._job.request.release:
             return []
         return releasable(self._plan, ready.paths, self._git.tree, ready.stats)
 

@@ -95,12 +95,12 @@ def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
         )  # fmt: skip
     there = [change.path for change in chosen if change.path not in gone]
     if there:
-        said = git.patient(PATIENCE).run(
+        result = git.patient(PATIENCE).run(
             "update-index", "--add", "--replace", "-z", "--stdin",
             given=rows_of(there), variables=variables,
         )  # fmt: skip
-        if said.code:
-            raise _unreadable(said.err)
+        if result.code:
+            raise _unreadable(result.err)
 
 
 def _is_gone(tree: str, change: PathStatus) -> bool:
@@ -127,8 +127,8 @@ def _behind_link(tree: str, path: str) -> bool:
     return False
 
 
-def _unreadable(said: str) -> Unavailable:
-    first = next((line for line in said.splitlines() if line.strip()), "")
+def _unreadable(errors: str) -> Unavailable:
+    first = next((line for line in errors.splitlines() if line.strip()), "")
     why = printable(first.removeprefix("error: ").removeprefix("fatal: "))
     return Unavailable(
         f"nothing was committed: git cannot add a file: {why or 'no reason given'}",

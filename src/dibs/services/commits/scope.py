@@ -149,16 +149,16 @@ def _is_file(path: str) -> bool:
 
 
 def chosen_from(
-    git: GitCalls, wish: CommitRequest, changes: Sequence[PathStatus], found: Sorted
+    git: GitCalls, request: CommitRequest, changes: Sequence[PathStatus], found: Sorted
 ) -> tuple[list[PathStatus], list[Blocked]]:
     """Return the files to commit, and why files that were named may not be committed."""
     mine = [change for change in changes if change.path in found.mine]
-    if not wish.narrowed:
+    if not request.narrowed:
         return mine, list(found.guarded)
-    literal = [pattern for pattern in wish.patterns if pattern.literal]
-    wide = [pattern for pattern in wish.patterns if not pattern.literal]
+    literal = [pattern for pattern in request.patterns if pattern.literal]
+    wide = [pattern for pattern in request.patterns if not pattern.literal]
     known = {change.path for change in changes}
-    named = {path if path in known else _unchanged(git, path) for path in wish.names}
+    named = {path if path in known else _unchanged(git, path) for path in request.names}
     for pattern in literal:
         hits = [change.path for change in changes if _fits(pattern, change.path)]
         named.update(hits or [_unchanged(git, pattern.path.removeprefix("./"))])

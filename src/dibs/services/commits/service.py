@@ -58,7 +58,7 @@ class Commits:
         return self._gate.guard.calls(self._repository.root)
 
     def commit(
-        self, caller: Caller, wish: CommitRequest, *, trial: bool = False
+        self, caller: Caller, request: CommitRequest, *, trial: bool = False
     ) -> Committed | CommitDenied:
         """Commit what ``caller`` holds and has changed; a ``trial`` only returns what would be committed.
 
@@ -68,25 +68,25 @@ class Commits:
             BadInput: ``MESSAGE``, ``PATH_IGNORED``.
             Unavailable: ``REPO_STATE``, ``CONFLICT``, ``GIT_LOCKED``, ``GIT_FAILED``.
         """
-        wish = wish._replace(task=check_text(wish.task, "task"))
+        request = request._replace(task=check_text(request.task, "task"))
         git = self._git()
         if trial:
             state, changes = _looked(git, self._repository.common)
-            plan = self._plan(git, caller, wish, state, changes)
+            plan = self._plan(git, caller, request, state, changes)
             return plan if isinstance(plan, CommitDenied) else about(plan, plan.chosen)
-        wish = wish._replace(message=check_message(wish.message))
-        earlier = self._earlier(caller.id, wish) if wish.request_id else None
+        request = request._replace(message=check_message(request.message))
+        earlier = self._earlier(caller.id, request) if request.request_id else None
         if earlier is not None:
             return earlier
         state, changes = _looked(git, self._repository.common)
-        plan = self._plan(git, caller, wish, state, changes)
+        plan = self._plan(git, caller, request, state, changes)
         if isinstance(plan, CommitDenied):
             return plan
         sign = signing(git.reading)
-        _refuse_programs(git, wish, plan, signs=bool(sign))
+        _refuse_programs(git, request, plan, signs=bool(sign))
         with private_index(state.git_dir) as index:
             hooks = UserHooks(git, state.common, index, caller)
-            job = CommitJob(git, caller, wish, plan, index, hooks, sign, self._guards(caller))
+            job = CommitJob(git, caller, request, plan, index, hooks, sign, self._guards(caller))
             try:
                 ready = build(job)
             except HookRefused as refusal:
@@ -105,12 +105,12 @@ class Commits:
 
     # -- what is to be committed
 
-    def _earlier(self, agent: str, wish: CommitRequest) -> Committed | None:
+    def _earlier(self, agent: str, request: CommitRequest) -> Committed | None:
         """Return the result of an earlier request with the same ID, even if its process died."""
         if self._store.look(lambda rows: bool(intents(rows, self._gate.clone))):
             self._gate.recover()
         names = self._store.look(
-            lambda rows: answered(rows, agent, wish.request_id, wish.fingerprint)
+            lambda rows: answered(rows, agent, request.request_id, request.fingerprint)
         )
         if names is None:
             return None
@@ -121,7 +121,7 @@ class Commits:
         self,
         git: GitCalls,
         caller: Caller,
-        wish: CommitRequest,
+        request: CommitRequest,
         state: TreeState,
         changes: Sequence[PathStatus],
     ) -> CommitPlan | CommitDenied:
@@ -135,8 +135,8 @@ class Commits:
             return now, found, lost_for(rows, now.lost, foreign)
 
         now, found, lost = self._store.look(look)
-        chosen, blocked = chosen_from(git, wish, changes, found)
-        self._refuse_lost(caller, wish, found, lost, {item.path for item in blocked})
+        chosen, blocked = chosen_from(git, request, changes, found)
+        self._refuse_lost(caller, request, found, lost, {item.path for item in blocked})
         if blocked:
             return self._refused(caller, blocked)
         unmerged = next((change.path for change in chosen if change.unmerged), "")
@@ -149,20 +149,20 @@ class Commits:
                 hint=f"resolve them, then run: git add {quote(unmerged)}",
             )
         if not chosen:
-            raise self._nothing(caller, wish, found, now)
+            raise self._nothing(caller, request, found, now)
         return CommitPlan(state, tuple(changes), found, now, tuple(chosen))
 
     def _refuse_lost(
         self,
         caller: Caller,
-        wish: CommitRequest,
+        request: CommitRequest,
         found: Sorted,
         lost: Sequence[tuple[str, Lost]],
         named: set[str],
     ) -> None:
         """Raise once for a changed file whose claim was lost; after that, the caller may commit the rest."""
         for path, item in lost:
-            if path in named or (not wish.narrowed and (not item.told or not found.mine)):
+            if path in named or (not request.narrowed and (not item.told or not found.mine)):
                 self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
                 raise fenced(path, item)
 
@@ -180,7 +180,7 @@ class Commits:
         return answer
 
     def _nothing(
-        self, caller: Caller, wish: CommitRequest, found: Sorted, now: ClaimsNow
+        self, caller: Caller, request: CommitRequest, found: Sorted, now: ClaimsNow
     ) -> NotFound:
         left = len(found.others) + len(found.nobody)
         if not now.own:
@@ -189,7 +189,7 @@ class Commits:
         else:
             what = (
                 "nothing to commit: these files have no changes"
-                if wish.narrowed
+                if request.narrowed
                 else "nothing to commit: the files you hold have no changes"
             )
             files = "1 changed file is" if left == 1 else f"{left} changed files are"
@@ -197,21 +197,23 @@ class Commits:
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
 
 
-def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, signs: bool) -> None:
+def _refuse_programs(
+    git: SafeGit, request: CommitRequest, plan: CommitPlan, *, signs: bool
+) -> None:
     """Refuse untrusted programs from the repository's configuration that the commit would run."""
     refuse_filters(git, (change.path for change in plan.chosen))
     refuse_signing(git, wanted=signs)
-    if wish.verify:
+    if request.verify:
         refuse_hooks(git, HOOKS)
 
 
 def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[PathStatus]]:
     """Return the state and the changes of the working tree."""
-    said = begin_changed(git).end()
-    if said.code:
-        raise refusal(said.err)
-    state = _usable(read_state(git, common, compared_with(said.out)))
-    return state, parsed(said.out)
+    result = begin_changed(git).end()
+    if result.code:
+        raise refusal(result.err)
+    state = _usable(read_state(git, common, compared_with(result.out)))
+    return state, parsed(result.out)
 
 
 def _usable(state: TreeState) -> TreeState:

@@ -28,10 +28,10 @@ READING = 5.0
 
 def again(git: GitCalls, intent: Intent) -> str:
     """Update the index for a commit whose process died; return why that fails, or an empty text."""
-    return catch_up(git, intent.ref, intent.old, intent.new)
+    return update_stale_entries(git, intent.ref, intent.old, intent.new)
 
 
-def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
+def update_stale_entries(git: GitCalls, ref: str, old: str, new: str) -> str:
     """Update the index entries of a commit; return why that fails, or an empty text.
 
     Only entries that still have their state from before the commit, and whose path HEAD has as this commit
@@ -58,7 +58,7 @@ def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
     return "" if done else "another process has taken over git's index"
 
 
-def bring_forward(
+def update_entries(
     git: GitCalls,
     index: str,
     changes: Sequence[TreeChange],

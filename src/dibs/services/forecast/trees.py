@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.git.temp_objects import TempObjects
 
 #: The number of working trees read in parallel.
-HANDS = 4
+WORKERS = 4
 #: With more changed paths than this, read the whole working tree.
 MANY = 100
 #: The number of file readers kept for the next time.
@@ -74,8 +74,8 @@ class CloneTrees:
         """Read whole working trees in parallel; ``progress`` is called after each."""
         wanted = list(paths)
         read: dict[str, TreeSeen] = {}
-        with ThreadPoolExecutor(HANDS, "dibs-forecast") as hands:
-            for path, now in zip(wanted, hands.map(self._read, wanted), strict=True):
+        with ThreadPoolExecutor(WORKERS, "dibs-forecast") as workers:
+            for path, now in zip(wanted, workers.map(self._read, wanted), strict=True):
                 read[path] = now
                 progress("reading worktrees", len(read), len(wanted))
         self._scratch.foresee((now.head, now.entries) for now in read.values() if now.head)
@@ -167,8 +167,8 @@ class CloneTrees:
                 return TreeSeen("", now.branch, {}, (), _NO_INDEX, "it has no commit yet")
             left = filler.fill(now.entries, now.head)
         except (DibsError, OSError) as error:
-            said = error.message if isinstance(error, DibsError) else str(error.strerror)
-            return TreeSeen("", "", {}, (), _NO_INDEX, said)
+            why = error.message if isinstance(error, DibsError) else str(error.strerror)
+            return TreeSeen("", "", {}, (), _NO_INDEX, why)
         finally:
             filler.close()
         nested = [(name, "is a separate git repository") for name in now.nested]

@@ -79,9 +79,9 @@ def _unsaid(forecast: Forecast) -> Iterator[tuple[str, str]]:
     """Yield pairs about which this forecast says nothing: not requested, or unreadable."""
     names = {party.name for party in forecast.parties}
     names |= {item.party for item in forecast.left if not item.path}
-    said = set(forecast.compared) - {pair.names for pair in forecast.pairs if pair.why}
+    known = set(forecast.compared) - {pair.names for pair in forecast.pairs if pair.why}
     for one, other in combinations(sorted(names), 2):
-        if (one, other) not in said and (other, one) not in said:
+        if (one, other) not in known and (other, one) not in known:
             yield one, other
 
 

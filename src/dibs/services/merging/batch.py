@@ -66,7 +66,7 @@ class MergeBatch:
         repository: Repository,
         gate: Gate,
         caller: Caller,
-        wish: MergeRequest,
+        request: MergeRequest,
         rules: Rules,
         *,
         lease: Lease | None,
@@ -81,7 +81,9 @@ class MergeBatch:
         self._progress = progress
         self._gate = gate
         self._git = gate.guard.calls(repository.root)
-        self._builder = ChainBuilder(store, gate.guard, repository.root, caller, wish, rules, lease)
+        self._builder = ChainBuilder(
+            store, gate.guard, repository.root, caller, request, rules, lease
+        )
         self._ends: dict[str, MergeVerdict] = {}
         self._tree = ""
         self._notes: list[str] = []
@@ -93,15 +95,15 @@ class MergeBatch:
         moved = 0
         while left:
             trees = present(self._git)
-            ground = survey(self._git, self._repository.common, into, trees)
-            first, new = first or ground.tip, ground.tip
+            target = survey(self._git, self._repository.common, into, trees)
+            first, new = first or target.tip, target.tip
             if self._lease is not None:
-                unlock(self._gate.guard, ground)
-            chain, out = self._builder.build(ground, left, trees)
+                unlock(self._gate.guard, target)
+            chain, out = self._builder.build(target, left, trees)
             self._ends |= {verdict.branch: verdict for verdict in out}
             reach("chained")
             try:
-                new = self._settle(ground, chain) or new
+                new = self._settle(target, chain) or new
             except RefMoved:
                 moved += 1
                 self._progress(f"{into} moved during the merge; trying again")
@@ -131,7 +133,7 @@ class MergeBatch:
 
     # -- trying and landing
 
-    def _settle(self, ground: MergeTarget, chain: Sequence[Candidate]) -> str:
+    def _settle(self, target: MergeTarget, chain: Sequence[Candidate]) -> str:
         """Land the branches of the chain that pass, and refuse the one that fails.
 
         Return the branch's new commit, or an empty text if it did not move.
@@ -140,16 +142,16 @@ class MergeBatch:
             return ""
         # Without tests, one look just before landing is enough.
         early = self._lease is None or self._trials is not None
-        if early and self._in_the_way(ground, chain):
+        if early and self._in_the_way(target, chain):
             return ""
         if self._lease is None:
             self._end(chain, End.WOULD_MERGE)
             return ""
-        whole, culprit, run = self._tried(ground, chain)
+        whole, culprit, run = self._tried(target, chain)
         reach("tried")
         if whole:
             try:
-                if not self._land(ground, whole, self._lease):
+                if not self._land(target, whole, self._lease):
                     return ""
             except _Held as late:
                 self._end([late.candidate], End.HELD, outside=late.outside)
@@ -161,23 +163,23 @@ class MergeBatch:
             name = culprit.branch.name
             self._ends[name] = self._ends[name]._replace(theirs=True)
         elif not whole:
-            note = f"the tests also fail on {ground.branch} without any of these branches"
+            note = f"the tests also fail on {target.branch} without any of these branches"
             self._end(chain, End.TESTS, run=run, notes=(note,))
         return whole[-1].commit if whole else ""
 
-    def _in_the_way(self, ground: MergeTarget, chain: Sequence[Candidate]) -> bool:
+    def _in_the_way(self, target: MergeTarget, chain: Sequence[Candidate]) -> bool:
         """Refuse the chain if the working tree cannot be updated; return whether it was refused."""
-        changes = self._builder.changes(ground, chain)
-        if ground.tree:
+        changes = self._builder.changes(target, chain)
+        if target.tree:
             refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)
-        dirt = obstacles(self._gate.guard, ground, changes)
+        dirt = obstacles(self._gate.guard, target, changes)
         if dirt:
-            notes = (f"{ground.branch} is checked out in {ground.tree}, which has:", *dirt)
+            notes = (f"{target.branch} is checked out in {target.tree}, which has:", *dirt)
             self._end(chain, End.DIRTY, notes=notes)
         return bool(dirt)
 
     def _tried(
-        self, ground: MergeTarget, chain: Sequence[Candidate]
+        self, target: MergeTarget, chain: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], Candidate | None, Run | None]:
         """Return the part of the chain that passes, the branch that fails, and its test run."""
         trials = self._trials
@@ -197,12 +199,12 @@ class MergeBatch:
         except StopIteration as found:
             culprit: int = found.value
         if culprit == 1:
-            alone = trials.run(ground.tip, ground.branch)
+            alone = trials.run(target.tip, target.branch)
             if not alone.ok:  # none of the branches broke it
                 return (), None, alone
         return chain[: culprit - 1], chain[culprit - 1], whole(culprit)
 
-    def _land(self, ground: MergeTarget, chain: Sequence[Candidate], lease: Lease) -> bool:
+    def _land(self, target: MergeTarget, chain: Sequence[Candidate], lease: Lease) -> bool:
         """Move the branch while we hold the queue and no other agent holds the changed paths.
 
         Return False if the working tree cannot be updated; the chain has then been refused.
@@ -211,34 +213,34 @@ class MergeBatch:
         with gate.turn():
             gate.recover()
             lease.renew()
-            with held_still(gate.guard, ground) as bring:
-                if self._in_the_way(ground, chain):  # it may have changed during the tests
+            with held_still(gate.guard, target) as bring:
+                if self._in_the_way(target, chain):  # it may have changed during the tests
                     return False
 
-                changes = self._builder.changes(ground, chain)
+                changes = self._builder.changes(target, chain)
 
                 def brought() -> None:
                     kept = "changed during the merge, so it was not updated"
                     self._notes += [f"{path} {kept}" for path in bring(new, changes)]
 
                 try:
-                    passage = self._passage(ground, chain)
+                    passage = self._passage(target, chain)
                     gate.land(self._caller, passage, self._check(chain, lease), follow=brought)
-                    self._tree = ground.tree
+                    self._tree = target.tree
                 except Unavailable as error:
-                    if tip_of(self._git, ground.branch) != new:
+                    if tip_of(self._git, target.branch) != new:
                         raise
                     self._notes.append(f"{error.message}; the next merge or commit here retries")
         return True
 
-    def _passage(self, ground: MergeTarget, chain: Sequence[Candidate]) -> Passage:
+    def _passage(self, target: MergeTarget, chain: Sequence[Candidate]) -> Passage:
         new = chain[-1].commit
         names = [candidate.branch.name for candidate in chain]
-        paths = tuple(change.path for change in self._builder.changes(ground, chain))
-        summary = f"{self._caller.id} merged {', '.join(names[:SHOWN])} into {ground.branch}"
+        paths = tuple(change.path for change in self._builder.changes(target, chain))
+        summary = f"{self._caller.id} merged {', '.join(names[:SHOWN])} into {target.branch}"
         return Passage(
-            "merge", ground.ref, ground.tip, new, ground.tree, paths, summary,
-            {"branches": names, "into": ground.branch,
+            "merge", target.ref, target.tip, new, target.tree, paths, summary,
+            {"branches": names, "into": target.branch,
              "agents": sorted({c.branch.agent for c in chain}), "tested": self._trials is not None},
         )  # fmt: skip
 

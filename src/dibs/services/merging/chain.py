@@ -44,7 +44,7 @@ class ChainBuilder:
         guard: SafeGitPool,
         root: str,
         caller: Caller,
-        wish: MergeRequest,
+        request: MergeRequest,
         rules: Rules,
         lease: Lease | None,
     ) -> None:
@@ -52,7 +52,7 @@ class ChainBuilder:
         self._guard = guard
         self._git = guard.calls(root)
         self._caller = caller
-        self._wish = wish
+        self._request = request
         self._rules = rules
         self._lease = lease
         self._sign = signing(self._git.reading) if lease is not None else ()
@@ -60,15 +60,15 @@ class ChainBuilder:
         self._differing: dict[tuple[str, str], list[TreeChange]] = {}
 
     def build(
-        self, ground: MergeTarget, branches: Sequence[Branch], trees: Sequence[WorktreeEntry]
+        self, target: MergeTarget, branches: Sequence[Branch], trees: Sequence[WorktreeEntry]
     ) -> tuple[list[Candidate], list[MergeVerdict]]:
         """Merge each branch on top of the one before; return the chain, and results for the others."""
         chain: list[Candidate] = []
         left: list[MergeVerdict] = []
-        tip = ground.tip
+        tip = target.tip
         for branch in branches:
             notes = tuple(self._uncommitted(branch.name, trees))
-            found = self._join(ground, tip, branch, notes)
+            found = self._join(target, tip, branch, notes)
             if isinstance(found, MergeVerdict):
                 left.append(found)
             else:
@@ -76,28 +76,28 @@ class ChainBuilder:
                 tip = found.commit
         return chain, left
 
-    def changes(self, ground: MergeTarget, chain: Sequence[Candidate]) -> list[TreeChange]:
+    def changes(self, target: MergeTarget, chain: Sequence[Candidate]) -> list[TreeChange]:
         """Return the changes that a chain makes."""
-        ends = (ground.tip, chain[-1].commit)
+        ends = (target.tip, chain[-1].commit)
         if ends not in self._differing:
             self._differing[ends] = differences(self._git, *ends)
         return self._differing[ends]
 
     def _join(
-        self, ground: MergeTarget, onto: str, branch: Branch, notes: tuple[str, ...]
+        self, target: MergeTarget, onto: str, branch: Branch, notes: tuple[str, ...]
     ) -> Candidate | MergeVerdict:
         name, agent = branch
         tip = tip_of(self._git, name)
         base = merge_base(self._git, onto, tip) if tip else ""
         if not base or base == tip:
             return _unmerged(branch, tip, base, notes)
-        scope = Scope(self._store, self._git, agent, commits(self._git, ground.tip, tip))
-        outside = [] if self._wish.allow_unclaimed else scope.outside()
+        scope = Scope(self._store, self._git, agent, commits(self._git, target.tip, tip))
+        outside = [] if self._request.allow_unclaimed else scope.outside()
         if outside and not self._rules.lenient:
-            notes += tuple(self._elsewhere(outside, ground.branch))
+            notes += tuple(self._elsewhere(outside, target.branch))
             return MergeVerdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
-        if onto != ground.tip:
-            base = merge_base(self._git, ground.tip, tip)
+        if onto != target.tip:
+            base = merge_base(self._git, target.tip, tip)
         refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
         result = merged(self._git, onto, tip)
         if result.clashes:
@@ -108,7 +108,7 @@ class ChainBuilder:
             )  # fmt: skip
         changes = differences(self._git, onto, result.tree)
         paths = tuple(change.path for change in changes)
-        if not self._wish.allow_unclaimed:
+        if not self._request.allow_unclaimed:
             outside += scope.beyond(base, onto, paths)
         guards = guarded_in(agent, paths) if self._rules.guards else []
         if guards or (outside and not self._rules.lenient):
@@ -118,7 +118,7 @@ class ChainBuilder:
         held = self._store.look(lambda rows: held_by_others(rows, paths, allowed))
         if held:
             return MergeVerdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
-        commit = self._commit(result.tree, (onto, tip), name, ground.branch)
+        commit = self._commit(result.tree, (onto, tip), name, target.branch)
         self._differing[onto, commit] = changes
         return Candidate(branch, tip, commit, paths, allowed, notes)
 
@@ -143,7 +143,7 @@ class ChainBuilder:
         return notes
 
     def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:
-        message = self._wish.message or f"Merge branch '{branch}' into {into}"
+        message = self._request.message or f"Merge branch '{branch}' into {into}"
         claims = [] if self._lease is None else [self._lease.claim]
         text = signed(check_message(message), self._caller.id, claims)
         return write_commit(self._git, tree, parents, text, self._sign)

@@ -12,7 +12,7 @@ from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import branch_of, read_state, rebased_in
 from dibs.git.status import changed
 from dibs.git.trees import differences
-from dibs.git.update_tree import PATIENCE, bring_forward, in_the_way, move_forward
+from dibs.git.update_tree import PATIENCE, in_the_way, update_locked_tree, update_to_commit
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -73,8 +73,8 @@ def survey(git: GitCalls, common: str, branch: str, trees: Sequence[WorktreeEntr
     return MergeTarget(branch, tip, common, found[0].path if found else "")
 
 
-def _state(git: GitCalls, ground: MergeTarget) -> TreeState:
-    return read_state(git, ground.common, ground.tip)
+def _state(git: GitCalls, target: MergeTarget) -> TreeState:
+    return read_state(git, target.common, target.tip)
 
 
 def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str]:
@@ -83,20 +83,20 @@ def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str
     yield from (c.path for c in differences(git, base, other) if c.path in first)
 
 
-def obstacles(guard: SafeGitPool, ground: MergeTarget, changes: Sequence[TreeChange]) -> list[str]:
+def obstacles(guard: SafeGitPool, target: MergeTarget, changes: Sequence[TreeChange]) -> list[str]:
     """Return what prevents updating the working tree: an operation in progress, or changed files.
 
     This changes nothing, not even the index's timestamp.
     """
-    if not ground.tree:
+    if not target.tree:
         return []
-    git = guard.calls(ground.tree)
-    state = _state(git, ground)
+    git = guard.calls(target.tree)
+    state = _state(git, target)
     under_way = [f"{state.under_way} in progress"] if state.under_way else []
-    if state.ref != ground.ref:
+    if state.ref != target.ref:
         return ["another branch checked out since the merge started"]
     tracked = [change.path for change in changed(git) if _is_work(change)]
-    new = [f"{path} (untracked)" for path in in_the_way(ground.tree, changes)]
+    new = [f"{path} (untracked)" for path in in_the_way(target.tree, changes)]
     return under_way + tracked + new
 
 
@@ -109,29 +109,31 @@ def _is_work(change: PathStatus) -> bool:
     return not change.untracked and not lags
 
 
-def unlock(guard: SafeGitPool, ground: MergeTarget) -> None:
+def unlock(guard: SafeGitPool, target: MergeTarget) -> None:
     """Remove the index lock that a killed merge left."""
-    if ground.tree:
-        clear_up(_state(guard.calls(ground.tree), ground).git_dir)
+    if target.tree:
+        clear_up(_state(guard.calls(target.tree), target).git_dir)
 
 
 @contextlib.contextmanager
 def held_still(
-    guard: SafeGitPool, ground: MergeTarget
+    guard: SafeGitPool, target: MergeTarget
 ) -> Iterator[Callable[[str, Sequence[TreeChange]], list[str]]]:
     """Lock the working tree's index, and provide the function that updates the tree to a new commit.
 
     A commit by someone else after the branch moves and before the index does would undo the merge.
     """
-    if not ground.tree:
+    if not target.tree:
         yield lambda *_: []
         return
-    git = guard.calls(ground.tree)
-    git_dir = _state(git, ground).git_dir
+    git = guard.calls(target.tree)
+    git_dir = _state(git, target).git_dir
     clear_up(git_dir)
     try:
         with index_locked(git_dir, PATIENCE) as index:
-            yield lambda new, changes: move_forward(git, git_dir, (ground.tip, new), changes, index)
+            yield lambda new, changes: update_locked_tree(
+                git, git_dir, (target.tip, new), changes, index
+            )
     except IndexBusy as busy:
         raise busy.refusal(": nothing was merged") from None
 
@@ -142,7 +144,7 @@ def again(git: GitCalls, intent: Intent) -> str:
     if branch_of(git, state.git_dir) != intent.ref:
         return ""  # another branch is checked out now
     try:
-        bring_forward(git, state.git_dir, intent.old, intent.new)
+        update_to_commit(git, state.git_dir, intent.old, intent.new)
     except Unavailable as error:
         return error.message
     return ""

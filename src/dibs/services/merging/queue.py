@@ -41,13 +41,11 @@ _POLL = 0.1
 class Lease:
     """The claim on the head of the queue."""
 
-    def __init__(
-        self, store: Store, caller: Caller, claim: Claim, *, by_hand: bool = False
-    ) -> None:
-        """``by_hand`` says that the caller had claimed the queue before, and keeps it afterwards."""
+    def __init__(self, store: Store, caller: Caller, claim: Claim, *, manual: bool = False) -> None:
+        """``manual`` says that the caller had claimed the queue before, and keeps it afterwards."""
         self._store = store
         self._caller = caller
-        self._by_hand = by_hand
+        self._manual = manual
         self.claim = claim
         #: How long it is valid after a heartbeat, in seconds.
         self.lasts = max(LASTS, store.engine.shortest_ttl)
@@ -61,7 +59,7 @@ class Lease:
         def step(rows: Rows) -> None:
             beat = arrive(rows, self._caller)
             mine = own(rows, self._caller.id, [pattern], self.claim.token)
-            for _, claim in () if self._by_hand else mine:
+            for _, claim in () if self._manual else mine:
                 hard = rows.now + self.lasts
                 rows.put_claim(claim._replace(hard=hard), pattern)
                 rows.put_beat(self._caller.id, beat._replace(hard=min(beat.hard, hard)))
@@ -76,7 +74,7 @@ class Lease:
 
     def release(self) -> None:
         """Release the queue; if that fails, the claim expires."""
-        if self._by_hand:
+        if self._manual:
             return
         pattern = parse(self.claim.pattern, fold_case=self._store.fold_case)
         with contextlib.suppress(DibsError):
@@ -118,9 +116,9 @@ def _lease(
     store: Store, caller: Caller, branch: str, wait: object, progress: Callable[[str], None]
 ) -> Lease:
     pattern = parse(f"@merge/{branch}", literal=True, fold_case=store.fold_case)
-    held = store.look(lambda rows: _by_hand(rows, caller.id, pattern))
+    held = store.look(lambda rows: _own_claim(rows, caller.id, pattern))
     if held is not None:
-        return Lease(store, caller, held, by_hand=True)
+        return Lease(store, caller, held, manual=True)
     ttl = max(LASTS, TTL_MIN, store.engine.shortest_ttl)
     claims = Claims(store)
     ahead = claims.check(caller, [pattern])
@@ -132,7 +130,7 @@ def _lease(
     return Lease(store, caller, answer.claims[0])
 
 
-def _by_hand(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
+def _own_claim(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
     """Return the claim with which the caller keeps others from merging, if it has one."""
     for _, claim in own_at(rows, agent, pattern):
         alive = live(claim, rows.seen(agent), rows.now)

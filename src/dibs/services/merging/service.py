@@ -62,7 +62,7 @@ class Merges:
         self._main = main
 
     def merge(
-        self, caller: Caller, wish: MergeRequest, progress: Callable[[str], None] = nothing
+        self, caller: Caller, request: MergeRequest, progress: Callable[[str], None] = nothing
     ) -> MergeReport:
         """Merge branches into the integration branch; refusals are in the report.
 
@@ -72,36 +72,38 @@ class Merges:
             QueueTimeout: the wait for the queue timed out.
             Fenced: the queue was lost during the merge; nothing more was merged.
         """
-        self._check_rights(caller, wish)
-        if wish.message:
-            check_message(wish.message)
+        self._check_rights(caller, request)
+        if request.message:
+            check_message(request.message)
         gate = self._gate
         git = gate.guard.calls(self._repository.root)
         trees = present(git)
-        into = self._into(git, wish, trees)
+        into = self._into(git, request, trees)
         survey(git, self._repository.common, into, trees)
-        branches = self._branches(git, caller, wish, into)
+        branches = self._branches(git, caller, request, into)
         rules = Rules(
             self._config.merge_scope == "warn",
             not caller.human and self._config.commit_guarded != "anyone",
         )
         store, repository = self._store, self._repository
-        if wish.dry_run:
+        if request.dry_run:
             batch = MergeBatch(
                 store,
                 repository,
                 gate,
                 caller,
-                wish,
+                request,
                 rules,
                 lease=None,
                 trials=None,
                 progress=progress,
             )
             return batch.run(branches, into)
-        command = command_of(self._config.merge_test if wish.test is None else wish.test)
+        command = command_of(self._config.merge_test if request.test is None else request.test)
         state = repository.state
-        with at_head(store, caller, into, state=state, wait=wish.wait, progress=progress) as lease:
+        with at_head(
+            store, caller, into, state=state, wait=request.wait, progress=progress
+        ) as lease:
             clear_up(git, state)
             recovered = gate.recover()
             trials = self._trials(git, command, lease, progress)
@@ -110,7 +112,7 @@ class Merges:
                 repository,
                 gate,
                 caller,
-                wish,
+                request,
                 rules,
                 lease=lease,
                 trials=trials,
@@ -131,14 +133,14 @@ class Merges:
             progress=progress, supply=self._supply,
         )  # fmt: skip
 
-    def _check_rights(self, caller: Caller, wish: MergeRequest) -> None:
+    def _check_rights(self, caller: Caller, request: MergeRequest) -> None:
         """Refuse options that only humans may use in this project."""
         if caller.human:
             return
-        if wish.allow_unclaimed:
+        if request.allow_unclaimed:
             option = "--allow-unclaimed"
-        elif wish.test is not None and self._config.merge_test:
-            option = "--test" if wish.test else "--no-test"
+        elif request.test is not None and self._config.merge_test:
+            option = "--test" if request.test else "--no-test"
         else:
             return
         raise NotAllowed(
@@ -154,8 +156,8 @@ class Merges:
         supply.link(self._config.worktree_link)
         return supply.notes
 
-    def _into(self, git: GitCalls, wish: MergeRequest, trees: Sequence[WorktreeEntry]) -> str:
-        named = wish.into or self._config.merge_into
+    def _into(self, git: GitCalls, request: MergeRequest, trees: Sequence[WorktreeEntry]) -> str:
+        named = request.into or self._config.merge_into
         if named:
             return _checked(git, named)
         first = trees[0]
@@ -173,13 +175,13 @@ class Merges:
         return branch
 
     def _branches(
-        self, git: GitCalls, caller: Caller, wish: MergeRequest, into: str
+        self, git: GitCalls, caller: Caller, request: MergeRequest, into: str
     ) -> list[Branch]:
         owners = self._store.look(_owners)
-        if wish.all:
+        if request.all:
             names = _all_of_agents(git, into)
         else:
-            names = [_checked(git, name) for name in wish.branches]
+            names = [_checked(git, name) for name in request.branches]
             names = names or [self._default(git, caller, into)]
         for name in names:
             if name == into:

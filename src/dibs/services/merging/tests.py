@@ -144,7 +144,7 @@ def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
         inside.must("reset", "--hard", "--quiet")
         yield tree, lock.handle
     finally:
-        _take_away(git, place)
+        _remove_tree(git, place)
         lock.release()
 
 
@@ -153,7 +153,7 @@ def _tree_in(place: str) -> str:
     return os.path.join(place, f"merge-{os.path.basename(place)}")
 
 
-def _take_away(git: GitCalls, place: str) -> None:
+def _remove_tree(git: GitCalls, place: str) -> None:
     remove = ("worktree", "remove", "--force", "--force", "--", _tree_in(place))
     if git.run(*remove).code:  # incomplete: delete the folder, then let git forget it
         shutil.rmtree(_tree_in(place), ignore_errors=True)
@@ -171,7 +171,7 @@ def clear_up(git: GitCalls, state: str) -> int:
         if not lock.take():
             continue  # its process is alive
         try:
-            _take_away(git, place)
+            _remove_tree(git, place)
             cleared += 1
         finally:
             lock.release()

@@ -12,7 +12,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
 from dibs.local.repository import clone_id, main_tree, shared_state
 from dibs.services.state.worktrees import WorktreeRow, all_rows, forget_command, row_of
-from dibs.services.worktrees.inspect import Looker
+from dibs.services.worktrees.inspect import WorktreeInspector
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -71,9 +71,9 @@ class WorktreeContext:
         """Return git for a folder, by default the main tree."""
         return guarded_calls(folder or self.main, timeout=_TIMEOUT)
 
-    def looker(self) -> Looker:
+    def inspector(self) -> WorktreeInspector:
         """Return an inspector for the worktrees of this clone."""
-        return Looker(self.git, self.main, self.store.config.worktree_copy)
+        return WorktreeInspector(self.git, self.main, self.store.config.worktree_copy)
 
     def entry_at(self, *paths: str) -> WorktreeEntry | None:
         """Return git's entry for a working tree at one of these paths."""

@@ -33,12 +33,12 @@ class Supply:
 
     def copy(self, names: Sequence[str], *, aloud: bool = True) -> None:
         """Copy files and folders; without ``aloud``, do not note what was skipped."""
-        said = len(self.notes)
+        before = len(self.notes)
         for name in names:
             if self._may_bring(name):
                 self._copy(name)
         if not aloud:
-            del self.notes[said:]
+            del self.notes[before:]
 
     def link(self, names: Sequence[str]) -> list[str]:
         """Link files and folders, and return the ones that were linked."""

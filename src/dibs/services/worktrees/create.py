@@ -46,27 +46,27 @@ class CreatedWorktree(Record):
     notes: tuple[str, ...] = ()
 
 
-class Maker:
+class WorktreeCreator:
     """Creates worktrees in one clone; the caller holds the agent's lock."""
 
-    def __init__(self, ground: WorktreeContext) -> None:
-        self._ground = ground
+    def __init__(self, context: WorktreeContext) -> None:
+        self._context = context
 
-    def make(self, caller: Caller, wanted: WorktreeRequest, *, setup: bool) -> CreatedWorktree:
+    def create(self, caller: Caller, wanted: WorktreeRequest, *, setup: bool) -> CreatedWorktree:
         """Create an agent's worktree, or return the existing one."""
         check_agent_id(wanted.agent)
-        notes = Remover(self._ground).settle(caller, wanted.agent)
-        known = self._ground.row(wanted.agent)
-        if known is not None and known.clone != self._ground.clone:
+        notes = Remover(self._context).settle(caller, wanted.agent)
+        known = self._context.row(wanted.agent)
+        if known is not None and known.clone != self._context.clone:
             if not known.is_missing_on(caller.host):
                 raise _elsewhere(known)
-            notes += Remover(self._ground).disown(caller, known).notes
+            notes += Remover(self._context).disown(caller, known).notes
         elif known is not None:
             found = self._existing(known, wanted)
             if found is not None:
                 return CreatedWorktree(found, new=False, notes=tuple(notes))
             notes.append(f"the earlier folder {known.path} was missing")
-            Remover(self._ground).forget_missing(caller, known)
+            Remover(self._context).forget_missing(caller, known)
         row = self._plan(caller, wanted)
         row = self._register(caller, row)
         with contextlib.ExitStack() as on_failure:
@@ -81,10 +81,10 @@ class Maker:
 
     def _existing(self, row: WorktreeRow, wanted: WorktreeRequest) -> WorktreeRow | None:
         """Return the existing worktree, or None if its folder is missing."""
-        tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
+        tree = next((t for t in self._context.trees() if t.row and t.agent == row.agent), None)
         if tree is None or tree.missing:
             return None
-        self._ground.check_linked(tree.path)
+        self._context.check_linked(tree.path)
         if wanted.branch and wanted.branch != row.branch:
             raise _exists(f"{row.agent} already has a worktree on {row.branch}: {tree.path}")
         if wanted.path and os.path.realpath(wanted.path) != tree.path:
@@ -93,7 +93,7 @@ class Maker:
 
     def _plan(self, caller: Caller, wanted: WorktreeRequest) -> WorktreeRow:
         """Choose the branch, commit, and folder, without changing anything."""
-        ground, git = self._ground, self._ground.git()
+        context, git = self._context, self._context.git()
         branch = check_branch(wanted.branch) if wanted.branch else branch_for(wanted.agent)
         for entry in entries(git):
             if entry.branch == branch:
@@ -112,19 +112,19 @@ class Maker:
                 hint="omit --base to continue on it, or choose another branch with --branch",
             )
         folder = choose(
-            git, ground.main, ground.common, agent=wanted.agent,
-            folder=ground.store.config.worktree_folder, given=wanted.path,
+            git, context.main, context.common, agent=wanted.agent,
+            folder=context.store.config.worktree_folder, given=wanted.path,
         )  # fmt: skip
         # An agent's branch without unmerged commits restarts from the integration branch.
         goes_on = bool(tip) and (bool(wanted.branch) or not is_in(git, tip, base))
         refuse_filters(git, None, tree=tip if goes_on else base)
         return WorktreeRow(
-            wanted.agent, folder, branch, tip if goes_on else base, 0, ground.clone, caller.host,
+            wanted.agent, folder, branch, tip if goes_on else base, 0, context.clone, caller.host,
             0.0, WorktreeStage.MAKING, new_branch=not tip,
         )  # fmt: skip
 
     def _base(self, named: str) -> str:
-        git = self._ground.git()
+        git = self._context.git()
         if named:
             found = commit_of(git, named)
             if not found:
@@ -133,7 +133,7 @@ class Maker:
                     hint="use a branch, a tag, or a commit",
                 )  # fmt: skip
             return found
-        branch = self._ground.integration()
+        branch = self._context.integration()
         found = commit_of(git, HEADS + branch if branch else "HEAD")
         if not found:
             raise Unavailable(
@@ -145,7 +145,7 @@ class Maker:
 
     def _register(self, caller: Caller, plan: WorktreeRow) -> WorktreeRow:
         """Write the row, which reserves a slot and marks the worktree as being created."""
-        config = self._ground.store.config
+        config = self._context.store.config
 
         def step(rows: Rows) -> WorktreeRow:
             arrive(rows, caller)
@@ -156,11 +156,11 @@ class Maker:
             put_row(rows, row)
             return row
 
-        return self._ground.store.apply(step)
+        return self._context.store.apply(step)
 
     def _check_out(self, row: WorktreeRow) -> None:
-        ground, git = self._ground, self._ground.git()
-        with locks.of_repository(ground.state):
+        context, git = self._context, self._context.git()
+        with locks.of_repository(context.state):
             tip = commit_of(git, HEADS + row.branch)
             if tip and tip != row.base:
                 git.must("update-ref", HEADS + row.branch, row.base, tip)
@@ -168,24 +168,24 @@ class Maker:
             worktrees.add(git, row.path, row.branch, "" if tip else row.base)
         locks.reach("added")
         # Outside the lock: each worktree has its own index, and writing the files takes time.
-        ground.git(row.path).must("reset", "--hard", "--quiet")
+        context.git(row.path).must("reset", "--hard", "--quiet")
         locks.reach("files")
 
     def _supply(self, row: WorktreeRow) -> list[str]:
-        config = self._ground.store.config
-        supply = Supply(self._ground.git(), row.path)
+        config = self._context.store.config
+        supply = Supply(self._context.git(), row.path)
         supply.copy(config.worktree_copy)
-        supply.copy(wired(self._ground.state), aloud=False)
+        supply.copy(wired(self._context.state), aloud=False)
         links = supply.link(config.worktree_link)
         if links:
-            with locks.of_repository(self._ground.state):
-                hidden = hide_links(self._ground.git(row.path), self._ground.common, links)
+            with locks.of_repository(self._context.state):
+                hidden = hide_links(self._context.git(row.path), self._context.common, links)
             supply.notes += [f"added the link {name} to .git/info/exclude" for name in hidden]
         return supply.notes
 
     def _taken_ports(self, row: WorktreeRow) -> list[str]:
         """Return a note about the worktree's ports that another program uses."""
-        config = self._ground.store.config
+        config = self._context.store.config
         first = config.worktree_port + row.slot * config.worktree_ports
         taken = ports_in_use(first, config.worktree_ports)
         named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
@@ -203,14 +203,14 @@ class Maker:
                 toAgentId=row.agent, path=row.path, branch=row.branch, base=row.base, slot=row.slot,
             )  # fmt: skip
 
-        self._ground.store.apply(step)
+        self._context.store.apply(step)
         locks.reach("ready")
         return done
 
     def _undo(self, row: WorktreeRow) -> None:
         """Undo an incomplete creation; if that fails now, the next command does it."""
         with contextlib.suppress(DibsError, OSError):
-            Remover(self._ground).abandon(row)
+            Remover(self._context).abandon(row)
 
 
 def _elsewhere(row: WorktreeRow) -> BadInput:

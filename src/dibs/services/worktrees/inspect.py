@@ -41,7 +41,7 @@ class InspectedWorktree(Record):
     submodules: bool = False
 
 
-class Looker:
+class WorktreeInspector:
     """Inspects worktrees; ``calls`` runs git in a folder, ``main`` is the main tree.
 
     ``copied`` names the files that each worktree received from the main tree.
@@ -115,11 +115,11 @@ class Looker:
         with tempfile.TemporaryDirectory(prefix="dibs-look-") as objects:
             if snapshot(git, objects=objects, thorough=True).dirty:
                 return True
-        said = git.run(
+        result = git.run(
             "rev-list", "--count", "--branches", "--tags", "--glob=refs/stash", "--not", "--remotes",
             "--not", "--end-of-options", "HEAD",
         )  # fmt: skip
-        return said.out.strip() != b"0"
+        return result.out.strip() != b"0"
 
 
 def _gitlinks(git: GitCalls) -> list[str]:

@@ -64,11 +64,11 @@ def is_beneath(path: str, folder: str) -> bool:
 def is_ignored(git: GitCalls, path: str) -> bool:
     """Return whether git ignores ``path``, relative to the working tree."""
     # This command rejects literal pathspecs; the prefix ./ disables other pathspec magic.
-    said = git.run(
+    result = git.run(
         "check-ignore", "-z", "--stdin", given=b"./" + os.fsencode(path) + b"\0",
         variables={"GIT_LITERAL_PATHSPECS": "0"},
     )  # fmt: skip
-    return bool(said.out)
+    return bool(result.out)
 
 
 def _is_text(path: str) -> bool:

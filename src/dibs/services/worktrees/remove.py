@@ -60,15 +60,15 @@ class KeptWorktree(Record):
 class Remover:
     """Removes worktrees in one clone; the caller holds the agent's lock."""
 
-    def __init__(self, ground: WorktreeContext) -> None:
-        self._ground = ground
+    def __init__(self, context: WorktreeContext) -> None:
+        self._context = context
 
     def remove(
         self, caller: Caller, row: WorktreeRow, *, force: bool = False, why: str = ""
     ) -> Removed | KeptWorktree:
         """Remove a worktree, or return what prevents it."""
-        admin = self._ground.admin_of(row.path)
-        entry = self._ground.entry_at(row.path)
+        admin = self._context.admin_of(row.path)
+        entry = self._context.entry_at(row.path)
         if entry is None or entry.missing:
             return self._remove_missing(caller, row, admin, force=force, why=why)
         if os.path.islink(row.path):
@@ -77,8 +77,8 @@ class Remover:
                 code="REPO_STATE",
                 hint="restore the folder, or delete the link",
             )
-        self._ground.check_linked(row.path)
-        seen = self._ground.looker().look(entry, admin)
+        self._context.check_linked(row.path)
+        seen = self._context.inspector().look(entry, admin)
         blocked = in_the_way(seen.held, force=force)
         if blocked:
             return _kept(row, blocked)
@@ -88,11 +88,11 @@ class Remover:
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self._move_back, row)
             locks.reach("removing")
-            hold(self._ground.git(), row.path, _HOLD)
+            hold(self._context.git(), row.path, _HOLD)
             locks.reach("held")
             os.rename(row.path, aside)
             locks.reach("aside")
-            seen = self._ground.looker().look(entry, admin, folder=aside)
+            seen = self._context.inspector().look(entry, admin, folder=aside)
             blocked = in_the_way(seen.held, force=force)
             if blocked:
                 return _kept(row, blocked)
@@ -105,8 +105,8 @@ class Remover:
 
     def settle(self, caller: Caller, agent: str) -> list[str]:
         """Finish or undo what a dead process left unfinished; return what was done, as notes."""
-        row = self._ground.row(agent)
-        if row is None or row.clone != self._ground.clone:
+        row = self._context.row(agent)
+        if row is None or row.clone != self._context.clone:
             return []
         if row.stage == WorktreeStage.MAKING:
             self.abandon(row)
@@ -121,23 +121,23 @@ class Remover:
 
     def abandon(self, row: WorktreeRow) -> None:
         """Undo the creation of a worktree that was never reported; salvage any files added to it."""
-        ground = self._ground
-        admin = ground.admin_of(row.path)
+        context = self._context
+        admin = context.admin_of(row.path)
         if os.path.isdir(row.path):
             if set(os.listdir(row.path)) - {".git"}:
                 self._save_foreign(row, admin)
             erase(row.path)
-        with locks.of_repository(ground.state):
+        with locks.of_repository(context.state):
             self._forget(row)
-            tip = commit_of(ground.git(), HEADS + row.branch)
+            tip = commit_of(context.git(), HEADS + row.branch)
             if row.new_branch and tip == row.base:
-                ground.git().must("update-ref", "-d", HEADS + row.branch, tip)
-        ground.store.apply(lambda rows: drop_row(rows, row.agent))
+                context.git().must("update-ref", "-d", HEADS + row.branch, tip)
+        context.store.apply(lambda rows: drop_row(rows, row.agent))
 
     def forget_missing(self, caller: Caller, row: WorktreeRow) -> None:
         """Forget a worktree whose folder is missing; salvage what only its index has."""
         answer = self._remove_missing(
-            caller, row, self._ground.admin_of(row.path), force=True, why="its folder was missing"
+            caller, row, self._context.admin_of(row.path), force=True, why="its folder was missing"
         )
         if isinstance(answer, KeptWorktree):
             raise Unavailable(
@@ -152,9 +152,9 @@ class Remover:
         def step(rows: Rows) -> None:
             if row_of(rows, row.agent) == row:
                 drop_row(rows, row.agent)
-                _tell_removed(rows, caller, row, branch_gone=False)
+                _record_removal(rows, caller, row, branch_gone=False)
 
-        self._ground.store.apply(step)
+        self._context.store.apply(step)
         return Removed(
             row, notes=(f"it belonged to another clone, on {row.host}: no folder was touched",)
         )
@@ -162,7 +162,7 @@ class Remover:
     # -- steps
 
     def _stage(self, row: WorktreeRow) -> WorktreeRow:
-        self._ground.store.apply(lambda rows: put_row(rows, row))
+        self._context.store.apply(lambda rows: put_row(rows, row))
         return row
 
     def _move_back(self, row: WorktreeRow) -> None:
@@ -174,10 +174,10 @@ class Remover:
                     raise
                 raise is_back(row.path) from None
             # Git may have recorded the other path in the meantime.
-            self._ground.git().run("worktree", "repair", "--", row.path)
-        entry = self._ground.entry_at(row.path)
+            self._context.git().run("worktree", "repair", "--", row.path)
+        entry = self._context.entry_at(row.path)
         if entry is not None:
-            let_go(self._ground.git(), entry, _HOLD)
+            let_go(self._context.git(), entry, _HOLD)
         self._stage(row._replace(stage=WorktreeStage.READY, aside=""))
 
     def _save(
@@ -186,13 +186,13 @@ class Remover:
         """Salvage what would be lost; return its ID, or an empty text if there is nothing."""
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
-        git = self._ground.git(row.aside)
+        git = self._context.git(row.aside)
         stashed = refs.stashes(git, entry.branch) if entry.ref else []
         saved = salvage.save(
             git,
             agent=row.agent,
             about=_about(row, why),
-            at=self._ground.store.now(),
+            at=self._context.store.now(),
             extra=(*seen.ignored.files, *seen.ignored.large),
             also=[*stashed, *seen.left_behind],
         )
@@ -206,10 +206,10 @@ class Remover:
                 code="GIT_FAILED",
                 hint="move the files elsewhere, then try again",
             )
-        git = self._ground.git(row.path)
+        git = self._context.git(row.path)
         seen = snapshot(git)
         if any(not change.gone for change in differences(git, seen.head_tree, seen.tree)):
-            at = self._ground.store.now()
+            at = self._context.store.now()
             salvage.save(git, agent=row.agent, about=_about(row, "creation interrupted"), at=at)
 
     def _deleting(self, caller: Caller, row: WorktreeRow, saved: str) -> WorktreeRow:
@@ -225,7 +225,7 @@ class Remover:
                     toAgentId=row.agent, ref=salvage.REFS + saved, branch=row.branch,
                 )  # fmt: skip
 
-        self._ground.store.apply(step)
+        self._context.store.apply(step)
         locks.reach("deleting")
         return safe
 
@@ -234,7 +234,7 @@ class Remover:
         if row.aside and os.path.lexists(row.aside):
             erase(row.aside)
         locks.reach("erased")
-        with locks.of_repository(self._ground.state):
+        with locks.of_repository(self._context.state):
             self._forget(row)
             locks.reach("forgotten")
             gone = self._drop_branch(row)
@@ -242,28 +242,28 @@ class Remover:
 
         def step(rows: Rows) -> None:
             drop_row(rows, row.agent)
-            _tell_removed(rows, caller, row, branch_gone=gone)
+            _record_removal(rows, caller, row, branch_gone=gone)
 
-        self._ground.store.apply(step)
+        self._context.store.apply(step)
         return gone
 
     def _forget(self, row: WorktreeRow) -> None:
         """Remove the worktree from git; an incomplete one is missing from git's list, or locked by git."""
-        git = self._ground.git()
+        git = self._context.git()
         for path in filter(None, (row.path, row.aside)):
-            if not self._ground.admin_of(path):
+            if not self._context.admin_of(path):
                 continue
-            entry = self._ground.entry_at(path)
+            entry = self._context.entry_at(path)
             if entry is None or (entry.locked and row.stage == WorktreeStage.MAKING):
-                shutil.rmtree(self._ground.admin_of(path))
+                shutil.rmtree(self._context.admin_of(path))
             else:
                 forget(git, entry, _HOLD)
 
     def _drop_branch(self, row: WorktreeRow) -> bool:
         """Delete the branch if Dibs created it, it is not checked out, and another branch has its commits."""
-        git = self._ground.git()
+        git = self._context.git()
         tip = commit_of(git, HEADS + row.branch)
-        used = any(tree.branch == row.branch for tree in self._ground.trees() if tree.head)
+        used = any(tree.branch == row.branch for tree in self._context.trees() if tree.head)
         if not tip or not row.new_branch or used or refs.unmerged(git, tip, row.branch):
             return False
         return git.run("update-ref", "-d", HEADS + row.branch, tip).code == 0
@@ -280,13 +280,13 @@ class Remover:
             )
         saved = ""
         if admin:
-            git = self._ground.git(admin)
-            held, tree, parents = _left_in(git, admin, self._ground.entry_at(row.path))
+            git = self._context.git(admin)
+            held, tree, parents = _left_in(git, admin, self._context.entry_at(row.path))
             blocked = in_the_way(held, force=force)
             if blocked:
                 return _kept(row, blocked)
             if held:
-                at = self._ground.store.now()
+                at = self._context.store.now()
                 about = _about(row, why)
                 saved = salvage.save_commits(
                     git, agent=row.agent, about=about, at=at, tree=tree, parents=parents
@@ -305,10 +305,10 @@ def _left_in(
         held.append(
             Holding(WorktreeContent.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ())
         )
-    said = git.run("write-tree")
+    result = git.run("write-tree")
     head_tree = f"{head}^{{tree}}"
-    tree = said.out.decode().strip() if not said.code else head_tree
-    staged = differences(git, head, tree) if head and not said.code else []
+    tree = result.out.decode().strip() if not result.code else head_tree
+    staged = differences(git, head, tree) if head and not result.code else []
     # Before the first checkout the index is missing; that does not mean that all files are deleted.
     if os.path.exists(os.path.join(admin, "index")) and staged:
         held.append(
@@ -334,7 +334,7 @@ def erase(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-def _tell_removed(rows: Rows, caller: Caller, row: WorktreeRow, *, branch_gone: bool) -> None:
+def _record_removal(rows: Rows, caller: Caller, row: WorktreeRow, *, branch_gone: bool) -> None:
     rows.emit(
         caller.id, role_of(rows, caller.id), Kind.WORKTREE_REMOVED,
         f"removed the worktree of {row.agent}",

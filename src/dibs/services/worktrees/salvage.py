@@ -109,13 +109,13 @@ def _bring_in(git: GitCalls, commit: str, git_dir: str, there: Mapping[str, str]
     new = git.must("rev-list", "--objects", commit, "--not", "--glob=refs/*", variables=there)
     pack = git.must("pack-objects", "--stdout", "-q", given=new, variables=there)
     for pause in _PAUSES:
-        said = git.run(*_SAFE, "index-pack", "--stdin", f"--keep={_KEEP}", given=pack)
-        if not said.code:
+        result = git.run(*_SAFE, "index-pack", "--stdin", f"--keep={_KEEP}", given=pack)
+        if not result.code:
             break
         time.sleep(pause)  # `git prune` may delete a half-written pack
     else:
-        raise Unavailable(f"cannot salvage the work: {said.err}", code="GIT_FAILED")
-    name = said.out.decode().split()[-1]
+        raise Unavailable(f"cannot salvage the work: {result.err}", code="GIT_FAILED")
+    name = result.out.decode().split()[-1]
     return os.path.join(common_of(git_dir), "objects", "pack", f"pack-{name}.keep")
 
 
@@ -173,12 +173,12 @@ def _name(git: GitCalls, agent: str, commit: str, at: float, subject: str) -> Sa
     for number in range(1, 1000):
         name = f"{_component(agent)}/{moment}" + (f"-{number}" if number > 1 else "")
         given = f"create {REFS}{name}\0{commit}\0".encode()
-        said = git.run(*_SAFE, "update-ref", "--stdin", "-z", given=given)
-        if not said.code:
+        result = git.run(*_SAFE, "update-ref", "--stdin", "-z", given=given)
+        if not result.code:
             return Salvaged(name, commit, int(at), subject)
         if not commit_of(git, REFS + name):
             break
-    raise Unavailable(f"cannot salvage the work of {agent}: {said.err}", code="GIT_FAILED")
+    raise Unavailable(f"cannot salvage the work of {agent}: {result.err}", code="GIT_FAILED")
 
 
 def _component(agent: str) -> str:
@@ -253,10 +253,10 @@ def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged
     head = commit_of(git, f"{found.commit}^1")
     commit = _commit(git, f"{found.commit}^{{tree}}", [head] if head else [], found.subject)
     given = f"create {HEADS}{wanted}\0{commit}\0".encode()
-    said = git.run("update-ref", "--stdin", "-z", given=given)
-    if said.code:
+    result = git.run("update-ref", "--stdin", "-z", given=given)
+    if result.code:
         there = commit_of(git, HEADS + wanted)
-        why = "already exists" if there else f"cannot be created: {said.err}"
+        why = "already exists" if there else f"cannot be created: {result.err}"
         raise BadInput(
             f"branch {wanted} {why}", code="BRANCH_EXISTS", field="branch",
             hint="choose another name with --branch",
@@ -286,15 +286,15 @@ def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str
 
 def _bytes_of(git: GitCalls, commit: str) -> dict[str, str]:
     """Return the object with the exact bytes of each changed file."""
-    said = git.must("rev-list", "--parents", "-1", "--end-of-options", commit, "--")
-    parents = said.decode().split()[1:4]
+    output = git.must("rev-list", "--parents", "-1", "--end-of-options", commit, "--")
+    parents = output.decode().split()[1:4]
     head = parents[0] if parents else ""
     stored = {c.path: c.new_oid for c in differences(git, head, commit) if c.is_file}
     for parent in parents[1:]:
-        said = git.must(
+        output = git.must(
             "log", "-1", "--no-show-signature", "--format=%cn: %s", "--end-of-options", parent, "--"
         )
-        if said.decode("utf-8", "replace").startswith(f"{_NAME}: {_EXACT}"):
+        if output.decode("utf-8", "replace").startswith(f"{_NAME}: {_EXACT}"):
             exact = {c.path: c.new_oid for c in differences(git, "", parent)}
             stored = {path: exact.get(path, oid) for path, oid in stored.items()}
     return stored

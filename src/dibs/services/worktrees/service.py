@@ -16,7 +16,7 @@ from dibs.services.state.presence import arrive
 from dibs.services.state.worktrees import is_abandoned, is_awaited, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.context import CloneTree, WorktreeContext
-from dibs.services.worktrees.create import CreatedWorktree, Maker, WorktreeRequest
+from dibs.services.worktrees.create import CreatedWorktree, WorktreeCreator, WorktreeRequest
 from dibs.services.worktrees.remove import KeptWorktree, Removed, Remover
 from dibs.services.worktrees.salvage import sweep
 from dibs.services.worktrees.setup import run_setup, words_of
@@ -72,11 +72,11 @@ class Worktrees:
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
-        self._ground = WorktreeContext(store, repository)
+        self._context = WorktreeContext(store, repository)
 
     def all(self) -> list[CloneTree]:
         """Return all working trees of this clone, the main one first, including those Dibs did not create."""
-        return self._ground.trees()
+        return self._context.trees()
 
     def listed(self) -> list[Listed]:
         """Return the linked working trees with their unsaved work."""
@@ -99,8 +99,8 @@ class Worktrees:
         if command:
             words_of(command)
         check_agent_id(wanted.agent)
-        with locks.of_agent(self._ground.state, wanted.agent):
-            made = Maker(self._ground).make(caller, wanted, setup=bool(command))
+        with locks.of_agent(self._context.state, wanted.agent):
+            made = WorktreeCreator(self._context).create(caller, wanted, setup=bool(command))
             if made.new and command:
                 before_setup(f"running setup: {command}")
                 made = made._replace(row=self._set_up(made.row, command))
@@ -115,15 +115,15 @@ class Worktrees:
                 code="SETUP",
                 hint="set [worktree] setup in dibs.toml, or use --setup COMMAND",
             )
-        row = self._ground.find(named)
+        row = self._context.find(named)
         self._store.apply(lambda rows: arrive(rows, caller))
-        with locks.of_agent(self._ground.state, row.agent):
-            Remover(self._ground).settle(caller, row.agent)
-            return self._set_up(self._ground.find(row.agent), words)
+        with locks.of_agent(self._context.state, row.agent):
+            Remover(self._context).settle(caller, row.agent)
+            return self._set_up(self._context.find(row.agent), words)
 
     def environment(self, named: str) -> dict[str, str]:
         """Return the environment variables of a worktree."""
-        return self._variables(self._ground.find(named))
+        return self._variables(self._context.find(named))
 
     def remove(
         self, caller: Caller, named: str, *, force: bool = False, reason: str = ""
@@ -137,18 +137,18 @@ class Worktrees:
                 hint='add --reason "abandoned"',
             )
         words = check_text(reason, "reason")
-        for row in self._ground.rows_elsewhere() if force and caller.human else ():
+        for row in self._context.rows_elsewhere() if force and caller.human else ():
             if row.agent == named:
-                return Remover(self._ground).disown(caller, row)
-        row = self._ground.find(named)
+                return Remover(self._context).disown(caller, row)
+        row = self._context.find(named)
         self._store.apply(lambda rows: _admit(rows, caller, row))
         _refuse_own_place(row)
-        with locks.of_agent(self._ground.state, row.agent):
-            notes = Remover(self._ground).settle(caller, row.agent)
-            if notes and self._ground.row(row.agent) is None:
+        with locks.of_agent(self._context.state, row.agent):
+            notes = Remover(self._context).settle(caller, row.agent)
+            if notes and self._context.row(row.agent) is None:
                 return Removed(row, notes=tuple(notes))
-            row = self._ground.find(row.agent)
-            return Remover(self._ground).remove(caller, row, force=force, why=words)
+            row = self._context.find(row.agent)
+            return Remover(self._context).remove(caller, row, force=force, why=words)
 
     def clean_up(
         self,
@@ -163,15 +163,15 @@ class Worktrees:
         """
         if not dry_run:
             self._store.apply(lambda rows: arrive(rows, caller))
-            sweep(self._ground.common, time.time())
-        rows = self._ground.rows()
+            sweep(self._context.common, time.time())
+        rows = self._context.rows()
         own = []
         for number, row in enumerate(rows):
             progress(f"checking the worktree of {row.agent}", number, len(rows))
             own.append(self._clean(caller, row, dry_run=dry_run))
-        gone = [row for row in self._ground.rows_elsewhere() if self._is_lost(caller, row)]
+        gone = [row for row in self._context.rows_elsewhere() if self._is_lost(caller, row)]
         return own + [
-            Removed(row) if dry_run else Remover(self._ground).disown(caller, row) for row in gone
+            Removed(row) if dry_run else Remover(self._context).disown(caller, row) for row in gone
         ]
 
     # -- parts
@@ -187,11 +187,11 @@ class Worktrees:
             return Listed(tree._replace(wrong=error.message))
 
     def _look(self, tree: CloneTree) -> Listed:
-        git = self._ground.git(tree.path)
-        held = self._ground.looker().glance(_entry(tree), self._ground.admin_of(tree.path))
+        git = self._context.git(tree.path)
+        held = self._context.inspector().glance(_entry(tree), self._context.admin_of(tree.path))
         shape = ("-1", "--no-show-signature", "--format=%ct %s")
-        said = git.must("log", *shape, "--end-of-options", tree.head, "--")
-        at, _, subject = said.decode("utf-8", "replace").strip().partition(" ")
+        output = git.must("log", *shape, "--end-of-options", tree.head, "--")
+        at, _, subject = output.decode("utf-8", "replace").strip().partition(" ")
         return Listed(tree, tuple(held), refs.unpushed(git, tree.head), int(at), subject)
 
     def _set_up(self, row: WorktreeRow, command: str) -> WorktreeRow:
@@ -211,7 +211,7 @@ class Worktrees:
         return variables(
             row.agent,
             row.path,
-            project=config.project or os.path.basename(self._ground.main),
+            project=config.project or os.path.basename(self._context.main),
             slot=row.slot,
             port=config.worktree_port,
             ports=config.worktree_ports,
@@ -225,7 +225,7 @@ class Worktrees:
             if not unfinished or dry_run:
                 return Skipped(row, self._why_not_alone(row))
         try:
-            with locks.of_agent(self._ground.state, row.agent, patience=0.0):
+            with locks.of_agent(self._context.state, row.agent, patience=0.0):
                 return self._clean_held(caller, row, dry_run=dry_run)
         except Unavailable as error:
             return Skipped(row, error.message)
@@ -236,15 +236,15 @@ class Worktrees:
         """Clean up one worktree while holding its lock, so no living process is at work on it."""
         if dry_run:
             return self._would_clean(row)
-        notes = Remover(self._ground).settle(caller, row.agent)
-        if notes and self._ground.row(row.agent) is None:
+        notes = Remover(self._context).settle(caller, row.agent)
+        if notes and self._context.row(row.agent) is None:
             return Removed(row, notes=tuple(notes))
-        row = self._ground.find(row.agent)
+        row = self._context.find(row.agent)
         if not self._store.look(lambda rows: is_abandoned(rows, row)):
             return Skipped(row, "; ".join(notes) or self._why_not_alone(row))
         if not os.path.isdir(os.path.dirname(row.path)):
             return Skipped(row, "its parent folder is missing; the disk may not be mounted")
-        return Remover(self._ground).remove(caller, row)
+        return Remover(self._context).remove(caller, row)
 
     def _why_not_alone(self, row: WorktreeRow) -> str:
         awaited = self._store.look(lambda rows: is_awaited(rows, row))
@@ -264,7 +264,7 @@ class Worktrees:
             return Removed(row)
         if tree.wrong:
             return Skipped(row, tree.wrong)
-        seen = self._ground.looker().look(_entry(tree), self._ground.admin_of(tree.path))
+        seen = self._context.inspector().look(_entry(tree), self._context.admin_of(tree.path))
         return KeptWorktree(row, seen.held, code="WORK_INSIDE") if seen.held else Removed(row)
 
 

@@ -77,6 +77,10 @@ def _print(found: Sequence[Executing], refused: Sequence[Executing]) -> None:
         for setting in found
     ]
     print("\n".join(table(("ALLOWED", "SETTING", "PROGRAM", "FILE"), rows)))
+    if refused:
+        from shlex import quote
+
+        print(f"\nto allow a setting (humans only), run: dibs git trust {quote(refused[0].key)}")
 
 
 def _print_forgotten(gone: Sequence[str]) -> None:
