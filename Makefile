@@ -25,7 +25,7 @@ check: ready-test ## check format, lint, types, import contracts, and documentat
 
 docs: ## build the documentation site into build/docs
 	$(SETUP) docs
-	$(BIN)/sphinx-build -q -W --keep-going -c docs -b html . build/docs
+	$(BIN)/sphinx-build -q -E -a -W --keep-going -c docs -b html . build/docs
 	@echo "open build/docs/README.html"
 
 format: ready-test ## format the code and apply the linter's fixes
