@@ -42,7 +42,7 @@ def test_the_asker_sees_who_may_decide_and_by_when(dibs):
 
     assert answer.out.splitlines() == [
         "pending d2: use httpx",
-        "  - an agent with the role 'qa', or a human may decide",
+        "  - an agent with the role 'qa' or a human may decide",
         "  - no deadline: dibs.toml has no policy for general",
         "  - the outcome goes to your inbox; check with `dibs decide show d2`",
     ]
@@ -82,7 +82,7 @@ def test_a_humans_inbox_shows_pending_decisions(dibs):
         (("new", "t", "--category", "stile"), 65, "did you mean 'style'?"),
         (("new", "t", "--confirm", "--by", "agent:bob"), 65, "bob cannot decide its own request"),
         (("new", "t", "--confirm", "--by", "carol"), 6, "no agent carol here"),
-        (("new", "t", "--confirm", "--deadline", "x"), 65, "deadline is a span"),
+        (("new", "t", "--confirm", "--deadline", "x"), 65, "deadline must be a duration"),
         (("withdraw", "d2"), 77, "only alice or a human may withdraw d2"),
         (("comment", "d2", ""), 65, "the comment is empty"),
         (("revoke", "d2"), 65, "d2 is not a conflict over claims"),

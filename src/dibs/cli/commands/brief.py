@@ -31,7 +31,9 @@ def configure(parser: ArgumentParser) -> None:
         "--peek", action="store_true", help="show everything, mark nothing as delivered"
     )
     parser.add_argument("--follow", action="store_true", help="print each change until Ctrl-C")
-    parser.add_argument("--tokens", type=_tokens, default=0, metavar="N", help="maximum length")
+    parser.add_argument(
+        "--tokens", type=_tokens, default=0, metavar="N", help="maximum length in tokens"
+    )
 
 
 def _tokens(text: str) -> int:

@@ -219,11 +219,11 @@ def who_may(decision: Decision, shown: Callable[[str], str] = quote) -> str:
     if decision.decider == HUMAN:
         return "a human"
     if decision.decider == LEAD:
-        return f"an agent above {decision.asker}, or a human"
+        return f"an agent above {decision.asker} or a human"
     kind, _, name = decision.decider.partition(":")
     if kind == "agent":
-        return f"{name}, or a human"
-    return f"an agent with the role {shown(name)}, or a human"
+        return f"{name} or a human"
+    return f"an agent with the role {shown(name)} or a human"
 
 
 def check_voter(decision: Decision, voter: Voter, above: Collection[str]) -> None:

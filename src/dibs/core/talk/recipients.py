@@ -151,7 +151,7 @@ def _unknown(to: str, name: str, crew: Crew) -> NotFound:
     names |= {agent.role for agent in crew.working()}
     meant = closest(name, sorted(names)) if name else ""
     hint = f"did you mean '{meant}'?" if meant else "see `dibs agent ls` and `dibs group ls`"
-    message = f"unknown recipient {quote(to)} (not an agent, group, or role)"
+    message = f"no agent, group, or role {quote(to)}"
     return NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
 
 

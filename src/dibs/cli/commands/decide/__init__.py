@@ -169,7 +169,8 @@ def _print_decided(session: Session, decided: list[Decision]) -> None:
         note = f"; {first} is first in the queue" if first else ""
         if decision.outcome == Outcome.SETTLED:
             note = "; the conflict was already over"
-        print(f"{said} {bold(decision.id)}: {title} ({decision.asker} is notified){note}")
+        told = "" if decision.decided_by == decision.asker else f" ({decision.asker} is notified)"
+        print(f"{said} {bold(decision.id)}: {title}{told}{note}")
 
 
 VERBS = {
