@@ -1,1 +1,1 @@
-"""Run git safely and read its output. Contains no rules of Dibs; only ``run`` starts git processes."""
+"""Run git safely and read its output. Contains no Dibs rules; only ``run`` starts git processes."""

@@ -100,7 +100,7 @@ def _heads(git: GitCalls) -> tuple[str, str, str]:
         return os.fsdecode(place), head.decode(), tree.decode()
     place = git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n")
     if not git.run("rev-parse", "--verify", "--quiet", "HEAD").code:
-        raise Unavailable("git cannot read the commit that is checked out", hint="run git fsck")
+        raise Unavailable("git cannot read the commit that is checked out", hint="run `git fsck`")
     return os.fsdecode(place), "", _empty_tree(git)
 
 

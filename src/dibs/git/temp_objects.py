@@ -217,9 +217,9 @@ class Filler:
         if status is None or not stat.S_ISREG(status.st_mode):
             return "", ""
         if status.st_size > LARGEST:
-            return f"is larger than {LARGEST >> 20} MiB", ""
+            return f"larger than {LARGEST >> 20} MiB", ""
         if not os.access(place, os.R_OK):
-            return "cannot be read", ""
+            return "unreadable", ""
         return self._taken(path, like, gone)
 
     def _taken(self, path: str, like: str, gone: Container[str]) -> tuple[str, str]:
@@ -231,7 +231,7 @@ class Filler:
             self._hasher.ask(_quoted(os.fsencode(path)) + b"\n")
             return "", self._hasher.until(b"\n").decode()
         except (Unavailable, OSError):  # it changed meanwhile; the next file gets a new process
-            return "cannot be read", ""
+            return "unreadable", ""
 
 
 def _quoted(path: bytes) -> bytes:

@@ -50,7 +50,7 @@ class GitHooks:
         self._config = os.path.join(common, "config")
         self._git = GitCalls(common, variables={"GIT_DIR": common})
 
-    # -- asking
+    # -- reading the state
 
     def configured(self) -> tuple[str, str, str]:
         """Return the folder in ``core.hooksPath``, its scope, and its spelling in the configuration."""
@@ -164,7 +164,7 @@ class GitHooks:
             text = script(name, before=folder, beside_state=True)
             write(os.path.join(self.front, name), text)
 
-    # -- taking away
+    # -- uninstalling
 
     def uninstall(self) -> bool:
         """Remove what ``install`` added and nothing else; return whether there was anything."""

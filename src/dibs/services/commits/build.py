@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dibs.services.commits.values import CommitPlan, CommitRequest
 
 _NO_IDENTITY = (
-    "tell me who you are",
+    "Please tell me",
     "empty ident name",
     "auto-detect",
     "invalid ident",

@@ -184,7 +184,7 @@ class Gate:
             "other processes kept moving the gate", code="GIT_FAILED", hint="try again"
         )
 
-    # -- before the ref
+    # -- before the ref moves
 
     def _begin(
         self, caller: Caller, passage: Passage, check: Callable[[Rows], Sequence[Claim]]
@@ -274,7 +274,7 @@ class Gate:
     def _drop(self, intent: Intent) -> None:
         self._store.apply(lambda rows: intents.drop_intent(rows, self.clone, intent.id))
 
-    # -- after the ref
+    # -- after the ref has moved
 
     def _finish(
         self,
@@ -296,7 +296,7 @@ class Gate:
         except (Unavailable, Unknown):
             return Landed(0, claims)  # the next process at the gate writes the ledger entry
 
-    # -- what others left
+    # -- recovery
 
     def begun(self) -> list[tuple[Intent, float]]:
         """Return the unfinished intents of this clone, and their age in seconds."""

@@ -99,7 +99,7 @@ def still_covered(
     return list(needed.values())
 
 
-# -- which files a commit takes
+# -- choosing the files of a commit
 
 
 def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -103,7 +103,7 @@ class Commits:
         """Return whether the caller may not commit files that configure tools."""
         return self._store.config.commit_guarded == "human" and not caller.human
 
-    # -- what is to be committed
+    # -- planning
 
     def _earlier(self, agent: str, request: CommitRequest) -> Committed | None:
         """Return the result of an earlier request with the same ID, even if its process died."""

@@ -164,14 +164,14 @@ class CloneTrees:
         try:
             now: Look = look(git)
             if not now.head:
-                return TreeSeen("", now.branch, {}, (), _NO_INDEX, "it has no commit yet")
+                return TreeSeen("", now.branch, {}, (), _NO_INDEX, "it has no commits yet")
             left = filler.fill(now.entries, now.head)
         except (DibsError, OSError) as error:
             why = error.message if isinstance(error, DibsError) else str(error.strerror)
             return TreeSeen("", "", {}, (), _NO_INDEX, why)
         finally:
             filler.close()
-        nested = [(name, "is a separate git repository") for name in now.nested]
+        nested = [(name, "a separate git repository") for name in now.nested]
         return TreeSeen(now.head, now.branch, now.entries, tuple(left + nested), index)
 
     def commit(self, path: str) -> str:

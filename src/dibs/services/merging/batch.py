@@ -131,7 +131,7 @@ class MergeBatch:
                 notes=(*candidate.notes, *notes),
             )  # fmt: skip
 
-    # -- trying and landing
+    # -- testing and landing
 
     def _settle(self, target: MergeTarget, chain: Sequence[Candidate]) -> str:
         """Land the branches of the chain that pass, and refuse the one that fails.

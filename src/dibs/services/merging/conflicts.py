@@ -152,4 +152,4 @@ def _fields(verdict: MergeVerdict, into: str, what: str, paths: Sequence[str]) -
 
 
 def _hunks(clash: MergeConflict) -> str:
-    return f", {clash.hunks} place{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""
+    return f", {clash.hunks} hunk{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""

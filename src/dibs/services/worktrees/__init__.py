@@ -1,1 +1,1 @@
-"""Worktrees of agents, and salvage of the work in them."""
+"""Agents' worktrees, and the salvage of their work."""

@@ -1,4 +1,4 @@
-"""The verbs of ``dibs git`` for hooks: install, uninstall, status, check."""
+"""The subcommands of ``dibs git`` for hooks: install, uninstall, status, check."""
 
 from __future__ import annotations
 
