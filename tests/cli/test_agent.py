@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 
-def test_nobody_is_listed_in_a_new_project(dibs):
+def test_a_new_project_has_no_agents(dibs):
     answer = dibs("agent", "ls")
 
     assert answer.status == 0
     assert "no agents; " in answer.out
 
 
-def test_agents_are_listed_with_what_they_do(dibs):
+def test_agents_are_listed_with_role_and_status(dibs):
     dibs("agent", "join", "--role", "tester", "--task", "42", agent="alice")
     dibs("claim", "a", "b", agent="alice")
 
@@ -23,7 +23,7 @@ def test_agents_are_listed_with_what_they_do(dibs):
     assert row.split()[-2:] == ["2", "42"]
 
 
-def test_those_that_ended_are_listed_on_demand(dibs):
+def test_ended_agents_are_listed_on_request(dibs):
     dibs("claim", "a", agent="alice")
     dibs("agent", "leave", "--status", "completed", agent="alice")
 
@@ -32,7 +32,7 @@ def test_those_that_ended_are_listed_on_demand(dibs):
     assert (ended["id"], ended["status"]) == ("alice", "completed")
 
 
-def test_one_agent_is_shown_with_what_it_holds_and_lost(dibs):
+def test_one_agent_is_shown_with_its_claims_and_losses(dibs):
     dibs("agent", "join", "--model", "m1", "--pid", "77", "--name", "Alice A.", agent="alice")
     dibs("claim", "a", "b", agent="alice")
     dibs("revoke", "b", "--reason", "mine")
@@ -49,7 +49,7 @@ def test_one_agent_is_shown_with_what_it_holds_and_lost(dibs):
     assert "lost b: revoked by " in text
 
 
-def test_an_agent_that_nobody_knows_is_not_found(dibs):
+def test_an_unknown_agent_is_not_found(dibs):
     assert dibs("agent", "show", "nobody").status == 6
     assert dibs("agent", "stop", "nobody").status == 6
 
@@ -63,7 +63,7 @@ def test_an_agent_joins_under_its_parent(dibs):
     assert dibs("agent", "join", agent="sub").out == "sub joined as agent\n"
 
 
-def test_a_family_has_no_circle(dibs):
+def test_a_family_has_no_cycle(dibs):
     dibs("agent", "join", agent="a")
     dibs("agent", "join", "--parent", "a", agent="b")
 
@@ -74,7 +74,7 @@ def test_a_parent_must_be_known(dibs):
     assert dibs("agent", "join", "--parent", "nobody", agent="a").status == 6
 
 
-def test_a_beat_tells_the_news_as_a_renewal_does(dibs):
+def test_a_beat_prints_the_same_news_as_a_renewal(dibs):
     dibs("claim", "a", "b", agent="alice")
     dibs("revoke", "a", "--reason", "mine")
 
@@ -110,7 +110,7 @@ def test_a_report_changes_what_others_see(dibs):
         ((), 64),
     ],
 )
-def test_a_report_that_says_nothing_sensible_is_refused(dibs, words, status):
+def test_an_invalid_report_is_refused(dibs, words, status):
     assert dibs("agent", "report", *words, agent="alice").status == status
 
 
@@ -123,7 +123,7 @@ def test_leaving_releases_everything(dibs):
     assert dibs("claim", "a", agent="bob").status == 0
 
 
-def test_leaving_is_json(dibs):
+def test_leaving_as_json(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("agent", "leave", "--json", agent="alice")
@@ -133,11 +133,11 @@ def test_leaving_is_json(dibs):
 
 
 @pytest.mark.parametrize(("words", "status"), [(("--status", "idle"), 65), ((), 6)])
-def test_leaving_has_its_ways_and_needs_somebody_here(dibs, words, status):
+def test_leaving_needs_a_valid_status_and_a_known_agent(dibs, words, status):
     assert dibs("agent", "leave", *words, agent="ghost").status == status
 
 
-def test_stopping_an_agent_stops_all_below_it(dibs):
+def test_stopping_an_agent_stops_its_subagents(dibs):
     dibs("agent", "join", agent="lead")
     dibs("agent", "join", "--parent", "lead", agent="sub")
     dibs("claim", "a", agent="sub")
@@ -151,7 +151,7 @@ def test_stopping_an_agent_stops_all_below_it(dibs):
     assert "enough" in refused.err
 
 
-def test_stopping_is_json_and_safe_to_repeat(dibs):
+def test_stopping_as_json_is_safe_to_repeat(dibs):
     dibs("agent", "join", agent="alice")
 
     assert dibs("agent", "stop", "alice", "--json").json == {"stopped": ["alice"]}

@@ -297,7 +297,7 @@ def test_each_command_that_a_denial_suggests_to_a_person_works(dibs, number):
     assert dibs(*words).status == 0
 
 
-def test_a_person_is_told_to_revoke_with_a_reason_and_an_agent_to_escalate(dibs):
+def test_a_person_gets_a_revoke_hint_with_a_reason_and_an_agent_an_escalate_hint(dibs):
     dibs("claim", "src/**", agent="alice")
 
     person, agent = dibs("claim", "src/a.py"), dibs("claim", "src/a.py", agent="bob")

@@ -152,11 +152,11 @@ def test_since_is_a_number_a_duration_or_a_time(busy):
 
 
 @pytest.mark.parametrize("when", ["yesterday", "10x", "-5m", "2026-13-01", "²"])
-def test_a_beginning_that_is_none_is_bad_data(busy, when):
+def test_an_invalid_since_is_refused(busy, when):
     assert busy("log", f"--since={when}").status == 65
 
 
-def test_since_a_moment_shows_more_than_the_usual_lines(dibs):
+def test_since_shows_more_than_the_default_lines(dibs):
     for number in range(60):
         dibs("agent", "report", "--note", str(number), agent="alice")
 
@@ -164,7 +164,7 @@ def test_since_a_moment_shows_more_than_the_usual_lines(dibs):
     assert len(dibs("log", "--since", "10m", "--json").json) == 61
 
 
-def test_the_summary_counts(busy):
+def test_the_summary_counts_entries(busy):
     answer = busy("log", "--summary", "--json").json
 
     assert answer["entries"] == 5
@@ -174,7 +174,7 @@ def test_the_summary_counts(busy):
     assert busy("log", "--summary", "-f").status == 64
 
 
-def test_following_goes_on_until_ctrl_c(busy, start):
+def test_following_continues_until_ctrl_c(busy, start):
     follow = start("log", "-f", "-n", "1", "--kind", "lock_released", "--json")
     assert json.loads(follow.stdout.readline())["kind"] == "lock_released"
 
@@ -199,7 +199,9 @@ def test_following_from_nothing_does_not_go_back(busy, start):
 
 
 @pytest.mark.parametrize("lines", ["0", "1", "50"])
-def test_following_misses_no_entry_wherever_a_rival_writes(busy, repo, monkeypatch, capsys, lines):
+def test_following_misses_no_entry_whenever_another_agent_writes(
+    busy, repo, monkeypatch, capsys, lines
+):
     with Dibs.open(repo, agent="rival") as dibs:
         rival = Rival(dibs, calls=10)
         rival.disturb(monkeypatch)
@@ -211,7 +213,7 @@ def test_following_misses_no_entry_wherever_a_rival_writes(busy, repo, monkeypat
     assert lines != "0" or shown[0] == rival.written[rival.early]
 
 
-def test_entries_of_another_day_stand_under_their_date(busy, monkeypatch, capsys):
+def test_entries_of_another_day_are_below_their_date(busy, monkeypatch, capsys):
     from dibs.cli.commands import log
 
     entries = [Entry(**entry) for entry in busy("log", "--json").json]

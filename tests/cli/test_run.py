@@ -30,7 +30,7 @@ def gone(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_the_claim_is_held_while_the_command_runs_and_no_longer(dibs, start):
+def test_the_claim_is_held_only_while_the_command_runs(dibs, start):
     run = start("run", "--claim", "src/", "a", "--claim", "b", "--agent", "alice", "--", "sh", "-c",
                 "echo ready; read line; exit 7", stdin=-1)  # fmt: skip
     assert run.stdout.readline() == "ready\n"
@@ -44,7 +44,7 @@ def test_the_claim_is_held_while_the_command_runs_and_no_longer(dibs, start):
     assert dibs("status", "--json").json["claims"] == []
 
 
-def test_a_refused_claim_starts_nothing(dibs, repo):
+def test_a_denied_claim_starts_nothing(dibs, repo):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("run", "--claim", "a", "--", "touch", "started", agent="bob")
@@ -54,7 +54,7 @@ def test_a_refused_claim_starts_nothing(dibs, repo):
     assert not (repo / "started").exists()
 
 
-def test_a_refusal_is_json_like_that_of_a_claim(dibs):
+def test_a_denial_as_json_is_the_same_as_for_a_claim(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("run", "--claim", "a", "--json", "--", "true", agent="bob")
@@ -78,7 +78,7 @@ def test_the_exit_status_is_passed_on_as_a_shell_does(dibs, command, status):
     assert dibs("status", "--json").json["claims"] == []
 
 
-def test_a_command_that_cannot_be_run_is_one_line(dibs):
+def test_a_command_that_cannot_run_is_reported_in_one_line(dibs):
     answer = dibs("run", "--", "no-such-command")
 
     assert answer.err == "dibs: cannot run no-such-command: No such file or directory\n"
@@ -89,7 +89,7 @@ def test_without_a_command_there_is_nothing_to_run(dibs, words):
     assert dibs("run", *words).status == 64
 
 
-def test_no_shell_reads_the_command(dibs, repo):
+def test_no_shell_interprets_the_command(dibs, repo):
     status = dibs("run", "--", "echo", "$(touch pwned)", ";", "touch", "pwned", "--json").status
 
     assert status == 0
@@ -102,7 +102,7 @@ def test_the_command_acts_as_the_same_agent(dibs):
     assert [c["agent"] for c in dibs("status", "--json").json["claims"]] == ["alice"]
 
 
-def test_what_was_held_before_stays_held(dibs):
+def test_claims_held_before_stay_held(dibs):
     dibs("claim", "a", "--shared", agent="alice")
     dibs("claim", "src/x", agent="alice")
 
@@ -123,7 +123,7 @@ def test_the_last_line_on_standard_error_is_the_report(dibs):
     assert report["lost"] == []
 
 
-def test_a_revoked_claim_stops_the_command_and_all_that_it_started(dibs, start):
+def test_a_revoked_claim_stops_the_command_and_its_child_processes(dibs, start):
     run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c",
                 "sleep 60 & echo $! $$; wait")  # fmt: skip
     inner, command = map(int, run.stdout.readline().split())
@@ -138,7 +138,7 @@ def test_a_revoked_claim_stops_the_command_and_all_that_it_started(dibs, start):
     assert "stopping the command" in err
 
 
-def test_a_command_that_does_not_listen_is_killed(dibs, start):
+def test_a_command_that_ignores_signals_is_killed(dibs, start):
     hurried = (
         PROGRAM[0],
         PROGRAM[1],
@@ -154,7 +154,7 @@ def test_a_command_that_does_not_listen_is_killed(dibs, start):
     until(lambda: gone(command))
 
 
-def test_with_warn_a_lost_claim_is_only_told(dibs, start):
+def test_with_warn_a_lost_claim_is_only_reported(dibs, start):
     run = start("run", "--claim", "a", "--on-lost", "warn", "--agent", "alice", "--", "sh", "-c",
                 "echo ready; read line; exit 0", stdin=-1)  # fmt: skip
     run.stdout.readline()
@@ -177,13 +177,13 @@ def test_a_claim_lost_at_the_very_end_is_noticed(dibs):
     assert "enough" in answer.err
 
 
-def test_a_claim_that_the_command_gives_back_is_not_lost(dibs):
+def test_a_claim_that_the_command_releases_is_not_lost(dibs):
     answer = dibs("run", "--claim", "a", "--", *PROGRAM, "release", "a", agent="alice")
 
     assert (answer.status, answer.err) == (0, "")
 
 
-def test_a_request_for_the_claim_is_passed_on(dibs, start):
+def test_a_release_request_is_passed_on(dibs, start):
     run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", STAYS)
     run.stdout.readline()
 
@@ -203,7 +203,7 @@ def test_a_signal_is_passed_on_and_the_claim_released(dibs, start, number):
     assert dibs("status", "--json").json["claims"] == []
 
 
-def test_a_command_may_answer_a_signal_in_its_own_way(start):
+def test_a_command_may_handle_a_signal_itself(start):
     run = start("run", "--", "sh", "-c",
                 "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done")  # fmt: skip
     run.stdout.readline()
@@ -214,7 +214,7 @@ def test_a_command_may_answer_a_signal_in_its_own_way(start):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_past_its_ttl_finds_its_claim_lost(dibs, start):
+def test_a_run_stopped_past_its_ttl_finds_its_claim_lost(dibs, start):
     run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c",
                 "echo $$; exec sleep 60")  # fmt: skip
     command = int(run.stdout.readline())
@@ -240,7 +240,7 @@ def test_a_short_ttl_is_kept_alive(dibs, start):
 
 
 @pytest.mark.slow
-def test_a_store_that_is_gone_stops_the_command_before_the_ttl_is_over(dibs, repo, start):
+def test_an_unreachable_store_stops_the_command_before_the_ttl_is_over(dibs, repo, start):
     run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c", STAYS)
     run.stdout.readline()
     began = time.monotonic()
@@ -253,7 +253,7 @@ def test_a_store_that_is_gone_stops_the_command_before_the_ttl_is_over(dibs, rep
 
 
 @pytest.mark.slow
-def test_a_server_that_stands_still_stops_the_command_before_the_ttl_is_over(
+def test_a_hanging_server_stops_the_command_before_the_ttl_is_over(
     repo, start, tmp_path, monkeypatch
 ):
     with RedisServer(tmp_path / "redis") as server:
@@ -298,7 +298,7 @@ def test_the_command_reads_from_the_terminal_and_ctrl_c_reaches_it(dibs):
     assert dibs("status", "--json").json["claims"] == []
 
 
-def test_ctrl_z_stops_the_run_with_its_command_and_both_go_on(repo):
+def test_ctrl_z_stops_the_run_and_its_command_and_both_continue(repo):
     import pexpect
 
     shell = pexpect.spawn("bash", ["--norc", "-i"], encoding="utf-8", timeout=20, echo=False)

@@ -69,7 +69,7 @@ def test_a_denial_closes_its_colors(crowd):
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_there_is_no_color_where_it_is_not_wanted(crowd, variables):
+def test_no_color_is_printed_if_it_is_unwanted(crowd, variables):
     for words in (*SCREENS, ("claim", "src/auth/login.py")):
         assert "\x1b" not in screen(words, 80, **variables), words
 

@@ -16,7 +16,7 @@ def ids(court):
     return [decision.id for decision in court.decisions.all()]
 
 
-def test_what_was_decided_long_ago_is_forgotten_and_what_waits_is_not():
+def test_old_decisions_are_deleted_and_pending_ones_are_not():
     court = Court()
     recorded = court.decisions.new(caller("bob"), "use tabs")
     waits = court.ask("bob", "drop it")
@@ -47,7 +47,7 @@ def test_the_ledger_has_why_something_was_decided():
     assert {"they are fewer", "nobody reads it"} <= told
 
 
-def test_a_piece_of_work_is_bounded(monkeypatch):
+def test_one_transaction_deletes_a_limited_number(monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 3)
     court = Court()
     for number in range(5):
@@ -57,7 +57,7 @@ def test_a_piece_of_work_is_bounded(monkeypatch):
     assert [trim(court.store) for _ in range(3)] == [3, 2, 0]
 
 
-def test_old_decisions_go_when_the_ledger_is_trimmed():
+def test_old_decisions_are_deleted_when_the_ledger_is_trimmed():
     court = Court(ledger_limit=1_000)
     court.decisions.new(caller("bob"), "use tabs")
     court.clock.advance(YEAR)

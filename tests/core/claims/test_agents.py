@@ -19,11 +19,11 @@ from dibs.errors import BadInput
 TREE = {"lead": "", "a": "lead", "b": "lead", "a1": "a", "other": ""}
 
 
-def test_a_family_is_an_agent_and_all_below_it():
+def test_a_family_is_an_agent_and_its_subagents():
     assert family("lead", TREE) == ["lead", "a", "b", "a1"]
 
 
-def test_a_circle_of_parents_is_walked_once():
+def test_a_cycle_of_parents_is_walked_once():
     circle = {"a": "b", "b": "a"}
 
     assert family("a", circle) == ["a", "b"]
@@ -35,23 +35,23 @@ def test_ancestors_come_nearest_first():
 
 
 @pytest.mark.parametrize(("agent", "parent"), [("a", "a"), ("lead", "a1"), ("a", "a1")])
-def test_a_parent_below_its_child_is_refused(agent, parent):
+def test_a_subagent_cannot_be_the_parent(agent, parent):
     with pytest.raises(BadInput) as refused:
         check_parent(agent, parent, TREE)
 
     assert refused.value.code == "AGENT_CYCLE"
 
 
-def test_an_ordinary_parent_is_fine():
+def test_an_ordinary_parent_is_accepted():
     check_parent("new", "a1", TREE)
 
 
 @pytest.mark.parametrize("status", list(AgentStatus))
-def test_every_status_but_running_and_idle_is_an_end(status):
+def test_every_status_except_running_and_idle_is_terminal(status):
     assert is_terminal(status) is (status not in {AgentStatus.RUNNING, AgentStatus.IDLE})
 
 
-def test_those_that_ended_are_not_alive():
+def test_ended_agents_are_not_alive():
     agents = [
         Agent("a"),
         Agent("b", status=AgentStatus.EXITED),
@@ -70,7 +70,7 @@ def test_those_that_ended_are_not_alive():
         (Beat(100.0, ttl=300.0, hard=110.0), 110.0, True),
     ],
 )
-def test_a_beat_lapses_with_the_first_claim_that_could_run_out(beat, now, expected):
+def test_a_beat_lapses_with_the_first_claim_that_could_expire(beat, now, expected):
     assert beat.lapsed(now) is expected
 
 

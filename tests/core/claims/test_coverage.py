@@ -27,11 +27,11 @@ def held(text, agent="alice", mode="exclusive", *, fold=True):
         ("\\*", "*", True), ("\\*", "x", False), ("d/", "d/\udcff", True), ("d/", "d/a\nb", True),
     ],
 )  # fmt: skip
-def test_a_claim_covers_what_its_pattern_matches(pattern, path, covered):
+def test_a_claim_covers_the_paths_that_its_pattern_matches(pattern, path, covered):
     assert (Cover([held(pattern)]).exclusive("alice", path) is not None) == covered
 
 
-def test_case_counts_where_the_project_says_so():
+def test_case_matters_if_the_project_says_so():
     cover = Cover([held("Src/a", fold=False), held("b", fold=False)])
     assert cover.exclusive("alice", "Src/a")
     assert not cover.exclusive("alice", "src/a")
@@ -44,13 +44,13 @@ def test_case_counts_where_the_project_says_so():
     ),
     st.text(alphabet="abcxyzAÉ./", min_size=1, max_size=8),
 )
-def test_the_index_of_claims_finds_what_asking_each_finds(texts, path):
+def test_the_index_of_claims_finds_the_same_as_a_full_scan(texts, path):
     claims = [held(text) for text in texts]
     expected = {h.claim.id for h in claims if matches(h.pattern, f"./{path}")}
     assert {h.claim.id for h in Cover(claims).of(path)} == expected
 
 
-def test_paths_are_sorted_by_whose_they_are():
+def test_changed_paths_are_sorted_by_owner():
     cover = Cover([held("mine/"), held("theirs", "bob"), held("read", mode="shared")])
     found = sort("alice", ["mine/a", "theirs", "read", "free"], cover, guards=True)
     assert list(found.mine) == ["mine/a"]
@@ -63,7 +63,7 @@ def test_paths_are_sorted_by_whose_they_are():
 @pytest.mark.parametrize(
     "path", ["dibs.toml", ".MCP.json", ".codex/config.toml", ".claude/settings.local.json"]
 )
-def test_what_steers_tools_is_guarded_however_it_is_spelled(path):
+def test_files_that_configure_tools_are_protected_in_any_spelling(path):
     assert guarded(path)
     assert [b.why for b in uncovered("alice", [path], Cover([held("**")]), guards=True)] == [
         "guarded"

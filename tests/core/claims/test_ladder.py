@@ -10,7 +10,7 @@ spans = st.floats(0, 1e5)
 times = st.floats(0, 1e6)
 
 
-def test_a_holder_is_asked_first_and_a_human_later():
+def test_an_owner_is_asked_before_a_human():
     at = moments(EscalationTimes(120.0, 900.0), 1000.0, 0.0)
 
     assert at == {Rung.ASK: 1120.0, Rung.ESCALATE: 1900.0}
@@ -20,7 +20,7 @@ def test_a_holder_is_asked_first_and_a_human_later():
     assert due(at, set(), 1900.0) == [Rung.ASK, Rung.ESCALATE]
 
 
-def test_a_span_of_nothing_means_never():
+def test_zero_means_never():
     at = moments(EscalationTimes(0.0, 0.0), 1000.0, 0.0)
 
     assert set(at.values()) == {NEVER}
@@ -28,11 +28,11 @@ def test_a_span_of_nothing_means_never():
     assert EscalationTimes(0.0, 900.0).soonest == 900.0
 
 
-def test_a_step_counts_from_when_both_were_there():
+def test_a_step_counts_from_when_claim_and_ticket_both_exist():
     assert moments(EscalationTimes(120.0, 0.0), 1000.0, 5000.0)[Rung.ASK] == 5120.0
 
 
-def test_what_was_taken_is_not_next():
+def test_a_step_already_taken_is_not_next():
     at = moments(EscalationTimes(120.0, 900.0), 0.0, 0.0)
 
     assert next_moment(at, set()) == 120.0
@@ -41,7 +41,7 @@ def test_what_was_taken_is_not_next():
 
 
 @given(spans, spans, times, times)
-def test_nobody_is_put_before_a_human_who_was_not_asked_if_both_are_set(ask, escalate, waits, held):
+def test_no_conflict_is_escalated_before_its_owner_is_asked(ask, escalate, waits, held):
     at = moments(EscalationTimes(ask, escalate), waits, held)
 
     if ask and escalate:
@@ -51,7 +51,7 @@ def test_nobody_is_put_before_a_human_who_was_not_asked_if_both_are_set(ask, esc
 
 
 @given(spans, spans, times, times, times)
-def test_nothing_is_due_before_the_next_moment(ask, escalate, waits, held, now):
+def test_no_step_is_due_before_its_time(ask, escalate, waits, held, now):
     at = moments(EscalationTimes(ask, escalate), waits, held)
 
     assert bool(due(at, set(), now)) == (next_moment(at, set()) <= now)

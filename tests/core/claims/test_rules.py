@@ -44,20 +44,20 @@ def a_ticket(**changes):
     return ticket._replace(**changes)
 
 
-def test_a_claim_lives_until_the_last_sign_of_life_plus_its_ttl():
+def test_a_claim_lives_until_the_last_heartbeat_plus_its_ttl():
     assert deadline(a_claim(), seen=1100.0) == 1400.0
 
 
-def test_a_sign_of_life_before_the_grant_does_not_shorten_the_claim():
+def test_a_heartbeat_before_the_grant_does_not_shorten_the_claim():
     assert deadline(a_claim(since=1000.0), seen=500.0) == 1300.0
 
 
-def test_no_sign_of_life_carries_a_claim_past_its_hard_end():
+def test_no_heartbeat_extends_a_claim_past_its_hard_deadline():
     assert deadline(a_claim(hard=1350.0), seen=1300.0) == 1350.0
 
 
 @pytest.mark.parametrize(("now", "expected"), [(1299.999, True), (1300.0, False), (1301.0, False)])
-def test_at_its_deadline_a_claim_is_already_gone(now, expected):
+def test_a_claim_has_expired_at_its_deadline(now, expected):
     assert live(a_claim(), seen=1000.0, now=now) is expected
 
 
@@ -74,7 +74,7 @@ def test_only_shared_claims_may_overlap(one, other, expected):
     assert compatible(one, other) is expected
 
 
-def test_a_refusal_names_holder_pattern_mode_reason_since_time_left_and_witness():
+def test_a_conflict_names_owner_pattern_mode_reason_times_and_witness():
     claim = a_claim("src/**", reason="rename", task="t1")
     asked = parse("src/*.py")
 
@@ -87,20 +87,20 @@ def test_a_refusal_names_holder_pattern_mode_reason_since_time_left_and_witness(
     assert conflict.witness.endswith(".py")
 
 
-def test_a_claim_that_ran_out_is_no_obstacle():
+def test_an_expired_claim_does_not_conflict():
     asked = parse("src/a.py")
 
     assert obstacle(a_request(), asked, asked, a_claim(), seen=1000.0, now=1300.0) is None
 
 
-def test_a_claim_elsewhere_is_no_obstacle():
+def test_a_claim_on_another_path_does_not_conflict():
     other = parse("docs/a.md")
     claim = a_claim("docs/a.md")
 
     assert obstacle(a_request(), parse("src/a.py"), other, claim, 1000.0, 1000.0) is None
 
 
-def test_an_earlier_ticket_stands_before_a_request_without_one():
+def test_an_earlier_ticket_blocks_a_request_without_one():
     asked = parse("src/a.py")
 
     conflict = queued_before(a_request(), asked, asked, a_ticket(), own=0, left=30.0)
@@ -109,7 +109,7 @@ def test_an_earlier_ticket_stands_before_a_request_without_one():
 
 
 @pytest.mark.parametrize(("own", "stands"), [(6, False), (8, True)])
-def test_a_ticket_stands_only_before_later_ones(own, stands):
+def test_a_ticket_blocks_only_later_ones(own, stands):
     asked = parse("src/a.py")
 
     conflict = queued_before(a_request(), asked, asked, a_ticket(number=7), own=own, left=30.0)
@@ -117,32 +117,32 @@ def test_a_ticket_stands_only_before_later_ones(own, stands):
     assert (conflict is not None) is stands
 
 
-def test_a_shared_ticket_does_not_hold_back_a_shared_request():
+def test_a_shared_ticket_does_not_block_a_shared_request():
     asked = parse("src/a.py")
     ticket = a_ticket(mode=SHARED)
 
     assert queued_before(a_request(mode=SHARED), asked, asked, ticket, 0, 30.0) is None
 
 
-def test_a_waiting_exclusive_ticket_holds_back_a_later_shared_request():
+def test_an_exclusive_ticket_blocks_a_later_shared_request():
     asked = parse("src/a.py")
 
     assert queued_before(a_request(mode=SHARED), asked, asked, a_ticket(), 0, 30.0) is not None
 
 
-def test_a_waiter_that_is_silent_for_its_ttl_is_skipped():
+def test_a_waiter_without_a_heartbeat_is_skipped():
     assert ticket_deadline(a_ticket(), agent_seen=1500.0) == 1030.0
 
 
-def test_a_standing_ticket_lives_by_its_agents_signs_of_life():
+def test_a_standing_ticket_lives_as_long_as_its_agent_sends_heartbeats():
     assert ticket_deadline(a_ticket(standing=True), agent_seen=1500.0) == 1530.0
 
 
-def test_no_ticket_lives_past_the_moment_at_which_its_waiter_gives_up():
+def test_no_ticket_outlives_its_waiters_timeout():
     assert ticket_deadline(a_ticket(until=1010.0), agent_seen=1000.0) == 1010.0
 
 
-def test_a_circle_of_waiters_is_named_edge_by_edge():
+def test_a_deadlock_is_named_edge_by_edge():
     waits = {"bob": [Wait("bob", "y", "carol")], "carol": [Wait("carol", "z", "alice")]}
 
     cycle = find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits.get(agent, []))
@@ -152,7 +152,7 @@ def test_a_circle_of_waiters_is_named_edge_by_edge():
     )  # fmt: skip
 
 
-def test_waiting_without_a_circle_is_allowed():
+def test_waiting_without_a_deadlock_is_allowed():
     waits = {"bob": [Wait("bob", "y", "carol")]}
 
     assert (
@@ -160,7 +160,7 @@ def test_waiting_without_a_circle_is_allowed():
     )
 
 
-def test_a_circle_among_others_does_not_keep_the_search_going_for_ever():
+def test_a_cycle_among_other_agents_does_not_make_the_search_endless():
     waits = {"bob": [Wait("bob", "y", "carol")], "carol": [Wait("carol", "z", "bob")]}
 
     assert find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits[agent]) == ()
@@ -177,7 +177,7 @@ def test_a_request_needs_a_pattern():
     assert refused.value.code == "PATH_EMPTY"
 
 
-def test_an_unknown_mode_is_refused_with_the_modes_there_are():
+def test_an_unknown_mode_is_refused_with_the_valid_modes():
     with pytest.raises(BadInput, match="exclusive or shared") as refused:
         check(a_request(mode="write"))
 
@@ -185,7 +185,7 @@ def test_an_unknown_mode_is_refused_with_the_modes_there_are():
 
 
 @pytest.mark.parametrize(("count", "held"), [(MAX_PATTERNS + 1, 0), (2, MAX_CLAIMS_OF_AGENT - 1)])
-def test_limits_are_named(count, held):
+def test_an_error_names_the_limit(count, held):
     request = a_request(*(f"f{n}" for n in range(count)))
 
     with pytest.raises(BadInput) as refused:
@@ -207,7 +207,7 @@ def test_an_agent_cannot_claim_the_whole_repository(pattern):
     assert refused.value.code == "GLOB_TOO_BROAD"
 
 
-def test_the_whole_repository_goes_to_humans_to_readers_and_by_policy():
+def test_humans_readers_and_a_setting_may_claim_the_whole_repository():
     check(a_request("**"), human=True)
     check(a_request("**"), allow_broad=True)
     check(a_request("**", mode=SHARED))
@@ -219,7 +219,7 @@ def test_a_pattern_named_twice_counts_once():
     assert [p.key for p in fold_duplicates(patterns)] == [patterns[0].key, patterns[1].key]
 
 
-def test_a_reason_is_masked_and_bounded():
+def test_a_reason_is_masked_and_limited():
     secret = "ghp_" + "a1B2" * 9
 
     assert secret not in check_text(f"use {secret} for this", "reason")
@@ -227,7 +227,7 @@ def test_a_reason_is_masked_and_bounded():
         check_text("x" * 1001, "reason")
 
 
-def test_a_reason_that_is_no_unicode_text_is_kept_readable():
+def test_a_reason_with_invalid_unicode_is_stored_escaped():
     assert check_text("caf\udce9", "reason") == "caf\\udce9"
 
 

@@ -88,7 +88,7 @@ def test_the_index_answers_as_looking_at_every_pattern_does(seed):
             assert witness
 
 
-def test_an_index_that_was_emptied_holds_nothing():
+def test_an_emptied_index_finds_nothing():
     index = PatternIndex()
     for text in ("a/b.py", "a/*.py", "**", "{a,b}/x", "task:1"):
         index.add(text, parse(text))

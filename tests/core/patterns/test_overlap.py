@@ -176,7 +176,7 @@ def test_a_witness_is_easy_to_read(a, b, witness):
     assert overlap(parse(a), parse(b)) == witness
 
 
-def test_case_is_kept_apart_where_the_project_says_so():
+def test_case_is_distinguished_if_the_project_says_so():
     def meet(a, b):
         return overlap(parse(a, fold_case=False), parse(b, fold_case=False))
 
@@ -238,7 +238,7 @@ def test_matching_answers_as_the_automaton_does(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_overlap_keeps_its_laws(seed):
+def test_overlap_is_symmetric_and_consistent(seed):
     """1,000 pairs for each seed: what must hold of any two patterns, whatever they are."""
     random = Random(seed + 1000)
     pool = [(text, pattern) for text, pattern, _ in pool_of(seed + 1000, 100)]

@@ -53,7 +53,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("code", "text"), [(code, text) for code, texts in REFUSED.items() for text in texts]
 )
-def test_what_cannot_be_a_pattern_is_refused_with_one_short_sentence(code, text):
+def test_an_invalid_pattern_is_refused_with_one_short_message(code, text):
     with pytest.raises(BadInput) as refusal:
         parse(text)
 
@@ -80,7 +80,7 @@ def test_a_syntax_error_names_its_position(text, position):
     ("text", "limit"),
     [("x" * 5000, "4096"), ("a" * 256, "255"), ("a/" * 65 + "a", "64"), ("*" + "/a" * 600, "1024")],
 )
-def test_what_is_too_long_is_told_the_limit(text, limit):
+def test_a_pattern_that_is_too_long_names_the_limit(text, limit):
     with pytest.raises(BadInput, match=limit):
         parse(text)
 
@@ -92,7 +92,7 @@ def test_control_characters_are_shown_escaped():
     assert r"a\x1b[2J\u202e\xff\n" in refusal.value.message
 
 
-def test_an_empty_pattern_is_told_about_two_stars():
+def test_an_empty_pattern_suggests_two_stars():
     with pytest.raises(BadInput) as refusal:
         parse(".")
 
@@ -103,7 +103,7 @@ def test_an_empty_pattern_is_told_about_two_stars():
     "text",
     ["a" * 255, "/".join(["a" * 63] * 64), "/".join("a" * 64), "*a" * 16, "{a,b}" * 8, "*" + "/a" * 63],
 )  # fmt: skip
-def test_what_is_just_inside_a_limit_is_accepted(text):
+def test_a_pattern_at_the_limit_is_accepted(text):
     assert parse(text).text == text
 
 
@@ -164,7 +164,7 @@ def test_a_pattern_has_one_canonical_spelling(text, canonical):
         *("\\xff", "a\udcffb", "é", "]", "}", "a:b", "A:b", "*", "**", "a\\", ".hidden", "a[", "x,{"),
     ],
 )  # fmt: skip
-def test_a_literal_is_taken_as_it_stands(name):
+def test_a_literal_is_taken_unchanged(name):
     pattern = parse(name, literal=True)
 
     assert pattern.literal
@@ -210,7 +210,7 @@ def test_different_patterns_have_different_keys(a, b):
     assert parse(a) != parse(b)
 
 
-def test_case_matters_where_the_project_says_so():
+def test_case_matters_in_keys_if_the_project_says_so():
     assert parse("README", fold_case=False) != parse("readme", fold_case=False)
     assert parse("é", fold_case=False) == parse("e\u0301", fold_case=False)
     assert not matches(parse("R*", fold_case=False), "readme")
@@ -285,7 +285,7 @@ def test_a_raw_name_from_the_system_is_the_same_as_its_escape():
     "text",
     ["**", "*/**", "**/*/**", "**/*", "**/", "*/", "{a,**}", "**/?*", "*?/**", "{*,*/*/**}", "**/**"],
 )  # fmt: skip
-def test_what_matches_every_path_is_everything(text):
+def test_a_pattern_that_matches_every_path_is_everything(text):
     assert is_everything(parse(text))
     assert matches(parse(text), "a")
     assert matches(parse(text), "a/b/c")
@@ -295,7 +295,7 @@ def test_what_matches_every_path_is_everything(text):
     "text",
     ["*", "*/*", "*/*/**", "a/**", "**/a", "**/*.*", "?", "**/??*", "{*,*/*}", "task:**", "@**", "a"],
 )  # fmt: skip
-def test_what_leaves_out_a_path_is_not_everything(text):
+def test_a_pattern_that_misses_a_path_is_not_everything(text):
     assert not is_everything(parse(text))
 
 

@@ -31,13 +31,13 @@ NO_SPANS = [
         (0.25, 0.25),
     ],
 )
-def test_a_span_is_seconds_or_numbers_with_units(written, seconds):
+def test_a_duration_is_seconds_or_numbers_with_units(written, seconds):
     assert parse_span(written) == seconds
     assert isinstance(parse_span(written), float)
 
 
 @pytest.mark.parametrize("written", NO_SPANS)
-def test_what_is_no_span_is_refused_with_an_example(written):
+def test_an_invalid_duration_is_refused_with_an_example(written):
     with pytest.raises(BadInput) as caught:
         parse_span(written)
 
@@ -63,12 +63,12 @@ def test_what_is_no_span_is_refused_with_an_example(written):
         (-0.0001, "0s"),
     ],
 )
-def test_a_span_is_shown_by_its_units(seconds, shown):
+def test_a_duration_is_shown_with_units(seconds, shown):
     assert show_span(seconds) == shown
 
 
 @given(st.integers(0, 10**12))
-def test_a_shown_span_reads_back_as_the_same_number(milliseconds):
+def test_a_shown_duration_parses_to_the_same_number(milliseconds):
     seconds = milliseconds / 1000
 
     assert parse_span(show_span(seconds)) == seconds
@@ -82,7 +82,7 @@ def test_reading_a_number_gives_the_nearest_float(number):
 @pytest.mark.parametrize(
     ("written", "seconds"), [(5, 5.0), ("5", 5.0), ("24h", 86400.0), (30.5, 30.5)]
 )
-def test_a_ttl_goes_from_5_seconds_to_a_day(written, seconds):
+def test_a_ttl_is_from_5_seconds_to_a_day(written, seconds):
     assert check_ttl(written) == seconds
 
 
@@ -97,7 +97,7 @@ def test_an_invalid_ttl_is_refused_with_the_range(value):
 
 
 @pytest.mark.parametrize(("written", "seconds"), [(0, 0.0), ("0", 0.0), ("1h", 3600.0), (0.1, 0.1)])
-def test_a_wait_goes_from_nothing_to_an_hour(written, seconds):
+def test_a_wait_is_at_most_an_hour(written, seconds):
     assert check_wait(written) == seconds
 
 
@@ -109,7 +109,7 @@ def test_an_invalid_wait_is_refused_with_the_range(value):
     assert caught.value.code == "WAIT_RANGE"
 
 
-def test_a_long_wrong_value_is_cut_in_the_message():
+def test_a_long_invalid_value_is_cut_in_the_message():
     with pytest.raises(BadInput) as caught:
         check_ttl("9" * 5000)
 

@@ -18,9 +18,9 @@ from dibs.core.text.untrusted import markdown_text as plain
         ("a\n## b\x1b[0m", r"a\\n## b\\x1b\[0m"),
     ],
 )
-def test_what_others_wrote_is_no_markup_of_the_page(text, shown):
+def test_untrusted_text_is_not_rendered_as_markup(text, shown):
     assert plain(text) == shown
 
 
-def test_a_path_is_one_piece_of_code_whatever_it_holds():
+def test_a_path_is_one_code_span_whatever_it_contains():
     assert code("a`b\n<c>*[d](e)*") == r"`a'b\n<c>*[d](e)*`"

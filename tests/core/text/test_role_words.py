@@ -24,6 +24,6 @@ def test_a_role_of_several_words_is_one_word_to_a_task(role, word):
 
 
 @pytest.mark.parametrize("role", ["x" * 300, "reviewer of code " * 30, "- -" + "y" * 200])
-def test_the_word_of_a_long_role_can_stand_in_a_file(role):
+def test_a_long_role_gives_a_valid_word(role):
     assert is_agent_id(role_word(role))
     assert len(role_word(role)) <= AGENT_ID_MAX

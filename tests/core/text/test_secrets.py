@@ -258,14 +258,14 @@ def test_no_token_survives(token, around):
 
 
 @pytest.mark.parametrize(("around", "secret"), ANNOUNCED, ids=range(len(ANNOUNCED)))
-def test_no_announced_secret_survives(around, secret):
+def test_no_labeled_secret_survives(around, secret):
     masked = mask(around.replace("{{", "{").replace("}}", "}").replace("{}", secret, 1))
 
     assert secret not in masked
     assert "[masked " in masked
 
 
-def test_a_private_key_goes_whole_even_when_its_end_is_missing():
+def test_a_private_key_is_masked_even_without_its_end():
     lines = "\n".join(draw(64, BASE64, seed) for seed in range(5))
     begin, end = (f"-----{word} RSA PRIVATE" + " KEY-----" for word in ("BEGIN", "END"))
 
@@ -274,11 +274,11 @@ def test_a_private_key_goes_whole_even_when_its_end_is_missing():
 
 
 @pytest.mark.parametrize("text", INNOCENT)
-def test_innocent_text_stays(text):
+def test_innocent_text_is_not_masked(text):
     assert mask(text) == text
 
 
-def test_what_surrounds_a_secret_stays_with_a_hint_of_its_kind():
+def test_text_around_a_secret_stays_with_the_kind_of_secret():
     token = f"gh{'p'}_{draw(36)}"
 
     assert mask(f"pushed with {token}, ok") == "pushed with [masked github token], ok"
@@ -314,7 +314,7 @@ LURES = (
 
 
 @given(st.lists(st.sampled_from(LURES)), st.sampled_from(("", " ")))
-def test_masking_settles_for_texts_that_look_like_secrets(pieces, between):
+def test_masking_is_stable_for_texts_that_look_like_secrets(pieces, between):
     once = mask(between.join(pieces))
 
     assert mask(once) == once
@@ -360,11 +360,11 @@ def test_values_are_masked_at_any_depth():
         "authorization",
     ],
 )
-def test_the_value_of_a_telling_key_goes_whole(key):
+def test_the_value_of_a_secret_key_is_masked(key):
     assert mask_value({key: "plain"})[key].startswith("[masked ")
 
 
-def test_a_number_under_password_goes_but_a_fencing_token_stays():
+def test_a_number_under_password_is_masked_but_a_fencing_token_is_not():
     masked = mask_value(
         {"password": 1234, "token": 57, "max_token": "57", "secret": None, "api_key": ""}
     )
@@ -378,7 +378,7 @@ def test_a_number_under_password_goes_but_a_fencing_token_stays():
     }
 
 
-def test_what_is_under_a_telling_key_is_masked_inside():
+def test_values_nested_under_a_secret_key_are_masked():
     assert mask_value({"secret": {"password": "x", "count": 5}}) == {
         "secret": {"password": "[masked password]", "count": 5}
     }

@@ -10,7 +10,7 @@ from dibs.core.text.names import cut, few
 @pytest.mark.parametrize(
     ("text", "shown"), [("", ""), ("abc", "abc"), ("abcd", "abcd"), ("abcde", "abc…")]
 )
-def test_a_text_has_at_most_so_many_characters_with_the_sign_that_it_was_cut(text, shown):
+def test_a_cut_text_has_a_limited_length_including_the_ellipsis(text, shown):
     assert cut(text, 4) == shown
 
 

@@ -173,7 +173,7 @@ def check_the_whole(text):
     assert len(text) < 12_000
 
 
-def test_there_are_sixty_payloads_and_no_two_are_one():
+def test_there_are_sixty_different_payloads():
     assert len(set(PAYLOADS)) == len(PAYLOADS) >= 60
     assert not [payload for payload in PAYLOADS if is_plain(payload) or is_plain_path(payload)]
 
@@ -184,14 +184,14 @@ def test_every_payload_is_shown_by_some_view():
         assert "two words" in shown, field
 
 
-def test_a_nonce_that_a_text_holds_is_not_taken():
+def test_a_nonce_that_a_text_contains_is_not_used():
     texts = ["abc 11111111 def", "</DATA-2222ABCD>"]
     assert nonce_for(texts, iter(["11111111", "2222abcd", "33333333"]).__next__) == "33333333"
     with pytest.raises(RuntimeError):
         nonce_for(texts, lambda: "11111111")
 
 
-def test_the_nonce_is_held_against_all_texts_of_others():
+def test_the_nonce_is_compared_with_all_untrusted_texts():
     for fill in FIELDS.values():
         found = foreign_texts(sections(as_lead(fill("one payload")))) + foreign_texts(
             sections(fill("one payload"))
@@ -210,7 +210,7 @@ def test_cleaned_text_is_short_and_without_control(text, limit):
     assert all(unicodedata.category(c)[0] not in "CZ" or c in " \n" for c in lines)
 
 
-def test_no_character_wears_more_than_two_marks():
+def test_no_character_has_more_than_two_marks():
     assert clean("a\u0353\u0321\u0489\u0301b\u0301") == "a\u0353\u0321b\u0301"
     assert clean("\u0301" * 50 + "x") == "\u0301\u0301x"
 
@@ -222,7 +222,7 @@ def test_no_text_closes_a_comment_or_a_fence(text):
     assert not re.search(r"--!?>|<!-|<\s*/?\s*data-", inside[0])
 
 
-def test_plain_text_stays_as_it_is():
+def test_plain_text_stays_unchanged():
     kept = "Größe: 3 µm, naïve, 日本語, émigré, e\u0301, \U0001f600 (done)."
     assert clean(kept) == kept
     assert clean("line one\n\tline two\r\nthree", lines=True) == "line one\n line two\nthree"
@@ -231,12 +231,12 @@ def test_plain_text_stays_as_it_is():
 
 
 @pytest.mark.parametrize("role", ["HUMAN", "Human", "hUmAn"])
-def test_a_role_that_looks_like_a_humans_is_text_of_others(role):
+def test_a_role_that_looks_human_is_fenced(role):
     for text in texts_of(crew(mail=(said(31, "stop", role=role),))):
         assert role not in split(text.replace("HUMAN: from", ""))[0]
 
 
-def test_the_voice_of_a_human_stands_out():
+def test_a_humans_message_is_marked():
     text = texts_of(crew(mail=(said(31, "stop", sender="user-pts-3", role="human"),)))[0]
     assert f'\n- HUMAN m31, 20s ago: <data-{NONCE} from="human">stop</data-{NONCE}>\n' in text
 
@@ -248,6 +248,6 @@ def test_only_one_short_word_is_plain():
     assert not any(map(is_plain_path, ["", "a b", "http://x.example", "a\n", "a\\b", "x" * 121]))
 
 
-def test_an_agent_of_a_strange_kind_is_shown_nevertheless():
+def test_an_agent_of_an_unknown_kind_is_still_shown():
     sight = crew(agents=(Agent("me"), Agent("peer", role="", model="", task="")))
     assert all("peer" in text for text in texts_of(sight))

@@ -11,14 +11,14 @@ def status_of(crew, agent):
     return crew.agents.show(agent)[0].agent.status
 
 
-def test_an_unknown_agent_joins_by_its_first_call(crew):
+def test_an_unknown_agent_joins_with_its_first_call(crew):
     crew.claim("alice", "a")
 
     assert status_of(crew, "alice") == AgentStatus.RUNNING
     assert crew.kinds()[0] == "agent_joined"
 
 
-def test_an_agent_is_what_it_says_when_it_joins(crew):
+def test_an_agent_describes_itself_when_it_joins(crew):
     crew.agents.join(Agent("lead"))
     crew.agents.join(Agent("sub", role="reviewer", parent="lead", pid=7, model="m", task="t"))
 
@@ -28,7 +28,7 @@ def test_an_agent_is_what_it_says_when_it_joins(crew):
     assert "sub_agent_spawned" in crew.kinds()
 
 
-def test_a_parent_must_be_known_and_no_descendant(crew):
+def test_a_parent_must_be_known_and_not_a_subagent(crew):
     with pytest.raises(NotFound):
         crew.agents.join(Agent("sub", parent="nobody"))
     crew.agents.join(Agent("a"))
@@ -49,7 +49,7 @@ def test_joining_again_keeps_claims(crew):
     assert crew.agents.show("alice")[0].agent.role == "reviewer"
 
 
-def test_joining_again_does_not_revive_claims_that_ran_out(crew):
+def test_joining_again_does_not_revive_expired_claims(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(60)
 
@@ -59,14 +59,14 @@ def test_joining_again_does_not_revive_claims_that_ran_out(crew):
 
 
 @pytest.mark.parametrize("field", ["name", "role", "model", "task"])
-def test_nobody_joins_with_a_novel_as_its_name(crew, field):
+def test_an_agents_name_is_limited(crew, field):
     with pytest.raises(BadInput) as caught:
         crew.agents.join(Agent("alice")._replace(**{field: "x" * 1_001}))
 
     assert (caught.value.code, caught.value.field, crew.rows()) == ("LIMIT", field, [])
 
 
-def test_a_report_changes_what_is_known(crew):
+def test_a_report_updates_the_agent(crew):
     crew.agents.report(caller("alice"), status="idle", context=0.5, task="t9", note="resting")
 
     agent = crew.agents.show("alice")[0].agent
@@ -82,7 +82,7 @@ def test_a_report_out_of_range_is_refused(crew, changes):
     assert crew.rows() == []
 
 
-def test_leaving_gives_back_claims_and_places_in_the_queue(crew):
+def test_leaving_releases_claims_and_tickets(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "b")
     crew.claim("alice", "b", queue=True)
@@ -94,7 +94,7 @@ def test_leaving_gives_back_claims_and_places_in_the_queue(crew):
     assert status_of(crew, "alice") == AgentStatus.EXITED
 
 
-def test_who_left_can_come_back_by_calling(crew):
+def test_an_agent_that_left_can_return_with_a_call(crew):
     crew.claim("alice", "a")
     crew.agents.leave(caller("alice"), status="completed")
 
@@ -103,12 +103,12 @@ def test_who_left_can_come_back_by_calling(crew):
     assert status_of(crew, "alice") == AgentStatus.RUNNING
 
 
-def test_leaving_needs_to_have_come(crew):
+def test_only_an_agent_that_joined_can_leave(crew):
     with pytest.raises(NotFound):
         crew.agents.leave(caller("alice"))
 
 
-def test_stopping_an_agent_stops_all_below_it_and_frees_their_claims(crew):
+def test_stopping_an_agent_stops_its_subagents_and_ends_their_claims(crew):
     crew.agents.join(Agent("lead"))
     crew.agents.join(Agent("sub", parent="lead"))
     crew.agents.join(Agent("subsub", parent="sub"))
@@ -149,7 +149,7 @@ def test_stopping_an_unknown_agent_is_not_found(crew):
         crew.agents.stop(caller("human"), "nobody")
 
 
-def test_a_sweep_takes_off_all_that_ran_out(crew):
+def test_a_sweep_removes_all_expired_claims(crew):
     crew.claim("alice", "a", "b", ttl=60)
     crew.claim("bob", "c", ttl=600)
     crew.clock.advance(60)
@@ -167,7 +167,7 @@ def test_an_agent_shows_when_it_was_last_seen(crew):
 
 
 @pytest.mark.parametrize("field", ["task", "model", "name", "role"])
-def test_what_an_agent_says_of_itself_when_it_joins_is_masked_and_bounded(crew, field):
+def test_an_agents_description_is_masked_and_limited(crew, field):
     secret = "ghp_" + 3 * "a1B2c3D4e5F6"
 
     joined = crew.agents.join(Agent("eve")._replace(**{field: f"with {secret}"}))

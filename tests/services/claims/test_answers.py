@@ -15,7 +15,7 @@ def court():
     return made
 
 
-def test_a_yes_gives_the_claim_back_and_ends_the_request(court):
+def test_a_yes_releases_the_claim_and_ends_the_request(court):
     (ask,) = court.answer("alice", "yes", "src/a.py")
 
     assert (ask.asker, ask.pattern, ask.answer) == ("bob", "src/**", "yes")
@@ -23,7 +23,7 @@ def test_a_yes_gives_the_claim_back_and_ends_the_request(court):
     assert court.asks() == []
 
 
-def test_a_yes_is_told_once(court):
+def test_a_yes_is_delivered_once(court):
     court.answer("alice", "yes", "src/a.py", note="take it")
 
     (message,) = court.mail("bob")
@@ -31,7 +31,7 @@ def test_a_yes_is_told_once(court):
     assert message.text == "alice replied yes and released src/**: take it"
 
 
-def test_a_yes_lets_the_waiter_in_at_its_next_call(court):
+def test_a_yes_grants_the_claim_to_the_waiter_at_its_next_call(court):
     court.claim("bob", "src/a.py", queue=True)
 
     court.answer("alice", "yes", "src/a.py")
@@ -40,7 +40,7 @@ def test_a_yes_lets_the_waiter_in_at_its_next_call(court):
     assert court.held() == {("bob", "src/a.py")}
 
 
-def test_a_yes_to_one_asker_tells_the_others_that_it_is_free(court):
+def test_a_yes_to_one_agent_notifies_the_others_that_asked(court):
     court.ask("carol", "src/b.py")
 
     court.answer("alice", "yes", "src/**", to="bob")
@@ -49,7 +49,7 @@ def test_a_yes_to_one_asker_tells_the_others_that_it_is_free(court):
     assert [m.kind for m in court.mail("carol")] == [MailKind.RELEASED]
 
 
-def test_a_yes_gives_back_no_more_than_was_asked_for(court):
+def test_a_yes_releases_only_the_requested_claims(court):
     court.claim("alice", "src/a.py", "docs/b.md")
 
     court.answer("alice", "yes", message=court.asks()[0].id)
@@ -58,7 +58,7 @@ def test_a_yes_gives_back_no_more_than_was_asked_for(court):
     assert court.held() == {("alice", "src/a.py"), ("alice", "docs/b.md")}
 
 
-def test_a_later_promises_a_moment_and_keeps_the_claim(court):
+def test_a_later_promises_a_time_and_keeps_the_claim(court):
     (ask,) = court.answer("alice", "later", "src/a.py", within="10m", note="tests run")
 
     assert (ask.answer, ask.promised) == ("later", court.clock.now + 600)
@@ -79,21 +79,21 @@ def test_a_no_keeps_the_claim_and_says_why(court):
     assert court.mail("bob")[0].text == "alice replied no: it keeps src/**: half of it is moved"
 
 
-def test_an_answer_can_be_changed(court):
+def test_a_reply_can_be_changed(court):
     court.answer("alice", "no", "src/a.py")
     court.answer("alice", "yes", "src/a.py")
 
     assert court.held() == set()
 
 
-def test_a_repeated_request_waits_for_a_new_answer(court):
+def test_a_repeated_request_waits_for_a_new_reply(court):
     court.answer("alice", "no", "src/a.py")
     court.ask("bob", "src/a.py")
 
     assert [ask.answer for ask in court.asks()] == [""]
 
 
-def test_an_answer_goes_by_the_message_too(court):
+def test_a_reply_can_name_the_message(court):
     (request,) = court.mail("alice", MailKind.RELEASE_REQUEST)
 
     (ask,) = court.answer("alice", "no", message=request.id)
@@ -101,7 +101,7 @@ def test_an_answer_goes_by_the_message_too(court):
     assert ask.asker == "bob"
 
 
-def test_only_the_named_asker_is_answered(court):
+def test_only_the_named_agent_gets_a_reply(court):
     court.ask("carol", "src/a.py")
 
     court.answer("alice", "no", "src/a.py", to="carol")
@@ -110,7 +110,7 @@ def test_only_the_named_asker_is_answered(court):
     assert court.mail("bob") == []
 
 
-def test_the_ledger_has_the_answer(court):
+def test_the_ledger_has_the_reply(court):
     court.answer("alice", "later", "src/a.py", within=60)
 
     entry = court.store.look(lambda rows: next(rows.txn.events(newest_first=True)))
@@ -119,7 +119,7 @@ def test_the_ledger_has_the_answer(court):
     assert entry.details["answer"] == "later"
 
 
-def test_who_is_not_asked_cannot_answer(court):
+def test_an_agent_without_a_request_cannot_reply(court):
     for agent, options in (
         ("bob", {"pattern": "src/a.py"}),
         ("alice", {"pattern": "docs/x.md"}),
@@ -136,7 +136,7 @@ def test_who_is_not_asked_cannot_answer(court):
     ("said", "within"),
     [("maybe", None), ("", None), ("later", None), ("yes", "5m"), ("no", "5m"), ("later", "-1")],
 )
-def test_what_is_no_answer_changes_nothing(court, said, within):
+def test_an_invalid_reply_changes_nothing(court, said, within):
     before = court.rows()
 
     with pytest.raises(BadInput):
@@ -145,14 +145,14 @@ def test_what_is_no_answer_changes_nothing(court, said, within):
     assert court.rows() == before
 
 
-def test_a_holder_whose_claim_ran_out_has_nothing_to_answer(court):
+def test_an_owner_whose_claim_expired_cannot_reply(court):
     court.clock.advance(301)
 
     with pytest.raises(NotFound):
         court.answer("alice", "yes", "src/a.py")
 
 
-def test_a_secret_in_a_note_is_not_kept(court):
+def test_a_secret_in_a_note_is_not_stored(court):
     court.answer("alice", "no", "src/a.py", note="AKIAIOSFODNN7EXAMPLE is the key")
 
     assert not [value for _, value in court.rows() if "AKIAIOSFODNN7EXAMPLE" in value]

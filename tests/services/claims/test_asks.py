@@ -28,7 +28,7 @@ def reminders(court):
     return to_holder, to_asker
 
 
-def test_a_promise_that_passes_is_told_to_both_once(court):
+def test_both_sides_are_notified_once_of_a_broken_promise(court):
     later(court, 600)
     court.clock.advance(599)
     settle(court.store)
@@ -47,7 +47,7 @@ def test_a_promise_that_passes_is_told_to_both_once(court):
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
 
 
-def test_what_was_promised_stays_known_and_can_be_answered_by_the_reminder(court):
+def test_a_broken_promise_stays_stored_and_can_be_answered_from_the_reminder(court):
     later(court, 600)
     court.clock.advance(600)
     settle(court.store)
@@ -58,7 +58,7 @@ def test_what_was_promised_stays_known_and_can_be_answered_by_the_reminder(court
     assert court.held() == set()
 
 
-def test_a_promise_that_was_kept_reminds_nobody(court):
+def test_a_kept_promise_sends_no_reminder(court):
     later(court, 600)
     court.release("alice")
     court.claim("alice", "src/**", ttl=DAY)
@@ -68,7 +68,7 @@ def test_a_promise_that_was_kept_reminds_nobody(court):
     assert reminders(court) == ([], [])
 
 
-def test_only_what_was_not_given_back_is_late(court):
+def test_only_unreleased_claims_break_a_promise(court):
     later(court, 600)
     court.release("alice", "docs/b.md")
     court.clock.advance(600)
@@ -80,7 +80,7 @@ def test_only_what_was_not_given_back_is_late(court):
 
 
 @pytest.mark.parametrize("second", [300, 900])
-def test_of_two_promises_the_last_counts(court, second):
+def test_the_last_of_two_promises_counts(court, second):
     later(court, 600)
     later(court, second)
     court.clock.advance(second)
@@ -94,7 +94,7 @@ def test_of_two_promises_the_last_counts(court, second):
 
 
 @pytest.mark.parametrize("change", ["no", "ask"])
-def test_a_promise_that_was_replaced_reminds_nobody(court, change):
+def test_a_replaced_promise_sends_no_reminder(court, change):
     later(court, 600)
     if change == "no":
         court.answer("alice", "no", "**")
@@ -107,7 +107,7 @@ def test_a_promise_that_was_replaced_reminds_nobody(court, change):
     assert reminders(court) == ([], [])
 
 
-def test_a_claim_that_ran_out_meanwhile_reminds_nobody():
+def test_an_expired_claim_sends_no_reminder():
     court = Court(ttl=300.0)
     court.claim("alice", "src/**")
     court.ask("bob", "src/a.py")

@@ -43,7 +43,7 @@ def waiting_thread(court, agent, *patterns, **options):
     return thread, answers
 
 
-def test_a_human_is_asked_and_silence_decides_nothing(court):
+def test_a_human_is_asked_and_no_timeout_decides(court):
     (decision,) = court.escalate("bob", "src/a.py", note="prod is down")
 
     assert decision.category == CONFLICT
@@ -55,7 +55,7 @@ def test_a_human_is_asked_and_silence_decides_nothing(court):
     assert not [d for d in court.decisions.all() if d.outcome == Outcome.CONFIRMED]
 
 
-def test_the_human_and_the_holder_are_told(court):
+def test_the_human_and_the_owner_are_notified(court):
     (decision,) = court.escalate("bob", "src/a.py", note="prod is down")
 
     (to_human,) = court.mail(HUMANS, MailKind.DECISION)
@@ -65,7 +65,7 @@ def test_the_human_and_the_holder_are_told(court):
     assert to_holder.text.startswith("bob asked a human for what you hold")
 
 
-def test_a_repeat_finds_the_decision_that_waits(court):
+def test_a_repeat_returns_the_pending_decision(court):
     first = court.escalate("bob", "src/a.py")
     again = court.escalate("bob", "src/a.py", note="still")
 
@@ -75,7 +75,7 @@ def test_a_repeat_finds_the_decision_that_waits(court):
     assert court.all_decisions()[0].rationale == "still"
 
 
-def test_there_is_one_decision_for_each_holder_in_the_way(court):
+def test_there_is_one_decision_for_each_conflicting_owner(court):
     court.claim("carol", "docs/b.md", ttl=DAY)
 
     made = court.escalate("bob", "src/a.py", "docs/b.md", "free.txt")
@@ -83,21 +83,21 @@ def test_there_is_one_decision_for_each_holder_in_the_way(court):
     assert [d.data["holder"] for d in made] == ["alice", "carol"]
 
 
-def test_two_askers_have_a_decision_each(court):
+def test_two_agents_that_ask_get_a_decision_each(court):
     (one,) = court.escalate("bob", "src/a.py")
     (two,) = court.escalate("carol", "src/a.py")
 
     assert one.id != two.id
 
 
-def test_nobody_is_asked_about_what_nobody_else_holds(court):
+def test_an_unclaimed_path_creates_no_decision(court):
     court.claim("bob", "docs/b.md")
 
     assert court.escalate("bob", "docs/b.md", "free.txt") == []
     assert court.all_decisions() == []
 
 
-def test_what_is_shared_with_the_asker_is_no_conflict():
+def test_a_shared_claim_is_not_a_conflict_for_a_shared_request():
     court = Court()
     court.claim("alice", "a", mode="shared")
     court.claim("carol", "b")
@@ -108,7 +108,7 @@ def test_what_is_shared_with_the_asker_is_no_conflict():
     assert decision.data["holder"] == "carol"
 
 
-def test_to_revoke_takes_the_claim_and_lets_the_waiter_in(court):
+def test_revoking_takes_the_claim_and_grants_it_to_the_waiter(court):
     thread, answers = waiting_thread(court, "bob", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
 
@@ -127,7 +127,7 @@ def test_to_revoke_takes_the_claim_and_lets_the_waiter_in(court):
     assert "lock_revoked" in court.kinds()
 
 
-def test_the_asker_is_not_told_to_claim_what_another_gets_first(court):
+def test_no_agent_is_advised_to_claim_what_another_gets_first(court):
     court.claim("carol", "src/**", queue=True)
     court.claim("bob", "src/a.py", queue=True)
     (decision,) = court.escalate("bob", "src/a.py")
@@ -141,7 +141,7 @@ def test_the_asker_is_not_told_to_claim_what_another_gets_first(court):
     assert isinstance(court.claim("carol", "src/**"), Granted)
 
 
-def test_to_revoke_without_a_reason_says_for_whom(court):
+def test_revoking_without_a_reason_names_the_agent_that_asked(court):
     (decision,) = court.escalate("bob", "src/a.py")
 
     court.take(decision, "")
@@ -150,7 +150,7 @@ def test_to_revoke_without_a_reason_says_for_whom(court):
     assert lost.text.endswith(f": bob needs it (decision {decision.id})")
 
 
-def test_to_revoke_takes_only_what_is_in_the_way(court):
+def test_revoking_takes_only_the_conflicting_claims(court):
     court.claim("alice", "docs/b.md", ttl=DAY)
     (decision,) = court.escalate("bob", "src/a.py")
 
@@ -159,7 +159,7 @@ def test_to_revoke_takes_only_what_is_in_the_way(court):
     assert court.held() == {("alice", "docs/b.md")}
 
 
-def test_to_refuse_ends_a_wait_at_once_with_the_reason(court):
+def test_refusing_ends_a_wait_at_once_with_the_reason(court):
     thread, answers = waiting_thread(court, "bob", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
 
@@ -174,7 +174,7 @@ def test_to_refuse_ends_a_wait_at_once_with_the_reason(court):
     assert court.waiting() == []
 
 
-def test_to_refuse_is_told_to_both(court):
+def test_both_sides_are_notified_of_a_refusal(court):
     court.ask("bob", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
 
@@ -185,7 +185,7 @@ def test_to_refuse_is_told_to_both(court):
     assert court.asks() == []
 
 
-def test_to_refuse_takes_a_standing_ticket_off(court):
+def test_refusing_removes_a_standing_ticket(court):
     court.claim("bob", "src/a.py", queue=True)
     (decision,) = court.escalate("bob", "src/a.py")
 
@@ -194,7 +194,7 @@ def test_to_refuse_takes_a_standing_ticket_off(court):
     assert court.waiting() == []
 
 
-def test_to_refuse_leaves_other_tickets_alone(court):
+def test_refusing_leaves_other_tickets_alone(court):
     court.claim("dave", "docs/b.md", ttl=DAY)
     court.claim("bob", "docs/b.md", queue=True)
     court.claim("bob", "src/a.py", queue=True)
@@ -207,7 +207,7 @@ def test_to_refuse_leaves_other_tickets_alone(court):
     assert court.claims.all("bob")[1][0].ticket.patterns == ("docs/b.md",)
 
 
-def test_who_was_refused_may_wait_again_with_a_new_ticket(court):
+def test_a_refused_agent_may_wait_again_with_a_new_ticket(court):
     thread, answers = waiting_thread(court, "bob", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
     court.refuse(decision)
@@ -220,7 +220,7 @@ def test_who_was_refused_may_wait_again_with_a_new_ticket(court):
     assert isinstance(answers[0], Granted)
 
 
-def test_an_old_refusal_is_forgotten(court):
+def test_an_old_refusal_is_deleted(court):
     court.claim("bob", "src/a.py", queue=True)
     court.refuse(court.escalate("bob", "src/a.py")[0])
     court.clock.advance(2 * DAY)
@@ -233,7 +233,7 @@ def test_an_old_refusal_is_forgotten(court):
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CONFIRMED, Outcome.REJECTED])
-def test_a_conflict_that_is_over_is_settled_whatever_the_human_says(court, outcome):
+def test_a_conflict_that_is_over_is_settled_whatever_the_human_decides(court, outcome):
     (decision,) = court.escalate("bob", "src/a.py")
     court.release("alice")
     court.claim("bob", "src/a.py", ttl=DAY)
@@ -253,7 +253,7 @@ def test_a_list_shows_no_conflict_that_is_over(court):
     assert decision.outcome == Outcome.SETTLED
 
 
-def test_nothing_of_a_new_holder_is_touched(court):
+def test_a_new_owners_claims_are_not_affected(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.agents.join(Agent("carol"))
     court.transfer("alice", "src/**", to="carol")
@@ -265,7 +265,7 @@ def test_nothing_of_a_new_holder_is_touched(court):
     assert court.mail("carol", MailKind.REVOKED) == []
 
 
-def test_a_claim_that_was_given_back_and_taken_again_is_another_one(court):
+def test_a_claim_released_and_claimed_again_is_a_new_one(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.release("alice")
     court.claim("alice", "src/**", ttl=DAY)
@@ -276,7 +276,7 @@ def test_a_claim_that_was_given_back_and_taken_again_is_another_one(court):
     assert again.id != decision.id
 
 
-def test_a_holder_that_died_leaves_nothing_to_decide(court):
+def test_a_dead_owner_leaves_nothing_to_decide(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.clock.advance(DAY)
 
@@ -286,7 +286,7 @@ def test_a_holder_that_died_leaves_nothing_to_decide(court):
     assert decided.value.code == "DECIDED"
 
 
-def test_an_asker_that_ended_leaves_nothing_to_decide(court):
+def test_an_ended_agent_leaves_nothing_to_decide(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.agents.leave(caller("bob"))
 
@@ -294,7 +294,7 @@ def test_an_asker_that_ended_leaves_nothing_to_decide(court):
     assert court.held() == {("alice", "src/**")}
 
 
-def test_an_asker_that_is_silent_for_a_day_leaves_nothing_to_decide(court):
+def test_an_agent_without_a_heartbeat_for_a_day_leaves_nothing_to_decide(court):
     court.escalate("bob", "src/a.py")
     for _ in range(3):
         court.clock.advance(DAY / 4)
@@ -308,7 +308,7 @@ def test_an_asker_that_is_silent_for_a_day_leaves_nothing_to_decide(court):
     assert court.held() == {("alice", "src/**")}
 
 
-def test_of_many_patterns_each_one_in_the_way_counts(court):
+def test_every_conflicting_pattern_counts(court):
     free = [f"docs/{number}.md" for number in range(40)]
 
     (decision,) = court.escalate("bob", *free, "src/a.py")
@@ -318,7 +318,7 @@ def test_of_many_patterns_each_one_in_the_way_counts(court):
     assert court.held() == set()
 
 
-def test_more_claims_of_the_holder_on_the_same_join_the_decision_that_waits(court):
+def test_new_claims_of_the_owner_on_the_same_paths_join_the_pending_decision(court):
     (first,) = court.escalate("bob", "src/a.py")
     court.claim("alice", "src/a.py", ttl=DAY)
 
@@ -330,7 +330,7 @@ def test_more_claims_of_the_holder_on_the_same_join_the_decision_that_waits(cour
     assert court.held() == set()
 
 
-def test_what_a_human_may_have_seen_never_grows(court):
+def test_a_decision_that_a_human_may_have_read_never_grows(court):
     court.claim("alice", "docs/b.md", ttl=DAY)
     (seen,) = court.escalate("bob", "src/a.py")
 
@@ -343,7 +343,7 @@ def test_what_a_human_may_have_seen_never_grows(court):
     assert court.decisions.all(pending=True) == [rest]
 
 
-def test_a_repeat_for_a_part_forgets_nothing_of_the_whole(court):
+def test_a_repeat_for_a_part_keeps_the_whole_decision(court):
     court.claim("alice", "docs/b.md", ttl=DAY)
     court.escalate("bob", "src/a.py", "docs/b.md")
 
@@ -352,7 +352,7 @@ def test_a_repeat_for_a_part_forgets_nothing_of_the_whole(court):
     assert again.data["patterns"] == ["src/**", "docs/b.md"]
 
 
-def test_to_refuse_answers_every_request_however_many(court):
+def test_refusing_answers_every_request(court):
     many = [f"docs/{number}.md" for number in range(30)]
     court.claim("alice", *many, ttl=DAY)
     court.ask("bob", *many)
@@ -363,7 +363,7 @@ def test_to_refuse_answers_every_request_however_many(court):
     assert court.asks() == []
 
 
-def test_a_refusal_is_for_every_process_that_waits_with_the_ticket(court):
+def test_a_refusal_reaches_every_process_that_waits_with_the_ticket(court):
     ticket = court.claim("bob", "src/a.py", queue=True).ticket
     (decision,) = court.escalate("bob", "src/a.py")
     court.refuse(decision, "not now")
@@ -381,7 +381,7 @@ def test_a_title_stays_short(court):
     assert len(decision.title) < 100
 
 
-def test_a_refusal_between_a_look_and_the_act_on_it_counts(monkeypatch):
+def test_a_refusal_between_a_look_and_an_action_counts(monkeypatch):
     court = Court()
     court.claim("alice", "src/**", ttl=DAY)
     ticks = count(step=100)  # so a sign of life is due whenever the waiter looks
@@ -416,7 +416,7 @@ def test_an_agent_does_not_decide(court):
     assert court.held() == {("alice", "src/**")}
 
 
-def test_of_two_humans_the_first_decides(court):
+def test_the_first_of_two_humans_decides(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.refuse(decision)
 
@@ -444,7 +444,7 @@ def test_both_sides_and_the_queue_are_shown(court):
     assert [w.ticket.agent for w in sides.queue] == ["carol", "bob"]
 
 
-def test_a_request_for_something_else_is_no_part_of_a_conflict(court):
+def test_an_unrelated_request_is_not_part_of_a_conflict(court):
     court.claim("alice", "docs/b.md", ttl=DAY)
     court.ask("bob", "docs/b.md")
     court.ask("bob", "src/a.py")
@@ -458,7 +458,7 @@ def test_a_request_for_something_else_is_no_part_of_a_conflict(court):
     assert [ask.pattern for ask in court.asks()] == ["docs/b.md"]
 
 
-def test_what_was_asked_and_answered_is_still_shown_when_it_is_decided(court):
+def test_requests_and_replies_are_still_shown_after_the_decision(court):
     court.ask("bob", "src/a.py", note="please")
     court.answer("alice", "no", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
@@ -481,7 +481,7 @@ def test_an_agent_cannot_flood_the_human(court):
     assert court.escalate("carol", "src/0.py")
 
 
-def test_what_an_agent_asked_for_itself_does_not_end_with_a_later_wait(court):
+def test_an_agents_own_escalation_does_not_end_with_a_later_wait(court):
     (decision,) = court.escalate("bob", "src/a.py")
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(200)

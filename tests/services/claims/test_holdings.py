@@ -7,7 +7,7 @@ from dibs.core.claims.rules import Denied, Granted
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 
 
-def test_what_is_released_is_free(crew):
+def test_a_released_path_is_unclaimed(crew):
     crew.claim("alice", "a", "b")
 
     released = crew.release("alice", "a")
@@ -17,7 +17,7 @@ def test_what_is_released_is_free(crew):
     assert isinstance(crew.claim("bob", "a"), Granted)
 
 
-def test_releasing_without_a_name_gives_everything_back(crew):
+def test_releasing_without_a_pattern_releases_everything(crew):
     crew.claim("alice", "a", "src/**")
 
     crew.release("alice")
@@ -25,7 +25,7 @@ def test_releasing_without_a_name_gives_everything_back(crew):
     assert crew.held() == set()
 
 
-def test_releasing_a_glob_gives_back_the_paths_held_inside_it(crew):
+def test_releasing_a_glob_releases_the_paths_held_inside_it(crew):
     crew.claim("alice", "src/a.py", "src/b.py", "docs/x")
 
     crew.release("alice", "src/**")
@@ -33,14 +33,14 @@ def test_releasing_a_glob_gives_back_the_paths_held_inside_it(crew):
     assert crew.held() == {("alice", "docs/x")}
 
 
-def test_releasing_what_one_does_not_hold_is_not_found(crew):
+def test_releasing_an_unheld_path_is_not_found(crew):
     with pytest.raises(NotFound) as refused:
         crew.release("alice", "a")
 
     assert refused.value.code == "NOT_HELD"
 
 
-def test_releasing_what_another_holds_is_fenced_and_names_the_holder(crew):
+def test_releasing_another_agents_claim_is_fenced_and_names_the_owner(crew):
     crew.claim("alice", "a")
 
     with pytest.raises(Fenced, match="alice now holds a"):
@@ -50,7 +50,7 @@ def test_releasing_what_another_holds_is_fenced_and_names_the_holder(crew):
 
 
 @pytest.mark.parametrize("act", ["renew", "release", "transfer"])
-def test_a_late_holder_is_fenced_and_changes_nothing(crew, act):
+def test_a_stale_owner_is_fenced_and_changes_nothing(crew, act):
     crew.claim("alice", "a", ttl=60)
     crew.claim("bob", "b")
     crew.clock.advance(60)
@@ -63,7 +63,7 @@ def test_a_late_holder_is_fenced_and_changes_nothing(crew, act):
     assert crew.rows() == before
 
 
-def test_a_late_holder_is_fenced_even_if_nobody_took_its_place(crew):
+def test_a_stale_owner_is_fenced_even_if_the_path_is_unclaimed(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(60)
 
@@ -94,7 +94,7 @@ def test_the_right_token_passes(crew):
     assert crew.held() == set()
 
 
-def test_an_old_token_is_worth_nothing_after_a_new_grant(crew):
+def test_an_old_token_is_invalid_after_a_new_grant(crew):
     old = crew.claim("alice", "a").token
     crew.release("alice", "a")
     crew.claim("alice", "a")
@@ -127,7 +127,7 @@ def test_a_shorter_ttl_counts_from_now_on(crew):
         crew.renew("alice", "a")
 
 
-def test_a_holder_is_told_once_of_what_it_lost(crew):
+def test_an_owner_is_notified_once_of_a_lost_claim(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(60)
 
@@ -145,7 +145,7 @@ def test_the_ledger_says_that_a_claim_expired(crew):
     assert crew.kinds().count("lock_expired") == 1
 
 
-def test_claiming_again_what_was_lost_makes_it_ones_own(crew):
+def test_a_lost_claim_can_be_claimed_again(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(60)
     crew.claim("alice", "a")
@@ -155,7 +155,7 @@ def test_claiming_again_what_was_lost_makes_it_ones_own(crew):
     assert crew.held() == set()
 
 
-def test_a_holder_learns_who_asks_for_what_until_when(crew):
+def test_an_owner_sees_who_requests_what_by_when(crew):
     crew.claim("alice", "src/**")
     crew.ask("bob", "src/a.py", within=120, note="blocked by you")
 
@@ -173,11 +173,11 @@ def test_asking_twice_is_one_request(crew):
     assert [ask.note for ask in crew.renew("alice").asks] == ["two"]
 
 
-def test_asking_for_what_is_free_asks_nobody(crew):
+def test_asking_for_an_unclaimed_path_asks_no_one(crew):
     assert crew.ask("bob", "a") == []
 
 
-def test_a_release_ends_the_requests_for_it_and_says_who_had_asked(crew):
+def test_a_release_ends_its_requests_and_names_the_agents_that_asked(crew):
     crew.claim("alice", "a", "b")
     crew.ask("bob", "a")
 
@@ -188,7 +188,7 @@ def test_a_release_ends_the_requests_for_it_and_says_who_had_asked(crew):
     assert entry.details["asked_by"] == ["bob"]
 
 
-def test_a_human_revokes_with_a_reason_that_the_holder_hears(crew):
+def test_a_human_revokes_with_a_reason_that_the_owner_gets(crew):
     crew.claim("alice", "src/**")
 
     revoked = crew.revoke("human", "src/a.py", reason="release day")
@@ -218,7 +218,7 @@ def test_a_revocation_without_a_reason_is_refused(crew):
     assert crew.held() == {("alice", "a")}
 
 
-def test_a_claim_handed_over_is_the_heirs_under_a_new_token(crew):
+def test_a_transferred_claim_belongs_to_the_new_owner_under_a_new_token(crew):
     token = crew.claim("lead", "src/**").token
     crew.agents.join(Agent("sub", parent="lead"))
 
@@ -231,7 +231,7 @@ def test_a_claim_handed_over_is_the_heirs_under_a_new_token(crew):
     crew.release("sub", "src/**", token=moved.token)
 
 
-def test_a_claim_goes_to_agents_that_work_here_only(crew):
+def test_a_claim_is_transferred_only_to_a_known_agent(crew):
     crew.claim("lead", "a")
 
     with pytest.raises(NotFound):
@@ -240,7 +240,7 @@ def test_a_claim_goes_to_agents_that_work_here_only(crew):
     assert crew.held() == {("lead", "a")}
 
 
-def test_a_claim_handed_to_a_silent_agent_lives_by_its_own_ttl(crew):
+def test_a_claim_transferred_to_an_idle_agent_lives_for_its_ttl(crew):
     crew.agents.join(Agent("sub"))
     crew.clock.advance(1000)
     crew.claim("lead", "a", ttl=60)
@@ -253,7 +253,7 @@ def test_a_claim_handed_to_a_silent_agent_lives_by_its_own_ttl(crew):
     assert isinstance(crew.claim("bob", "a"), Granted)
 
 
-def test_the_count_of_claims_is_right_through_all_of_it(crew):
+def test_the_number_of_claims_stays_correct(crew):
     crew.agents.join(Agent("sub"))
     crew.claim("alice", "a", "b", "c", "d", ttl=60)
     crew.claim("alice", "e", ttl=600)
@@ -269,7 +269,7 @@ def test_the_count_of_claims_is_right_through_all_of_it(crew):
 
 
 @pytest.mark.parametrize("act", ["renew", "release"])
-def test_a_token_that_is_in_force_nowhere_is_fenced(crew, act):
+def test_an_unknown_token_is_fenced(crew, act):
     crew.claim("alice", "a")
 
     with pytest.raises(Fenced):
@@ -278,7 +278,7 @@ def test_a_token_that_is_in_force_nowhere_is_fenced(crew, act):
     assert crew.held() == {("alice", "a")}
 
 
-def test_a_part_of_what_the_giver_keeps_cannot_be_handed_over(crew):
+def test_a_claim_that_overlaps_one_the_giver_keeps_cannot_be_transferred(crew):
     crew.agents.join(Agent("sub"))
     crew.claim("lead", "src/**")
     crew.claim("lead", "src/a.py")
@@ -290,7 +290,7 @@ def test_a_part_of_what_the_giver_keeps_cannot_be_handed_over(crew):
     assert crew.held() == {("lead", "src/**"), ("lead", "src/a.py")}
 
 
-def test_a_handover_that_would_close_a_circle_of_waiters_is_refused(crew):
+def test_a_transfer_that_would_deadlock_is_refused(crew):
     crew.claim("giver", "x")
     crew.claim("waiter", "y")
     crew.claim("heir", "y", queue=True)
@@ -303,7 +303,7 @@ def test_a_handover_that_would_close_a_circle_of_waiters_is_refused(crew):
     assert crew.rows() == before
 
 
-def test_a_token_says_which_of_the_paths_inside_a_glob_are_meant(crew):
+def test_a_token_selects_the_paths_inside_a_glob(crew):
     crew.claim("alice", "src/x")
     token = crew.claim("alice", "src/**").token
 
@@ -312,7 +312,7 @@ def test_a_token_says_which_of_the_paths_inside_a_glob_are_meant(crew):
     assert crew.held() == {("alice", "src/x")}
 
 
-def test_a_handover_that_would_put_the_giver_into_a_circle_is_refused(crew):
+def test_a_transfer_that_would_deadlock_the_giver_is_refused(crew):
     crew.agents.join(Agent("heir"))
     crew.claim("other", "x")
     crew.claim("giver", "y")

@@ -96,7 +96,7 @@ def test_a_waiter_asks_and_then_escalates_each_once(court):
     assert len(court.mail(HUMANS)) == 1
 
 
-def test_a_new_holder_in_the_way_is_asked_when_it_stood_there_as_long(court):
+def test_a_new_owner_is_asked_after_the_same_time(court):
     thread, _ = waiting_thread(court, "bob", "src/a.py")
     court.clock.advance(120)
     nudge(court, court.asks)
@@ -114,7 +114,7 @@ def test_a_new_holder_in_the_way_is_asked_when_it_stood_there_as_long(court):
     assert not thread.is_alive()
 
 
-def test_who_asked_already_is_not_made_to_ask_again(court):
+def test_an_agent_that_already_asked_does_not_ask_again(court):
     court.ask("bob", "src/a.py", note="mine")
     court.answer("alice", "no", "src/a.py")
     thread, _ = waiting_thread(court, "bob", "src/a.py")
@@ -126,7 +126,7 @@ def test_who_asked_already_is_not_made_to_ask_again(court):
     end(court, thread)
 
 
-def test_who_escalated_already_is_not_made_to_escalate_again(court):
+def test_an_agent_that_already_escalated_does_not_escalate_again(court):
     thread, _ = waiting_thread(court, "bob", "src/a.py")
     (decision,) = court.escalate("bob", "src/a.py")
     court.clock.advance(900)
@@ -136,7 +136,7 @@ def test_who_escalated_already_is_not_made_to_escalate_again(court):
     end(court, thread)
 
 
-def test_what_its_asker_took_back_is_not_escalated_again(court):
+def test_a_withdrawn_escalation_is_not_repeated(court):
     thread, _ = waiting_thread(court, "bob", "src/a.py")
     court.clock.advance(900)
     nudge(court, court.all_decisions)
@@ -180,7 +180,7 @@ def test_an_earlier_waiter_is_not_asked(court):
 # -- a ticket at which no process waits
 
 
-def test_a_standing_ticket_asks_and_escalates_when_somebody_settles(court):
+def test_a_standing_ticket_asks_and_escalates_with_any_agents_next_command(court):
     court.claim("bob", "src/a.py", queue=True, reason="a fix")
     assert settle(court.store) == 0
 
@@ -199,7 +199,7 @@ def test_a_standing_ticket_asks_and_escalates_when_somebody_settles(court):
     assert len(court.all_decisions()) == 1
 
 
-def test_steps_that_nobody_carried_out_in_time_are_taken_together(court):
+def test_overdue_steps_are_taken_together(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(5_000)
 
@@ -219,7 +219,7 @@ def test_a_standing_ticket_has_one_deadline_however_often_it_is_repeated(court):
     assert len([key for key, _ in court.rows() if key.startswith("due/")]) == 1
 
 
-def test_what_was_taken_back_is_not_escalated_again_for_a_standing_ticket_either(court):
+def test_a_withdrawn_escalation_of_a_standing_ticket_is_not_repeated(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
     settle(court.store)
@@ -243,7 +243,7 @@ def test_a_ticket_that_is_gone_takes_no_step(court):
     assert court.asks() == []
 
 
-def test_a_ticket_whose_agent_is_silent_takes_no_step():
+def test_a_ticket_whose_agent_sends_no_heartbeat_takes_no_step():
     court = Court(ttl=60.0)
     court.claim("alice", "src/**", ttl=DAY)
     court.claim("bob", "src/a.py", queue=True)
@@ -255,14 +255,14 @@ def test_a_ticket_whose_agent_is_silent_takes_no_step():
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
 
 
-def test_no_deadline_is_set_where_no_step_is_ever_taken():
+def test_no_deadline_is_set_if_steps_are_disabled():
     court = court_with(ladder_ask=0.0, ladder_escalate=0.0)
     court.claim("bob", "src/a.py", queue=True)
 
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
 
 
-def test_a_human_may_be_asked_where_the_holder_never_is():
+def test_a_human_may_be_asked_even_if_the_owner_never_is():
     court = court_with(ladder_ask=0.0)
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
@@ -273,7 +273,7 @@ def test_a_human_may_be_asked_where_the_holder_never_is():
     assert len(court.all_decisions()) == 1
 
 
-def test_a_holder_is_asked_with_the_escalation_at_the_latest():
+def test_an_owner_is_asked_no_later_than_the_escalation():
     court = court_with(ladder_ask=900.0, ladder_escalate=60.0)
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(60)
@@ -285,7 +285,7 @@ def test_a_holder_is_asked_with_the_escalation_at_the_latest():
     assert [ask["asker"] for ask in decision.data["asks"]] == ["bob"]
 
 
-def test_a_conflict_that_a_ticket_brought_is_over_when_the_ticket_is(court):
+def test_an_automatic_escalation_is_over_when_its_ticket_is(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
     settle(court.store)
@@ -296,7 +296,7 @@ def test_a_conflict_that_a_ticket_brought_is_over_when_the_ticket_is(court):
     assert court.decisions.all(pending=True) == []
 
 
-def test_a_conflict_that_a_waiter_brought_is_over_when_the_waiter_is_silent():
+def test_an_automatic_escalation_is_over_when_its_waiter_sends_no_heartbeat():
     court = Court(ttl=1_000.0)
     court.claim("alice", "src/**", ttl=DAY)
     court.claim("bob", "src/a.py", queue=True)
@@ -309,7 +309,7 @@ def test_a_conflict_that_a_waiter_brought_is_over_when_the_waiter_is_silent():
     assert court.decisions.all(pending=True) == []
 
 
-def test_nobody_is_asked_for_a_turn_that_ends_by_itself(court):
+def test_no_one_is_asked_for_a_claim_that_dibs_itself_takes(court):
     court.claim("alice", "@merge/main", ttl=DAY)
     court.claim("bob", "@merge/main", queue=True)
     court.clock.advance(5_000)
@@ -320,7 +320,7 @@ def test_nobody_is_asked_for_a_turn_that_ends_by_itself(court):
     assert court.all_decisions() == []
 
 
-def test_a_ticket_that_a_killed_waiter_left_climbs_once_it_stands(court, monkeypatch):
+def test_a_killed_waiters_ticket_takes_its_steps_once_it_is_standing(court, monkeypatch):
     with monkeypatch.context() as killed:
         killed.setattr(
             court.claims,
@@ -336,7 +336,7 @@ def test_a_ticket_that_a_killed_waiter_left_climbs_once_it_stands(court, monkeyp
     assert [ask.asker for ask in court.asks()] == ["bob"]
 
 
-def test_a_standing_ticket_climbs_by_the_settings_of_its_waiter_whoever_settles(court):
+def test_a_standing_ticket_follows_its_waiters_settings(court):
     court.claim("bob", "src/a.py", queue=True)
     never = wired(court.engine, Config(ladder_ask=0.0, ladder_escalate=0.0))
     soon = wired(court.engine, Config(ladder_ask=1.0, ladder_escalate=1.0))
@@ -352,7 +352,7 @@ def test_a_standing_ticket_climbs_by_the_settings_of_its_waiter_whoever_settles(
     assert len(court.all_decisions()) == 1
 
 
-def test_a_repeat_with_other_settings_changes_the_ladder_of_a_standing_ticket(court):
+def test_a_repeat_with_other_settings_changes_the_steps_of_a_standing_ticket(court):
     court.claim("bob", "src/a.py", queue=True)
     never = Court(court.engine, ladder_ask=0.0, ladder_escalate=0.0, ttl=DAY)
     never.claim("bob", "src/a.py", queue=True)

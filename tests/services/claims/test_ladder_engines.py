@@ -60,7 +60,7 @@ def test_a_yes_and_a_refusal_reach_a_waiter_elsewhere(connect):
     assert holder.held() == {("bob", "a"), ("alice", "b")}
 
 
-def test_of_two_humans_at_once_one_decides(connect):
+def test_only_one_of_two_simultaneous_humans_decides(connect):
     one, other = connect(), connect()
     one.claim("alice", "a", ttl=600)
     (decision,) = one.escalate("bob", "a")
@@ -90,7 +90,7 @@ def test_of_two_humans_at_once_one_decides(connect):
     assert one.held() == (set() if revoked else {("alice", "a")})
 
 
-def test_two_who_settle_at_once_ask_and_escalate_once(connect):
+def test_two_simultaneous_commands_ask_and_escalate_once(connect):
     settings = {"ladder_ask": 0.001, "ladder_escalate": 0.001}
     one, other = connect(**settings), connect(**settings)
     one.claim("alice", "a", ttl=600)

@@ -10,7 +10,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotAllowed
 
 
-def test_what_is_free_is_granted(crew):
+def test_an_unclaimed_path_is_granted(crew):
     answer = crew.claim("alice", "src/a.py", reason="fix", task="t1")
 
     assert isinstance(answer, Granted)
@@ -21,7 +21,7 @@ def test_what_is_free_is_granted(crew):
     assert answer.expires == (crew.clock() + 300.0,)
 
 
-def test_what_overlaps_a_claim_of_another_agent_is_denied(crew):
+def test_a_request_that_overlaps_another_agents_claim_is_denied(crew):
     crew.claim("alice", "src/**", reason="rename")
 
     answer = crew.claim("bob", "src/a.py")
@@ -31,7 +31,7 @@ def test_what_overlaps_a_claim_of_another_agent_is_denied(crew):
     assert crew.held() == {("alice", "src/**")}
 
 
-def test_several_patterns_are_granted_whole_or_not_at_all(crew):
+def test_several_patterns_are_granted_together_or_not_at_all(crew):
     crew.claim("alice", "b")
 
     answer = crew.claim("bob", "a", "b", "c")
@@ -54,7 +54,7 @@ def test_the_token_is_the_number_of_the_ledger_entry_that_grants(crew):
     assert (entry.seq, entry.kind) == (answer.token, "lock_acquired")
 
 
-def test_tokens_only_grow(crew):
+def test_tokens_only_increase(crew):
     tokens = []
     for agent in ("alice", "bob", "alice"):
         tokens.append(crew.claim(agent, "a").token)
@@ -63,7 +63,7 @@ def test_tokens_only_grow(crew):
     assert tokens == sorted(set(tokens))
 
 
-def test_shared_claims_overlap_and_hold_off_an_exclusive_one(crew):
+def test_shared_claims_overlap_and_block_an_exclusive_one(crew):
     assert isinstance(crew.claim("alice", "a", mode="shared"), Granted)
     assert isinstance(crew.claim("bob", "a", mode="shared"), Granted)
 
@@ -72,7 +72,7 @@ def test_shared_claims_overlap_and_hold_off_an_exclusive_one(crew):
     assert {c.holder for c in answer.conflicts} == {"alice", "bob"}
 
 
-def test_claiming_ones_own_again_refreshes_it_and_keeps_its_token(crew):
+def test_claiming_again_renews_the_claim_and_keeps_its_token(crew):
     first = crew.claim("alice", "a", reason="old")
     crew.clock.advance(100)
 
@@ -104,19 +104,19 @@ def test_an_upgrade_needs_to_be_the_only_reader(crew):
     assert [h.claim.mode for h in crew.claims.all()[0]] == ["exclusive"]
 
 
-def test_asking_for_less_than_one_holds_keeps_what_one_holds(crew):
+def test_a_weaker_request_keeps_the_stronger_claim(crew):
     crew.claim("alice", "a")
 
     assert crew.claim("alice", "a", mode="shared").claims[0].mode == "exclusive"
 
 
-def test_a_path_inside_ones_own_glob_is_granted(crew):
+def test_a_path_inside_the_agents_own_glob_is_granted(crew):
     crew.claim("alice", "src/**")
 
     assert isinstance(crew.claim("alice", "src/a.py"), Granted)
 
 
-def test_every_call_of_an_agent_carries_all_its_claims(crew):
+def test_every_call_of_an_agent_renews_all_its_claims(crew):
     crew.claim("alice", "a")
     crew.clock.advance(200)
     crew.claim("alice", "b")
@@ -127,7 +127,7 @@ def test_every_call_of_an_agent_carries_all_its_claims(crew):
     assert crew.held() == set()
 
 
-def test_a_claim_is_not_given_away_before_its_deadline(crew):
+def test_a_claim_never_expires_early(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(59.999)
     assert isinstance(crew.claim("bob", "a"), Denied)
@@ -137,7 +137,7 @@ def test_a_claim_is_not_given_away_before_its_deadline(crew):
     assert isinstance(crew.claim("bob", "a"), Granted)
 
 
-def test_a_late_caller_does_not_bring_its_claim_back_to_life(crew):
+def test_a_stale_caller_does_not_revive_its_claim(crew):
     crew.claim("alice", "a", ttl=60)
     crew.clock.advance(60)
 
@@ -147,7 +147,7 @@ def test_a_late_caller_does_not_bring_its_claim_back_to_life(crew):
     assert isinstance(crew.claim("bob", "a"), Granted)
 
 
-def test_each_claim_lapses_by_its_own_ttl(crew):
+def test_each_claim_expires_by_its_own_ttl(crew):
     crew.claim("alice", "short", ttl=60)
     crew.claim("alice", "long", ttl=600)
     crew.clock.advance(60)
@@ -160,7 +160,7 @@ def test_each_claim_lapses_by_its_own_ttl(crew):
     assert crew.held() == {("alice", "long")}
 
 
-def test_max_hold_ends_a_claim_that_nobody_renews_by_name():
+def test_max_hold_ends_a_claim_that_is_not_renewed_by_name():
     crew = Crew(max_hold=1000.0)
     crew.claim("alice", "a")
     for _ in range(9):
@@ -173,7 +173,7 @@ def test_max_hold_ends_a_claim_that_nobody_renews_by_name():
     assert crew.held() == set()
 
 
-def test_renewing_by_name_starts_max_hold_anew():
+def test_renewing_by_name_restarts_max_hold():
     crew = Crew(max_hold=1000.0)
     crew.claim("alice", "a")
     for _ in range(15):
@@ -196,7 +196,7 @@ def test_a_place_in_the_queue_is_kept_and_collected(crew):
     assert crew.waiting() == []
 
 
-def test_asking_again_keeps_the_first_place(crew):
+def test_asking_again_keeps_the_position(crew):
     crew.claim("alice", "a")
     first = crew.claim("bob", "a", queue=True)
     crew.claim("carol", "a", queue=True)
@@ -214,7 +214,7 @@ def test_a_request_that_conflicts_with_no_waiter_passes_the_queue(crew):
     assert isinstance(crew.claim("carol", "b"), Granted)
 
 
-def test_a_waiter_for_several_holds_back_rivals_for_each(crew):
+def test_a_waiter_for_several_patterns_blocks_later_requests_for_each(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "a", "b", queue=True)
 
@@ -231,7 +231,7 @@ def test_a_later_shared_request_does_not_pass_a_waiting_exclusive_one(crew):
     assert isinstance(crew.claim("carol", "a", mode="shared"), Denied)
 
 
-def test_a_waiter_whose_agent_is_silent_is_skipped(crew):
+def test_a_waiter_whose_agent_sends_no_heartbeat_is_skipped(crew):
     crew.claim("alice", "a", ttl=3600)
     crew.claim("bob", "a", queue=True)
     crew.clock.advance(300)
@@ -252,7 +252,7 @@ def test_a_skipped_waiter_goes_to_the_end_of_the_queue(crew):
     assert crew.waiting() == ["carol", "bob"]
 
 
-def test_a_wait_that_would_close_a_circle_is_refused_with_the_circle(crew):
+def test_a_wait_that_would_deadlock_is_denied_with_the_cycle(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "b")
     crew.claim("bob", "a", queue=True)
@@ -285,7 +285,7 @@ def test_a_wait_ends_as_timeout_and_leaves_no_ticket(crew):
 
 
 @pytest.mark.parametrize(("name", "calls"), [("transact", 1), ("view", 1), ("view", 2)])
-def test_a_wait_broken_off_at_any_call_leaves_no_ticket(crew, name, calls, monkeypatch):
+def test_a_wait_interrupted_at_any_call_leaves_no_ticket(crew, name, calls, monkeypatch):
     crew.claim("alice", "a")
     monkeypatch.setattr(crew.engine, name, broken_off(getattr(crew.engine, name), calls))
 
@@ -310,7 +310,7 @@ def broken_off(call, calls):
     return wrapped
 
 
-def test_a_waiter_is_granted_when_the_holder_releases(crew):
+def test_a_waiter_is_granted_when_the_owner_releases(crew):
     crew.claim("alice", "a")
     answers = []
     waiter = Thread(target=lambda: answers.append(crew.claim("bob", "a", wait=30)))
@@ -354,7 +354,7 @@ def test_a_wait_out_of_range_changes_nothing(crew, wait):
     assert crew.rows() == []
 
 
-def test_the_whole_repository_is_for_humans(crew):
+def test_only_humans_may_claim_the_whole_repository(crew):
     with pytest.raises(NotAllowed):
         crew.claim("alice", "**")
 
@@ -381,7 +381,7 @@ def test_a_denial_is_repeated_too(crew):
     assert crew.claim("bob", "a", request_id="r1") == first
 
 
-def test_a_request_id_of_another_request_is_refused(crew):
+def test_a_request_id_used_for_another_request_is_refused(crew):
     crew.claim("alice", "a", request_id="r1")
 
     with pytest.raises(BadInput) as refused:
@@ -390,7 +390,7 @@ def test_a_request_id_of_another_request_is_refused(crew):
     assert refused.value.code == "REQUEST_REUSED"
 
 
-def test_a_request_id_is_free_again_after_a_day(crew):
+def test_a_request_id_can_be_reused_after_a_day(crew):
     crew.claim("alice", "a", request_id="r1")
     crew.release("alice", "a")
     crew.clock.advance(86_400)
@@ -413,7 +413,7 @@ def test_case_and_unicode_spellings_of_one_name_exclude(crew):
     assert isinstance(crew.claim("bob", "cafe\u0301"), Denied)
 
 
-def test_case_counts_where_the_project_says_so():
+def test_case_matters_if_the_project_says_so():
     crew = Crew(case="sensitive")
     crew.claims.claim(caller("alice"), [parse("README", fold_case=False)])
 
@@ -422,7 +422,7 @@ def test_case_counts_where_the_project_says_so():
     assert isinstance(answer, Granted)
 
 
-def test_a_waiter_that_a_loss_puts_into_a_circle_is_refused_soon(crew):
+def test_a_waiter_that_a_loss_deadlocks_is_denied_soon(crew):
     crew.claim("other", "x")
     crew.claim("alice", "y", "z")
     crew.claim("bob", "y", queue=True)
@@ -440,7 +440,7 @@ def test_a_waiter_that_a_loss_puts_into_a_circle_is_refused_soon(crew):
     assert answers[0].why == "deadlock"
 
 
-def test_a_ticket_for_what_one_holds_by_now_is_withdrawn_with_word_of_it(crew):
+def test_a_ticket_for_a_claim_already_held_is_withdrawn_and_recorded(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "a", queue=True)
     crew.release("alice", "a")
@@ -452,7 +452,7 @@ def test_a_ticket_for_what_one_holds_by_now_is_withdrawn_with_word_of_it(crew):
     assert crew.kinds()[-1] == "lock_unqueued"
 
 
-def test_a_waiters_ticket_that_becomes_a_standing_one_lapses_like_any_other(crew):
+def test_a_waiters_ticket_that_becomes_standing_expires_like_any_other(crew):
     crew.claim("alice", "a", ttl=3600)
     crew.claim("bob", "a", queue=True)
     bob = crew.claims.all()[1][0].ticket._replace(standing=False, lasts=30.0)
