@@ -1,4 +1,4 @@
-"""run: claims that are held while a command runs, as real processes."""
+"""run: claims held while a command runs, with real processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAYS = "echo ready; exec sleep 60"
 
 
 def until(holds, patience: float = 20.0) -> None:
-    """Wait for what another process does."""
+    """Wait for another process."""
     give_up = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < give_up
@@ -26,7 +26,7 @@ def until(holds, patience: float = 20.0) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Tell whether a process has ended, a zombie being one that has."""
+    """Tell whether a process has ended or is a zombie."""
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 

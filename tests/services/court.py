@@ -1,4 +1,4 @@
-"""A crew with a ladder: answers, escalations, and a human who decides."""
+"""A crew with release requests, escalations, and a human who decides."""
 
 from tests.services.crew import Crew, caller
 from tests.services.wired import deciding, wired
@@ -17,7 +17,7 @@ from dibs.services.state.ledger import Ledger
 
 
 class Court(Crew):
-    """A crew whose conflicts can go all the way up; over the memory engine unless another is given."""
+    """A crew whose conflicts can be escalated; on the memory engine unless another is given."""
 
     def __init__(self, engine=None, **settings):
         super().__init__(**settings)
@@ -58,6 +58,6 @@ class Court(Crew):
         return self.store.look(lambda rows: list(decisions(rows)))
 
     def mail(self, box, kind=""):
-        """Return what was put into a box, the oldest first."""
+        """Return an inbox's messages, the oldest first."""
         found = self.store.look(lambda rows: list(mailbox.messages(rows)))
         return [m for m in found if box in m.boxes and kind in {"", m.kind}]

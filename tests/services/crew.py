@@ -1,4 +1,4 @@
-"""A crew over the memory engine, with a clock that only the test moves."""
+"""A crew on the memory engine, with a clock that only the test moves."""
 
 from tests.services.wired import wired
 
@@ -14,7 +14,7 @@ from dibs.testing import ManualClock
 
 
 class Crew:
-    """The services of one project, and short words for what tests do with them."""
+    """The services of one project, and shortcuts for tests."""
 
     def __init__(self, archive="", **settings):
         self.clock = ManualClock(1_000_000.0)

@@ -1,4 +1,4 @@
-"""When a waiter asks, and when it puts the conflict before a human."""
+"""When a waiter asks the owner, and when it escalates to a human."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
-"""A second opinion on globs: automata built from the text of a pattern, sharing nothing with the product.
+"""An independent implementation of globs: automata built from a pattern's text, sharing no code with Dibs.
 
 A path is read as its segments, each with a "/" behind it. A pattern becomes an automaton over a few
-characters that stand for all others: those that ``random_pattern`` writes, and OTHER.
+characters that represent all others: those that ``random_pattern`` writes, and OTHER.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FRESH, DOT, DOTS, NAMED, START = range(5)
 
 
 def alternatives(text: str) -> list[str]:
-    """Write out the braces, the first group first."""
+    """Expand the braces, the first group first."""
     at, depth, start, commas = 0, 0, 0, []
     while at < len(text):
         character = text[at]
@@ -114,7 +114,7 @@ def _segments(text: str) -> list[list]:
 
 
 class TooBig(Exception):
-    """The automaton would have too many states to be quick."""
+    """The automaton would have too many states to be fast."""
 
 
 class Automaton:
@@ -135,7 +135,7 @@ class Automaton:
         self._determinise(edges, free, starts, ends)
 
     def _append(self, segment, edges, free) -> None:
-        """Add states for one segment and the "/" behind it, after the last state."""
+        """Add states for one segment and the "/" after it, after the last state."""
 
         def new() -> int:
             edges.append([])
@@ -262,7 +262,7 @@ ESCAPES = ("\\*", "\\a", "\\{", "\\}", "\\,", "\\B")
 
 
 def random_pattern(random: Random, depth: int = 0) -> str:
-    """Write a pattern; now and then one that is refused."""
+    """Return a random pattern, occasionally an invalid one."""
     count = random.choice((1, 1, 2, 2, 3)) if depth else random.choice((1, 2, 2, 3, 3, 4))
     segments = [_random_segment(random, depth) for _ in range(count)]
     text = (

@@ -1,4 +1,4 @@
-"""The index finds everything that overlaps, and looks at little else."""
+"""The index finds every overlapping pattern and scans little else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES = ["", "", "", "", "", "", "task:", "port:", "@"]
 
 
 def realistic(random: Random, *, folded: bool):
-    """Draw a pattern over a few names, so that overlaps are common, or one of the oracle's."""
+    """Return a pattern over few names, so that overlaps are common, or one from the oracle."""
     while True:
         if random.random() < 0.3:
             text = random_pattern(random)
@@ -175,7 +175,7 @@ def test_a_resource_never_looks_among_paths():
 
 
 def filled(count: int) -> PatternIndex:
-    """Hold literals and globs, four to one, all of them Python files."""
+    """Fill an index with literals and globs, four to one, all of them Python files."""
     random = Random(count)
     index = PatternIndex()
     for n in range(count):
@@ -190,7 +190,7 @@ def filled(count: int) -> PatternIndex:
 
 
 def seconds(index: PatternIndex, text: str, times: int) -> float:
-    """Return the time of one lookup, on the clock of this thread, the best of some runs."""
+    """Return the thread time of one lookup, the best of several runs."""
     pattern = parse(text)
     best = float("inf")
     for _ in range(9):

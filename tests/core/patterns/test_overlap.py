@@ -188,7 +188,7 @@ def test_case_is_distinguished_if_the_project_says_so():
 
 
 def pool_of(seed: int, size: int):
-    """Draw patterns that are read, with their automata."""
+    """Return random valid patterns with their automata."""
     random = Random(seed)
     folded = seed % 3 != 0
     pool = []
@@ -239,7 +239,7 @@ def test_matching_answers_as_the_automaton_does(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_overlap_is_symmetric_and_consistent(seed):
-    """1,000 pairs for each seed: what must hold of any two patterns, whatever they are."""
+    """1,000 pairs for each seed: laws that hold for any two patterns."""
     random = Random(seed + 1000)
     pool = [(text, pattern) for text, pattern, _ in pool_of(seed + 1000, 100)]
     folded = pool[0][1].folded
@@ -267,7 +267,7 @@ def test_overlap_is_symmetric_and_consistent(seed):
 
 
 def _in_braces(text: str) -> str:
-    """Escape the commas that stand outside of braces and classes, which would be the braces' own."""
+    """Escape commas outside braces and classes."""
     out, depth, at = "", 0, 0
     while at < len(text):
         size = 2 if text[at] == "\\" else 1

@@ -1,4 +1,4 @@
-"""What can be written as a pattern, what is refused, and how the rest is spelled."""
+"""Valid and invalid patterns, and their canonical spelling."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_a_pattern_that_misses_a_path_is_not_everything(text):
 
 
 def test_folding_knows_all_letters_that_unicode_has():
-    """The table is made from a few blocks; this looks at all code points of the running Python."""
+    """The table covers a few blocks; this checks all code points of the running Python."""
     inside = {code for low, high in CASED for code in range(low, high)}
     for code in range(sys.maxunicode + 1):
         character = chr(code)

@@ -1,4 +1,4 @@
-"""Text of others on a page of Markdown."""
+"""Untrusted text in Markdown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The word by which a task is for a role."""
+"""Roles as one word, as tasks name them."""
 
 import pytest
 

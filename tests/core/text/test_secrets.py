@@ -1,4 +1,4 @@
-"""Planted secrets are put together at run time, so that no scanner takes this file for a leak."""
+"""Masking secrets. The samples are assembled at run time, so that scanners do not report this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of what is too long for a line: cut at a sign, and counted."""
+"""Texts and lists that are too long for a line are cut, and the rest is counted."""
 
 from __future__ import annotations
 

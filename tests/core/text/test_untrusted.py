@@ -1,4 +1,4 @@
-"""Text of others stays inside its fence, whatever it is; the oracle knows nothing but the nonce."""
+"""Untrusted text stays inside its fence; the oracle knows only the nonce."""
 
 import re
 import unicodedata
@@ -71,7 +71,7 @@ def event(kind, summary, **details):
     return crew(activity=(Entry(51, NOW, "peer", "Tester", kind, summary, details),))
 
 
-#: Each place of a sight where text of another agent gets in, filled with it.
+#: Every field of a view that contains another agent's text, filled with a payload.
 FIELDS = {
     "name": lambda text: peer(name=text),
     "role": lambda text: peer(role=text),
@@ -124,7 +124,7 @@ FIELDS = {
 
 
 def texts_of(sight, nonce=NONCE):
-    """Return the briefing of a specialist and of a lead."""
+    """Return the briefings of a specialist and of a lead."""
     return [
         render(sections(view), nonce=nonce, budget=10**7, number=3).text
         for view in (sight, as_lead(sight))
@@ -132,7 +132,7 @@ def texts_of(sight, nonce=NONCE):
 
 
 def split(text, nonce=NONCE):
-    """Return what is outside of the fences and what is inside; an oracle that knows nothing but the nonce."""
+    """Return the text outside and inside the fences, knowing only the nonce."""
     fence = re.compile(rf'<data-{nonce} from="([A-Za-z0-9._@:-]+)">([^\n]*?)</data-{nonce}>')
     return fence.sub(r"[\1]", text), [inside for _, inside in fence.findall(text)]
 
@@ -161,7 +161,7 @@ def test_no_payload_leaves_its_fence(field):
 
 
 def check_the_whole(text):
-    """Check that nothing in a briefing hides, turns or ends it."""
+    """Check that nothing in a briefing hides, reverses, or ends it."""
     kinds = {unicodedata.category(c) for c in set(text) - {"\n", " "}}
     assert not {kind for kind in kinds if kind[0] in "CZ"}
     assert not re.search(

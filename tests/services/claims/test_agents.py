@@ -1,4 +1,4 @@
-"""An agent's life: joining, reporting, leaving, being stopped."""
+"""Agents join, report, leave, and are stopped."""
 
 import pytest
 from tests.services.crew import caller

@@ -1,4 +1,4 @@
-"""What a holder answers to whoever asks for its claim."""
+"""Replies to release requests."""
 
 import pytest
 from tests.services.court import Court

@@ -1,4 +1,4 @@
-"""A holder that said later is reminded once, and its asker hears that it still waits."""
+"""An owner that replied later is reminded once, and the agent that asked is notified."""
 
 import pytest
 from tests.services.court import Court
@@ -22,7 +22,7 @@ def later(court, within, pattern="**", **options):
 
 
 def reminders(court):
-    """Return what was told beyond the request itself and the answers to it: to the holder, to the asker."""
+    """Return the messages after the request and its replies: to the owner, and to the agent that asked."""
     to_holder = [m for m in court.mail("alice", MailKind.RELEASE_REQUEST) if "promised" in m.data]
     to_asker = [m for m in court.mail("bob", MailKind.ANSWER) if m.data["answer"] == "broken"]
     return to_holder, to_asker

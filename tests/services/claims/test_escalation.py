@@ -1,4 +1,4 @@
-"""Conflicts that a human decides: what a choice does, to whom, and when there is nothing to decide."""
+"""Conflicts that a human decides: what a decision does, and when there is nothing to decide."""
 
 from itertools import count
 from threading import Thread
@@ -30,7 +30,7 @@ def court():
 
 
 def waiting_thread(court, agent, *patterns, **options):
-    """Let an agent wait in a thread until it stands in the queue; return the thread and its answers."""
+    """Let an agent wait in a thread until it is in the queue; return the thread and its answers."""
     answers = []
     thread = Thread(
         target=lambda: answers.append(court.claim(agent, *patterns, wait=3_600, **options)),
@@ -384,7 +384,7 @@ def test_a_title_stays_short(court):
 def test_a_refusal_between_a_look_and_an_action_counts(monkeypatch):
     court = Court()
     court.claim("alice", "src/**", ttl=DAY)
-    ticks = count(step=100)  # so a sign of life is due whenever the waiter looks
+    ticks = count(step=100)  # so a heartbeat is due whenever the waiter looks
     monkeypatch.setattr("dibs.services.claims.service.time.monotonic", lambda: float(next(ticks)))
     look, rival = court.engine.view, Court(court.engine)
     monkeypatch.setattr(court.engine, "wait", lambda after, timeout: after)

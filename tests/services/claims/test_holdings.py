@@ -1,4 +1,4 @@
-"""What becomes of a claim once it is held, and who is fenced."""
+"""Renew, release, transfer, and revoke claims, and fence stale owners."""
 
 import pytest
 

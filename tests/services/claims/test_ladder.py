@@ -1,4 +1,4 @@
-"""Steps that a waiter takes by itself: each once, in order, whoever takes them."""
+"""Automatic steps of a waiter: each is taken once, in order."""
 
 from threading import Semaphore, current_thread, main_thread
 
@@ -29,7 +29,7 @@ def court():
 
 
 def nudge(court, until):
-    """Wake the waiter by an event, and wait until something is so."""
+    """Wake the waiter with an event, and wait until a condition is true."""
     seq = court.engine.wait(0, 0)
     court.claim("zed", "zed.txt")
     court.release("zed")
@@ -41,7 +41,7 @@ def nudge(court, until):
 
 
 def let_it_look(court):
-    """Wake the waiter until it has looked around and could have acted."""
+    """Wake the waiter until it has looked and could have acted."""
     looked, view = Semaphore(0), court.engine.view
 
     def watched(step):

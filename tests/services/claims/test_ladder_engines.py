@@ -1,4 +1,4 @@
-"""The ladder on every engine: a waiter in one process, the holder in another, the human in a third."""
+"""Automatic steps on every engine: the waiter, the owner, and the human are separate processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dibs.errors import BadInput
 
 @on_lasting_engines
 def connect(request):
-    """Return a way to open the common store as one more machine would."""
+    """Return a function that opens the shared store as another machine would."""
     with common_store(request, apart=True) as another:
         yield lambda **settings: Court(another(), **settings)
 
@@ -31,7 +31,7 @@ def wait_in_thread(court, *patterns):
 
 
 def until(court, so):
-    """Wait until something is so, looking at every change."""
+    """Wait until a condition is true, checking it after every change."""
     seq = 0
     for _ in range(300):
         if so():

@@ -1,4 +1,4 @@
-"""Claiming: grants, refusals, the queue, repeats."""
+"""Claims: grants, denials, the queue, and repeats."""
 
 from threading import Thread
 
@@ -297,7 +297,7 @@ def test_a_wait_interrupted_at_any_call_leaves_no_ticket(crew, name, calls, monk
 
 
 def broken_off(call, calls):
-    """Let the interrupt come when the call has taken effect, before anybody learns of it."""
+    """Interrupt after the call has taken effect, before the caller learns of it."""
     left = [calls]
 
     def wrapped(step):

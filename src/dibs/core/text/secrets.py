@@ -1,12 +1,11 @@
 """Mask secrets in text that is about to be stored or shown.
 
-Pure. There are three ways to find them: the forms that issuers give to tokens, words that announce
-a secret (``password=``, ``Bearer``), and the look of long random text. What is found becomes
-``[masked github token]``, so a reader still sees what was there. A plain word as password in the
-middle of a sentence cannot be told from prose and stays.
+Pure. Three rules find them: the token formats of issuers, words that precede a secret (``password=``,
+``Bearer``), and long random text. A secret becomes ``[masked github token]``, so a reader still sees what was
+there. A plain word used as a password in a sentence looks like prose and is not masked.
 
-Most texts hold nothing of the kind. Each rule names what must be in a text before its expression is
-even compiled, so a short ordinary text costs a few microseconds.
+Most texts contain no secrets. Each rule names what a text must contain before its expression is compiled, so
+a short ordinary text costs a few microseconds.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def _known(rows: Rows, agent: str) -> Agent:
 
 def _unknown(agent: str) -> NotFound:
     return NotFound(
-        f"there is no agent {agent}", code="NO_AGENT", hint="`dibs agent ls` lists the agents"
+        f"unknown agent {agent}", code="NO_AGENT", hint="`dibs agent ls` lists the agents"
     )
 
 

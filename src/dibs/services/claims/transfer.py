@@ -33,7 +33,7 @@ def hand_over(rows: Rows, giver: str, role: str, filed: Sequence[Filed], to: str
 def _heir(rows: Rows, giver: str, to: str) -> Agent:
     heir = rows.agent(to)
     if heir is None or is_terminal(heir.status):
-        message = f"there is no agent {to}"
+        message = f"unknown agent {to}"
         hint = f"register it first: dibs agent join --agent {to}"
         raise NotFound(message, code="NO_AGENT", field="to", hint=hint)
     if to == giver:
