@@ -34,7 +34,7 @@ class CommandRule(Record):
     how: str = How.WRITE
     #: How many operands come before the paths, or the command that it runs; -1 if only the last is a path.
     skip: int = 0
-    #: One operand more comes first, a program, unless one of these options gives it.
+    #: The first operand is a program, unless one of these options provides it.
     program: str = ""
     #: It has an effect only with one of these options.
     needs: str = ""

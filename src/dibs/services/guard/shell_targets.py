@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
 
-#: A glob that matches more files is judged as a pattern.
+#: A glob that matches more files than this is checked as a pattern.
 _MOST = 500
 #: The time limit for git to list what a command would change, in seconds.
 _PATIENCE = 1.0
@@ -40,7 +40,7 @@ def written_paths(
     powershell: bool = False,
     reads: bool = False,
 ) -> list[TouchedPath]:
-    """Return what of the repository ``command`` would write in ``cwd``; with ``reads`` all it touches."""
+    """Return the paths that ``command`` would write in the repository, and with ``reads`` those it reads."""
     place = cwd or repository.root
     home = os.path.expanduser("~")
     found = writes(command, place, home, powershell=powershell, reads=reads)
@@ -55,7 +55,7 @@ def written_paths(
         try:
             paths += list(_by_git(repository, whole, folder, place, fold_case=fold_case))
         except (DibsError, OSError):
-            continue  # what git cannot say now is found after the command has run
+            continue  # detected after the command has run
     return _once(paths)
 
 
@@ -66,7 +66,7 @@ def _from_top(path: str, root: str) -> str:
 def _place(
     target: WriteTarget, cwd: str, root: str, literal: list[Touch], patterns: list[Touch]
 ) -> None:
-    """Put a target among the paths, or among the patterns that are judged as such."""
+    """Add a target to the literal paths or to the patterns."""
     path = os.path.join(cwd, _from_top(target.path, root))
     if target.glob and "**" not in path:
         from glob import iglob
@@ -90,7 +90,7 @@ def _place(
 def _by_git(
     repository: Repository, whole: TreeCommand, folder: str, cwd: str, *, fold_case: bool
 ) -> Iterator[TouchedPath]:
-    """Yield the files that a git command would change; they are judged, not claimed."""
+    """Yield the files that a git command would change; they are checked, not claimed."""
     from dibs.local.repository import find
 
     there = find(folder, {})
@@ -128,7 +128,7 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
 def _committed(
     changes: Iterable[PathStatus], whole: TreeCommand, root: str, cwd: str
 ) -> Iterator[str]:
-    """Yield what a commit would hold: what is staged or added before it, or only what it names."""
+    """Yield what a commit would contain: staged files, or only those it names."""
     from fnmatch import fnmatchcase
 
     full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
@@ -144,7 +144,7 @@ def _committed(
 
 
 def _differing(git: GitCalls, verb: str, revision: str) -> list[str]:
-    """Return the files that differ between the last commit and the one that is checked out or merged."""
+    """Return the files that differ between HEAD and the commit that is checked out or merged."""
     from dibs.git.refs import commit_of
     from dibs.git.trees import differences
 
