@@ -599,12 +599,11 @@ def test_progress_is_shown_on_a_terminal_only_and_cleared(dibs, repo):
     hook(repo, REAL)
 
     shown = _on_a_terminal("doctor", "--prove")
-    steps = ("checking the store", "checking the board", "checking git")
 
-    assert [step for step in steps if f"\r\x1b[K{step}" not in shown] == []
+    assert "\r\x1b[Kchecking agents" in shown  # the first step; fast ones after it may not be drawn
     assert shown.rindex("checking ") < shown.rindex("\r\x1b[K") < shown.index("testing guards")
     piped = dibs("doctor", "--prove")
-    assert "checking the store" not in piped.out + piped.err
+    assert "checking " not in piped.out + piped.err
 
 
 def test_each_guard_is_shown_as_soon_as_it_is_tested(dibs, repo, tmp_path):
