@@ -106,7 +106,7 @@ def _show(session: Session, args: Namespace) -> None:
 
     def text() -> None:
         quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
-        lines = _agent_lines(seen, quoted)
+        lines = _agent_lines(seen, quoted, session)
         lines += [
             f"holds {claim_line(h.claim, h.expires_in, quoted, token=session.tokens)}" for h in held
         ]
@@ -117,10 +117,11 @@ def _show(session: Session, args: Namespace) -> None:
     session.show(lambda: shape, text)
 
 
-def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
+def _agent_lines(seen: AgentView, quoted: Quoting, session: Session) -> list[str]:
     a = seen.agent
+    status = seen.activity(session.project.config.ttl)
     facts = {
-        "name": a.name, "role": a.role, "status": a.status, "parent": a.parent, "host": a.host,
+        "name": a.name, "role": a.role, "status": status, "parent": a.parent, "host": a.host,
         "pid": str(a.pid or ""), "model": a.model, "task": a.task,
         "context": f"{a.context:.0%} used" if a.context >= 0 else "",
         "guarded": f"yes ({seen.guarded})" if seen.guarded else "",
@@ -188,7 +189,7 @@ def _report(session: Session, args: Namespace) -> None:
 
     def text() -> None:
         quoted = Quoting(session.caller, [str(seen)])
-        print("\n".join(quoted.page(_agent_lines(seen, quoted))))
+        print("\n".join(quoted.page(_agent_lines(seen, quoted, session))))
 
     session.show(lambda: {"agent": claims.agent(seen)}, text)
 
