@@ -50,6 +50,7 @@ class Progress:
         with self._lock:
             if what != self._now[0]:
                 self._since = time.monotonic()
+                self._next = min(self._next, self._since) if self._drawn else self._next
             self._now = (what, done, total)
             self._draw()
         if self._live and self._thread is None:
