@@ -584,6 +584,15 @@ def test_the_last_line_counts_the_guards_and_the_warnings(dibs, repo):
     assert re.fullmatch(r"healthy(, \d+ warnings?)?", health)
 
 
+def test_the_verdict_names_the_agents_that_still_skip_their_hooks(dibs, repo):
+    dibs("init", "--agents", "claude,codex", "--no-mcp")
+
+    *_, guards, skipped, _ = dibs("doctor", "--prove").out.splitlines()
+
+    assert guards == "all 7 guards blocked the test write"
+    assert skipped == "codex skips its hooks until you trust them: run `codex` here"
+
+
 def _on_a_terminal(*words):
     import pexpect
 

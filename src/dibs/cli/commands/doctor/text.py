@@ -130,6 +130,15 @@ class DoctorReport(Record):
             which = "the only guard" if passed == 1 else f"all {passed} guards"
             more = f", {skipped} could not be tested" if skipped else ""
             print(green(f"{which} blocked the test write") + more)
+            self._print_skipping()
+
+    def _print_skipping(self) -> None:
+        """Print which of the tested agents do not run their hooks yet."""
+        tested = {proof.guard for proof in self.proofs or ()}
+        for agent in self.agents:
+            if agent.name in tested and agent.consent.missing:
+                how = f"skips its hooks until you trust them: run `{agent.name}` here"
+                print(f"{yellow(agent.name)} {how}")
 
     def _print_health(self) -> None:
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
