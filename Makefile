@@ -16,11 +16,12 @@ demo: ## watch five agents share a repository (40 seconds); two machines: ENGINE
 test: check ## run every check and every test
 	$(BIN)/pytest -q -n auto $(ARGS)
 
-check: ready-test ## check format, lint, types, import contracts, and documentation
+check: ready-test ## check format, lint, types, import contracts, wording, and documentation
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/english.py
 	$(BIN)/pytest -q -p no:randomly tests/test_docs.py
 
 docs: ## build the documentation site into build/docs

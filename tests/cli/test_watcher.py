@@ -1,4 +1,4 @@
-"""Waiting for a board to change."""
+"""The watcher waits until the board changes."""
 
 from types import SimpleNamespace
 
@@ -21,19 +21,19 @@ def watched(tmp_path):
         yield files
 
 
-def test_an_edit_in_place_is_told_as_a_changed_file(watched, tmp_path):
+def test_an_edit_in_place_is_reported_as_a_changed_file(watched, tmp_path):
     engine = MemoryEngine()
     with (tmp_path / "work" / "a.yaml").open("a") as file:
-        # The watch begins a moment after its thread does, so the edit is made until it is heard of.
+        # The watch starts a moment after its thread, so the edit is repeated until it is reported.
         for number in range(100):
             file.write(f"x{number}: 1\n")
             file.flush()
             if watched.wait(engine, 0, LONGEST / 100):
                 return
-    pytest.fail("nobody was told")
+    pytest.fail("nobody was reported")
 
 
-def test_a_moved_ledger_is_no_changed_file(watched):
+def test_a_new_ledger_entry_is_not_a_changed_file(watched):
     engine = MemoryEngine()
     engine.transact(lambda txn: txn.emit(Event("bob", "agent", "error", "x", {})))
 
