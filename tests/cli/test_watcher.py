@@ -30,7 +30,7 @@ def test_an_edit_in_place_is_reported_as_a_changed_file(watched, tmp_path):
             file.flush()
             if watched.wait(engine, 0, LONGEST / 100):
                 return
-    pytest.fail("nobody was reported")
+    pytest.fail("the edit was not reported")
 
 
 def test_a_new_ledger_entry_is_not_a_changed_file(watched):
