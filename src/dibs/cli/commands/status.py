@@ -132,7 +132,7 @@ def _painted(activity: str) -> str:
 
 
 def _claim_table(taken: Overview, quoted: Quoting, *, tokens: bool) -> list[str]:
-    heads: tuple[str, ...] = ("CLAIM", "MODE", "AGENT", "EXPIRES IN", "REASON")
+    heads: tuple[str, ...] = ("CLAIM", "MODE", "OWNER", "EXPIRES IN", "REASON")
     rows = [_claim_row(held, taken.now, quoted) for held in taken.claims]
     if tokens:
         heads = (*heads[:4], "TOKEN", *heads[4:])
