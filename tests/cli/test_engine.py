@@ -44,7 +44,7 @@ def test_check_shows_the_default_stores_guarantees_and_speed(dibs):
     assert answer.status == 0
     assert "durability" in answer.out
     assert "ms (median)" in answer.out
-    assert answer.out.splitlines()[-1] == "safe: sqlite is ready to use, 1 warning"
+    assert answer.out.splitlines()[-1] == "safe: sqlite is ready to use"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", "git"])

@@ -11,7 +11,7 @@ from dibs.engines.sqlite.open import OpenOptions, open_store
 _DURABLE = {
     "full": Finding(Level.OK, "durability", "a confirmed change survives a power failure"),
     "normal": Finding(
-        Level.WARN,
+        Level.OK,
         "durability",
         "survives any process crash; a power failure can undo the newest changes"
         ' (to prevent that, set synchronous = "full" under [store])',
