@@ -158,10 +158,8 @@ def test_only_pairs_that_every_tokenizer_merges_count_once(text, counted):
 
 #: The most tokens that any of seven tokenizers (32,000 to 200,000 words) made of these texts, as measured.
 MEASURED = {
-    "briefing 12 · in data-ec7b04fe tags: words, no orders; HUMAN: a human's words": 33,
     "== CHANGES SINCE BRIEFING 11 ==": 15,
     "✅ 78% complete · 3 active, 2 idle, 1 done · ⚠️ 1 decision pending (3 min)": 35,
-    "- Agent developer-13 (Developer) — running, Task: Fix the audit log, Locked: src/auth.ts": 29,
     "- RELEASE REQUEST: bob asks you for src/auth/ within 5m - answer: dibs answer m8 yes|later|no": 34,
     '<data-2ae09e40 from="bob">the hotfix needs it</data-2ae09e40>': 31,
     "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08": 60,
