@@ -26,7 +26,7 @@ def until(holds, patience: float = 20.0) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Tell whether a process has ended or is a zombie."""
+    """Return whether a process has ended or is a zombie."""
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 

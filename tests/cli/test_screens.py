@@ -46,7 +46,7 @@ def screen(words, columns, **variables):
 
 
 def is_closed(line):
-    """Tell whether each color of a line ends before the line does."""
+    """Return whether each color of a line ends before the line does."""
     codes = COLOR.findall(line)
     return len(codes) % 2 == 0 and set(codes[1::2]) <= {"\x1b[0m"}
 

@@ -72,6 +72,6 @@ def _closed(opening, rows, closing, draw, gap, *, trailing):
 
 
 def is_within(small, large):
-    """Tell whether one text is a subsequence of the other."""
+    """Return whether one text is a subsequence of the other."""
     rest = iter(large)
     return all(letter in rest for letter in small)

@@ -35,7 +35,7 @@ class BoardCrew(Crew):
 
 
 def agrees(stored):
-    """Tell whether a row's text matches the row."""
+    """Return whether a row's text matches the row."""
     reading = read(stored.text.encode(), stored.file)
     assert [r for r in reading.remarks if r.fatal] == []
     assert reading.task == stored.task

@@ -162,7 +162,7 @@ def plan_restore(repository: Repository, path: str, known: Manifest) -> PlannedC
 
 
 def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
-    """Tell whether a file that is not in the manifest contains anything of ours."""
+    """Return whether a file that is not in the manifest contains anything of ours."""
     try:
         return take_all(pieces, content, path, content) != content
     except BadInput:  # so it cannot contain our entries

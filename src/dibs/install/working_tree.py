@@ -43,7 +43,7 @@ class WorkingTree:
         return None if found.partition("/")[0].lower() == ".git" else found
 
     def is_tracked(self, path: str) -> bool:
-        """Tell whether the file is in git's index."""
+        """Return whether the file is in git's index."""
         if self._git is None:
             return False
         if self._tracked is None:
@@ -52,12 +52,12 @@ class WorkingTree:
         return path in self._tracked
 
     def is_ignored(self, path: str) -> bool:
-        """Tell whether git ignores the file; true without git."""
+        """Return whether git ignores the file; true without git."""
         return self._git is None or is_ignored(self._git, path)
 
 
 def is_main(repository: Repository) -> bool:
-    """Tell whether this is the main working tree of a git repository."""
+    """Return whether this is the main working tree of a git repository."""
     return with_own_state(repository).state == shared_state(repository) and bool(repository.common)
 
 
@@ -79,7 +79,7 @@ def hide(repository: Repository, paths: Iterable[str]) -> None:
 
 
 def is_hidden(repository: Repository, path: str) -> bool:
-    """Tell whether a file is on the list, for any worktree."""
+    """Return whether a file is on the list, for any worktree."""
     return _line(path) in _lines(_read(repository))
 
 

@@ -93,7 +93,7 @@ def agent_of_process(state: str) -> str:
 
 
 def _is_named(agent: str, named: str) -> bool:
-    """Tell whether a session has this id because of ``DIBS_AGENT``."""
+    """Return whether a session has this id because of ``DIBS_AGENT``."""
     from dibs.core.toolcalls.policy import session_name
 
     return is_namesake(agent, session_name("", "", named))

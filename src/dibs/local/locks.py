@@ -63,7 +63,7 @@ class FileLock:
             self.handle = -1
 
     def is_held(self) -> bool:
-        """Tell whether a process holds the lock, without creating the file."""
+        """Return whether a process holds the lock, without creating the file."""
         if fcntl is None:
             return False
         try:

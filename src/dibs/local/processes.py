@@ -82,7 +82,7 @@ def running(pid: int) -> RunningProcess | None:
 
 
 def is_there(pid: int, born: int) -> bool:
-    """Tell whether the process with this number and start time is still running."""
+    """Return whether the process with this number and start time is still running."""
     found = running(pid)
     return found is not None and (not born or not found.born or found.born == born)
 
@@ -218,7 +218,7 @@ def _beneath(link: str, folders: tuple[str, ...]) -> bool:
 
 
 def _maps(pid: int, folders: tuple[str, ...]) -> bool:
-    """Tell whether a process has mapped a file in one of the folders."""
+    """Return whether a process has mapped a file in one of the folders."""
     try:
         with open(f"{_PROC}/{pid}/maps", "rb") as file:
             content = file.read()

@@ -240,7 +240,7 @@ def _mode(path: str, *, follow: bool = True) -> int:
 
 
 def _is_git_dir(path: str) -> bool:
-    """Tell whether this is a git directory, as git decides; that of a linked worktree has no objects."""
+    """Return whether this is a git directory, as git decides; that of a linked worktree has no objects."""
     if not _mode(_join(path, "HEAD"), follow=False):
         return False
     if _mode(_join(path, "commondir")):

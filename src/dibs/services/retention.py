@@ -67,14 +67,14 @@ class _Boxes:
         self._unread: dict[str, int] = {}
 
     def waits(self, box: str, number: str) -> bool:
-        """Tell whether an inbox's owner has not ended and has not yet seen a message."""
+        """Return whether an inbox's owner has not ended and has not yet seen a message."""
         if box not in self._ended:
             self._ended[box] = box != HUMANS and self._rows.beat(box) is None
         state = mailbox.state_of(self._rows, box, mailbox.row_of(number))
         return not self._ended[box] and state is not None and not state.keys() & {"read", "briefed"}
 
     def crowded(self, box: str) -> bool:
-        """Tell whether an inbox has more unread messages than anyone would read."""
+        """Return whether an inbox has more unread messages than anyone would read."""
         if box not in self._unread:
             self._unread[box] = sum(1 for _ in mailbox.unread_rows(self._rows, box))
         return self._unread[box] > MAX_UNREAD

@@ -43,7 +43,7 @@ class KeyBlock:
         return self.rows[0][self.width :]
 
     def keeps_blanks(self) -> bool:
-        """Tell whether blank lines that follow belong to the value: it ends with a ``|+`` block."""
+        """Return whether blank lines that follow belong to the value: it ends with a ``|+`` block."""
         return not self.after and any("+" in row and _KEEPING(row) for row in self.rows)
 
     def note(self) -> str:

@@ -52,7 +52,7 @@ def scalar(value: str | float | None, *, plain: bool = False) -> str:
 
 
 def _stays_plain(text: str) -> bool:
-    """Tell whether a scalar that was plain elsewhere can be plain in a block."""
+    """Return whether a scalar that was plain elsewhere can be plain in a block."""
     return (
         text.isprintable()
         and text not in NULLS
@@ -123,7 +123,7 @@ def _key(key: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Tell whether a multi-line string reads the same as a literal block."""
+    """Return whether a multi-line string reads the same as a literal block."""
     rows = text.removesuffix("\n").split("\n")
     return (
         bool(rows[0] and rows[-1])

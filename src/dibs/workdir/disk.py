@@ -184,7 +184,7 @@ class Folders:
                 os.close(handle)
 
     def there(self) -> bool:
-        """Tell whether the board's folder exists; refuse anything else in its place."""
+        """Return whether the board's folder exists; refuse anything else in its place."""
         try:
             self.open("").__exit__()
         except FileNotFoundError:

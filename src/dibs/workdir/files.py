@@ -133,7 +133,7 @@ class Files:
         return self.read(place, name)
 
     def is_there(self, place: str, name: str) -> bool:
-        """Tell whether this name exists."""
+        """Return whether this name exists."""
         return self._status(place, name) is not None
 
     def _status(self, place: str, name: str) -> os.stat_result | None:

@@ -68,7 +68,7 @@ def take_over(folders: Folders) -> list[str]:
 
 
 def waits(folders: Folders) -> bool:
-    """Tell whether a file of the queue folder could be imported."""
+    """Return whether a file of the queue folder could be imported."""
     try:
         with folders.beside(PENDING) as handle:
             found = ((name, status_of(handle, name)) for name in os.listdir(handle))
@@ -78,5 +78,5 @@ def waits(folders: Folders) -> bool:
 
 
 def _is_task(name: str, status: os.stat_result) -> bool:
-    """Tell whether a file can be imported; only regular files are."""
+    """Return whether a file can be imported; only regular files are."""
     return name.endswith(ENDINGS) and name[0] != "." and stat.S_ISREG(status.st_mode)

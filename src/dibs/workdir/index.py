@@ -149,7 +149,7 @@ class FolderIndex:
 
 
 def recent(time: int, now: float) -> bool:
-    """Tell whether a change right now could leave the same timestamp."""
+    """Return whether a change right now could leave the same timestamp."""
     return now * 1e9 - time < (_TICK if time % 1_000_000_000 else _SECOND)
 
 

@@ -202,7 +202,7 @@ def _misplaced(entry: os.DirEntry[str]) -> tuple[str, str]:
 
 
 def _same(status: os.stat_result, raw: list[Any]) -> bool:
-    """Tell whether a file matches its known stamp; called for very many files."""
+    """Return whether a file matches its known stamp; called for very many files."""
     return bool(
         raw[1] == status.st_ctime_ns
         and raw[0] == status.st_mtime_ns
@@ -212,7 +212,7 @@ def _same(status: os.stat_result, raw: list[Any]) -> bool:
 
 
 def _is_ignored(name: str) -> bool:
-    """Tell whether a name is not a task file's: other files, temporary files, an editor's lock."""
+    """Return whether a name is not a task file's: other files, temporary files, an editor's lock."""
     return not name.lower().endswith(ENDINGS) or name.startswith(".#")
 
 

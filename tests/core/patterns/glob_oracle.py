@@ -230,7 +230,7 @@ def automaton(text: str, folded: bool) -> Automaton:
 
 
 def share_a_path(a: Automaton, b: Automaton) -> bool:
-    """Tell whether some path is accepted by both: a walk through the product."""
+    """Return whether some path is accepted by both: a walk through the product."""
     todo, seen = [(0, 0)], {(0, 0)}
     while todo:
         here, there = todo.pop()

@@ -90,12 +90,12 @@ class Beat(Record):
     role: str = "agent"
 
     def lapsed(self, now: float) -> bool:
-        """Tell whether any of the agent's claims may have expired."""
+        """Return whether any of the agent's claims may have expired."""
         return now >= self.hard or now >= self.seen + self.ttl
 
 
 def is_terminal(status: str) -> bool:
-    """Tell whether an agent with this status has ended."""
+    """Return whether an agent with this status has ended."""
     return status in TERMINAL
 
 

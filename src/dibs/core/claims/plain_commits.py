@@ -62,7 +62,7 @@ def _spelled(character: str) -> str:
 
 
 def stands_against(claim: Claim, agents: Iterable[str]) -> bool:
-    """Tell whether a live claim prevents all of ``agents`` from committing."""
+    """Return whether a live claim prevents all of ``agents`` from committing."""
     return claim.mode == EXCLUSIVE and claim.agent not in agents
 
 

@@ -27,7 +27,7 @@ _FILE_KEYS = ("paths", "path", "patterns", "pattern")
 
 
 def is_probe_agent(name: str) -> bool:
-    """Tell whether this names a test agent: ``prove-0123abcd[-git|-mcp]``, or ``claude-prove0ab``."""
+    """Return whether this names a test agent: ``prove-0123abcd[-git|-mcp]``, or ``claude-prove0ab``."""
     if name.startswith(PROBE_AGENT):
         mark = name.removeprefix(PROBE_AGENT).partition("-")[0]
         return len(mark) == AGENT_DIGITS and _HEX.issuperset(mark)
@@ -39,7 +39,7 @@ def is_probe_agent(name: str) -> bool:
 
 
 def is_probe_entry(entry: Entry) -> bool:
-    """Tell whether a test agent caused this entry and it concerns nothing but test files."""
+    """Return whether a test agent caused this entry and it concerns nothing but test files."""
     if not is_probe_agent(entry.agent):
         return False
     if entry.kind in _PRESENCE:

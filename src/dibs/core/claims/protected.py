@@ -17,6 +17,6 @@ GUARDED_FOLDERS = (
 
 
 def guarded(path: str) -> bool:
-    """Tell whether ``path`` configures tools; case does not matter."""
+    """Return whether ``path`` configures tools; case does not matter."""
     lowered = path.lower()
     return lowered in GUARDED or lowered.startswith(GUARDED_FOLDERS)

@@ -221,7 +221,7 @@ def deadline(claim: Claim, seen: float) -> float:
 
 
 def live(claim: Claim, seen: float, now: float) -> bool:
-    """Tell whether ``claim`` has not expired. At its deadline it has."""
+    """Return whether ``claim`` has not expired. At its deadline it has."""
     return now < deadline(claim, seen)
 
 
@@ -234,7 +234,7 @@ def ticket_deadline(ticket: Ticket, agent_seen: float) -> float:
 
 
 def compatible(one: str, other: str) -> bool:
-    """Tell whether claims of these modes may overlap."""
+    """Return whether claims of these modes may overlap."""
     return one == SHARED and other == SHARED
 
 

@@ -101,7 +101,7 @@ def without(spans: Spans, characters: str) -> Spans:
 
 
 def has(spans: Spans, character: str) -> bool:
-    """Tell whether the class contains ``character``."""
+    """Return whether the class contains ``character``."""
     return any(low <= character <= high for low, high in spans)
 
 

@@ -255,7 +255,7 @@ def _sample_segment(segment: str | Segment) -> str:
 
 
 def _fits(segment: Segment, name: str) -> bool:
-    """Tell whether a folded name matches."""
+    """Return whether a folded name matches."""
     chunks = segment.chunks
     if len(name) < segment.size or (len(chunks) == 1 and len(name) != segment.size):
         return False
@@ -290,7 +290,7 @@ def _stands(chunk: Chunk, name: str, at: int) -> bool:
 
 
 def _covers(route: Route, names: tuple[str, ...]) -> bool:
-    """Tell whether a folded path matches."""
+    """Return whether a folded path matches."""
     chunks = route.chunks
     if len(names) < route.size or (len(chunks) == 1 and len(names) != route.size):
         return False
@@ -329,7 +329,7 @@ def _met(a: tuple[Route, ...], b: tuple[Route, ...]) -> str | None:
 
 
 def matches(pattern: Pattern, path: str) -> bool:
-    """Tell whether ``pattern`` matches a path or a resource, spelled as ``overlap`` does."""
+    """Return whether ``pattern`` matches a path or a resource, spelled as ``overlap`` does."""
     from dibs.core.patterns.spelling import split_scheme
 
     scheme, rest = split_scheme(path)

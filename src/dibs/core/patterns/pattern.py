@@ -111,7 +111,7 @@ def parse(text: str, *, literal: bool = False, fold_case: bool = True) -> Patter
 
 
 def is_everything(pattern: Pattern) -> bool:
-    """Tell whether ``pattern`` matches every path, as ``**`` and ``*/**`` do."""
+    """Return whether ``pattern`` matches every path, as ``**`` and ``*/**`` do."""
     if pattern.scheme:
         return False
     exact, at_least = set[int](), set[int]()

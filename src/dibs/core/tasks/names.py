@@ -60,7 +60,7 @@ def name_of(pattern: Pattern) -> str:
 
 
 def can_be_file(name: str) -> bool:
-    """Tell whether a file can have this name."""
+    """Return whether a file can have this name."""
     return (
         name.isprintable()
         and "/" not in name

@@ -42,7 +42,7 @@ class Load(Record):
 
 
 def is_logged(kind: str) -> bool:
-    """Tell whether the workflow log has a line for entries of this kind."""
+    """Return whether the workflow log has a line for entries of this kind."""
     return kind.startswith("task_") or kind in _TOLD
 
 

@@ -153,7 +153,7 @@ def next_statuses(status: str) -> list[str]:
 
 
 def eligible(task: Task, caller: str, roles: Container[str]) -> bool:
-    """Tell whether a caller may take a task: it is for anyone, for the caller, or for one of its roles."""
+    """Return whether a caller may take a task: it is for anyone, for the caller, or for one of its roles."""
     return not task.agent or task.agent == caller or task.agent in roles
 
 

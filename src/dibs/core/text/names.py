@@ -24,7 +24,7 @@ _MOST_ALIKE = 1_000
 
 
 def is_agent_id(text: object) -> bool:
-    """Tell whether ``text`` is a valid agent id."""
+    """Return whether ``text`` is a valid agent id."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= AGENT_ID_MAX
@@ -62,7 +62,7 @@ def distinct(wished: str, taken: Container[str]) -> str:
 
 
 def is_namesake(name: str, wished: str) -> bool:
-    """Tell whether ``distinct`` may have made the one name from the other."""
+    """Return whether ``distinct`` may have made the one name from the other."""
     head, _, number = name.rpartition("-")
     return name == wished or (head == wished and number.isdigit())
 

@@ -192,13 +192,13 @@ def _mixed(value: str) -> bool:
 
 
 def _is_prose(value: str) -> bool:
-    """Tell whether a value is a word or a short number, such as ``Required.``, not a password."""
+    """Return whether a value is a word or a short number, such as ``Required.``, not a password."""
     word = value.strip(".:!?*_<>()-")
     return not word or (word.isalpha() and word[1:].islower()) or (len(word) < 4 and word.isalnum())  # noqa: PLR2004
 
 
 def _is_code(value: str) -> bool:
-    """Tell whether a value is a name, a call, a placeholder, or a constant, not a literal."""
+    """Return whether a value is a name, a call, a placeholder, or a constant, not a literal."""
     if value[0] in "$<*%({[" or value in ("None", "null", "True", "False", "true", "false", "..."):
         return True
     head, opened, _ = value.replace("[", "(").partition("(")
@@ -243,7 +243,7 @@ def _mask_random(text: str) -> str:
 
 
 def _is_random(token: str) -> bool:
-    """Tell whether a text is random, not a name, a path, or a hash."""
+    """Return whether a text is random, not a name, a path, or a hash."""
     if len(token) < RANDOM_MIN or _HEX.issuperset(token) or token[:3].lower() == "sha":
         return False
     if len(token) == _ULID_LENGTH and _CROCKFORD.issuperset(token):

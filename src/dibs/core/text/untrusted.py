@@ -118,12 +118,12 @@ def _few_marks(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether ``text`` is one short word of letters, digits, dots, underscores, and hyphens."""
+    """Return whether ``text`` is one short word of letters, digits, dots, underscores, and hyphens."""
     return _WORD.fullmatch(text) is not None
 
 
 def is_plain_path(text: str) -> bool:
-    """Tell whether ``text`` is a path or a glob that needs no fence; a web address does."""
+    """Return whether ``text`` is a path or a glob that needs no fence; a web address does."""
     return _PATH.fullmatch(text) is not None and "//" not in text
 
 

@@ -38,7 +38,7 @@ def setting(name: str) -> str:
 
 
 def is_secret(url: str) -> bool:
-    """Tell whether the URL contains a secret."""
+    """Return whether the URL contains a secret."""
     return bool(url) and shown(url) != printable(url)
 
 

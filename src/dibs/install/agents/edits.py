@@ -38,7 +38,7 @@ class Choice(Record):
     reads: bool = False
 
     def has(self, path: str) -> bool:
-        """Tell whether the repository has this file or folder."""
+        """Return whether the repository has this file or folder."""
         return os.path.lexists(os.path.join(self.root, path))
 
     def lines(self, path: str) -> list[str]:

@@ -84,7 +84,7 @@ def commands(*, shared: bool = False) -> Commands:
 
 
 def is_our_hook(value: Any) -> bool:
-    """Tell whether a handler in an agent's file is ours, from this or another installation or release.
+    """Return whether a handler in an agent's file is ours, from this or another installation or release.
 
     A user's command that contains our hook is the user's.
     """
@@ -113,7 +113,7 @@ def _without_check(words: list[str]) -> list[str]:
 
 
 def is_our_server(value: Any) -> bool:
-    """Tell whether an MCP server entry starts ours."""
+    """Return whether an MCP server entry starts ours."""
     if not isinstance(value, dict):
         return False
     words: list[Any] = []

@@ -89,7 +89,7 @@ def _run(hook: InstalledHook, payload: dict[str, Any], root: str) -> Ran:
 
 
 def matches(matcher: str, tool: str) -> bool:
-    """Tell whether a matcher matches a tool: empty and * match all, plain names are a list, else a regex."""
+    """Return whether a matcher matches a tool; empty and * match all, names form a list, else a regex."""
     if matcher in {"", "*"}:
         return True
     if re.fullmatch(r"[A-Za-z0-9_ ,|-]+", matcher):
@@ -101,7 +101,7 @@ def matches(matcher: str, tool: str) -> bool:
 
 
 def covers(hook: InstalledHook, what: str) -> bool:
-    """Tell whether a hook checks writes, or shell commands."""
+    """Return whether a hook checks writes, or shell commands."""
     if not hook.command:  # a plug-in checks every tool
         return True
     asked = (trial for trial in trials(hook, "", "", "") if trial.what == what)

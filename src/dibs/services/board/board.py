@@ -84,11 +84,11 @@ class Board(BoardFiles):
         return os.path.join(self.folders.base, self.folders.folder)
 
     def there(self) -> bool:
-        """Tell whether this working tree has a board; raise ``BOARD_FOLDER`` if its folder is unusable."""
+        """Return whether this working tree has a board; raise ``BOARD_FOLDER`` if its folder is unusable."""
         return self.folders.there()
 
     def begun(self) -> bool:
-        """Tell whether there are tasks, here or elsewhere, or files that will become tasks.
+        """Return whether there are tasks, here or elsewhere, or files that will become tasks.
 
         If not, a command that creates no task creates no folders either.
         """

@@ -121,7 +121,7 @@ def _commit(
 
 
 def _is_apart(tree: str, folder: str) -> bool:
-    """Tell whether the board is in a submodule or in another repository inside this one."""
+    """Return whether the board is in a submodule or in another repository inside this one."""
     place = folder
     while place and not os.path.lexists(os.path.join(tree, place, ".git")):
         place = os.path.dirname(place)

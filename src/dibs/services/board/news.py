@@ -49,7 +49,7 @@ def news_since(store: Store, index: Index, since: int) -> News:
 
 
 def is_lost(news: News, life: str) -> bool:
-    """Tell whether the store may lack the archive of a machine whose files are from ``life``.
+    """Return whether the store may lack the archive of a machine whose files are from ``life``.
 
     A machine without a life is new, or has lost its index.
     """

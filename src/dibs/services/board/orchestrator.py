@@ -81,7 +81,7 @@ class Cycle(Record):
 
     @property
     def moved(self) -> bool:
-        """Tell whether the cycle changed something that belongs in the ledger."""
+        """Return whether the cycle changed something that belongs in the ledger."""
         changed = (
             self.assigned, self.followups, self.timeouts, self.conflicts, self.archived, self.returned,
         )  # fmt: skip
@@ -89,7 +89,7 @@ class Cycle(Record):
 
     @property
     def busy(self) -> bool:
-        """Tell whether there is anything to report."""
+        """Return whether there is anything to report."""
         remarks = (self.aside, self.troubles, self.accepted, self.restored, self.left)
         return self.moved or any(remarks)
 

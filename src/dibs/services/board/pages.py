@@ -101,7 +101,7 @@ class Pages:
         remember(self._state, PageState(seq, at, marks, seen))
 
     def _intact(self, memory: PageState) -> bool:
-        """Tell whether every page is as it was last written."""
+        """Return whether every page is as it was last written."""
         if not memory.marks:
             return False
         try:
@@ -174,7 +174,7 @@ def _parts(text: str, form: re.Pattern[str]) -> list[str]:
 
 
 def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]) -> bool:
-    """Tell whether a page contains text besides its heading and its parts.
+    """Return whether a page contains text besides its heading and its parts.
 
     Conflict markers do not count, nor does a part that a crash cut short.
     """

@@ -209,7 +209,7 @@ class Reconcile:
             self._without_row(id_, copies)
 
     def _is_half_written(self, copy: TaskFileCopy, row: Stored | None) -> bool:
-        """Tell whether a file lacks its final newline; it waits for a while, then it is set aside."""
+        """Return whether a file lacks its final newline; it waits for a while, then it is set aside."""
         if copy.content is None or copy.content.endswith(b"\n"):
             return False
         if row is not None and copy.digest == digest(row.text):
@@ -266,7 +266,7 @@ class Reconcile:
         return home
 
     def _is_older(self, row: Stored, copy: TaskFileCopy) -> bool:
-        """Tell whether a file is as the board wrote it and older than the row.
+        """Return whether a file is as the board wrote it and older than the row.
 
         A file that is newer than the row comes from writes that the store has lost.
         """
@@ -299,7 +299,7 @@ class Reconcile:
             self._changes.hand_in(id_, copy, copy.base, 0)
 
     def _fits(self, copy: TaskFileCopy) -> bool:
-        """Tell whether a file is readable and in the folder of its status."""
+        """Return whether a file is readable and in the folder of its status."""
         task = self._changes.reading(copy).task
         return task is not None and folder_of(task.status, task.agent) == copy.place
 

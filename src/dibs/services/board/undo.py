@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_undone(row: Stored, task: Task | None) -> bool:
-    """Tell whether a file differs from its row only in what people write, or drops a failure."""
+    """Return whether a file differs from its row only in what people write, or drops a failure."""
     if task is None:
         return False
     again = row.task.status == Status.ERROR and task.status in OPEN and task.agent == row.task.agent
@@ -38,13 +38,13 @@ class LastCommit:
         self._brought: set[str] | None = None
 
     def brought(self, path: str) -> bool:
-        """Tell whether git may have restored the file; ``path`` is relative to the board."""
+        """Return whether git may have restored the file; ``path`` is relative to the board."""
         if self._brought is None:
             self._brought = self._as_committed() if self._moved() else set()
         return f"{self._folder}/{path}" in self._brought
 
     def _moved(self) -> bool:
-        """Tell whether HEAD has moved since the files were seen."""
+        """Return whether HEAD has moved since the files were seen."""
         try:
             log = os.stat(os.path.join(self._tree, ".git", "logs", "HEAD"))
         except OSError:

@@ -112,7 +112,7 @@ def _free_name(folder: int, task: Task, ended: float) -> str:
 
 
 def _belongs_to(folder: int, name: str, task: Task) -> bool:
-    """Tell whether a log belongs to this attempt: ours by its name, an agent's own also by its age."""
+    """Return whether a log belongs to this attempt: ours by its name, an agent's own also by its age."""
     mark = "**Task ID:**"
     begun = worklog.file_name(task, task.started)[: len("2025-11-23T1430")]
     try:

@@ -121,7 +121,7 @@ def _weigh_tickets(
 
 
 def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
-    """Tell whether the requester already holds this pattern, so that no waiter is ahead of it."""
+    """Return whether the requester already holds this pattern, so that no waiter is ahead of it."""
     own = result.own.get(asked.key)
     return own is not None and own[1].mode in {mode, EXCLUSIVE}
 
@@ -235,7 +235,7 @@ def circle_of(rows: Rows, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
 
 
 def _entangled(rows: Rows, agent: str, own: int) -> bool:
-    """Tell whether ``agent`` has a claim, or a ticket other than ``own``.
+    """Return whether ``agent`` has a claim, or a ticket other than ``own``.
 
     An agent with neither waits only for earlier tickets, so every cycle contains an entangled agent.
     """

@@ -216,7 +216,7 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
 
 
 def still_open(rows: Rows, decision: Decision) -> bool:
-    """Tell whether the conflict still exists.
+    """Return whether the conflict still exists.
 
     It is over if the owner no longer holds the claims, if the asking agent has ended or sent no
     heartbeat for a day, or if it was escalated automatically for a ticket that is gone.

@@ -66,7 +66,7 @@ class GitCare:
                 Level.WARN,
                 "git commit",
                 f"a {intent.kind} by {intent.agent} to {intent.ref.removeprefix('refs/heads/')} started"
-                f" {show_span(age)} ago and never finished; the next commit resolves it, or --fix now",
+                f" {show_span(round(age))} ago and never finished; the next commit resolves it, or --fix now",
             )
             for intent, age in self._gate.begun()
         ]
@@ -82,7 +82,7 @@ class GitCare:
             Finding(
                 Level.WARN,
                 "git lock",
-                f"{lock.path} is a stale lock, left {show_span(lock.age)} ago by a git that was killed",
+                f"{lock.path} is a stale lock, left {show_span(round(lock.age))} ago by a killed git",
             )
             for lock in find_stale(self._repository.common)
         ]

@@ -140,7 +140,7 @@ class Doctoring:
             Finding(
                 Level.WARN,
                 "claims",
-                f"{agent}'s claim on {pattern} expired {show_span(max(0.0, ago))} ago;"
+                f"{agent}'s claim on {pattern} expired {show_span(round(max(0.0, ago)))} ago;"
                 " it blocks no one, and `dibs doctor --fix` removes it",
             )
             for agent, pattern, ago in self._store.look(step)

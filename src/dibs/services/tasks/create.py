@@ -130,7 +130,7 @@ class _Names:
 
 
 def is_taken(rows: Rows, id_: str) -> bool:
-    """Tell whether a task with this id exists or is archived."""
+    """Return whether a task with this id exists or is archived."""
     return load(rows, id_) is not None or past(rows, id_) is not None
 
 

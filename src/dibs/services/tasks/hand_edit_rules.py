@@ -126,7 +126,7 @@ def check_way(rows: Rows, old: Task, task: Task) -> None:
 
 
 def _leads(status: str, task: Task) -> bool:
-    """Tell whether transitions lead to a task's status, skipping states whose times the file has."""
+    """Return whether transitions lead to a task's status, skipping states whose times the file has."""
     reached, waiting = {status}, [status]
     while waiting:
         here = waiting.pop()

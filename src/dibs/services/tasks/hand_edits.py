@@ -260,24 +260,24 @@ class _HandEdits:
             check_new([task], lambda id_: self._needs.get(id_) or needs_of(self._rows, id_) or ())
 
     def _of_another_life(self, made: EditedFile) -> bool:
-        """Tell whether a file was written from another store, or from this one before it lost its state."""
+        """Return whether a file was written from another store, or from this one before it lost its state."""
         return bool(made.life) and made.life != standing(self._rows)[1]
 
     def _is_later(self, made: EditedFile, old: Stored) -> bool:
-        """Tell whether a file shows a later state from a lost life than the row, which is unchanged since."""
+        """Return whether a file shows a later state, from a lost life, than its unchanged row."""
         if not self._of_another_life(made) or old.survived != made.life:
             return False
         return old.outlived < made.base and _rests(old)
 
     def _is_behind(self, made: EditedFile, old: Stored) -> bool:
-        """Tell whether a file was edited without knowing the row's current state."""
+        """Return whether a file was edited without knowing the row's current state."""
         if self._of_another_life(made):
             return not self._is_later(made, old)
         return 0 < made.base < old.version
 
 
 def _rests(old: Stored) -> bool:
-    """Tell whether a row is unchanged since it was read from a file of a lost life."""
+    """Return whether a row is unchanged since it was read from a file of a lost life."""
     return bool(old.survived) and old.version == old.adopted
 
 

@@ -142,7 +142,7 @@ class LockFiles:
         return rows
 
     def _fits(self, path: str, key: str, value: str) -> bool:
-        """Tell whether a row is a valid claim that belongs in this file."""
+        """Return whether a row is a valid claim that belongs in this file."""
         record = _decoded(value)
         if not key.startswith(_FILED) or self.path_of(key) != path or not _is_claim(record):
             return False
@@ -209,7 +209,7 @@ def _decoded(text: bytes | str) -> dict[str, Any]:
 
 
 def _is_claim(record: dict[str, Any]) -> bool:
-    """Tell whether a record, which someone may have edited, is a valid claim."""
+    """Return whether a record, which someone may have edited, is a valid claim."""
     kinds = {name: type(value) for name, value in record.items()}
     return (
         all(kinds.get(name) is str for name in _TEXTS)

@@ -189,7 +189,7 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
 
 
 def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
-    """Tell whether git hooks are wanted and not all installed yet."""
+    """Return whether git hooks are wanted and not all installed yet."""
     if args.no_git_gates or not repository.common or not plan.agents:
         return False
     from dibs.guard.git.install import GitHooks

@@ -64,7 +64,7 @@ def _list(session: Session, args: Namespace) -> int:
 
 
 def _is_narrow(args: Namespace) -> bool:
-    """Tell whether an option is given that only tasks on the board can match."""
+    """Return whether an option is given that only tasks on the board can match."""
     return bool(args.status or args.whose or args.priority or args.ready or args.blocked)
 
 
