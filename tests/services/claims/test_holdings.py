@@ -40,13 +40,33 @@ def test_releasing_an_unheld_path_is_not_found(crew):
     assert refused.value.code == "NOT_HELD"
 
 
-def test_releasing_another_agents_claim_is_fenced_and_names_the_owner(crew):
+@pytest.mark.parametrize("act", ["renew", "release", "transfer"])
+def test_an_agent_that_never_held_a_claim_is_not_found_and_told_the_owner(crew, act):
     crew.claim("alice", "a")
 
-    with pytest.raises(Fenced, match="alice now holds a"):
-        crew.release("bob", "a")
+    with pytest.raises(NotFound, match="you \\(bob\\) do not hold 'a'; alice holds a"):
+        getattr(crew, act)("bob", "a", **({"to": "alice"} if act == "transfer" else {}))
 
     assert crew.held() == {("alice", "a")}
+
+
+@pytest.mark.parametrize(
+    ("act", "command"),
+    [
+        ("renew", "dibs renew 'src/**'"),
+        ("release", "dibs release 'src/**'"),
+        ("transfer", "dibs transfer 'src/**' --to bob"),
+    ],
+)
+def test_a_path_inside_a_claim_names_the_claim_and_the_command_for_it(crew, act, command):
+    crew.claim("alice", "src/**")
+
+    with pytest.raises(NotFound) as refused:
+        getattr(crew, act)("alice", "src/a.py", **({"to": "bob"} if act == "transfer" else {}))
+
+    assert refused.value.message == "you hold src/**, which covers src/a.py"
+    assert refused.value.hint == f"run: {command}"
+    assert crew.held() == {("alice", "src/**")}
 
 
 @pytest.mark.parametrize("act", ["renew", "release", "transfer"])

@@ -65,7 +65,7 @@ class Holdings:
 
         def step(rows: Rows) -> Renewed:
             beat = arrive(rows, caller)
-            filed = own(rows, caller.id, patterns, token)
+            filed = own(rows, caller.id, patterns, token, "dibs renew {}")
             if patterns or span is not None:
                 for _, claim in filed:
                     renewed = claim._replace(ttl=span or claim.ttl, hard=rows.now + hold)
@@ -92,7 +92,7 @@ class Holdings:
 
         def action(rows: Rows) -> list[Claim]:
             beat = arrive(rows, caller)
-            filed = own(rows, caller.id, patterns, token)
+            filed = own(rows, caller.id, patterns, token, "dibs release {}")
             give_back(rows, caller.id, beat, filed)
             return [claim for _, claim in filed]
 
@@ -117,7 +117,7 @@ class Holdings:
 
         def action(rows: Rows) -> list[Claim]:
             beat = arrive(rows, caller)
-            filed = own(rows, caller.id, patterns, token)
+            filed = own(rows, caller.id, patterns, token, f"dibs transfer {{}} --to {to}")
             return hand_over(rows, caller.id, beat.role, filed, to)
 
         return self._store.apply(

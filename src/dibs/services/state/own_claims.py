@@ -10,7 +10,7 @@ from dibs.core.claims.rules import Claim, live
 from dibs.core.patterns.filing import entry_prefix
 from dibs.core.patterns.pattern import overlap
 from dibs.core.text.names import quote
-from dibs.errors import DibsError, Fenced, NotFound
+from dibs.errors import Fenced, NotFound
 from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
@@ -30,8 +30,13 @@ def claims_of(rows: Rows, agent: str) -> list[Filed]:
     return [(f.key, claim_of(f)) for f in rows.of_agent(agent) if not f.ticket]
 
 
-def own(rows: Rows, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
+def own(
+    rows: Rows, agent: str, patterns: Sequence[Pattern], token: int, command: str = ""
+) -> list[Filed]:
     """Return the caller's claims that match; raise an error if it does not hold one that it named.
+
+    With a ``command``, the error suggests it for a claim of the caller that covers the pattern, and an agent
+    that never held the claim is not found instead of fenced.
 
     The caller has been seen, so its remaining claims are live, except those that a script took in
     its name.
@@ -49,7 +54,7 @@ def own(rows: Rows, agent: str, patterns: Sequence[Pattern], token: int) -> list
     for pattern in patterns:
         mine = [filed for filed in own_at(rows, agent, pattern) if rows.now < filed[1].hard]
         if not mine:
-            _refuse(rows, agent, pattern, token)
+            _refuse(rows, agent, pattern, token, command)
         meant = {key: claim for key, claim in mine if token in {0, claim.token}}
         if not meant:
             other = mine[0][1]
@@ -81,7 +86,7 @@ def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
     return exact + inside
 
 
-def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
+def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int, command: str) -> NoReturn:
     """Raise the appropriate error for a claim that the caller does not hold."""
     holders = [claim for _, claim in others(rows, agent, [pattern])]
     now_held = f"; {holders[0].agent} now holds {holders[0].pattern}" if holders else ""
@@ -93,12 +98,27 @@ def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
             )
     if token:
         raise _stale(token, f" for {pattern.text}{now_held}")
-    error: type[DibsError] = Fenced if holders else NotFound
-    raise error(
+    if command:
+        now_held = now_held.replace(" now ", " ")
+    fenced = holders and not command
+    raise _covered(rows, agent, pattern, command) or (Fenced if fenced else NotFound)(
         f"you ({agent}) do not hold {quote(pattern.text)}{now_held}",
-        code="FENCED" if holders else "NOT_HELD",
+        code="FENCED" if fenced else "NOT_HELD",
         hint="run `dibs status` to see what you hold",
     )
+
+
+def _covered(rows: Rows, agent: str, pattern: Pattern, command: str) -> NotFound | None:
+    """Return the error for a pattern inside, or across, a claim that ``agent`` holds."""
+    for _, claim in claims_of(rows, agent) if command else ():
+        if rows.now < claim.hard and overlap(pattern, rows.pattern(claim.pattern)) is not None:
+            from shlex import quote as shell_quoted
+
+            how = "covers" if pattern.literal else "overlaps"
+            hint = f"run: {command.format(shell_quoted(claim.pattern))}"
+            message = f"you hold {claim.pattern}, which {how} {pattern.text}"
+            return NotFound(message, code="NOT_HELD", hint=hint)
+    return None
 
 
 def others(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
