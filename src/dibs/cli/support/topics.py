@@ -21,8 +21,7 @@ Guarded agents do not need these commands: an edit claims its file, later calls
 renew the claim, and a commit or the end of the session releases it.
 
 A claim expires 5m after its owner's last heartbeat (setting claims.ttl). Guarded
-tool calls are heartbeats, and so is dibs renew. A claim on a
-file with uncommitted changes does not expire while its owner's process runs.
+tool calls are heartbeats, and so is dibs renew.
 
 If another agent holds what you need:
 
