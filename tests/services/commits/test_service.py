@@ -568,6 +568,46 @@ def test_after_a_reported_loss_the_rest_can_be_committed(world):
         world.commit(ALICE, paths=["src/one.py"])
 
 
+def test_a_lost_file_that_another_agent_holds_now_is_left_to_its_owner(world):
+    world.claim(ALICE, "src/one.py", "src/two.py")
+    world.project.holdings.revoke(HUMAN, world.project.pattern("src/two.py"), reason="mine")
+    world.claim(BOB, "src/two.py")
+    world.put("src/one.py", "alice's edit\n")
+    world.put("src/two.py", "bob's edit\n")
+    assert [file.path for file in world.commit(ALICE, trial=True).files] == ["src/one.py"]
+    answer = world.committed(ALICE)
+    assert world.files() == {"src/one.py"}
+    assert [(item.path, item.holder) for item in answer.others] == [("src/two.py", BOB.id)]
+
+
+def test_a_lost_file_that_another_agent_holds_is_refused_if_it_is_all_there_is_or_was_named(world):
+    world.claim(ALICE, "src/one.py", "src/two.py")
+    world.project.holdings.revoke(HUMAN, world.project.pattern("src/two.py"), reason="mine")
+    world.claim(BOB, "src/two.py")
+    world.put("src/two.py", "bob's edit\n")
+    head = world.head()
+    with pytest.raises(Fenced) as alone:
+        world.commit(ALICE)
+    world.put("src/one.py", "alice's edit\n")
+    with pytest.raises(Fenced) as named:
+        world.commit(ALICE, names=["src/one.py", "src/two.py"])
+    for refused in (alone, named):
+        assert refused.value.hint.startswith("bob holds it now")
+    assert world.head() == head
+
+
+def test_a_trial_refuses_a_lost_claim_and_does_not_count_as_reporting_it(world):
+    world.claim(ALICE, "src/one.py", "src/two.py")
+    world.put("src/one.py", "x\n")
+    world.put("src/two.py", "y\n")
+    world.project.holdings.revoke(HUMAN, world.project.pattern("src/one.py"), reason="mine")
+    with pytest.raises(Fenced):
+        world.commit(ALICE, trial=True)
+    with pytest.raises(Fenced):
+        world.commit(ALICE)
+    assert [file.path for file in world.commit(ALICE, trial=True).files] == ["src/two.py"]
+
+
 def test_release_releases_clean_claims_and_keeps_dirty_ones(world):
     world.claim(ALICE, "src/one.py", "docs/", "other/**")
     world.put("src/one.py", "x\n")

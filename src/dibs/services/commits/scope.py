@@ -16,7 +16,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dibs.core.claims.coverage import Sorted
     from dibs.core.claims.rules import Claim
@@ -65,13 +65,32 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
     ]
 
 
-def fenced(path: str, lost: Lost | None) -> Fenced:
-    """Return the error for a file whose claim was lost."""
+def fenced(path: str, lost: Lost | None, owner: str = "") -> Fenced:
+    """Return the error for a file whose claim was lost; ``owner`` holds the file now."""
+    from shlex import quote as shell_word
+
     why = str(lost) if lost is not None else f"you no longer hold {shown(path)}"
-    return Fenced(
-        f"{shown(path)} was not committed: {why}",
-        hint="your changes are safe; claim the file again, check it, then commit",
-    )
+    if owner:
+        hint = f"{owner} holds it now; to get it back, run: dibs ask {shell_word(path)}"
+    else:
+        hint = "your changes are safe; claim the file again, check it, then commit"
+    return Fenced(f"{shown(path)} was not committed: {why}", hint=hint)
+
+
+def refusal_for(
+    lost: Iterable[tuple[str, Lost]], found: Sorted, named: Container[str], *, narrowed: bool
+) -> Fenced | None:
+    """Return the error for a changed file whose claim was lost, or None if the rest may be committed.
+
+    A loss is reported once. A file that another agent holds now is that agent's work: it only matters if
+    the caller named it, or has nothing else to commit.
+    """
+    owners = {item.path: item.holder for item in found.others if item.why == BlockReason.HELD}
+    for path, item in lost:
+        news = not item.told and path not in owners
+        if path in named or (not narrowed and (news or not found.mine)):
+            return fenced(path, item, owners.get(path, ""))
+    return None
 
 
 def still_covered(

@@ -20,7 +20,7 @@ from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.land import Landing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
-from dibs.services.commits.scope import chosen_from, fenced, lost_for, standing
+from dibs.services.commits.scope import chosen_from, lost_for, refusal_for, standing
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File, about
 from dibs.services.state.commits import intents
@@ -72,7 +72,7 @@ class Commits:
         git = self._git()
         if trial:
             state, changes = _looked(git, self._repository.common)
-            plan = self._plan(git, caller, request, state, changes)
+            plan = self._plan(git, caller, request, state, changes, trial=True)
             return plan if isinstance(plan, CommitDenied) else about(plan, plan.chosen)
         request = request._replace(message=check_message(request.message))
         earlier = self._earlier(caller.id, request) if request.request_id else None
@@ -124,6 +124,8 @@ class Commits:
         request: CommitRequest,
         state: TreeState,
         changes: Sequence[PathStatus],
+        *,
+        trial: bool = False,
     ) -> CommitPlan | CommitDenied:
         plain = [change for change in changes if not change.nested]
         guards = self._guards(caller)
@@ -136,7 +138,11 @@ class Commits:
 
         now, found, lost = self._store.look(look)
         chosen, blocked = chosen_from(git, request, changes, found)
-        self._refuse_lost(caller, request, found, lost, {item.path for item in blocked})
+        refusal = refusal_for(lost, found, {b.path for b in blocked}, narrowed=request.narrowed)
+        if refusal is not None:
+            if not trial:  # only a real commit reports the loss
+                self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
+            raise refusal
         if blocked:
             return self._refused(caller, blocked)
         unmerged = next((change.path for change in chosen if change.unmerged), "")
@@ -151,20 +157,6 @@ class Commits:
         if not chosen:
             raise self._nothing(caller, request, found, now)
         return CommitPlan(state, tuple(changes), found, now, tuple(chosen))
-
-    def _refuse_lost(
-        self,
-        caller: Caller,
-        request: CommitRequest,
-        found: Sorted,
-        lost: Sequence[tuple[str, Lost]],
-        named: set[str],
-    ) -> None:
-        """Raise once for a changed file whose claim was lost; after that, the caller may commit the rest."""
-        for path, item in lost:
-            if path in named or (not request.narrowed and (not item.told or not found.mine)):
-                self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
-                raise fenced(path, item)
 
     def _refused(
         self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = ""
