@@ -105,7 +105,7 @@ def test_a_narrow_list_has_a_block_for_each_task(dibs, monkeypatch):
         "  in_progress, high, bob",
         "  Audit",
         "  claim expires in 5m",
-        "1 task to do",
+        "1 unfinished task",
     ]
 
 

@@ -170,7 +170,7 @@ def test_an_owner_learns_once_of_a_lost_claim_and_of_release_requests(dibs):
     assert "lost: your claim on a was revoked by " in first.out
     assert re.search(r">I need it</data-\w+>; stop working on it", first.out)
     assert re.search(
-        r"release request: bob requested b within 5m: <data-\w+ from=\"bob\">soon please<",
+        r"release request: bob requested b \(reply within 5m\): <data-\w+ from=\"bob\">soon please<",
         first.out,
     )
     assert second.status == 0

@@ -106,7 +106,9 @@ def test_an_agent_requests_a_release_and_the_reply_is_later(dibs):
     told = dibs("inbox", agent="bob").out
     assert "alice replied later: a in 10m, counted from this message: tests run" in told
     renewed = dibs("renew", agent="alice")
-    assert re.search(r"bob requested a within \S+; you replied later, in \S+\n", renewed.out)
+    assert re.search(
+        r"bob requested a \(reply within \S+\); you replied later, in \S+\n", renewed.out
+    )
     (claim,) = dibs("status", "--json").json["claims"]
     (ask,) = claim["asked_by"]
     assert ask["answer"] == "later"

@@ -189,7 +189,7 @@ def test_a_release_request_is_passed_on(dibs, start):
 
     dibs("ask", "a", "--note", "soon", agent="bob")
 
-    assert run.stderr.readline() == 'dibs: bob requested a within 5m: "soon"\n'
+    assert run.stderr.readline() == 'dibs: bob requested a (reply within 5m): "soon"\n'
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

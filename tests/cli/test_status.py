@@ -32,7 +32,7 @@ def test_claims_queue_and_agents_are_shown(dibs):
     assert claim.split()[:4] == ["src/**", "exclusive", "alice", "5m"]
     told = " ".join(" ".join(lines).split())
     assert "big move; task 7;" in told
-    assert "carol requested it within 5m" in told
+    assert "carol requested it (reply within 5m)" in told
     queue = lines[lines.index(next(line for line in lines if line.startswith("QUEUE"))) + 1 :]
     assert [line.split()[:3] for line in queue] == [
         ["1", "bob", "src/a.py"],
@@ -49,11 +49,9 @@ def test_pending_decisions_are_counted_with_the_age_of_the_oldest(dibs):
 
     answer = dibs("status")
 
-    assert re.fullmatch(r"1 decision is pending, for \d+s: dibs decide ls --pending", one)
+    assert re.fullmatch(r"1 decision pending \(\d+s\): dibs decide ls --pending", one)
     two = answer.out.splitlines()[1]
-    assert re.fullmatch(
-        r"2 decisions are pending, the oldest for \d+s: dibs decide ls --pending", two
-    )
+    assert re.fullmatch(r"2 decisions pending \(oldest: \d+s\): dibs decide ls --pending", two)
     shape = dibs("status", "--json").json["decisions"]
     assert shape["pending"] == 2
     assert shape["oldest_for"] >= 0

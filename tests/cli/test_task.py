@@ -106,7 +106,7 @@ def test_ls_shows_the_queue_and_all_adds_done_tasks(dibs, put):
     plain = dibs("task", "ls").out
     whole = dibs("task", "ls", "--all", "--json").json
 
-    assert plain.splitlines()[-1] == "2 tasks to do; 1 done"
+    assert plain.splitlines()[-1] == "2 unfinished tasks; 1 done"
     assert [line.split()[:2] for line in plain.splitlines()[1:] if line[0] in "bc"] == [
         ["b", "held"],
         ["c", "ready"],

@@ -60,7 +60,7 @@ def test_exactly_one_source_is_used_and_all_are_shown(dibs):
     answer = dibs("whoami", "--json", agent="bob").json
 
     assert [row["source"] for row in answer["considered"]] == [
-        "flag", "process", "variable", "terminal", "session",
+        "flag", "variable", "process", "terminal", "session",
     ]  # fmt: skip
     assert [row["source"] for row in answer["considered"] if row["used"]] == ["flag"]
     text = dibs("whoami", "-v", agent="bob").out

@@ -148,7 +148,7 @@ def test_agents_are_found_by_programs_homes_and_files(tmp_path):
     shown = used_here(str(root), {"PATH": str(folder), "HOME": str(home)})
 
     assert set(shown) == {"claude", "codex", "cursor"}
-    assert shown["claude"] == f"program {folder}/claude"
+    assert shown["claude"] == f"found at {folder}/claude"
     assert used_here(str(root), {"PATH": ".:", "HOME": ""}, {".cursor"}) == {}
 
 

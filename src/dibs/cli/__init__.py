@@ -119,8 +119,10 @@ def _report(error: DibsError, *, as_json: bool) -> int:
     else:
         from dibs.core.text.names import printable
 
-        hint = f" ({_clause(error.hint)})" if error.hint else ""
-        print(f"dibs: {printable(_clause(error.message) + hint)}", file=sys.stderr)
+        message, hint = _clause(error.message), _clause(error.hint)
+        if hint:
+            message += f"; {hint}" if message.endswith(")") else f" ({hint})"
+        print(f"dibs: {printable(message)}", file=sys.stderr)
     return error.exit_status
 
 

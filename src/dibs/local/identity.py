@@ -28,9 +28,9 @@ _FIRST_SERIAL_MINOR = 64
 _FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
 
 
-#: What an identity comes from, in the order in which Dibs looks. A process that a guarded agent started
-#: is that agent's, unless ``DIBS_AGENT`` names another one.
-FLAG, PROCESS, NAMED, TERMINAL, LOGIN = "flag", "process", "variable", "terminal", "session"
+#: What an identity comes from, in the order in which Dibs looks. A guarded session that ``DIBS_AGENT`` named
+#: counts as its process: it may have a number after its name.
+FLAG, NAMED, PROCESS, TERMINAL, LOGIN = "flag", "variable", "process", "terminal", "session"
 
 
 class Identity(Record):
@@ -75,8 +75,8 @@ def identity_sources(
     """Return the value of each source that ``acting_agent`` considers; empty if it has none."""
     return {
         FLAG: flag or "",
-        PROCESS: agent_of_process(state) if state else "",
         NAMED: environ.get(VARIABLE, ""),
+        PROCESS: agent_of_process(state) if state else "",
         TERMINAL: _terminal(),
         LOGIN: str(_session()),
     }

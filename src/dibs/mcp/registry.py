@@ -90,7 +90,7 @@ TOOLS = {
     for entry in (
         ToolEntry(
             "claim", "Claim files",
-            "Claim files or folders before you edit them, all or none. Returns outcome=granted and your"
+            "Claim files or folders before you edit them, all or nothing. Returns outcome=granted and your"
             " claims, or outcome=denied with conflicts (holder, reason, expires_in) and next steps; then do"
             " not edit these files. Claiming what you already hold renews it. Returns immediately; to wait"
             " for your turn, call wait.",

@@ -116,7 +116,7 @@ def next_steps(value: Queued | Denied, *, human: bool = False) -> list[str]:
     if isinstance(value, Queued):
         same = " ".join(map(_quoted, value.ticket.patterns))
         shared = " --shared" if value.ticket.mode == "shared" else ""
-        steps = [f"collect it when it is your turn: dibs claim {same}{shared}"]
+        steps = [f"run this again when it is your turn: dibs claim {same}{shared}"]
     else:
         steps = [f"wait in the queue: dibs claim {asked} --wait 5m"]
     held = [c for c in value.conflicts if not c.ticket]

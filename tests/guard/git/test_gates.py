@@ -34,7 +34,7 @@ def test_a_refusal_is_recorded_in_the_ledger(repo, dibs):
     (entry,) = json.loads(dibs("log", "--json", "--kind", "commit_refused"))
 
     assert entry["agent"] == "bob"
-    assert entry["summary"] == "git refused a commit of a.txt, held by alice"
+    assert entry["summary"] == "Dibs refused a commit: alice holds a.txt"
     assert entry["details"] == {"paths": ["a.txt"], "files": 1, "holders": ["alice"]}
 
 

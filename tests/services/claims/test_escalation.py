@@ -62,7 +62,7 @@ def test_the_human_and_the_owner_are_notified(court):
     assert to_human.data["decision"] == decision.id
     assert to_human.text.endswith("(bob wants src/a.py, which alice holds): prod is down")
     (to_holder,) = court.mail("alice", MailKind.DECISION)
-    assert to_holder.text.startswith("bob asked a human for what you hold")
+    assert to_holder.text.startswith("bob asked a human to decide who gets src/a.py (d")
 
 
 def test_a_repeat_returns_the_pending_decision(court):

@@ -514,7 +514,7 @@ class TestConflicts:
 
         assert (shown.outcome, shown.category) == ("settled", CONFLICT)
         assert court.decisions.all(pending=True) == []
-        assert any("the conflict is over" in text for text in court.told("bob"))
+        assert any("alice no longer holds src/a" in text for text in court.told("bob"))
         assert court.made() == ["settled"]
 
     def test_no_agent_decides_a_conflict(self, court):

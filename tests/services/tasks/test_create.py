@@ -1,4 +1,4 @@
-"""Creating tasks: all or none, in any order, with meaningful ids."""
+"""Creating tasks: all or nothing, in any order, with meaningful ids."""
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees

@@ -1,4 +1,4 @@
-"""Claim paths, globs, or named resources: all of them or none.
+"""Claim paths, globs, or named resources, all or nothing.
 
 Examples:
   dibs claim src/auth.py --reason "fix login"
@@ -31,7 +31,7 @@ MANY_PATHS = 100
 
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/, or name:x"),
-    arg("--shared", action="store_true", help="allow other shared claims to overlap"),
+    arg("--shared", action="store_true", help="share the claim with other readers"),
     arg("--ttl", metavar="SPAN", help="expire this long after your last heartbeat (5m)"),
     arg("--wait", metavar="SPAN", help="wait in the queue for at most SPAN"),
     arg("--queue", action="store_true", help="join the queue and return at once"),
@@ -49,7 +49,7 @@ def act(session: Session, args: Namespace) -> int:
     answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
     granted = isinstance(answer, Granted)
     warnings = _warnings(session, args) if granted and not args.new else []
-    show(session, answer, args.reason, warnings)
+    show(session, answer, args.reason, warnings, waited=args.wait)
     return 0 if granted else HELD
 
 
@@ -102,7 +102,12 @@ def acquire(
 
 
 def show(
-    session: Session, answer: Outcome, reason: str = "", warnings: list[str] | None = None
+    session: Session,
+    answer: Outcome,
+    reason: str = "",
+    warnings: list[str] | None = None,
+    *,
+    waited: str | None = None,
 ) -> None:
     """Print the answer to a claim made for ``reason``, and warnings on standard error."""
 
@@ -115,7 +120,9 @@ def show(
     def text() -> None:
         from dibs.cli.support.outcomes import show_outcome, show_warnings
 
-        show_outcome(answer, session.now(), session.caller, reason, verbose=session.verbose)
+        wait = session.project.config.wait if waited is None else waited
+        reader, verbose = session.caller, session.verbose
+        show_outcome(answer, session.now(), reader, reason, verbose=verbose, waited=wait)
         if warnings:
             show_warnings(warnings)
 

@@ -8,7 +8,7 @@ Examples:
   dibs config claims.ttl
   dibs config guard.hot --json
 
-exit status: 0, 6 unknown setting
+exit status: 0 shown, 6 unknown setting
 """
 
 from __future__ import annotations

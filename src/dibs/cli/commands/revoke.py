@@ -1,6 +1,6 @@
 """Revoke all claims that overlap a pattern. Only people can revoke.
 
-Each owner gets a message with your reason, and Dibs refuses its commits under the old token.
+Each owner gets a message with your reason and can no longer commit under that claim.
 
 Examples:
   dibs revoke src/auth.py --reason "alice is stuck"

@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
         args.reason = args.reason or " ".join(args.command)[:200]
         answer = acquire(session, args, args.claim)
         if not isinstance(answer, Granted):
-            show(session, answer, args.reason)
+            show(session, answer, args.reason, waited=args.wait)
             return HELD
         return _Run(session, args, ttl, answer.claims, answer.fresh).run()
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _STOPPED_SHOWN = 5
 
 OPTIONS = (
-    arg("--mine", action="store_true", help="show only your claims and your place in the queue"),
+    arg("--mine", action="store_true", help="show only your claims and your position in the queue"),
     arg("--watch", action="store_true", help="update the view until Ctrl-C"),
     arg("--interval", default="1s", metavar="SPAN", help="refresh interval (1s)"),
     VERBOSE,
@@ -97,9 +97,12 @@ def _decisions_line(taken: Overview) -> list[str]:
     if not taken.undecided:
         return []
     count, age = len(taken.undecided), span(taken.now - taken.undecided[0])
-    pending = "1 decision is" if count == 1 else f"{count} decisions are"
-    oldest = f"for {age}" if count == 1 else f"the oldest for {age}"
-    return [f"{yellow(f'{pending} pending, {oldest}')}: dibs decide ls --pending"]
+    pending = (
+        f"1 decision pending ({age})"
+        if count == 1
+        else f"{count} decisions pending (oldest: {age})"
+    )
+    return [f"{yellow(pending)}: dibs decide ls --pending"]
 
 
 def agent_table(agents: Sequence[AgentView], quoted: Quoting, ttl: float) -> list[str]:
@@ -143,8 +146,9 @@ def _claim_table(taken: Overview, quoted: Quoting, *, tokens: bool) -> list[str]
 
 def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
     claim = held.claim
-    why = _why(claim.reason, claim.task, claim.agent, quoted)
-    why += [f"{ask.asker} requested it within {span(ask.until - now)}" for ask in held.asks]
+    task = "" if claim.pattern == f"task:{claim.task}" else claim.task
+    why = _why(claim.reason, task, claim.agent, quoted)
+    why += [f"{ask.asker} requested it (reply within {span(ask.until - now)})" for ask in held.asks]
     left = span(held.expires_in)
     pattern = quoted.path(claim.pattern, claim.agent)
     return pattern, claim.mode, claim.agent, left, "; ".join(why)

@@ -1,4 +1,4 @@
-"""Transfer your claims to another agent, for example to a subagent. They get a new token.
+"""Transfer your claims to another agent, for example to a subagent. Each claim gets a new token.
 
 Examples:
   dibs transfer src/auth.py --to tester-1

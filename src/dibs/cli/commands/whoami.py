@@ -1,8 +1,8 @@
 """Show who Dibs thinks you are, and why.
 
-You are the agent that --agent names, else the guarded agent that started this process, else the
-agent that DIBS_AGENT names, else the human at this terminal. If DIBS_AGENT names an agent other than
-the one that started the process, DIBS_AGENT wins. Works outside a project, too.
+Dibs uses the first of these that is set: --agent, DIBS_AGENT, the guarded agent that started this
+process, and the human at this terminal. A second guarded
+session with the same DIBS_AGENT gets a number, such as alice-2. Works outside a project, too.
 
 Examples:
   dibs whoami

@@ -20,7 +20,7 @@ GROUPS = {
         "completion": "print shell completion for bash, zsh, or fish",
     },
     "work": {
-        "claim": "claim paths or globs, all or none",
+        "claim": "claim paths or globs, all or nothing",
         "release": "release your claims",
         "renew": "renew your claims (heartbeat)",
         "run": "hold claims while a command runs",

@@ -27,9 +27,15 @@ _MANY, _FIRST = 10, 5
 
 
 def show_outcome(
-    value: Outcome, now: float, reader: Caller, own_reason: str = "", *, verbose: bool = False
+    value: Outcome,
+    now: float,
+    reader: Caller,
+    own_reason: str = "",
+    *,
+    verbose: bool = False,
+    waited: str | float = 0.0,
 ) -> None:
-    """Print the answer to a claim that its reader made for ``own_reason``."""
+    """Print the answer to a claim that its reader made for ``own_reason`` and ``waited`` for."""
     from dibs.core.claims.rules import Granted
 
     if isinstance(value, Granted):
@@ -39,7 +45,7 @@ def show_outcome(
     from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, [str(value)])
-    for line in quoted.page(_conflict_lines(value, quoted), _headlines(value, quoted)):
+    for line in quoted.page(_conflict_lines(value, quoted), _headlines(value, quoted, waited)):
         print(line)
     for step in next_steps(value, human=reader.human):
         print(f"  {dim('-')} {printable(step)}")
@@ -86,7 +92,7 @@ def _show_granted(
     print("\n".join(quoted.page(lines) if quoted else lines))
 
 
-def _headlines(value: Queued | Denied, quoted: Quoting) -> list[str]:
+def _headlines(value: Queued | Denied, quoted: Quoting, waited: str | float) -> list[str]:
     """Return the first line, which names the only conflict or counts them."""
     from dibs.core.claims.rules import Queued
 
@@ -102,7 +108,11 @@ def _headlines(value: Queued | Denied, quoted: Quoting) -> list[str]:
         )
         return [f"{denied}: waiting would deadlock: {cycle}", f"  {found}"]
     if value.why == "timeout":
-        return [f"{denied}: timed out: {found}"]
+        from dibs.core.text.durations import check_wait, show_span
+
+        after = f" after {show_span(check_wait(waited))}" if waited else ""
+        left = found if count > 1 else conflict_line(value.conflicts[0], quoted, still=" still")
+        return [f"{red('timed out')}{after}: {left}"]
     if value.why == "refused":
         reason = f": {quoted.word(value.reason, value.by)}" if value.reason else ""
         return [f"{denied}: {value.by} refused it ({value.decision}){reason}", f"  {found}"]

@@ -90,14 +90,14 @@ def waiter_line(waiter: Waiter, quoted: Quoting) -> str:
     )
 
 
-def conflict_line(conflict: Conflict, quoted: Quoting) -> str:
-    """Return who holds what, and until when."""
+def conflict_line(conflict: Conflict, quoted: Quoting, still: str = "") -> str:
+    """Return who holds what, and until when; ``still`` goes next to the verb."""
     held = quoted.path(conflict.held, conflict.holder)
     if conflict.ticket:
-        return f"{bold(conflict.holder)} is ahead of you in the queue for {held}"
+        return f"{bold(conflict.holder)} is{still} ahead of you in the queue for {held}"
     mode = "shared, " if conflict.mode == "shared" else ""
     left = f"expires in {span(conflict.expires_in)} unless renewed"
-    return f"{bold(conflict.holder)} holds {held} ({mode}{left})"
+    return f"{bold(conflict.holder)}{still} holds {held} ({mode}{left})"
 
 
 def conflict_details(conflict: Conflict, quoted: Quoting) -> list[str]:
@@ -125,4 +125,4 @@ def ask_line(ask: Ask, now: float, quoted: Quoting) -> str:
     if ask.promised:
         reply += f", in {span(ask.promised - now)}"
     what = quoted.path(ask.pattern, ask.asker)
-    return f"{ask.asker} requested {what} within {span(ask.until - now)}{note}{reply}"
+    return f"{ask.asker} requested {what} (reply within {span(ask.until - now)}){note}{reply}"

@@ -12,7 +12,7 @@ unless both are shared. A request is granted as a whole or not at all.
 
   dibs claim src/auth.py --reason "fix login"   claim a file
   dibs claim 'src/auth/**' docs/api.md          claim a glob and a file
-  dibs claim --shared 'schema/*.sql'            read while others read
+  dibs claim --shared 'schema/*.sql'            share it with other readers
   dibs claim port:8000                          claim something else
   dibs who src/auth.py                          see who holds it
   dibs release --all                            release everything
@@ -39,7 +39,7 @@ earlier one that it conflicts with; a request for other paths is granted at once
 
   dibs claim src/auth.py --wait 5m     wait for at most 5m
   dibs claim src/auth.py --queue       join the queue and return immediately
-  dibs claim src/auth.py               run it again to collect your turn
+  dibs claim src/auth.py               run it again when it is your turn
   dibs status                          see the queue
 
 A waiter that has sent no heartbeat for 30s (claims.waiter_ttl) is skipped.
@@ -100,11 +100,11 @@ the git hooks check its commits.
   dibs git status                show the git hooks
   dibs init --uninstall          remove everything
 
-The first edit of an unclaimed file claims it (setting guard.auto_claim). What a
-guard cannot see in advance, such as a file that a script writes, Dibs detects
-after the command, reports to both agents, and saves the old content.
+The first edit of an unclaimed file claims it (setting guard.auto_claim). Dibs
+detects other writes, such as a file that a script writes, after the command,
+reports them to both agents, and saves the old content.
 
-  dibs config guard_auto_claim   what an edit claims: file, directory, or off
+  dibs config guard.auto_claim   what an edit claims: file, directory, or off
   dibs salvage ls                list saved copies
 
 Guards do not stop people: your own edits are never blocked.

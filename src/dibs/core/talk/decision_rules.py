@@ -12,7 +12,7 @@ from dibs.core.claims.rules import check_text
 from dibs.core.talk.categories import CATEGORIES
 from dibs.core.talk.decisions import CONFLICT, LEAD, Outcome, Silence
 from dibs.core.text.durations import check_span
-from dibs.core.text.names import closest, is_agent_id, quote
+from dibs.core.text.names import closest, few, is_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.startup.records import Record
 
@@ -293,19 +293,24 @@ def notice(sender: str, data: dict[str, Any]) -> str:
     event = data["event"]
     because = f": {why}" if why else ""
     if event == NEEDLESS:
-        return f"you no longer need to decide {what}: it was {data['outcome']}{_by(sender)}"
+        over = f"it was {data['outcome']} by {sender}" if sender else "the conflict is over"
+        return f"you no longer need to decide {what}: {over}"
     if event in _ABOUT:
-        return _ABOUT[event].format(sender=sender, what=what) + because
+        wanted = few(data.get("patterns") or ())
+        words = _ABOUT[event].format(sender=sender, what=what, wanted=wanted, id=data["decision"])
+        return words + because
     after = f"; {_AFTER_CONFLICT[event]}" if data.get("category") == CONFLICT else ""
     if data.get("first"):
         after = f"; the claim is revoked, but {data['first']} is first in the queue: wait for it"
+    if event == Outcome.SETTLED and not sender:
+        return f"{data['decision']} closed{because}{after}"
     return f"{what} was {event}{_by(sender)}{because}{after}"
 
 
 _ABOUT = {
     ASKED: "{sender} asks you to decide {what}",
     COMMENTED: "{sender} commented on {what}",
-    DISPUTED: "{sender} asked a human for what you hold, {what}",
+    DISPUTED: "{sender} asked a human to decide who gets {wanted} ({id})",
     KEPT: "you keep your claim: {sender} refused {what}",
 }
 

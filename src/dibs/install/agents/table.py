@@ -133,7 +133,7 @@ _CODEX = AgentSettings(
     ),
     skills=".agents/skills",
     trust=(
-        "silently skips hooks until you trust them: run codex here, trust the folder, and accept /hooks",
+        "silently skips untrusted hooks: run codex here, trust the folder, then run /hooks and accept them",
         "runs commands in a login shell: put dibs on the PATH in your shell profile, or use the MCP tools",
     ),
     home_variable="CODEX_HOME", home_folder=".codex",

@@ -67,7 +67,7 @@ def _shown(
 ) -> str:
     place = program_of(agent, environ)
     if place:
-        return f"program {place}"
+        return f"found at {place}"
     home = environ.get("HOME", "")
     for folder in agent.homes if os.path.isabs(home) else ():
         if os.path.isdir(os.path.join(home, folder)):

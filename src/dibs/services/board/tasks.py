@@ -64,7 +64,7 @@ class Tasks:
         dry_run: bool = False,
         request_id: str = "",
     ) -> Created:
-        """Create tasks, all or none; they may depend on each other in any order.
+        """Create tasks, all or nothing; they may depend on each other in any order.
 
         Similar active tasks are reported; with ``strict`` they are an error (``TASK_SIMILAR``).
         """
@@ -145,7 +145,7 @@ class Tasks:
     ) -> TakenTask | NothingFree:
         """Give the caller the next task that it can take; wait for one if there is none yet.
 
-        ``claim`` also claims its artefacts, all or none, and skips tasks whose artefacts are held. Raises
+        ``claim`` also claims its artefacts, all or nothing, and skips tasks whose artefacts are held. Raises
         ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to do at all.
         """
         from dibs.services.tasks.take import Taking, no_task

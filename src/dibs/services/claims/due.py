@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
 from dibs.errors import Unavailable, Unknown
 from dibs.services.claims import asks, ladder
-from dibs.services.claims.escalation import still_open
+from dibs.services.claims.escalation import still_open, why_over
 from dibs.services.state import deadlines
 from dibs.services.state.decisions import pending
 from dibs.services.talk import decision_effects
@@ -44,5 +44,7 @@ def _needless(rows: Rows) -> list[Decision]:
 
 def _close_needless(rows: Rows) -> None:
     for decision in _needless(rows):
-        done = decision_effects.decided(rows, decision, Outcome.SETTLED, "", "the conflict is over")
+        done = decision_effects.decided(
+            rows, decision, Outcome.SETTLED, "", why_over(rows, decision)
+        )
         decision_effects.close(rows, decision, done, "")

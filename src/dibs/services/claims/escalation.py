@@ -211,7 +211,7 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
         data=data,
     )  # fmt: skip
     decision = open_decision(rows, decision)
-    tell(rows, holder, decision, DISPUTED, wish.agent, wish.note)
+    tell(rows, holder, decision, DISPUTED, wish.agent, wish.note, wanted)
     return decision
 
 
@@ -227,6 +227,14 @@ def still_open(rows: Rows, decision: Decision) -> bool:
     if ticket and decision.data["automatic"]:
         return _waits(rows, rows.ticket(ticket))
     return rows.seen(decision.asker) + FORSAKEN > rows.now
+
+
+def why_over(rows: Rows, decision: Decision) -> str:
+    """Return why a conflict is over."""
+    wanted = few([cut(text, LONG) for text in decision.data["wanted"]])
+    if _disputed(rows, decision):
+        return f"{decision.asker} no longer waits for {wanted}"
+    return f"{decision.data['holder']} no longer holds {wanted}"
 
 
 def _disputed(rows: Rows, decision: Decision) -> list[Filed]:

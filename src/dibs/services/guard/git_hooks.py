@@ -8,7 +8,7 @@ from dibs.core.claims.plain_commits import PlainCommit, pattern_of, stands_again
 from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE, deadline
 from dibs.core.patterns.overlap import overlap
-from dibs.core.text.names import printable
+from dibs.core.text.names import few, printable
 from dibs.services.state.commits import commit_authors
 from dibs.services.state.rows import claim_of
 
@@ -69,9 +69,10 @@ class Gating:
         """Record a refused commit in the ledger, so that owners see who wanted what."""
         paths = [printable(stop.path) for stop in stopped[:_TOLD]]
         holders = sorted({stop.holder for stop in stopped if stop.holder})
-        more = f" and {len(stopped) - 1} more" if len(stopped) > 1 else ""
-        held = f", held by {', '.join(holders)}" if holders else ""
-        summary = f"git refused a commit of {paths[0]}{more}{held}"
+        what = paths[0] + (f" and {len(stopped) - 1} more" if len(stopped) > 1 else "")
+        who = f"{few(holders)} {'holds' if len(holders) == 1 else 'hold'}"
+        why = f": {who} {what}" if holders else f" of {what}"
+        summary = f"Dibs refused a commit{why}"
         self._store.apply(
             lambda rows: rows.emit(
                 caller.id, caller.role, Kind.COMMIT_REFUSED, summary,

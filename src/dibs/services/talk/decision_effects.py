@@ -14,6 +14,8 @@ from dibs.services.state.presence import role_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.core.talk.decisions import Comment, Decision
     from dibs.services.state.rows import Rows
 
@@ -69,10 +71,9 @@ def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
     put_decision(rows, done)
     if before.deadline:
         deadlines.drop(rows, before.deadline, WHAT, done.id)
-    why = f" ({done.reason})" if done.reason else ""
     rows.emit(
         done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
-        f"{decision_rules.how_decided(done)}: {done.title}{why}",
+        _summary(done),
         decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
@@ -80,6 +81,13 @@ def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
     if done.decided_by != done.asker:
         tell(rows, asker_box(done), done, done.outcome, done.decided_by, done.reason)
     return done
+
+
+def _summary(done: Decision) -> str:
+    if done.outcome == Outcome.SETTLED and not done.decided_by and done.reason:
+        return f"{done.id} closed: {done.reason}"
+    why = f" ({done.reason})" if done.reason else ""
+    return f"{decision_rules.how_decided(done)}: {done.title}{why}"
 
 
 def _cancel_notices(rows: Rows, done: Decision) -> None:
@@ -96,10 +104,18 @@ def _cancel_notices(rows: Rows, done: Decision) -> None:
             mailbox.rewrite(rows, now)
 
 
-def tell(rows: Rows, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
-    """Notify a box about a decision."""
+def tell(
+    rows: Rows,
+    box: str,
+    decision: Decision,
+    event: str,
+    sender: str,
+    reason: str,
+    patterns: Sequence[str] = (),
+) -> None:
+    """Notify a box about a decision, in a conflict about ``patterns``."""
     news = _news(decision, event, reason)
-    mailbox.tell(rows, box, MailKind.DECISION, (), sender=sender, **news)
+    mailbox.tell(rows, box, MailKind.DECISION, tuple(patterns), sender=sender, **news)
 
 
 def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:

@@ -121,7 +121,7 @@ class Decisions:
     def decide(
         self, caller: Caller, ids: Sequence[str], outcome: str, reason: str = ""
     ) -> list[Decision]:
-        """Confirm or reject decisions, all or none; a repeat by the same voter changes nothing."""
+        """Confirm or reject decisions, all or nothing; a repeat by the same voter changes nothing."""
         if outcome == Outcome.REJECTED and not reason.strip():
             raise BadInput("a rejection needs a --reason", code="REASON", field="reason")
         words = check_text(reason.strip(), "reason")

@@ -1,4 +1,4 @@
-"""Create tasks: several at once, all or none, which may depend on each other in any order."""
+"""Create tasks: several at once, all or nothing, which may depend on each other in any order."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class Queue:
         return self._store.look(step)
 
     def add(self, caller: Caller, files: Mapping[str, bytes]) -> list[QueuedFile]:
-        """Add files to the queue, all or none, without reading them."""
+        """Add files to the queue, all or nothing, without reading them."""
         names = {file: self._checked(file, content) for file, content in files.items()}
 
         def step(rows: Rows) -> list[QueuedFile]:

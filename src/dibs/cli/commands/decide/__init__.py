@@ -8,7 +8,7 @@ Examples:
   dibs decide confirm d12
 
 A decision stays pending until someone with the right to decide does: the decider that --by
-names, or a human. A deadline decides only if dibs.toml says so ([decide] allow, deny).
+names, or a human. A missed deadline settles it only if dibs.toml says so ([decide] allow, deny).
 
 exit status: 0 done, 6 no such decision, 65 already decided, 77 you may not decide it
 """
@@ -115,7 +115,9 @@ def _withdraw(session: Session, args: Namespace) -> None:
     )
 
 
-_IDS_OPTIONS = (arg("id", nargs="+", metavar="ID", help="decisions, all or none: d12 d15"),)
+_IDS_OPTIONS = (
+    arg("id", nargs="+", metavar="ID", help="one or more decisions, all or nothing: d12 d15"),
+)
 
 _MAY_SAY_WHY_OPTIONS = (
     *_IDS_OPTIONS,

@@ -7,7 +7,7 @@ Examples:
   dibs task ls
 
 Each task is a YAML file in work/ that you can also create, edit, and move by hand.
-Taking a task claims task:ID. `dibs task add` fills the plain queue of shell agents.
+Taking a task claims task:ID.
 
 exit status: 0 success, 3 held or no task available, 4 you lost the task,
 6 not found or no tasks to take, 65 invalid value or file, 77 not allowed
@@ -18,7 +18,7 @@ from __future__ import annotations
 #: The module and the summary of each verb.
 VERBS = {
     "new": ("task.make", "create a task"),
-    "import": ("task.make", "create many tasks from one file, all or none"),
+    "import": ("task.make", "create many tasks from one file, all or nothing"),
     "ls": ("task.list", "list unfinished tasks"),
     "show": ("task.show", "show one task in detail"),
     "graph": ("task.show", "show which tasks depend on which"),
@@ -34,5 +34,5 @@ VERBS = {
     "reassign": ("task.finish", "assign a task to another agent or role"),
     "validate": ("task.check", "check the board or some task files"),
     "fmt": ("task.check", "format task files"),
-    "add": ("task.make", "add files to the plain queue of shell agents"),
+    "add": ("task.make", "add files to the plain queue, for agents in shell scripts"),
 }

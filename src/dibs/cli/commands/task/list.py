@@ -98,7 +98,7 @@ def _print_list(
     over = {Status.DONE, Status.CANCELLED}
     left = sum(t.state not in over for t in tasks) + sum(t.state not in over for t in queue)
     ended = f"; {done} done" if done else ""
-    print(f"{left or 'no'} task{'' if left == 1 else 's'} to do{ended}")
+    print(f"{left or 'no'} unfinished task{'' if left == 1 else 's'}{ended}")
 
 
 def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:

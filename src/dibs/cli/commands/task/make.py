@@ -77,7 +77,7 @@ def _import_options(parser: ArgumentParser) -> None:
 
 
 def _import(session: Session, args: Namespace) -> int:
-    """Create many tasks from one file, all or none. They may depend on each other.
+    """Create many tasks from one file, all or nothing. They may depend on each other.
 
     The file is a list of tasks, a mapping with that list under `tasks`, or one YAML
     document per task. Give a task a `key` to name it under `needs` in other tasks.

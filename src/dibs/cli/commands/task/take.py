@@ -22,7 +22,10 @@ def _attempt_options(parser: ArgumentParser) -> None:
     )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
-        "--claim", action="store_true", default=None, help="also claim its artefacts, all or none"
+        "--claim",
+        action="store_true",
+        default=None,
+        help="also claim its artefacts, all or nothing",
     )
     both.add_argument("--no-claim", dest="claim", action="store_false", help="claim only the task")
     add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
