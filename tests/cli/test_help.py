@@ -235,7 +235,31 @@ def test_a_suggestion_is_empty_where_nothing_is_close():
         (("-v",), "unknown option '-v' (options go after the command)"),
         (("claim", "a", "--raeson", "x"), "claim: unknown option '--raeson' (did you mean '--reason'?)"),
         (("claim", "a", "--ttl"), "claim: --ttl needs a value (see `dibs claim --help`)"),
-        (("claim",), "claim: missing PATTERN (see `dibs claim --help`)"),
+        (
+            ("claim",),
+            'claim: missing PATTERN (for example: dibs claim src/auth.py --reason "fix login")',
+        ),
+        (
+            ("task", "show"),
+            "task show: missing TASK (for example: dibs task show audit-docs)",
+        ),
+        (
+            ("revoke", "my file.py"),
+            "revoke: missing --reason (run: dibs revoke 'my file.py' --reason WHY)",
+        ),
+        (
+            ("revoke", "--", "-x.py"),
+            "revoke: missing --reason (run: dibs revoke --reason WHY -- -x.py)",
+        ),
+        (("transfer", "docs/"), "transfer: missing --to (run: dibs transfer docs/ --to AGENT)"),
+        (
+            ("transfer", "docs/", "bob"),
+            "transfer: missing --to (run: dibs transfer docs/ --to bob)",
+        ),
+        (
+            ("task", "fail", "t1"),
+            "task fail: missing --message (run: dibs task fail t1 --message TEXT)",
+        ),
         (("explain", "a", "b", "c"), "explain: unexpected argument 'c' (see `dibs explain --help`)"),
         (
             ("task", "take", "--claim", "--no-claim"),

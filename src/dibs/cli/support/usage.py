@@ -34,7 +34,8 @@ def usage_error(parser: ArgumentParser, message: str, words: Sequence[str]) -> B
     unknown = message.removeprefix(_UNKNOWN).split(" ")[0] if message.startswith(_UNKNOWN) else ""
     if message.startswith(_MISSING):
         unknown = _unknown_option(parser, words)
-        message = f"missing {message.removeprefix(_MISSING)}"
+        missing = message.removeprefix(_MISSING)
+        message, hint = f"missing {missing}", _complete(parser, missing.split(", "), words) or hint
         if message == "missing SUBCOMMAND":
             message, hint = "missing subcommand", f"use one of {', '.join(_subcommands(parser))}"
     if unknown.startswith("-"):
@@ -45,6 +46,29 @@ def usage_error(parser: ArgumentParser, message: str, words: Sequence[str]) -> B
     elif message.startswith("argument "):
         message = _about_option(message)
     return BadUsage(f"{_name(parser)}: {cut(message, _LONG_LINE)}", hint=hint)
+
+
+def _complete(parser: ArgumentParser, missing: list[str], words: Sequence[str]) -> str:
+    """Return the command line with what is missing; without arguments, the command's first example."""
+    import shlex
+
+    from dibs.cli.support.examples import examples_in, with_examples
+
+    options = [name.partition("/")[0] for name in missing if name.startswith("-")]
+    if len(options) < len(missing):
+        examples = examples_in(with_examples(parser.prog, parser.description or ""))
+        return f"for example: {examples[0].partition('  ')[0]}" if examples else ""
+    typed, more = list(words), [(name, _placeholder(parser, name)) for name in options]
+    if options == ["--to"] and len(typed) > 1 and not os.path.lexists(typed[-1]):
+        more = [("--to", typed.pop())]  # `dibs transfer PATH AGENT`
+    mark = typed.index("--") if "--" in typed else len(typed)
+    added = [word for pair in more for word in pair]
+    return f"run: {parser.prog} {shlex.join([*typed[:mark], *added, *typed[mark:]])}"
+
+
+def _placeholder(parser: ArgumentParser, option: str) -> str:
+    action = parser._option_string_actions[option]  # noqa: SLF001
+    return "WHY" if option == "--reason" else str(action.metavar or "VALUE")
 
 
 def choice_error(parser: ArgumentParser, action: Action, value: str) -> BadUsage:
