@@ -171,3 +171,25 @@ def test_a_password_in_the_engine_url_is_not_shown(dibs, monkeypatch):
 
     for answer in (dibs("config"), dibs("config", "--json"), dibs("init", "--agents", "none")):
         assert "hunter2secret" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    "words", [("set", "claims.ttl", "20m"), ("claims.ttl=20m",), ("DIBS_TTL", "20m")]
+)
+def test_setting_a_value_shows_the_lines_for_dibs_toml_and_they_work(dibs, repo, words):
+    answer = dibs("config", *words)
+
+    assert answer.status == 64
+    said, *lines = answer.err.splitlines()
+    assert said == (
+        "dibs: config: settings are changed in dibs.toml, not by a command; add to dibs.toml:"
+    )
+    (repo / "dibs.toml").write_text("\n".join(lines))
+    assert dibs("config", "claims.ttl", "--json").json["settings"]["ttl"]["value"] == 1200
+
+
+def test_setting_a_value_that_is_not_allowed_says_which_are(dibs):
+    answer = dibs("config", "claims.ttl=soon")
+
+    assert answer.status == 65
+    assert "soon" in answer.err

@@ -13,12 +13,15 @@ exit status: 0 shown, 6 unknown setting
 
 from __future__ import annotations
 
+import sys
+from argparse import SUPPRESS
+
 from dibs.cli.support.tables import PAGE, page_width, table
 from dibs.cli.support.text import bold, printable
 from dibs.core.text.durations import show_span
 from dibs.core.text.names import closest, few, quote
 from dibs.core.text.secrets import mask
-from dibs.errors import NotFound
+from dibs.errors import BadUsage, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "key", nargs="?", metavar="KEY", help="show one setting, such as claims.ttl or DIBS_TTL"
     )
+    parser.add_argument("rest", nargs="*", help=SUPPRESS)
 
 
 def run(args: Namespace) -> int:
@@ -47,6 +51,9 @@ def run(args: Namespace) -> int:
     from dibs.config.table import FIELDS
     from dibs.project.project import locate
 
+    name, value = _assigned([args.key or "", *args.rest])
+    if value is not None:
+        return _refuse_to_set(_chosen(name), value, as_json=args.json)
     fields = FIELDS if args.key is None else (_chosen(args.key),)
     repository, loaded = locate(args.repo)
     if args.json:
@@ -62,6 +69,29 @@ def run(args: Namespace) -> int:
     else:
         print("\n".join(_about(fields[0], loaded)))
     return 0
+
+
+def _assigned(words: list[str]) -> tuple[str, str | None]:
+    """Return the name and the value in ``set KEY VALUE``, ``KEY VALUE``, or ``KEY=VALUE``."""
+    if words[0] == "set" and len(words) > 1:
+        words = words[1:]
+    name, mark, value = words[0].partition("=")
+    rest = [word for word in words[1:] if word != "="]
+    return name, " ".join([value] * bool(mark) + rest) if mark or rest else None
+
+
+def _refuse_to_set(field: Field, value: str, *, as_json: bool) -> int:
+    """Say which lines in ``dibs.toml`` set a value that is allowed."""
+    parsed = field.parse(value)
+    lines = [f"  [{field.section}]"] * bool(field.section) + _toml(field.key, parsed)
+    error = BadUsage(
+        "config: settings are changed in dibs.toml, not by a command",
+        hint="add to dibs.toml: " + "; ".join(line.strip() for line in lines),
+    )
+    if as_json:
+        raise error
+    print(f"dibs: {error.message}; add to dibs.toml:", *lines, sep="\n", file=sys.stderr)
+    return error.exit_status
 
 
 def _short(field: Field, loaded: Loaded) -> str:
