@@ -258,3 +258,21 @@ def test_only_verbose_people_see_the_tokens_of_claims(dibs):
 def test_a_wrapped_cell_has_no_part_of_a_color_code():
     assert wrapped("\x1b[1mabcdef ghi\x1b[0m", 7) == ["abcdef", "ghi"]
     assert wrapped("\x1b[1mabcdef\x1b[0m", 7) == ["\x1b[1mabcdef\x1b[0m"]
+
+
+def test_the_task_that_an_agent_holds_is_shown_with_it(dibs):
+    id_ = dibs("task", "new", "fix it", "--json").json["created"][0]["id"]
+    dibs("task", "start", id_, agent="alice")
+
+    (alice,) = [a for a in dibs("status", "--json").json["agents"] if a["id"] == "alice"]
+
+    assert alice["task"] == id_
+    assert "TASK" in dibs("status").out
+
+
+def test_an_agent_without_a_task_shows_the_task_that_it_reported(dibs):
+    dibs("agent", "report", "--task", "typing", agent="alice")
+
+    (alice,) = dibs("status", "--json").json["agents"]
+
+    assert alice["task"] == "typing"

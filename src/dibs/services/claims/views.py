@@ -65,11 +65,17 @@ def overview(store: Store, agent: str = "") -> Overview:
     ttl = store.config.ttl
 
     def step(rows: Rows) -> Overview:
-        agents = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
+        held = [held for held in held_in(rows) if agent in {"", held.claim.agent}]
+        tasks = _tasks_of(held)
+        agents = [
+            seen._replace(agent=seen.agent._replace(task=tasks.get(seen.agent.id, seen.agent.task)))
+            for seen in agents_in(rows)
+            if agent in {"", seen.agent.id}
+        ]
         working = [seen for seen in agents if not is_terminal(seen.agent.status)]
         return Overview(
             rows.now,
-            [held for held in held_in(rows) if agent in {"", held.claim.agent}],
+            held,
             [waiter for waiter in waiting_in(rows) if agent in {"", waiter.ticket.agent}],
             working,
             len(agents) - len(working),
@@ -79,3 +85,13 @@ def overview(store: Store, agent: str = "") -> Overview:
         )
 
     return store.look(step)
+
+
+def _tasks_of(held: Iterable[Held]) -> dict[str, str]:
+    """Return the task that each agent holds, if any; of several, the first."""
+    tasks: dict[str, str] = {}
+    for one in held:
+        scheme, _, name = one.claim.pattern.partition(":")
+        if scheme == "task" and name:
+            tasks.setdefault(one.claim.agent, name)
+    return tasks
