@@ -65,7 +65,7 @@ def test_each_changed_file_is_shown_by_owner_or_as_unclaimed(tree, dibs):
 def test_people_see_untracked_files_and_when_claims_expire(tree, dibs):
     lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
 
-    assert "alice: 3 changed files" in lines
+    assert "held by alice: 3 changed files" in lines
     assert "modified src/a.py no src/ (expires in 5m)" in lines
     assert "modified both.md partly both.md (expires in 5m)" in lines
     assert "unclaimed: 2 changed files" in lines

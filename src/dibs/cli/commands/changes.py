@@ -99,12 +99,12 @@ def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
     if tree.wrong:
         return "\n".join([*lines, red(printable(tree.wrong))])
     for part in tree.agents:
-        lines += [f"{bold(part.agent)}: {_count(part.files)}", *_rows(part.files), ""]
+        lines += [f"held by {bold(part.agent)}: {_count(part.files)}", *_rows(part.files), ""]
     if tree.nobody:
         lines += [f"{bold('unclaimed')}: {_count(tree.nobody)}", *_rows(tree.nobody), ""]
     if not tree.agents and not tree.nobody:
-        whose = f"{agent} has no uncommitted changes" if agent else "no uncommitted changes"
-        lines.append(green(whose))
+        held = f" in files that {agent} holds" if agent else ""
+        lines.append(green(f"no uncommitted changes{held}"))
     for idle in tree.idle:
         lines.append(f"{idle.agent}: no changes, {_plural(idle.claims, 'claim')}")
     return "\n".join(lines).rstrip("\n")
