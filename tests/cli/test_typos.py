@@ -89,14 +89,6 @@ def test_json_has_the_warnings_and_standard_error_does_not(dibs, files):
     assert dibs("claim", "src/", "--json").json["warnings"] == []
 
 
-def test_a_denied_claim_gives_no_warning(dibs, files):
-    dibs("claim", "scr/", agent="alice")
-
-    answer = dibs("claim", "scr/", agent="bob")
-
-    assert (answer.status, answer.err) == (3, "")
-
-
 def test_very_many_paths_suggest_quoting_a_glob(dibs, repo):
     names = [f"many/{number}.py" for number in range(120)]
     (repo / "many").mkdir()
@@ -124,3 +116,25 @@ def test_a_path_that_leads_nowhere_does_not_break_the_check(dibs, files):
     assert dibs("claim", "src/a.pyy/").status == 0
     assert dibs("claim", "broken").status == 0
     assert dibs("claim", "é" * 100).status == 0
+
+
+def test_a_denied_typing_error_is_told_what_was_probably_meant(dibs, files):
+    dibs("claim", "src/**", agent="alice")
+
+    answer = dibs("claim", "src/a.py,src/auth/login.py", agent="bob")
+
+    assert answer.status == 3
+    assert "did you mean src/a.py src/auth/login.py?" in answer.err
+    steps = [line for line in answer.out.splitlines() if line.startswith("  - ")]
+    assert steps == ["  - claim what you probably meant: dibs claim src/a.py src/auth/login.py"]
+    as_json = dibs("claim", "src/a.py,src/auth/login.py", "--json", agent="bob").json
+    assert as_json["next"] == [steps[0].removeprefix("  - ")]
+
+
+def test_a_denied_path_that_does_not_exist_yet_gets_the_usual_next_steps(dibs, files):
+    dibs("claim", "src/**", agent="alice")
+
+    answer = dibs("claim", "src/qqqq.py", agent="bob")
+
+    assert (answer.status, answer.err) == (3, "")
+    assert "dibs claim src/qqqq.py --wait 5m" in answer.out

@@ -20,6 +20,8 @@ from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
+    from typing import Any
 
     from dibs.cli.support.session import Session
     from dibs.cli.support.waiting import WaitLine
@@ -48,23 +50,43 @@ def act(session: Session, args: Namespace) -> int:
     """Claim, print the answer, and return its exit status."""
     answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
     granted = isinstance(answer, Granted)
-    warnings = _warnings(session, args) if granted and not args.new else []
-    show(session, answer, args.reason, warnings, waited=args.wait)
+    warnings = [] if args.new else _warnings(session, args, granted=granted)
+    meant = [] if granted or not warnings else [_meant(session, args)]
+    show(session, answer, args.reason, warnings, waited=args.wait, steps=meant)
     return 0 if granted else HELD
 
 
-def _warnings(session: Session, args: Namespace) -> list[str]:
-    """Return warnings about patterns that match no file; a path that exists costs one look."""
+def _warnings(session: Session, args: Namespace, *, granted: bool) -> list[str]:
+    """Return warnings about patterns that match no file; a path that exists costs one look.
+
+    After a denial, only patterns that have a suggestion matter.
+    """
     import os
 
     tree, texts = session.project.tree, args.pattern
     here = os.path.join(tree.repository.root, tree.repository.subdir)
     unseen = [text for text in texts if not os.path.lexists(os.path.join(here, text))]
-    if not unseen and len(texts) < MANY_PATHS:
+    if not unseen and (len(texts) < MANY_PATHS or not granted):
         return []
-    from dibs.cli.support.typos import typo_warnings
+    from dibs.cli.support.typos import corrected, typo_warnings
 
+    if not granted:
+        unseen = [text for text in unseen if corrected(tree, text, literal=args.literal)]
+        return typo_warnings(tree, texts, unseen, literal=args.literal, many=False)
     return typo_warnings(tree, texts, unseen, literal=args.literal, many=len(texts) >= MANY_PATHS)
+
+
+def _meant(session: Session, args: Namespace) -> str:
+    """Return the next step after a denial of mistyped patterns: the claim that was probably meant."""
+    from shlex import join
+
+    from dibs.cli.support.typos import corrected
+
+    words: list[str] = []
+    for text in args.pattern:
+        words += corrected(session.project.tree, text, literal=args.literal) or [text]
+    shared = "--shared " * args.shared
+    return f"claim what you probably meant: dibs claim {shared}{join(words)}"
 
 
 def acquire(
@@ -108,21 +130,27 @@ def show(
     warnings: list[str] | None = None,
     *,
     waited: str | None = None,
+    steps: Sequence[str] = (),
 ) -> None:
-    """Print the answer to a claim made for ``reason``, and warnings on standard error."""
+    """Print the answer to a claim made for ``reason``, and warnings on standard error.
+
+    ``steps`` replace the next steps.
+    """
 
     def shape() -> object:
         from dibs.shapes import claims
 
         shaped = claims.outcome(answer, human=session.caller.human)
+        if steps:
+            shaped["next"] = list(steps)
         return shaped if warnings is None else {**shaped, "warnings": warnings}
 
     def text() -> None:
         from dibs.cli.support.outcomes import show_outcome, show_warnings
 
         wait = session.project.config.wait if waited is None else waited
-        reader, verbose = session.caller, session.verbose
-        show_outcome(answer, session.now(), reader, reason, verbose=verbose, waited=wait)
+        more: dict[str, Any] = {"verbose": session.verbose, "waited": wait, "steps": steps}
+        show_outcome(answer, session.now(), session.caller, reason, **more)
         if warnings:
             show_warnings(warnings)
 

@@ -34,8 +34,12 @@ def show_outcome(
     *,
     verbose: bool = False,
     waited: str | float = 0.0,
+    steps: Sequence[str] = (),
 ) -> None:
-    """Print the answer to a claim that its reader made for ``own_reason`` and ``waited`` for."""
+    """Print the answer to a claim that its reader made for ``own_reason`` and ``waited`` for.
+
+    ``steps`` replace the usual next steps.
+    """
     from dibs.core.claims.rules import Granted
 
     if isinstance(value, Granted):
@@ -47,7 +51,7 @@ def show_outcome(
     quoted = Quoting(reader, [str(value)])
     for line in quoted.page(_conflict_lines(value, quoted), _headlines(value, quoted, waited)):
         print(line)
-    for step in next_steps(value, human=reader.human):
+    for step in steps or next_steps(value, human=reader.human):
         print(f"  {dim('-')} {printable(step)}")
 
 

@@ -31,13 +31,26 @@ def typo_warnings(
     """Return a warning for each ``unseen`` text that matches no file, and for too ``many`` texts."""
     found = [_expanded_glob(texts)] if many else []
     for text in unseen:
-        pattern = tree.resolve(text, literal=literal)
-        if pattern.scheme or split_scheme(text)[0] or _matches_something(tree, pattern):
+        if not _matches_nothing(tree, text, literal=literal):
             continue
         meant = _suggestion(tree, text)
         advice = f"did you mean {meant}?" if meant else "use --new if you will create it"
         found.append(f"no file matches {text} ({advice})")
     return found
+
+
+def corrected(tree: PathResolver, text: str, *, literal: bool) -> list[str]:
+    """Return the patterns that a text that matches no file probably means, if any."""
+    if not _matches_nothing(tree, text, literal=literal):
+        return []
+    meant = _suggestion(tree, text)
+    return meant.split(" ") if "," in text else [meant] * bool(meant)
+
+
+def _matches_nothing(tree: PathResolver, text: str, *, literal: bool) -> bool:
+    pattern = tree.resolve(text, literal=literal)
+    named = pattern.scheme or split_scheme(text)[0]
+    return not named and not _matches_something(tree, pattern)
 
 
 def _expanded_glob(texts: Sequence[str]) -> str:
