@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, VERBOSE, arg
 from dibs.cli.support.text import green, holder_line, printable, waiter_line
+from dibs.errors import BadUsage
 from dibs.shapes import claims
 from dibs.shapes.quoting import Quoting
 
@@ -33,6 +34,8 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Look up each path, and print its owners and waiters."""
+    if [word.lower() for word in args.pattern] == ["am", "i"]:
+        raise BadUsage("who: shows who holds a path", hint="did you mean 'dibs whoami'?")
     patterns = session.patterns(args.pattern, literal=args.literal)
     found = {p.text: session.project.claims.overlapping(p) for p in patterns}
     session.show(lambda: _shape(found), lambda: _print(found, session))

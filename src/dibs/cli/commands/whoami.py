@@ -44,10 +44,10 @@ _SOURCES = {
     FLAG: ("--agent", "because of --agent"),
     PROCESS: ("agent process", "because a guarded agent started this process"),
     NAMED: (VARIABLE, f"because {VARIABLE} is set"),
-    TERMINAL: ("terminal", "because no agent is named; terminal {}"),
+    TERMINAL: ("terminal", "because no agent is named (terminal {})"),
     LOGIN: (
         "login session",
-        "because no agent is named without a terminal; login session {}",
+        "because no agent is named and there is no terminal (login session {})",
     ),
 }
 
