@@ -9,7 +9,7 @@ def test_a_new_project_has_no_agents(dibs):
     answer = dibs("agent", "ls")
 
     assert answer.status == 0
-    assert "no agents; " in answer.out
+    assert "no agents: " in answer.out
 
 
 def test_agents_are_listed_with_role_and_status(dibs):

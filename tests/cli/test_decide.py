@@ -129,7 +129,7 @@ def test_the_list_can_be_filtered_and_counts_older_decisions(dibs):
 
 
 def test_an_empty_list_says_how_to_record_a_decision(dibs):
-    assert "`dibs decide new TITLE`" in dibs("decide", "ls").out
+    assert '`dibs decide new "TITLE"`' in dibs("decide", "ls").out
 
 
 def test_the_project_file_can_make_a_deadline_confirm(dibs, repo):
@@ -242,3 +242,17 @@ def test_the_orchestrator_applies_deadlines(dibs, repo):
     assert dibs("orchestrate").status == 0
 
     assert [e["kind"] for e in dibs("log", "--json").json][-1] == "decision_made"
+
+
+def test_a_list_with_a_pending_decision_shows_a_human_how_to_decide(dibs):
+    made = asked(dibs)["id"]
+
+    last = dibs("decide", "ls").out.splitlines()[-1]
+
+    assert (
+        last
+        == f"to decide: `dibs decide confirm {made}` or `dibs decide reject {made} --reason WHY`"
+    )
+    assert "to decide" not in dibs("decide", "ls", agent="alice").out
+    assert dibs("decide", "reject", made, "--reason", "WHY").status == 0
+    assert "to decide" not in dibs("decide", "ls").out

@@ -32,7 +32,7 @@ def test_a_message_is_shown_once_and_kept(crew):
     assert (said.status, first.status, second.status) == (0, 0, 0)
     assert re.fullmatch(r"sent m\d+ to bob\n", said.out)
     assert "the tests fail" in first.out
-    assert second.out == "no unread messages; `dibs inbox --all` shows the ones you have read\n"
+    assert second.out == "no unread messages: see those you have read with `dibs inbox --all`\n"
     assert "the tests fail" in whole.out
     assert "the tests fail" in crew("inbox", "--sent", agent="alice").out
 

@@ -53,7 +53,9 @@ def watch():
 
 
 def test_a_cycle_without_tasks_creates_no_board(dibs, repo):
-    assert dibs("orchestrate").out == EMPTY + '  no tasks yet: dibs task new "TITLE"\n'
+    assert (
+        dibs("orchestrate").out == EMPTY + '  no tasks: create one with `dibs task new "TITLE"`\n'
+    )
 
     assert sorted(os.listdir(repo)) == [".git"]
 

@@ -97,7 +97,7 @@ def test_a_released_task_can_be_taken(dibs, put):
 
 
 def test_ls_shows_the_queue_and_all_adds_done_tasks(dibs, put):
-    assert dibs("task", "ls").out == 'no tasks yet: dibs task new "TITLE"\n'
+    assert dibs("task", "ls").out == 'no tasks: create one with `dibs task new "TITLE"`\n'
     put("a", "b", "c")
     dibs("task", "take", agent="bob")
     dibs("task", "done", "a", agent="bob")

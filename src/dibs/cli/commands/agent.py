@@ -90,7 +90,7 @@ def _print_list(seen: list[AgentView], session: Session) -> None:
         table = agent_table(seen, quoted, session.project.config.ttl)
         print("\n".join(quoted.page(table)))
     else:
-        print("no agents; an agent joins with its first command")
+        print("no agents: an agent joins with its first command")
 
 
 def _show(session: Session, args: Namespace) -> None:

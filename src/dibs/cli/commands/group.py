@@ -86,7 +86,7 @@ def _list(session: Session, _: Namespace) -> None:
 
     def text() -> None:
         if not groups:
-            print("no groups; create one with `dibs group new NAME AGENT`")
+            print("no groups: create one with `dibs group new NAME AGENT`")
             return
         quoted = _quoting(session, groups)
         rows = [(group.name, _who(group, quoted), group.by) for group in groups]

@@ -68,7 +68,7 @@ def _list(session: Session, args: Namespace) -> int:
         chosen = found
     _show(session, chosen, len(found) - len(chosen))
     if not found and not session.json:
-        some = "no unread messages; `dibs inbox --all` shows the ones you have read"
+        some = "no unread messages: see those you have read with `dibs inbox --all`"
         print(some if unread else "no messages")
     elif len(found) > len(chosen) and not session.json:
         left = len(found) - len(chosen)

@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
         done = cycle(False)
         session.show(lambda: shape(done), lambda: _print(done))
         if not (session.json or done.busy or project.board.begun()):
-            print('  no tasks yet: dibs task new "TITLE"')
+            print('  no tasks: create one with `dibs task new "TITLE"`')
     return 0
 
 

@@ -110,7 +110,7 @@ def _list(session: Session, _: Namespace) -> None:
 
 def _print_list(found: list[Listed], now: float) -> None:
     if not found:
-        print("no worktrees (create one: dibs worktree new AGENT)")
+        print("no worktrees: create one with `dibs worktree new AGENT`")
         return
     headings = ("AGENT", "BRANCH", "STATE", "LAST COMMIT", "AGE", "FOLDER")
     rows = [

@@ -37,7 +37,7 @@ def _ls(session: Session, args: Namespace) -> None:
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
     if not shown:
-        print("no decisions; record one with `dibs decide new TITLE`")
+        print('no decisions: record one with `dibs decide new "TITLE"`')
         return
     quoted = Quoting(session.caller, map(str, shown))
     for line in quoted.legend:
@@ -48,6 +48,14 @@ def _print_list(session: Session, shown: list[Decision], left: int, now: float) 
         age = span(now - decision.at)
         about = f"{decision.category}, by {decision.asker}, {age} ago{_until(decision, now)}"
         print(f"{bold(decision.id)} {_outcome(decision)} ({about}): {_title(decision, quoted)}")
+    pending = [decision for decision in shown if decision.outcome == Outcome.PENDING]
+    if pending and session.caller.human:
+        print(f"to decide: {_commands(pending[0])}")
+
+
+def _commands(decision: Decision) -> str:
+    yes, no = ("revoke", "refuse") if decision.category == CONFLICT else ("confirm", "reject")
+    return f"`dibs decide {yes} {decision.id}` or `dibs decide {no} {decision.id} --reason WHY`"
 
 
 def _until(decision: Decision, now: float) -> str:

@@ -56,7 +56,7 @@ def _list(session: Session, args: Namespace) -> int:
         "done": done,
         "set_aside": [found._asdict() for found in aside],
     }
-    none = 'no tasks yet: dibs task new "TITLE"'
+    none = 'no tasks: create one with `dibs task new "TITLE"`'
     if everything or rows:
         none = "no matching tasks (to see all: dibs task ls --all)" if _is_narrow(args) else ""
     session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done, none))

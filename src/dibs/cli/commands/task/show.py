@@ -114,7 +114,7 @@ def _graph(session: Session, args: Namespace) -> int:
         return 0
     draw = {"mermaid": drawing.as_mermaid, "dot": drawing.as_dot}
     if not graph.nodes and not args.format:
-        print('no tasks yet: dibs task new "TITLE"')
+        print('no tasks: create one with `dibs task new "TITLE"`')
         return 0
     print(draw.get(args.format or "", _as_text)(graph))
     return 0
