@@ -181,8 +181,54 @@ def test_purge_refuses_while_an_agent_holds_a_claim_and_the_hint_works(dibs, rep
     assert tree(repo) == before
     assert (repo / ".git" / "dibs").exists()
     hint = refused.json["error"]["hint"].rpartition("run: ")[2]
-    assert dibs(*shlex.split(hint)[1:], "--yes").status == 0
+    assert dibs(*shlex.split(hint)[1:]).status == 0
     assert not (repo / ".git" / "dibs").exists()
+
+
+@pytest.mark.parametrize("typed", [["--purge"], ["--uninstall", "--purge", "--json"]])
+def test_following_the_hints_of_a_purge_ends_with_the_purge(dibs, repo, typed):
+    dibs("init", "--agents", "claude")
+    dibs("claim", "a.txt", agent="alice")
+    words = ["init", *typed, "--repo", str(repo)]
+    for _ in range(2 if "--uninstall" in typed else 3):
+        answer = dibs(*words)
+        if answer.status == 0:
+            break
+        hint = answer.json["error"]["hint"] if "--json" in words else answer.err.rstrip(")\n")
+        words = shlex.split(hint.rpartition("run: ")[2])[1:]
+        assert str(repo) in words
+    assert answer.status == 0
+    assert not (repo / ".git" / "dibs").exists()
+
+
+def test_a_dry_run_shows_the_purge_even_while_an_agent_holds_a_claim(dibs, repo):
+    dibs("init", "--agents", "claude")
+    dibs("claim", "a.txt", agent="alice")
+    before = tree(repo)
+
+    answer = dibs("init", "--uninstall", "--purge", "--dry-run")
+
+    assert answer.status == 0
+    assert "  delete   .git/dibs" in answer.out
+    assert "agents hold claims: alice; a purge needs --force\n" in answer.out
+    assert tree(repo) == before
+    assert (repo / ".git" / "dibs").exists()
+
+
+@pytest.mark.parametrize("purge", [[], ["--purge", "--yes"]])
+def test_the_task_files_stay_and_are_named(dibs, repo, purge):
+    dibs("init", "--agents", "claude")
+    dibs("task", "new", "one")
+
+    assert "  kept     work/" in dibs("init", "--uninstall", *purge).out
+    assert (repo / "work" / "inbox").is_dir()
+
+
+def test_a_folder_that_is_not_a_board_is_not_named(dibs, repo):
+    (repo / "work").mkdir()
+    dibs("init", "--agents", "claude")
+
+    assert "work/" not in dibs("init", "--uninstall").out
 
 
 def test_purge_never_deletes_saved_work_and_names_it(dibs, repo):

@@ -38,12 +38,24 @@ class PurgePlan(Record):
     kept: tuple[str, ...] = ()
     #: The URL of a store elsewhere, which stays; empty if the store is in a folder above.
     store: str = ""
+    #: The agents that hold claims.
+    owners: tuple[str, ...] = ()
+
+    def check_unused(self, command: str) -> None:
+        """Refuse while agents hold claims; ``command`` purges anyway."""
+        if self.owners:
+            raise NotAllowed(
+                f"agents hold claims: {', '.join(self.owners)}; nothing was deleted",
+                code="STORE_ACTIVE",
+                hint=f"let them finish, or run: {command}",
+            )
 
 
 def plan_purge(repository: Repository, *, force: bool = False) -> PurgePlan:
-    """Return what a purge would delete; refuse while agents hold claims, unless ``force``."""
+    """Return what a purge would delete; refuse a store that cannot be read, unless ``force``."""
     folders = _folders(repository)
     contents: dict[str, int] = {}
+    owners: list[str] = []
     store = ""
     if os.path.isdir(repository.state):
         try:
@@ -51,17 +63,10 @@ def plan_purge(repository: Repository, *, force: bool = False) -> PurgePlan:
         except DibsError:
             if not force:
                 raise
-            contents, owners = {}, []
-        if owners and not force:
-            raise NotAllowed(
-                f"agents hold claims: {', '.join(owners)}; nothing was deleted",
-                code="STORE_ACTIVE",
-                hint="let them finish, or run: dibs init --uninstall --purge --force",
-            )
     root = repository.root
     places = [os.path.relpath(f, root) if f.startswith(root + os.sep) else f for f in folders]
-    refs = _refs_below(repository, _REFS)
-    return PurgePlan(tuple(places), refs, contents, _refs_below(repository, _SAVED), store)
+    refs, kept = _refs_below(repository, _REFS), _refs_below(repository, _SAVED)
+    return PurgePlan(tuple(places), refs, contents, kept, store, tuple(owners))
 
 
 def _look(repository: Repository) -> tuple[dict[str, int], list[str], str]:

@@ -55,7 +55,7 @@ VALUES = {
     "similar_task": "id:path other:path title:text share:number paths:path*",
     "similar_work": "@agent task:path? agent? title:text share:number paths:path*",
     "finding": "file:path line:int field:word code message:text fatal:bool",
-    "purge": "folders:path* refs* contents:any kept* store",
+    "purge": "folders:path* refs* contents:any kept* store owners*",
     "planned_change": "path:path act what* agents* hidden:bool note",
     "consent": "agent text",
     "committed_file": "path:path what?",

@@ -92,7 +92,11 @@ def run(args: Namespace) -> int:
 
 def _check_options(args: Namespace) -> None:
     if args.purge and not args.uninstall:
-        raise BadUsage("init: --purge needs --uninstall", hint="run: dibs init --uninstall --purge")
+        from dibs.cli.commands.init.uninstall import command
+
+        raise BadUsage(
+            "init: --purge needs --uninstall", hint=f"run: {command(args, '--uninstall')}"
+        )
     if args.force and not args.purge:
         raise BadUsage("init: --force needs --purge", hint="leave --force out")
 

@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from dibs.install.purge import PurgePlan
     from dibs.local.repository import Repository
 
-_PURGE = "dibs init --uninstall --purge"
+#: What the state contains.
+_STATE = "claims, tasks, history"
+
+
+def command(args: Namespace, *more: str) -> str:
+    """Return the command line with the options that were typed and ``more``."""
+    from shlex import quote
+
+    typed = [
+        f"--{name}" for name in ("uninstall", "purge", "force", "yes", "json") if vars(args)[name]
+    ]
+    words = list(dict.fromkeys((*typed, *more)))
+    for name in ("repo", "agent"):
+        words += [f"--{name}", quote(vars(args)[name])] if vars(args)[name] else []
+    return " ".join(("dibs init", *words))
 
 
 def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
@@ -37,11 +51,12 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     gates = manifest.load(repository).gates
     changes = plan_uninstall(repository)
     plan = plan_purge(repository, force=args.force) if args.purge else None
-    if plan is not None and not (asks or args.yes or args.dry_run):
-        raise BadUsage("init: --purge needs a confirmation", hint=f"run: {_PURGE} --yes")
+    kept = _kept(repository, plan)
+    if plan is not None and not args.dry_run:
+        _check_purge(args, plan, asks=asks)
     left: tuple[str, ...] = ()
     if not args.dry_run:
-        if asks and (changes or gates or plan) and not _agreed(changes, plan, gates=gates):
+        if asks and (changes or gates or plan) and not _agreed(changes, plan, kept, gates=gates):
             print("nothing was changed")
             return HELD
         with Progress(quiet=args.json) as progress:
@@ -59,16 +74,61 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
     else:
-        _show(repository, changes, left, plan, gates=gates, dry=args.dry_run)
+        kept = {**{f"{folder}/": "contains other files" for folder in left}, **kept}
+        _show(args, changes, kept, plan, gates=gates)
     return OK
 
 
-def _agreed(changes: Sequence[PlannedChange], plan: PurgePlan | None, *, gates: bool) -> bool:
+def _check_purge(args: Namespace, plan: PurgePlan, *, asks: bool) -> None:
+    """Refuse a purge while agents hold claims, or without confirmation."""
+    confirmed = () if asks else ("--yes",)
+    if not args.force:
+        plan.check_unused(command(args, "--force", *confirmed))
+    if not (asks or args.yes):
+        raise BadUsage(
+            "init: --purge needs a confirmation", hint=f"run: {command(args, *confirmed)}"
+        )
+
+
+def _kept(repository: Repository, plan: PurgePlan | None) -> dict[str, str]:
+    """Return what stays, each with a description."""
+    found: dict[str, str] = {}
+    if plan is None and os.path.isdir(repository.state):
+        found[text.shown(repository.state, repository.root)] = _STATE
+    board = _board_folder(repository)
+    if board:
+        found[f"{board}/"] = "task files"
+    if plan is not None:
+        found |= dict.fromkeys(plan.kept, "saved work")
+        if plan.store:
+            found[plan.store] = "store shared with other clones"
+    return found
+
+
+def _board_folder(repository: Repository) -> str:
+    """Return the folder of the task files, or an empty text if there is none."""
+    from dibs.config import load
+    from dibs.config.settings import Config
+    from dibs.core.tasks.rules import INBOX
+    from dibs.errors import Misconfigured
+
+    try:
+        config = load.load(repository.root, repository.state, os.environ, {}).config
+    except Misconfigured:  # broken settings must not prevent the removal
+        config = Config()
+    folder = config.board_folder
+    return folder if os.path.isdir(os.path.join(repository.root, folder, INBOX)) else ""
+
+
+def _agreed(
+    changes: Sequence[PlannedChange], plan: PurgePlan | None, kept: dict[str, str], *, gates: bool
+) -> bool:
     _print_changes(changes, gates=gates, done=False)
+    if plan is not None:
+        _print_purge(plan, done=False)
+    text.print_changes(("keep", path, what, "") for path, what in kept.items())
     if plan is None:
         return text.confirmed("remove this?")
-    _print_purge(plan, done=False)
-    text.print_changes(("keep", ref, "saved work", "") for ref in plan.kept)
     return text.confirmed("delete all of this?", default=False)
 
 
@@ -106,29 +166,23 @@ def _print_purge(plan: PurgePlan, *, done: bool) -> None:
 
 
 def _show(
-    repository: Repository, changes: Sequence[PlannedChange], left: Sequence[str],
-    plan: PurgePlan | None, *, gates: bool, dry: bool,
+    args: Namespace, changes: Sequence[PlannedChange], kept: dict[str, str],
+    plan: PurgePlan | None, *, gates: bool,
 ) -> None:  # fmt: skip
     """Print what was removed, or would be, and what stays."""
+    dry = args.dry_run
     if not changes and not gates and not (plan and (plan.folders or plan.refs)):
         print("nothing to remove")
     _print_changes(changes, gates=gates, done=not dry)
     if plan is not None:
         _print_purge(plan, done=not dry)
-    kept = [(f"{folder}/", "contains other files") for folder in left]
-    if plan is None:
-        if os.path.isdir(repository.state):
-            state = text.shown(repository.state, repository.root)
-            kept.append((state, "claims, tasks, history"))
-    else:
-        kept += [(ref, "saved work") for ref in plan.kept]
-        if plan.store:
-            kept.append((plan.store, "store shared with other clones"))
-    text.print_changes(("kept", path, what, "") for path, what in kept)
+    text.print_changes(("kept", path, what, "") for path, what in kept.items())
     if dry:
+        if plan is not None and plan.owners and not args.force:
+            text.say(f"agents hold claims: {', '.join(plan.owners)}; a purge needs --force")
         print("nothing was changed (--dry-run)")
-    elif plan is None and os.path.isdir(repository.state):
-        text.say(f"to delete the state too, run: `{_PURGE}`")
+    elif plan is None and _STATE in kept.values():
+        text.say(f"to delete the state too, run: `{command(args, '--purge')}`")
     elif plan is not None and plan.kept:
         text.say(f"saved work stays in git; to see it, run: `git show --stat {plan.kept[0]}`")
 
