@@ -28,6 +28,26 @@ def test_a_server_that_could_not_start_is_not_registered_and_a_note_says_why(no_
     assert not (no_extra / ".mcp.json").exists()
 
 
+@pytest.mark.parametrize("agent", ["claude", "codex", "cursor", "windsurf", "vscode"])
+def test_without_the_server_no_text_but_the_note_mentions_mcp(no_extra, dibs, agent):
+    out = dibs("init", "--agents", agent).out
+
+    assert [line for line in out.splitlines() if "MCP" in line] == [
+        f"note: no MCP server; to add it, run: `{install_command('mcp')} && dibs init`"
+    ]
+    for page in ("AGENTS.md", ".claude/skills/dibs/SKILL.md", ".agents/skills/dibs/SKILL.md"):
+        path = no_extra / page
+        assert not path.exists() or "MCP" not in path.read_text()
+
+
+def test_with_the_server_setup_says_how_to_start_it(no_extra, dibs, monkeypatch):
+    monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: True)
+
+    out = dibs("init", "--agents", "claude").out
+
+    assert "  Claude Code asks once whether to use the MCP server `dibs`: answer yes\n" in out
+
+
 def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkeypatch):
     dibs("init", "--agents", "claude")
     monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: True)

@@ -65,6 +65,8 @@ class ServerSettings(Record):
     #: Fields of the entry besides the command.
     more: dict[str, Any] = _NONE
     style: Style = Style()
+    #: What its user has to do before the agent starts the server.
+    trust: tuple[str, ...] = ()
 
 
 class AgentSettings(Record):
@@ -89,6 +91,10 @@ class AgentSettings(Record):
     home_variable: str = ""
     home_folder: str = ""
 
+    def steps(self, *, servers: bool) -> tuple[str, ...]:
+        """Return what is left for its user to do; ``servers`` says whether MCP servers were added."""
+        return (*self.trust, *(self.server.trust if servers and self.server else ()))
+
 
 _TYPED = {"type": "command"}
 _SESSION = (
@@ -112,9 +118,12 @@ _CLAUDE = AgentSettings(
         grouped=True, first=_TYPED, refusing={"onFailure": "block"}, style=Style(mark=True),
         switch=("disableAllHooks",),
     ),
-    ServerSettings(_SHARED_SERVERS, files=(_SHARED_SERVERS,)),
+    ServerSettings(
+        _SHARED_SERVERS, files=(_SHARED_SERVERS,),
+        trust=("asks once whether to use the MCP server `dibs`: answer yes",),
+    ),
     page="CLAUDE.md", skills=".claude/skills",
-    trust=("asks once whether to trust this folder and its MCP server `dibs`: answer yes to both",),
+    trust=("asks once whether to trust this folder: answer yes",),
     home_variable="CLAUDE_CONFIG_DIR", home_folder=".claude",
 )  # fmt: skip
 
@@ -134,7 +143,7 @@ _CODEX = AgentSettings(
     skills=".agents/skills",
     trust=(
         "silently skips untrusted hooks: run codex here, trust the folder, then run /hooks and accept them",
-        "runs commands in a login shell: put dibs on the PATH in your shell profile, or use the MCP tools",
+        "runs commands in a login shell: put dibs on the PATH in your shell profile",
     ),
     home_variable="CODEX_HOME", home_folder=".codex",
 )  # fmt: skip
@@ -202,10 +211,11 @@ _CURSOR = AgentSettings(
                       "sessionEnd"),
         refusing={"failClosed": True}, version=1,
     ),
-    ServerSettings(".cursor/mcp.json", files=(".cursor/mcp.json",), user_files=(".cursor/mcp.json",)),
-    trust=(
-        "runs project hooks only in a trusted workspace; enable the MCP server `dibs` in its settings",
+    ServerSettings(
+        ".cursor/mcp.json", files=(".cursor/mcp.json",), user_files=(".cursor/mcp.json",),
+        trust=("starts the MCP server `dibs` after you enable it in its settings",),
     ),
+    trust=("runs project hooks only in a trusted workspace",),
 )  # fmt: skip
 
 _WINDSURF = AgentSettings(
@@ -218,15 +228,20 @@ _WINDSURF = AgentSettings(
         other_events=("post_cascade_response",), time_key="",
         more={"show_output": False}, refusing={"show_output": True},
     ),
-    ServerSettings("", user_files=(".codeium/windsurf/mcp_config.json",)),
-    trust=("has one list of MCP servers for all projects: add `dibs` there if you want its tools",),
+    ServerSettings(
+        "", user_files=(".codeium/windsurf/mcp_config.json",),
+        trust=("has one list of MCP servers for all projects: add `dibs` there if you want its tools",),
+    ),
 )  # fmt: skip
 
 _VSCODE = AgentSettings(
     # Its folders are common even where its agent is not used.
     "vscode", "VS Code", ("code", "code-insiders"), (), (), HookSettings(),
-    ServerSettings(".vscode/mcp.json", "servers", (".vscode/mcp.json",), more={"type": "stdio"}, style=ANY),
-    trust=("runs hooks only in a trusted workspace; start the MCP server `dibs` from .vscode/mcp.json",),
+    ServerSettings(
+        ".vscode/mcp.json", "servers", (".vscode/mcp.json",), more={"type": "stdio"}, style=ANY,
+        trust=("starts the MCP server `dibs` when you click Start in .vscode/mcp.json",),
+    ),
+    trust=("runs hooks only in a trusted workspace",),
     borrows=("claude", "copilot"),
 )  # fmt: skip
 

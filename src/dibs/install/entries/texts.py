@@ -15,7 +15,7 @@ Several agents work here at once. Dibs tracks who holds which files: a hook clai
 and blocks edits to files that another agent holds; the message names the owner, the reason, and the time
 left. If an edit is blocked, do other work, wait with `dibs claim PATH --wait 5m`, or request the file with
 `dibs ask PATH`. Do not work around the block. `dibs status` shows who holds what, and `dibs brief` shows what
-is new for you. `dibs commit` commits only files that you hold. The MCP server `dibs` has the same tools.
+is new for you. `dibs commit` commits only files that you hold.
 """
 
 

@@ -197,7 +197,12 @@ def plural(count: int, noun: str) -> str:
 
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left for the user to do, by agent."""
-    return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
+    plan = report.plan
+    return [
+        (name, line)
+        for name in plan.agents
+        for line in AGENTS[name].steps(servers=plan.choice.servers)
+    ]
 
 
 def shown(path: str, root: str) -> str:
