@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from dibs.core.text.findings import Finding, Level
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.agents import findings, look
 from dibs.install.inspect.settings import InstalledHook, hooks_of, read_settings, servers_of
@@ -120,6 +121,17 @@ def test_a_command_whose_program_does_not_exist_is_reported(tmp_path):
     told = findings(look(str(tmp_path), "", {"PATH": ""}), str(tmp_path))
 
     assert any("runs /venv/bin/python, which does not exist" in finding.text for finding in told)
+
+
+def test_an_installed_agent_without_guards_is_a_warning_that_says_how_to_guard_it(tmp_path):
+    program = tmp_path / "bin" / "claude"
+    write(program, "#!/bin/sh\necho 1.0\n")
+    program.chmod(0o755)
+
+    told = findings(look(str(tmp_path), "", {"PATH": str(program.parent)}), str(tmp_path))
+
+    text = "installed but not guarded: run `dibs init --agents claude`"
+    assert told == [Finding(Level.WARN, "claude", text)]
 
 
 def test_servers_are_found_in_every_format(tmp_path):

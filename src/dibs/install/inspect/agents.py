@@ -109,7 +109,7 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
             found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
         elif one.program and one.name != "vscode":
             text = f"installed but not guarded: run `dibs init --agents {one.name}`"
-            found.append(Finding(Level.OK, one.name, text))
+            found.append(Finding(Level.WARN, one.name, text))
         found += [
             Finding(Level.WARN, one.name, text) for hook in one.hooks if (text := _broken(hook))
         ]
