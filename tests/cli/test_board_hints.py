@@ -157,3 +157,46 @@ def test_a_message_about_delegated_work_says_how_to_start_it(dibs, paste):
     dibs("delegate", "bob", "Audit", agent="lead")
 
     assert paste(dibs("inbox", agent="bob").out, "task start", agent="bob").status == 0
+
+
+def test_the_follow_up_exists_after_the_command_that_done_suggests(dibs, paste, make):
+    id_ = make("Audit")
+    dibs("agent", "join", agent="carol")
+    dibs("task", "start", id_, agent="bob")
+
+    answer = dibs("task", "done", id_, "--next", "carol", "--next-title", "Polish", agent="bob")
+
+    assert answer.out.splitlines()[-1] == "  to create the follow-up for carol: dibs orchestrate"
+    paste(answer.out, "orchestrate")
+    assert "Polish" in dibs("task", "ls").out
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [(("done",), "done"), (("fail", "--message", "x"), "error"), (("release",), "new")],
+)
+def test_without_an_id_the_only_task_that_the_caller_holds_is_meant(dibs, make, words, state):
+    id_, _ = make("Audit"), make("Other")
+    dibs("task", "start", id_, agent="bob")
+
+    assert dibs("task", *words, agent="bob").status == 0
+
+    assert dibs("task", "show", id_, "--json").json["task"]["state"] == state
+
+
+def test_without_an_id_and_with_several_tasks_each_command_is_listed(dibs, make):
+    ids = sorted([make("Audit"), make("Other")])
+    for id_ in ids:
+        dibs("task", "start", id_, agent="bob")
+
+    several = dibs("task", "done", agent="bob")
+    none = dibs("task", "done", agent="carol")
+
+    commands = ", ".join(f"`dibs task done {id_}`" for id_ in ids)
+    assert (
+        several.err == f"dibs: task done: missing TASK; you hold 2 tasks (run one of {commands})\n"
+    )
+    assert (
+        "you (carol) hold no task (see which tasks are in progress with `dibs task ls`)" in none.err
+    )
+    assert (several.status, none.status) == (64, 64)

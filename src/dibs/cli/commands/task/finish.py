@@ -21,13 +21,32 @@ if TYPE_CHECKING:
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="TASK", help="task id")
+    parser.add_argument("id", nargs="?", metavar="TASK", help="task id (default: the one you hold)")
     parser.add_argument(
         "--token",
         type=number,
         default=0,
         metavar="N",
         help="refuse unless your claim has this token",
+    )
+
+
+def _own_task(session: Session, args: Namespace) -> str:
+    """Return the named task, else the only one that the caller holds."""
+    if args.id:
+        return str(args.id)
+    held = [one.claim.pattern for one in session.project.overview(session.caller.id).claims]
+    ids = [name.removeprefix("task:") for name in held if name.startswith("task:")]
+    if len(ids) == 1:
+        return ids[0]
+    if not ids:
+        raise BadUsage(
+            f"task {args.verb}: missing TASK; you ({session.caller.id}) hold no task",
+            hint="see which tasks are in progress with `dibs task ls`",
+        )
+    commands = ", ".join(f"`dibs task {args.verb} {id_}`" for id_ in sorted(ids))
+    raise BadUsage(
+        f"task {args.verb}: missing TASK; you hold {len(ids)} tasks", hint=f"run one of {commands}"
     )
 
 
@@ -55,8 +74,8 @@ def _done_options(parser: ArgumentParser) -> None:
 def _done(session: Session, args: Namespace) -> int:
     """Finish a task that you hold. Its file moves to work/done with your result.
 
-    --next also creates a follow-up task. A task in review can be finished by a human
-    or by any agent except the one that did the work.
+    --next asks for a follow-up task, which the next `dibs orchestrate` creates. A task in
+    review can be finished by a human or by any agent except the one that did the work.
     """
     from dibs.cli.commands.task.board import paths
 
@@ -70,11 +89,23 @@ def _done(session: Session, args: Namespace) -> int:
 
     tasks = session.project.tasks
     stored = tasks.done(
-        session.caller, args.id, token=args.token, request_id=args.request_id, **said
+        session.caller,
+        _own_task(session, args),
+        token=args.token,
+        request_id=args.request_id,
+        **said,
     )
     similar = tasks.alike(stored) if stored.task.handoff is not None else None
     word = "in review:" if stored.task.status == Status.IN_REVIEW else "done"
-    return _ended(session, "done", stored, word, similar)
+    return _ended(session, "done", stored, word, similar, next_step=_follow_up(stored))
+
+
+def _follow_up(stored: Stored) -> str:
+    """Return what creates the follow-up of a finished task, if it asks for one."""
+    task = stored.task
+    if task.handoff is None or stored.follower or task.status != Status.DONE:
+        return ""
+    return f"to create the follow-up for {task.handoff.agent}: dibs orchestrate"
 
 
 def _handoff(session: Session, args: Namespace) -> Handoff | None:
@@ -111,14 +142,19 @@ def _fail_options(parser: ArgumentParser) -> None:
 def _fail(session: Session, args: Namespace) -> int:
     """Mark a task as failed. It stays in `error` until `dibs task retry`."""
     stored = session.project.tasks.fail(
-        session.caller, args.id, message=args.message, token=args.token, trace=args.trace
+        session.caller,
+        _own_task(session, args),
+        message=args.message,
+        token=args.token,
+        trace=args.trace,
     )
     return _ended(session, "failed", stored, "failed")
 
 
 def _release(session: Session, args: Namespace) -> int:
     """Release a task so that another agent can take it. This does not count as a failure."""
-    stored = session.project.tasks.release(session.caller, args.id, token=args.token)
+    id_ = _own_task(session, args)
+    stored = session.project.tasks.release(session.caller, id_, token=args.token)
     return _ended(session, "released", stored, "released")
 
 
@@ -153,12 +189,24 @@ def _reassign_options(parser: ArgumentParser) -> None:
 
 
 def _ended(
-    session: Session, key: str, stored: Stored, word: str, similar: list[SimilarTask] | None = None
+    session: Session,
+    key: str,
+    stored: Stored,
+    word: str,
+    similar: list[SimilarTask] | None = None,
+    *,
+    next_step: str = "",
 ) -> int:
     from dibs.cli.commands.task.board import print_moved
 
     shape = taskshapes.moved(key, stored, similar)
-    session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))
+
+    def text() -> None:
+        print_moved(session, word, stored, similar)
+        if next_step:
+            print(f"  {next_step}")
+
+    session.show(lambda: shape, text)
     return 0
 
 
