@@ -6,6 +6,8 @@ import stat
 
 import pytest
 
+from dibs.project.project import open_project
+
 
 def test_a_project_is_initialized_once(dibs, repo):
     first, second = (
@@ -193,3 +195,29 @@ def test_setting_a_value_that_is_not_allowed_says_which_are(dibs):
 
     assert answer.status == 65
     assert "soon" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",), ("log",), ("who", "a"), ("check", "a"), ("inbox",), ("task", "ls"), ("agent", "ls"),
+        ("decide", "ls"), ("group", "ls"), ("worktree", "ls"), ("changes",), ("whoami",),
+    ],
+)  # fmt: skip
+def test_a_command_that_reads_creates_no_state(dibs, repo, words):
+    dibs(*words, agent="bob")
+
+    assert not (repo / ".git" / "dibs").exists()
+    assert dibs("init").out.startswith(f"initialized Dibs in {repo}\n")
+    assert dibs("init").out.startswith(f"already initialized in {repo};")
+
+
+def test_a_project_that_was_opened_before_its_state_existed_sees_the_new_state(dibs, repo):
+    early = open_project(str(repo))
+
+    assert early.overview().claims == []
+    dibs("claim", "a", agent="alice")
+    (held,) = early.overview().claims
+    assert held.claim.agent == "alice"
+    assert early.engine.wait(0, 0) > 0
+    early.close()

@@ -180,10 +180,7 @@ def _digest(*words: str) -> str:
 
 
 def _open_sqlite(place: Location, url: str, *, recreate: bool) -> Engine:
-    from dibs.engines.sqlite.engine import SqliteEngine
-
     path = _database(place, url)
-    config = place.loaded.config
     # In this order: the marker is written after the store, so if it exists, the store does too.
     made = _times_created(path)
     there = _there(path)
@@ -193,6 +190,16 @@ def _open_sqlite(place: Location, url: str, *, recreate: bool) -> Engine:
             code="STORE_MISSING",
             hint="restore the file, or run `dibs init` to start over",
         )
+    if not there and not recreate:
+        from dibs.project.first_use import FirstUseEngine
+
+        return FirstUseEngine(
+            lambda: _there(path),
+            lambda: _open_sqlite(place, url, recreate=not _times_created(path)),
+        )
+    from dibs.engines.sqlite.engine import SqliteEngine
+
+    config = place.loaded.config
     engine = SqliteEngine(
         path,
         synchronous=config.synchronous,

@@ -321,7 +321,7 @@ def open_project(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
 ) -> Project:
-    """Open a folder's project; in a git repository, state is created on first use."""
+    """Open a folder's project; in a git repository, the first change creates the state."""
     return open_at(locate(start, environ, flags))
 
 

@@ -33,7 +33,7 @@ def _names_attempt(parser: ArgumentParser) -> None:
 
 def _own_task(session: Session, args: Namespace) -> str:
     """Return the named task, else the only one that the caller holds."""
-    if args.id:
+    if args.id is not None:
         return str(args.id)
     held = [one.claim.pattern for one in session.project.overview(session.caller.id).claims]
     ids = [name.removeprefix("task:") for name in held if name.startswith("task:")]
