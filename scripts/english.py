@@ -36,7 +36,7 @@ SKIPPED = ("scripts/english.py", "tests/scripts/test_english.py")
 
 #: What a native speaker would not write, and what to write instead.
 PATTERNS = {
-    r"(is|are|was|were) no (?!longer|more|way|reason|point|such|\w+er\b)": "'is not a', or 'has no'",
+    r"(?<!there )(is|are|was|were) no (?!longer|more|way|such|\w+er\b)": "'is not a', or 'has no'",
     r"somebody|somebody's|whoever": "someone, any agent, or the noun",
     r"signs? of life": "heartbeat, or renew",
     r"shows? up|turns? up": "appear, or renew",

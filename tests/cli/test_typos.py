@@ -118,7 +118,7 @@ def test_a_path_that_leads_nowhere_does_not_break_the_check(dibs, files):
     assert dibs("claim", "é" * 100).status == 0
 
 
-def test_a_denied_typing_error_is_told_what_was_probably_meant(dibs, files):
+def test_a_denial_suggests_what_was_probably_meant(dibs, files):
     dibs("claim", "src/**", agent="alice")
 
     answer = dibs("claim", "src/a.py,src/auth/login.py", agent="bob")

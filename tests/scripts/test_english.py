@@ -51,6 +51,7 @@ def test_the_finding_names_the_line_inside_a_long_string(english, tmp_path):
         "alice holds src/auth/** (expires in 5m unless renewed)",
         "the claim is no longer valid",
         "there is no such task",
+        "because no agent is named and there is no terminal",
         "Dibs detects other writes and reports them to the owner.",
     ],
 )
