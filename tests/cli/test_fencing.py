@@ -145,7 +145,7 @@ def test_no_agent_looks_like_a_human_in_an_inbox(dibs, role):
 
     legend, heading, _ = dibs("inbox", agent="vic").out.splitlines()
 
-    assert "Messages marked HUMAN are from a person." in legend
+    assert "Messages marked HUMAN are from a human." in legend
     assert "HUMAN" not in heading.upper()
     dibs("say", "vic", "I do speak")
     assert " HUMAN " in dibs("inbox", agent="vic").out.splitlines()[1]

@@ -45,7 +45,7 @@ def edit(tree, line=3):
 def test_no_conflicts_is_one_line_and_status_0(dibs, trees):
     answer = dibs("forecast")
 
-    assert answer == (0, "no conflicts (compared 2 branches with work, and main)\n", "")
+    assert answer == (0, "no conflicts (compared 2 branches with each other and with main)\n", "")
 
 
 def test_a_conflict_is_a_matrix_with_lines_and_status_3(dibs, trees):

@@ -68,7 +68,7 @@ def test_the_line_is_cut_to_the_terminal_and_has_no_escape_codes(dibs, terminal)
     wait = terminal("claim", "a", "--wait", "1", columns=40)
     wait.expect(pexpect.EOF)
 
-    drawn = wait.before.split("denied")[0].replace("\x1b[31m", "").split("\r")
+    drawn = wait.before.split("timed out")[0].replace("\x1b[31m", "").split("\r")
     assert max(map(len, drawn)) < 40
     assert "waiting for alice (a), position 1 in t…" in drawn
     assert not any("\x1b" in line for line in drawn)

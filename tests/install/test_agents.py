@@ -157,7 +157,7 @@ def test_all_settings_in_the_file_are_known(tmp_path):
 
     lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]
     (tmp_path / "dibs.toml").write_text(
-        "\n".join(line for line in lines if " = " in line or line[:1] == "[")
+        "\n".join(line for line in lines if " = " in line or line[:1] in {"[", " "})
     )
 
     loaded = load.load(str(tmp_path), str(tmp_path), {}, {})

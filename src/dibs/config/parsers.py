@@ -30,7 +30,8 @@ def span(name: str, low: float, high: float) -> tuple[str, Callable[[object], fl
 
 def choice(*words: str) -> tuple[str, Callable[[object], str]]:
     """Parse one of ``words``."""
-    allowed = " or ".join(f'"{word}"' for word in words)
+    *some, last = (f'"{word}"' for word in words)
+    allowed = f"{', '.join(some)}{',' if len(some) > 1 else ''} or {last}"
 
     def parse(value: object) -> str:
         if value in words:

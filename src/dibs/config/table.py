@@ -80,7 +80,7 @@ FIELDS = (
     Field("broad", "claims", "broad", *choice("deny", "allow"),
           "Whether an agent may claim everything at once (**)."),
     Field("preset", "claims", "preset", *choice("", *PRESETS),
-          "A named set of defaults; fast sets ttl to 30s. Settings given by name take precedence."),
+          "A named set of defaults; fast sets ttl to 30s. Individual settings take precedence."),
     Field("case", "paths", "case", *choice("insensitive", "sensitive"),
           "Whether README and readme are the same path (insensitive) or two paths."),
     Field("ledger_limit", "ledger", "limit", *count(100, 10_000_000),

@@ -56,7 +56,7 @@ def entry(kind, summary="", **details):
         ),
         (
             entry("decision_made", title="a wants b", outcome="settled"),
-            "Decision settled — a wants b",
+            "Decision closed — a wants b",
         ),
         (entry("decision_made", title="use JWT", outcome=["x"]), "Decision — use JWT"),
         (entry("commit", "peer: fix it"), "Committed — fix it"),

@@ -45,12 +45,12 @@ _STOP_OPTIONS = (
 
 _JOIN_OPTIONS = (
     arg("--name", default="", metavar="TEXT", help="a readable name"),
-    arg("--role", default="", metavar="WORD", help="lead, tester, ... (agent)"),
+    arg("--role", default="", metavar="WORD", help="such as lead or tester (default: agent)"),
     arg("--parent", default="", metavar="AGENT", help="the agent that started it"),
     arg("--pid", type=number, default=0, metavar="N", help="its process ID"),
     arg("--model", default="", metavar="TEXT", help="the model it uses"),
     arg("--task", default="", metavar="TASK", help="its task"),
-    arg("--host", default="", metavar="NAME", help="where it runs (this host)"),
+    arg("--host", default="", metavar="NAME", help="where it runs (default: this host)"),
 )
 
 
@@ -146,7 +146,7 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
 
 
 def _join(session: Session, args: Namespace) -> None:
-    """Register an agent under the id that --agent gives. Safe to repeat."""
+    """Register the agent that --agent names. Safe to repeat."""
     caller = session.caller
     agent = Agent(
         caller.id,
@@ -208,7 +208,7 @@ def _print_left(agent: str, released: list[Claim]) -> None:
 
 
 def _stop(session: Session, args: Namespace) -> None:
-    """Mark an agent and its subagents as stopped, and end their claims. No process is killed."""
+    """Mark an agent and its subagents as stopped, and release their claims. No process is killed."""
     stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
 
     def text() -> None:

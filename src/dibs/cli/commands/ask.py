@@ -1,10 +1,10 @@
-"""Ask the owner of a claim to release it; the request reaches the owner at its next call.
+"""Ask the owner of a claim to release it; the owner sees the request at its next step.
 
 Examples:
   dibs ask src/auth.py --note "one-line fix"
   dibs ask 'src/**' --within 15m
 
-exit status: 0, even if no one else holds it
+exit status: 0 requested, or no one else holds it
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="what you need"),
-    arg("--within", default="5m", metavar="SPAN", help="how soon you need it (5m)"),
+    arg("--within", default="5m", metavar="SPAN", help="how soon you need it (default: 5m)"),
     arg("--note", default="", metavar="TEXT", help="why; the owner sees it"),
     LITERAL,
 )

@@ -1,14 +1,14 @@
 """Show crew status and what is new for you: messages, release requests, changes.
 
 A second call prints nothing unless something changed. After context compaction, use --full.
-A briefing that could not be printed is repeated unchanged by a later call.
+If printing fails, the next call prints the same briefing.
 
 Examples:
   dibs brief
   dibs brief --full
   dibs brief --peek --tokens 2000
 
-exit status: 0, whether there is news or not
+exit status: 0 shown, or nothing new
 """
 
 from __future__ import annotations

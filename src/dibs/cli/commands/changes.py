@@ -1,14 +1,14 @@
 """Show uncommitted changes by owner.
 
-A changed file belongs to the agent with an exclusive claim on it. Unclaimed files come last, untracked
-ones first, because they exist only in this working tree.
+A changed file belongs to the agent with an exclusive claim on it. Unclaimed files come last. The untracked
+ones are first among them, because they exist only in this working tree.
 
 Examples:
   dibs changes
   dibs changes --mine
   dibs changes --agent alice --all-trees
 
-exit status: 0
+exit status: 0 shown
 """
 
 from __future__ import annotations

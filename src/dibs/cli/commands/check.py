@@ -1,10 +1,10 @@
-"""Show whether you could claim these now; change nothing.
+"""Show whether you could claim these patterns now; claim nothing.
 
 Examples:
   dibs check src/auth.py && echo unclaimed
   dibs check --shared 'schema/*.sql'
 
-exit status: 0 you could claim them, 3 another agent holds them
+exit status: 0 you could claim them, 3 another agent holds at least one
 """
 
 from __future__ import annotations

@@ -64,7 +64,12 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would be committed")
     parser.add_argument("--task", default="", metavar="TASK", help="task this commit belongs to")
     parser.add_argument("--literal", action="store_true", help="treat PATH as a literal path")
-    parser.add_argument("--request-id", default="", metavar="ID", help="make a retry safe")
+    parser.add_argument(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    )
 
 
 def run(args: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Show the settings and where each comes from: the default, dibs.toml, or a variable.
+"""Show the settings and where each comes from: the default, dibs.toml, or the environment.
 
 This command changes nothing. To change a setting, edit dibs.toml at the top of the repository,
 or set the variable. Name one setting to see what it does and which values are allowed.

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 PATIENCE = 10.0
 FAILED = 74
 VERBS = {
-    "status": "show whether it is running",
-    "start": "start it",
-    "stop": "stop it; hooks then answer on their own",
-    "run": "run it in the foreground, to see its errors",
+    "status": "show whether the daemon is running",
+    "start": "start the daemon",
+    "stop": "stop the daemon; hooks then answer on their own",
+    "run": "run the daemon in the foreground, to see its errors",
 }
 
 

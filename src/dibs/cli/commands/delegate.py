@@ -38,7 +38,12 @@ def configure(parser: ArgumentParser) -> None:
     add("--anyway", action="store_true", help="send it even if similar work is active")
     add("--cancel", default="", metavar="TASK", help="cancel delegated work that has not started")
     add("--reason", default="", metavar="TEXT", help="why you cancel it")
-    add("--request-id", default="", metavar="ID", help="make a retry safe")
+    add(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    )
 
 
 def run(args: Namespace) -> int:

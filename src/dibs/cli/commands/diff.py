@@ -8,7 +8,7 @@ Examples:
   dibs diff alice
   dibs diff alice 'src/*.py' --stat
 
-exit status: 0
+exit status: 0 shown
 """
 
 from __future__ import annotations

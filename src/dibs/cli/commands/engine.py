@@ -9,7 +9,7 @@ Examples:
   dibs engine migrate sqlite redis://host:6379/0
   dibs engine repair git:origin
 
-exit status: 0 success, 69 the store is unreachable, 77 agents are still working or the target
+exit status: 0 done, 69 the store is unreachable, 77 agents are still working or the target
 is not empty, 78 the store is not safe to use
 """
 
@@ -46,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
 
     for name, action in (("check", _check), ("repair", _repair)):
         add(name, action).add_argument(
-            "url", nargs="?", metavar="URL", help="default: the project's engine"
+            "url", nargs="?", metavar="URL", help="store to use (default: the project's engine)"
         )
     move = add("migrate", _migrate)
     move.add_argument("source", metavar="FROM", help="the current store")

@@ -7,7 +7,7 @@ either way. Meanwhile, wait with `dibs claim PATTERN --wait 10m` or work on some
 Examples:
   dibs escalate src/auth.py --note "blocks the release"
 
-exit status: 0, even if no one else holds it
+exit status: 0 escalated, or no one else holds it
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Examples:
   dibs group add backend carol
   dibs group show backend
 
-A member is an agent, human, or role:NAME for every agent with a role.
+A member is an agent, `human`, or role:NAME, which means every agent with that role.
 
 exit status: 0 done, 6 no such group or agent
 """

@@ -5,8 +5,8 @@ Examples:
   dibs hook copilot preToolUse < payload.json
 
 Reads a tool call as JSON from standard input and answers in the agent's format. Unclaimed files are claimed;
-the agent's own files are allowed; edits to files that another agent holds are blocked, with the owner, the
-reason, and the time left. See docs/reference/hooks.md.
+the agent's own files are allowed; edits to files that another agent holds are blocked, and the message
+names the owner, the reason, and the time left. See docs/reference/hooks.md.
 
 exit status: 0 answered, 2 blocked
 """

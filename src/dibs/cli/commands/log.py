@@ -9,7 +9,7 @@ Examples:
   dibs log --kind claim_denied
   dibs log --summary
 
-exit status: 0, also after Ctrl-C ends --follow
+exit status: 0 shown, also after Ctrl-C ends --follow
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHOWN = 50
 _EVERYTHING = 1 << 62
 #: Wide enough for the names that Dibs gives to agents, such as claude-7f3a21c4.
 _AGENT_WIDTH, _MOST_AGENT_WIDTH = 15, 24
-_KIND_WIDTH = 17
+_KIND_WIDTH = 18
 #: A terminal that is narrower shows each summary on lines of its own.
 _NARROW = 72
 #: The ledger calls claims locks; screens do not.
@@ -50,7 +50,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--follow", action="store_true", help="print new entries until Ctrl-C"
     )
-    parser.add_argument("-n", "--lines", type=_count, metavar="N", help="the newest N entries (50)")
+    parser.add_argument(
+        "-n", "--lines", type=_count, metavar="N", help="the newest N entries (default: 50)"
+    )
     parser.add_argument(
         "--agent",
         action="append",

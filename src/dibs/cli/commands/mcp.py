@@ -32,8 +32,8 @@ def _port(text: str) -> int:
 
 OPTIONS = (
     arg("--http", action="store_true", help="serve many agents over HTTP"),
-    arg("--host", metavar="NAME", help=f"address to listen on (default {_HOST})"),
-    arg("--port", metavar="N", type=_port, help=f"port to listen on (default {_PORT})"),
+    arg("--host", metavar="NAME", help=f"address to listen on (default: {_HOST})"),
+    arg("--port", metavar="N", type=_port, help=f"port to listen on (default: {_PORT})"),
     arg(
         "--allow-host",
         action="append",

@@ -10,7 +10,7 @@ Examples:
   dibs merge --all --dry-run
 
 exit status: 0 merged, or nothing to merge; 3 a branch was refused, or the wait for the merge queue timed
-out; 4 lost the merge queue during the merge
+out; 4 you lost your turn during the merge
 """
 
 from __future__ import annotations
@@ -49,7 +49,12 @@ def configure(parser: ArgumentParser) -> None:
     add("--all", action="store_true", help="merge every agent/* branch that has new commits")
     add("--test", metavar="COMMAND", help="command that must pass (default: [merge] test)")
     add("--no-test", action="store_true", help="skip the tests")
-    add("--wait", default=WAIT, metavar="SPAN", help=f"wait in the queue for at most SPAN ({WAIT})")
+    add(
+        "--wait",
+        default=WAIT,
+        metavar="SPAN",
+        help=f"wait in the queue for at most SPAN (default: {WAIT})",
+    )
     add("-m", "--message", default="", metavar="TEXT", help="message of the merge commit")
     add("--allow-unclaimed", action="store_true", help="allow unclaimed changes (humans only)")
     add("-n", "--dry-run", action="store_true", help="show what would happen")

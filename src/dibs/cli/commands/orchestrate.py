@@ -8,7 +8,7 @@ Runs one cycle, or with --watch one cycle per change until Ctrl-C. It is safe to
 several at once. Tasks go to the agent or role that they name; the others go to the
 agent with the fewest tasks, unless you pass --no-spread.
 
-exit status: 0 success, even if files were set aside; 69 store unreachable
+exit status: 0 done, even if files were set aside; 69 store unreachable
 """
 
 from __future__ import annotations

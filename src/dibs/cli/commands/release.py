@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 OPTIONS = (
     arg("pattern", nargs="*", metavar="PATTERN", help="the claims to release"),
     arg("--all", action="store_true", help="release everything that you hold"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
+    arg(
+        "--token", type=number, default=0, metavar="N", help="fail unless the claim has this token"
+    ),
     LITERAL,
     REQUEST_ID,
     VERBOSE,

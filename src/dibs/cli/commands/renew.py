@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 OPTIONS = (
     arg("pattern", nargs="*", metavar="PATTERN", help="change only these claims"),
     arg("--ttl", metavar="SPAN", help="the new ttl of these claims"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
+    arg(
+        "--token", type=number, default=0, metavar="N", help="fail unless the claim has this token"
+    ),
     LITERAL,
     VERBOSE,
 )

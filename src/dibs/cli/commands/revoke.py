@@ -1,11 +1,11 @@
-"""Revoke all claims that overlap a pattern. Only people can revoke.
+"""Revoke all claims that overlap a pattern. Only humans can revoke.
 
 Each owner gets a message with your reason and can no longer commit under that claim.
 
 Examples:
   dibs revoke src/auth.py --reason "alice is stuck"
 
-exit status: 0 revoked, 6 no one holds it, 77 an agent tried
+exit status: 0 revoked, 6 no one holds it, 77 you are not a human
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 Everything after -- is the command. No shell interprets it, and it acts as the same agent (DIBS_AGENT).
 If a claim is lost (expired, revoked, transferred, or the store is unreachable for too long), Dibs stops
-the command and its child processes; with --on-lost warn it only warns. Claims that you held before stay.
+the command and its child processes; with --on-lost warn it only warns. Claims that you already held are kept.
 
 Examples:
   dibs run --claim src/ docs/api.md -- make test
   dibs run --claim port:8000 --wait 2m -- python -m http.server 8000
 
-With --json, a denial is printed as `dibs claim` does; otherwise the last line on standard error is
+With --json, a denial is printed as by `dibs claim`; otherwise the last line on standard error is
 one object: {"status", "claims", "lost", "released"}.
 
 exit status: that of the command (128 + N if signal N ended it, 127 not found, 126 not executable),
@@ -46,11 +46,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--claim", nargs="+", action="extend", default=[], metavar="PATTERN", help="what to claim"
     )
+    parser.add_argument("--shared", action="store_true", help="share the claim with other readers")
     parser.add_argument(
-        "--shared", action="store_true", help="allow other shared claims to overlap"
-    )
-    parser.add_argument(
-        "--ttl", metavar="SPAN", help="expire this long after the last heartbeat (5m)"
+        "--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)"
     )
     parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for at most SPAN")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why (default: the command)")
@@ -62,7 +60,7 @@ def configure(parser: ArgumentParser) -> None:
         "--on-lost",
         choices=("stop", "warn"),
         default="stop",
-        help="what to do if a claim is lost (stop)",
+        help="what to do if a claim is lost (default: stop)",
     )
 
 

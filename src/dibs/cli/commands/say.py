@@ -9,7 +9,7 @@ Examples:
   dibs say all "main is frozen until noon" --priority urgent
   dibs say --reply m41 "done"
 
-The message waits in the recipient's inbox and is in its next briefing. Secrets are masked.
+The message goes to the recipient's inbox and its next briefing. Secrets are masked.
 
 exit status: 0 sent, 6 unknown recipient, 65 too long, 69 too many messages (retry later)
 """
@@ -38,8 +38,13 @@ OPTIONS = (
     arg("--all", action="store_true", help="with --reply: send to everyone in the thread"),
     arg("--priority", default="normal", metavar="WORD", help="urgent, high, normal, or low"),
     arg("--ack", action="store_true", help="ask for an acknowledgment"),
-    arg("--within", metavar="SPAN", help="ask for it within SPAN; you are notified if it is late"),
-    arg("--request-id", default="", metavar="ID", help="make a retry safe"),
+    arg("--within", metavar="SPAN", help="with --ack: notify you if none arrives within SPAN"),
+    arg(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    ),
 )
 
 

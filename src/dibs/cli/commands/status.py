@@ -8,7 +8,7 @@ Examples:
   dibs status --mine
   dibs status --watch
 
-exit status: 0
+exit status: 0 shown
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STOPPED_SHOWN = 5
 OPTIONS = (
     arg("--mine", action="store_true", help="show only your claims and your position in the queue"),
     arg("--watch", action="store_true", help="update the view until Ctrl-C"),
-    arg("--interval", default="1s", metavar="SPAN", help="refresh interval (1s)"),
+    arg("--interval", default="1s", metavar="SPAN", help="refresh interval (default: 1s)"),
     VERBOSE,
 )
 

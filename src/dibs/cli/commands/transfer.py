@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="the claims to transfer"),
     arg("--to", required=True, metavar="AGENT", help="the new owner"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
+    arg(
+        "--token", type=number, default=0, metavar="N", help="fail unless the claim has this token"
+    ),
     LITERAL,
     REQUEST_ID,
     VERBOSE,

@@ -9,7 +9,7 @@ Examples:
   dibs whoami -v
   DIBS_AGENT=alice dibs whoami --json
 
-exit status: 0
+exit status: 0 shown
 """
 
 from __future__ import annotations

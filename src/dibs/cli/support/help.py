@@ -66,9 +66,10 @@ def overview(width: int) -> Iterator[str]:
         for name, line in commands.items():
             yield from _wrapped(line, width, f"  {name:<{_NAME - 2}}")
     yield f"\n{on}more{off}"
+    names = list(TOPICS)
     for name, line in (
         ("dibs help COMMAND", "options and examples (also: dibs COMMAND --help)"),
-        ("dibs help TOPIC", f"a page about {', '.join(TOPICS)}"),
+        ("dibs help TOPIC", f"a page about {', '.join(names[:-1])}, or {names[-1]}"),
         ("docs/tutorial.md", "in the Dibs repository: two guarded agents in five minutes"),
     ):
         yield from _wrapped(line, width, f"  {name:<19}")

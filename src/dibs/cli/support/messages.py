@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.services.talk.mail import Letter
 
 #: Tells an agent which messages it may follow.
-_HUMANS = "Messages marked HUMAN are from a person."
+_HUMANS = "Messages marked HUMAN are from a human."
 _KINDS = {MailKind.ANSWER: "reply", MailKind.HANDED_OVER: "transfer"}
 
 

@@ -138,7 +138,9 @@ def arg(*names: str, **options: Any) -> Option:
 
 #: Options of many commands.
 LITERAL = arg("--literal", action="store_true", help="treat the patterns as literal paths")
-REQUEST_ID = arg("--request-id", default="", metavar="ID", help="make a retry safe")
+REQUEST_ID = arg(
+    "--request-id", default="", metavar="ID", help="make a retry safe (repeat it with the same ID)"
+)
 VERBOSE = arg("-v", "--verbose", action="store_true", help="show tokens and complete lists")
 
 
@@ -172,6 +174,7 @@ def build(name: str, module: ModuleType, verb: str | None = None) -> Parser:
 
 def common(parser: argparse.ArgumentParser) -> None:
     """Add the common options, except those that the command defines itself."""
+    parser._positionals.title = "arguments"  # noqa: SLF001
     group = parser.add_argument_group("common options")
     if "--agent" not in parser._option_string_actions:  # noqa: SLF001
         group.add_argument(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 _CLAIMS = """\
 A claim says: I am changing these files. Two agents never hold overlapping claims
-unless both are shared. A request is granted as a whole or not at all.
+unless both are shared. A request for several paths is granted all or nothing.
 
   dibs claim src/auth.py --reason "fix login"   claim a file
   dibs claim 'src/auth/**' docs/api.md          claim a glob and a file
   dibs claim --shared 'schema/*.sql'            share it with other readers
-  dibs claim port:8000                          claim something else
+  dibs claim port:8000                          claim a named resource
   dibs who src/auth.py                          see who holds it
   dibs release --all                            release everything
 
@@ -34,7 +34,7 @@ See also: dibs help queue, dibs help guards
 """
 
 _QUEUE = """\
-Claim requests that wait are served in order. A later request never overtakes an
+Waiting requests are served in order. A later request never overtakes an
 earlier one that it conflicts with; a request for other paths is granted at once.
 
   dibs claim src/auth.py --wait 5m     wait for at most 5m
@@ -54,7 +54,10 @@ Exit status 3 means that the claim was denied or queued.
 
 A human decides with:
 
-  dibs decide ls
+  dibs decide ls --pending             list pending decisions
+  dibs decide show d12                 see both sides
+  dibs decide revoke d12               take the claim from its owner
+  dibs decide refuse d12 --reason WHY  let the owner keep it
 
 See also: dibs help claims
 """
@@ -75,7 +78,7 @@ Set the engine in dibs.toml, or in the variable DIBS_ENGINE:
   dibs config engine                     show the engine in use
   dibs engine check                      check that it is safe and fast enough
   dibs engine check redis://host:6379/0  check another one before you switch
-  dibs engine migrate sqlite git:origin  move all state to another engine
+  dibs engine migrate sqlite git:origin  migrate all state to another engine
 
 The git engine pushes to the remote, so a claim takes as long as a push. It suits
 crews that make a few claims per minute.
@@ -96,18 +99,18 @@ the git hooks check its commits.
   dibs init                      install guards for the agents found here
   dibs init --dry-run            show what would change
   dibs doctor                    list guards, and agents without one
-  dibs doctor --prove            make every guard block a test write
+  dibs doctor --prove            test that every guard blocks a write
   dibs git status                show the git hooks
   dibs init --uninstall          remove everything
 
 The first edit of an unclaimed file claims it (setting guard.auto_claim). Dibs
-detects other writes, such as a file that a script writes, after the command,
-reports them to both agents, and saves the old content.
+detects other writes, such as those of a script, after the command runs, reports
+them to both agents, and saves the old content.
 
   dibs config guard.auto_claim   what an edit claims: file, directory, or off
   dibs salvage ls                list saved copies
 
-Guards do not stop people: your own edits are never blocked.
+Guards never block your own edits, only those of agents.
 """
 
 PAGES = {"claims": _CLAIMS, "queue": _QUEUE, "engines": _ENGINES, "guards": _GUARDS}

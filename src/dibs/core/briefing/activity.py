@@ -87,7 +87,7 @@ _VERBS = ("commented ", "stopped ", "exited: ")
 _OUTCOMES = {
     Outcome.CONFIRMED: " confirmed",
     Outcome.REJECTED: " rejected",
-    Outcome.SETTLED: " settled",
+    Outcome.SETTLED: " closed",
 }
 
 

@@ -37,15 +37,25 @@ def settings() -> str:
     from dibs.config.table import FIELDS
 
     lines = [
-        "# Dibs settings for this repository. The comments show the defaults.",
-        "# `dibs config` shows all settings, their values, and where each value comes from.",
+        "# Dibs settings for this repository. To change one, uncomment its line.",
+        "# `dibs config` shows all settings and where each value comes from.",
     ]
     for section in _SECTIONS:
-        lines += ["", f"[{section}]"] if section else [""]
+        lines += ["", f"[{section}]"] if section else []
         for field in FIELDS:
             if field.section == section:
-                lines += [f"# {field.doc}", f"# {field.key} = {_toml(field.default)}"]
+                lines += ["", *_commented(field.doc)]
+                lines += _commented(f"{field.key} = {_toml(field.default)}", indent="  ")
     return "\n".join(lines) + "\n"
+
+
+def _commented(text: str, indent: str = "") -> list[str]:
+    """Return a text as comments of at most 80 columns."""
+    from textwrap import wrap
+
+    return wrap(
+        text, 80, initial_indent="# ", subsequent_indent=f"# {indent}", break_on_hyphens=False
+    )
 
 
 def _toml(value: object) -> str:

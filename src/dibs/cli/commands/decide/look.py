@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LS_OPTIONS = (
     arg("--pending", action="store_true", help="only pending decisions"),
     arg("--category", default="", metavar="WORD", help="only this category"),
-    arg("--limit", type=number, default=50, metavar="N", help="only the newest N (50)"),
+    arg("--limit", type=number, default=50, metavar="N", help="only the newest N (default: 50)"),
 )
 
 

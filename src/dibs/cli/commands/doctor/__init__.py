@@ -39,7 +39,7 @@ WRONG, UNSAFE = 65, 78
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs doctor``."""
-    parser.add_argument("--fix", action="store_true", help="repair what can be, then check again")
+    parser.add_argument("--fix", action="store_true", help="repair what it can, then check again")
     parser.add_argument(
         "--prove", action="store_true", help="test every guard: each must block a write"
     )

@@ -41,11 +41,12 @@ def show(forecast: Forecast) -> None:
 
 
 def _compared(forecast: Forecast) -> str:
-    """Return how much was compared, such as ``2 branches with work and main``."""
+    """Return how much was compared, such as ``2 branches with each other and with main``."""
     others, base = len(forecast.parties) - 1, printable(forecast.base)
     if not others:
         return f"no work besides {base}"
-    return f"compared {others} branch{'' if others == 1 else 'es'} with work, and {base}"
+    what = "1 branch" if others == 1 else f"{others} branches with each other and"
+    return f"compared {what} with {base}"
 
 
 def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[str]:

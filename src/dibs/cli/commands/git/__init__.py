@@ -1,7 +1,7 @@
 """Install git hooks that refuse commits and pushes of files that other agents hold.
 
-Your own hooks still run, and run first. A client can bypass hooks with git options; a server that you
-own cannot be bypassed: see docs/how-to/git-gates.md.
+Your own hooks still run, and run first. A client can bypass hooks with git options,
+but not hooks on a server that you own: see docs/how-to/git-gates.md.
 
 Examples:
   dibs git install

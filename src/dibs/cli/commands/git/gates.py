@@ -30,7 +30,9 @@ def _install_options(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="NAME", help="project name in that engine")
     parser.add_argument("--branch", metavar="NAME", help="the git engine's branch (default: dibs)")
     parser.add_argument(
-        "--each-ref", action="store_true", help="refuse single branches, not the whole push"
+        "--each-ref",
+        action="store_true",
+        help="refuse only the affected branches, not the whole push",
     )
 
 

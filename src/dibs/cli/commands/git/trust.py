@@ -30,7 +30,7 @@ def _trust(args: Namespace) -> int:
       dibs git trust filter.lfs.clean filter.lfs.smudge
       dibs git trust --forget filter.lfs.clean
 
-    exit status: 0 done, 6 no such setting, 77 not a human
+    exit status: 0 done, 6 no such setting, 77 you are not a human
     """
     from dibs.cli.support.session import careful_caller
     from dibs.git.calls import GitCalls

@@ -1,6 +1,6 @@
 """Set up Dibs in this repository and guard the coding agents that are used here.
 
-Creates the state in the git directory, where all worktrees share it; outside git, in a folder .dibs. Adds
+Creates the state in the git directory, where all worktrees share it; outside git, in a .dibs folder. Adds
 hooks, an MCP server, a short block of instructions, and a skill to each agent's files in this repository,
 installs git hooks, and creates dibs.toml. Everything already in those files stays as it is. On a terminal,
 Dibs shows the plan and asks first. Safe to run again.
@@ -48,7 +48,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the plan, change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument(
-        "--shared", action="store_true", help="write files to commit, for the whole team"
+        "--shared",
+        action="store_true",
+        help="write files that you commit for the whole team",
     )
     parser.add_argument("--board", action="store_true", help="create the folders of the task board")
     parser.add_argument("--no-git-gates", action="store_true", help="do not install git hooks")
@@ -63,7 +65,7 @@ def configure(parser: ArgumentParser) -> None:
         "--purge", action="store_true", help="with --uninstall: delete the state too"
     )
     parser.add_argument(
-        "--force", action="store_true", help="with --purge: even while agents hold claims"
+        "--force", action="store_true", help="with --purge: delete it even while agents hold claims"
     )
 
 

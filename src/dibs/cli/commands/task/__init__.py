@@ -9,7 +9,7 @@ Examples:
 Each task is a YAML file in work/ that you can also create, edit, and move by hand.
 Taking a task claims task:ID.
 
-exit status: 0 success, 3 held or no task available, 4 you lost the task,
+exit status: 0 done, 3 another agent holds it or no task is available, 4 you lost the task,
 6 not found or no tasks to take, 65 invalid value or file, 77 not allowed
 """
 

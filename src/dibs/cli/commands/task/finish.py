@@ -27,7 +27,7 @@ def _names_attempt(parser: ArgumentParser) -> None:
         type=number,
         default=0,
         metavar="N",
-        help="refuse unless your claim has this token",
+        help="fail unless your claim has this token",
     )
 
 
@@ -68,7 +68,12 @@ def _done_options(parser: ArgumentParser) -> None:
     add("--next-note", action="append", metavar="TEXT", help="note for the follow-up task")
     add("--tokens-in", type=number, metavar="N", help="tokens that your model read")
     add("--tokens-out", type=number, metavar="N", help="tokens that your model wrote")
-    add("--request-id", default="", metavar="ID", help="make a retry safe")
+    add(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    )
 
 
 def _done(session: Session, args: Namespace) -> int:

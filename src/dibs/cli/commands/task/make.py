@@ -1,4 +1,4 @@
-"""Verbs that create tasks: new and import on the board, add in the plain queue of shell agents."""
+"""Verbs that create tasks: new and import on the board, add in the plain queue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ def _making_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--strict", action="store_true", help="create nothing if an unfinished task is similar")
     add("--dry-run", action="store_true", help="show what would be created")
-    add("--request-id", default="", metavar="ID", help="make a retry safe")
+    add(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    )
 
 
 def _new_options(parser: ArgumentParser) -> None:
@@ -125,9 +130,9 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def _add(session: Session, args: Namespace) -> int:
-    """Add files to the plain queue of shell agents. Each file becomes one task.
+    """Add files to the plain queue, which agents in shell scripts read. Each file becomes one task.
 
-    Dibs does not read the files. For tasks on the board use `dibs task new` or `import`.
+    Dibs does not read the files. For tasks on the board, use `dibs task new` or `dibs task import`.
     """
     added = session.project.queue.add(session.caller, _read(args.file))
     shape = {"added": [claims.task(task) for task in added]}

@@ -30,7 +30,12 @@ def _attempt_options(parser: ArgumentParser) -> None:
     both.add_argument("--no-claim", dest="claim", action="store_false", help="claim only the task")
     add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
     add("--reason", default="", metavar="TEXT", help="shown to other agents")
-    add("--request-id", default="", metavar="ID", help="make a retry safe")
+    add(
+        "--request-id",
+        default="",
+        metavar="ID",
+        help="make a retry safe (repeat it with the same ID)",
+    )
 
 
 def _take_options(parser: ArgumentParser) -> None:
@@ -41,7 +46,7 @@ def _take_options(parser: ArgumentParser) -> None:
 def _take(session: Session, args: Namespace) -> int:
     """Take the next available task: highest priority, then tasks for you, then the oldest.
 
-    Prints the task and the path of its file. If you die, the task becomes available again.
+    Prints the task and the path of its file. If your process dies, the task becomes available again.
     """
     from dibs.local.signals import leaving_on_end
     from dibs.services.tasks.values import TakenTask
