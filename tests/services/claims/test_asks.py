@@ -2,9 +2,13 @@
 
 import pytest
 from tests.services.court import Court
+from tests.services.crew import caller
 from tests.services.wired import settle
 
 from dibs.core.talk.mail import MailKind
+from dibs.services.briefing.snapshot import unread
+from dibs.services.state import mailbox
+from dibs.services.talk.mail import letters
 
 DAY = 86_400
 
@@ -117,3 +121,58 @@ def test_an_expired_claim_sends_no_reminder():
     settle(court.store)
 
     assert reminders(court) == ([], [])
+
+
+def release(court):
+    court.release("alice", "src/**")
+
+
+def revoke(court):
+    court.revoke("human", "src/**")
+
+
+def transfer(court):
+    court.claim("carol", "x")
+    court.transfer("alice", "src/**", to="carol")
+
+
+def expire(court):
+    court.clock.advance(10_000)
+    court.claim("dave", "src/**", "docs/**")
+
+
+def say_yes(court):
+    court.answer("alice", "yes", "src/**")
+
+
+@pytest.mark.parametrize("end", [release, revoke, transfer, expire, say_yes])
+def test_a_request_for_a_claim_that_ended_is_no_longer_unread(end):
+    court = Court()
+    court.claim("alice", "src/**")
+    court.claim("alice", "docs/**")
+    court.ask("bob", "src/a.py")
+    court.ask("bob", "docs/a.md")
+    end(court)
+
+    def left(rows):
+        open_ = {letter.message.id for letter in letters(rows, caller("alice")) if not letter.read}
+        briefed = {message.id for message in unread(rows, ("alice",)).messages}
+        found = [m for m in mailbox.messages(rows) if m.kind == MailKind.RELEASE_REQUEST]
+        return [m.data["patterns"] for m in found if m.id in open_ | briefed]
+
+    expected = [] if end is expire else [["docs/**"]]
+    assert court.store.look(left) == expected
+
+
+def test_a_request_for_two_claims_stays_unread_until_both_ended():
+    court = Court()
+    court.claim("alice", "a", "b")
+    court.ask("bob", "a", "b")
+
+    def count(rows):
+        return len(unread(rows, ("alice",)).messages)
+
+    court.release("alice", "a")
+    assert court.store.look(count) == 1
+    court.release("alice", "b")
+    assert court.store.look(count) == 0

@@ -14,7 +14,7 @@ from dibs.services.claims.acquire import SHOWN
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.mailbox import tell
 from dibs.services.state.own_claims import claims_of
-from dibs.services.state.presence import arrive
+from dibs.services.state.presence import arrive, close_asks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ def _meant(rows: Rows, holder: str, pattern: Pattern | None, message: str, to: s
 
 def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
     """Release the requested claims; the reply itself notifies the agents that asked."""
-    for key, _ in answered:
-        rows.drop_ask(key)
+    close_asks(rows, answered)
     wanted = {rows.pattern(ask.pattern).key for _, ask in answered}
     mine = [
         (key, claim)

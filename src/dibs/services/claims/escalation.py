@@ -15,7 +15,7 @@ from dibs.core.text.names import cut, few
 from dibs.services.claims.acquire import SHOWN, survey
 from dibs.services.state.decisions import get_refusal, pending, put_decision, put_refusal
 from dibs.services.state.own_claims import claims_of
-from dibs.services.state.presence import arrive, role_of, withdraw
+from dibs.services.state.presence import arrive, close_asks, role_of, withdraw
 from dibs.services.talk.decision_effects import open_decision, tell
 from dibs.startup.records import Record
 
@@ -271,9 +271,8 @@ def carry_out(
     holder = data["holder"]
     disputed = {claim.pattern for _, claim in _disputed(rows, decision)}
     data["asks"] = _asks(rows, holder, decision.asker, disputed)
-    for key, ask in list(rows.asks(holder)):
-        if ask.asker == decision.asker and ask.pattern in disputed:
-            rows.drop_ask(key)  # the human has replied to it
+    asks = [(k, a) for k, a in rows.asks(holder) if a.asker == decision.asker]
+    close_asks(rows, [(k, a) for k, a in asks if a.pattern in disputed])  # the human has replied
     if confirmed:
         data["first"] = _first_in_line(rows, data["wanted"])
         _revoke(rows, caller, decision, reason)

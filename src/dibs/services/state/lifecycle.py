@@ -28,7 +28,7 @@ from dibs.services.state.keys import (
     RATE,
     WAIT,
 )
-from dibs.services.state.presence import take_off
+from dibs.services.state.presence import close_asks, take_off
 from dibs.services.state.rows import Rows, claim_at, decode, encode
 from dibs.startup.records import Record, TextEnum
 
@@ -267,9 +267,7 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     for key, claim in claims:
         take_off(rows, key, claim, Lost(claim.pattern, claim.token, "void", rows.now, "", why))
         void.add((claim.agent, rows.pattern(claim.pattern).key))
-    for key, ask in asks:
-        if (ask.holder, rows.pattern(ask.pattern).key) in void:
-            rows.drop_ask(key)
+    close_asks(rows, [(k, a) for k, a in asks if (a.holder, rows.pattern(a.pattern).key) in void])
     voided = "1 claim is void" if len(claims) == 1 else f"{len(claims)} claims are void"
     rows.emit(
         STORE, "store", Kind.LEDGER_RESTARTED,

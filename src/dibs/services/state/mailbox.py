@@ -170,6 +170,13 @@ def mark_read(rows: Rows, box: str, row: str) -> None:
         rows.txn.put(f"{UNREAD}{box}/{row}", "{}")
 
 
+def settle(rows: Rows, box: str, number: str) -> None:
+    """Record that a message needs nobody's attention any more: it is read, and no briefing delivers it."""
+    row = row_of(number)
+    mark_read(rows, box, row)
+    rows.txn.delete(f"{UNREAD}{box}/{row}")
+
+
 def mark_briefed(rows: Rows, box: str, row: str, number: int) -> None:
     """Record which briefing delivered a message to the owner of an inbox."""
     rows.txn.delete(f"{UNREAD}{box}/{row}")

@@ -156,12 +156,24 @@ def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]
     if not asks:
         return []
     gone = tuple(f"{ASK}{holder}/{pattern.key}//" for pattern in patterns)
-    dropped = []
+    return close_asks(rows, [(key, ask) for key, ask in asks if key.startswith(gone)])
+
+
+def close_asks(rows: Rows, asks: Iterable[tuple[str, Ask]]) -> list[Ask]:
+    """Delete and return release requests; a message without an open request is no longer unread."""
+    closed = []
     for key, ask in asks:
-        if key.startswith(gone):
-            rows.txn.delete(key)
-            dropped.append(ask)
-    return dropped
+        rows.txn.delete(key)
+        closed.append(ask)
+    if closed:
+        from dibs.services.state.mailbox import settle
+
+        for holder in dict.fromkeys(ask.holder for ask in closed):
+            still_open = {ask.id for _, ask in rows.asks(holder)}
+            done = {ask.id for ask in closed if ask.holder == holder and ask.id}
+            for number in sorted(done - still_open):
+                settle(rows, holder, number)
+    return closed
 
 
 def role_of(rows: Rows, agent: str) -> str:

@@ -334,10 +334,6 @@ class Rows:
         key = self._ask_key(ask.holder, ask.pattern, ask.asker)
         self.txn.put(key, encode(ask._asdict()))
 
-    def drop_ask(self, key: str) -> None:
-        """Delete the release request with this key."""
-        self.txn.delete(key)
-
     def is_asked(self, holder: str, pattern: str, asker: str) -> bool:
         """Return whether ``asker`` has requested exactly this pattern from ``holder``."""
         return self.txn.get(self._ask_key(holder, pattern, asker)) is not None
