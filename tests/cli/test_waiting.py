@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 
 import pexpect
@@ -106,6 +107,16 @@ def test_off_a_terminal_there_is_one_line_for_each_change(dibs, start):
 
     assert wait.wait(10) == 130
     assert wait.stderr.read() == ""
+
+
+def test_status_shows_when_a_waiting_process_gives_up(dibs, start):
+    dibs("claim", "a", agent="alice")
+    wait = start("claim", "a", "--wait", "5m", "--agent", "bob")
+    wait.stderr.readline()
+
+    row = dibs("status").out.splitlines()[-1]
+
+    assert re.search(r" (5m|4m\d+s)\b", row), row
 
 
 def test_json_shows_nothing_while_it_waits(dibs):

@@ -74,7 +74,7 @@ def lines(taken: Overview, session: Session) -> list[str]:
     else:
         parts.append(["nothing is claimed"])
     if taken.queue:
-        rows = [_queue_row(waiter, quoted) for waiter in taken.queue]
+        rows = [_queue_row(waiter, quoted, taken.now) for waiter in taken.queue]
         heads = ("QUEUE", "AGENT", "WAITING FOR", "MODE", "GIVES UP IN", "REASON")
         parts.append(table(heads, rows, quoted.width))
     return quoted.page([line for part in parts for line in (*part, "")][:-1])
@@ -159,11 +159,11 @@ def _why(reason: str, task: str, agent: str, quoted: Quoting) -> list[str]:
     return [*why, f"task {quoted.word(task, agent)}"] if task else why
 
 
-def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
+def _queue_row(waiter: Waiter, quoted: Quoting, now: float) -> tuple[str, ...]:
     ticket = waiter.ticket
     why = _why(ticket.reason, ticket.task, ticket.agent, quoted)
     patterns = ", ".join(quoted.path(pattern, ticket.agent) for pattern in ticket.patterns)
-    left = span(waiter.gives_up_in)
+    left = span(waiter.waits_for(now))
     return str(waiter.place), ticket.agent, patterns, ticket.mode, left, "; ".join(why)
 
 

@@ -170,7 +170,12 @@ class Waiter(Record):
     ticket: Ticket
     #: Its position among all tickets, from 1.
     place: int
+    #: Seconds until the ticket expires without another heartbeat.
     gives_up_in: float
+
+    def waits_for(self, now: float) -> float:
+        """Return for how long it waits: a process renews its ticket until it gives up."""
+        return self.gives_up_in if self.ticket.standing else self.ticket.until - now
 
 
 class Granted(Record):
