@@ -114,6 +114,15 @@ def test_an_open_request_is_in_every_full_briefing(crew):
     assert "carol requested mine" in crew.brief(BOB, full=True).text
 
 
+def test_the_task_that_an_agent_holds_is_its_task(crew):
+    crew.claim("carol", "task:login")
+
+    told = crew.brief(BOB).text
+
+    assert "Task: login" in told
+    assert "task:login" not in told
+
+
 def test_a_restarted_session_gets_the_full_state(crew):
     crew.brief(BOB)
     crew.agents.leave(BOB)

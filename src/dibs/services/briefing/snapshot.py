@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.tasks.rules import Status
-from dibs.services.claims.views import held_in, waiting_in
+from dibs.services.claims.views import held_in, waiting_in, with_tasks
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import message_in, unread_rows
 from dibs.services.state.tasks import statuses
@@ -38,12 +38,13 @@ def crew_state(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()
     """Return what a briefing can report to ``me``; progress of the board only for a lead."""
     from dibs.core.briefing.crew import is_lead
 
+    held = tuple(held_in(rows))
     seen = CrewState(
         rows.now,
         me,
         human,
-        tuple(rows.agents()),
-        tuple(held_in(rows)),
+        tuple(with_tasks(rows.agents(), held)),
+        held,
         tuple(waiting_in(rows)),
         tuple(mail),
         tuple(pending(rows)),

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dibs.core.claims.agents import Agent
     from dibs.core.claims.rules import Ask
     from dibs.services.claims.agents import AgentView
     from dibs.services.state.rows import Rows
@@ -66,12 +67,9 @@ def overview(store: Store, agent: str = "") -> Overview:
 
     def step(rows: Rows) -> Overview:
         held = [held for held in held_in(rows) if agent in {"", held.claim.agent}]
-        tasks = _tasks_of(held)
-        agents = [
-            seen._replace(agent=seen.agent._replace(task=tasks.get(seen.agent.id, seen.agent.task)))
-            for seen in agents_in(rows)
-            if agent in {"", seen.agent.id}
-        ]
+        found = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
+        known = with_tasks((seen.agent for seen in found), held)
+        agents = [s._replace(agent=a) for s, a in zip(found, known, strict=True)]
         working = [seen for seen in agents if not is_terminal(seen.agent.status)]
         return Overview(
             rows.now,
@@ -87,11 +85,11 @@ def overview(store: Store, agent: str = "") -> Overview:
     return store.look(step)
 
 
-def _tasks_of(held: Iterable[Held]) -> dict[str, str]:
-    """Return the task that each agent holds, if any; of several, the first."""
+def with_tasks(agents: Iterable[Agent], held: Iterable[Held]) -> list[Agent]:
+    """Return agents with the task that each one holds, if any; of several, the first."""
     tasks: dict[str, str] = {}
     for one in held:
         scheme, _, name = one.claim.pattern.partition(":")
         if scheme == "task" and name:
             tasks.setdefault(one.claim.agent, name)
-    return tasks
+    return [agent._replace(task=tasks.get(agent.id, agent.task)) for agent in agents]
