@@ -344,3 +344,20 @@ def test_many_paths_are_summed_up_unless_all_are_wanted(dibs):
     ]
     assert full.out.count("granted src/") == 30
     assert dibs("release", "--all").out.splitlines()[-1] == "  ... and 25 more (-v lists all)"
+
+
+@pytest.mark.parametrize(
+    ("folder", "typed"), [("", "src/a.py"), ("src", "a.py"), ("docs/api", "../../src/a.py")]
+)
+def test_the_commands_after_a_denial_work_in_the_folder_that_prints_them(
+    dibs, repo, monkeypatch, folder, typed
+):
+    (repo / folder).mkdir(parents=True, exist_ok=True)
+    dibs("claim", "src/a.py", agent="alice")
+    monkeypatch.chdir(repo / folder)
+
+    denied = dibs("claim", typed, "--json", agent="bob")
+
+    command = f"dibs ask {typed}"
+    assert f"request a release: {command}" in denied.json["next"]
+    assert dibs(*command.split()[1:], agent="bob").status == 0

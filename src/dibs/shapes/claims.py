@@ -7,7 +7,7 @@ from dibs.errors import Fenced, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
@@ -108,13 +108,16 @@ def _answer(word: str, **fields: Any) -> Shape:
     return answer
 
 
-def next_steps(value: Queued | Denied, *, human: bool = False) -> list[str]:
-    """Return what a person or an agent can do after a denial, the best option first."""
-    asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
+def next_steps(value: Queued | Denied, *, human: bool = False, folder: str = "") -> list[str]:
+    """Return what a person or an agent can do after a denial, the best option first.
+
+    The commands work in ``folder`` of the repository.
+    """
+    asked = _typed(dict.fromkeys(c.pattern for c in value.conflicts), folder)
     if isinstance(value, Denied) and value.why in {"deadlock", "refused"}:
         return _final_steps(value)
     if isinstance(value, Queued):
-        same = " ".join(map(_quoted, value.ticket.patterns))
+        same = _typed(value.ticket.patterns, folder)
         shared = " --shared" if value.ticket.mode == "shared" else ""
         steps = [f"run this again when it is your turn: dibs claim {same}{shared}"]
     else:
@@ -122,16 +125,18 @@ def next_steps(value: Queued | Denied, *, human: bool = False) -> list[str]:
     held = [c for c in value.conflicts if not c.ticket]
     if held:
         steps.append(f"request a release: dibs ask {asked}")
-        steps += _human_steps(held) if human else [f"let a human decide: dibs escalate {asked}"]
+        steps += (
+            _human_steps(held, folder) if human else [f"let a human decide: dibs escalate {asked}"]
+        )
     if not human:
         steps.append("work on something else: `dibs status` shows what is claimed")
     return steps
 
 
-def _human_steps(held: Sequence[Conflict]) -> list[str]:
+def _human_steps(held: Sequence[Conflict], folder: str) -> list[str]:
     patterns = list(dict.fromkeys(conflict.held for conflict in held))
     return [
-        f"take it from {held[0].holder}: dibs revoke {_quoted(pattern)} --reason WHY"
+        f"take it from {held[0].holder}: dibs revoke {_typed([pattern], folder)} --reason WHY"
         for pattern in patterns[:1]
     ]
 
@@ -147,6 +152,20 @@ def _final_steps(value: Denied) -> list[str]:
         f"do not ask again; read the decision: dibs decide show {value.decision}",
         "work on something else: `dibs status` shows what is claimed",
     ]
+
+
+def _typed(patterns: Iterable[str], folder: str) -> str:
+    """Return patterns as a person in ``folder`` types them."""
+    up = "../" * (folder.count("/") + 1) if folder else ""
+    inside = f"{folder}/"
+
+    def relative(pattern: str) -> str:
+        if not folder or ":" in pattern.partition("/")[0] or pattern.startswith("@"):
+            return pattern
+        below = pattern.removeprefix(inside)
+        return below if below and below != pattern else up + pattern
+
+    return " ".join(_quoted(relative(pattern)) for pattern in patterns)
 
 
 def _quoted(text: str) -> str:

@@ -136,6 +136,11 @@ def show(
 
     ``steps`` replace the next steps.
     """
+    if not steps and not isinstance(answer, Granted):
+        from dibs.shapes.claims import next_steps
+
+        folder = session.project.place.repository.subdir
+        steps = next_steps(answer, human=session.caller.human, folder=folder)
 
     def shape() -> object:
         from dibs.shapes import claims
