@@ -273,7 +273,9 @@ def test_purge_and_force_need_the_option_they_extend(dibs, repo, words):
 def test_an_agent_cannot_purge(dibs, repo):
     dibs("init", "--agents", "claude")
 
-    assert dibs("init", "--uninstall", "--purge", "--yes", agent="bob").status == 77
+    refused = dibs("init", "--uninstall", "--purge", "--yes", agent="bob")
+    assert refused.status == 77
+    assert "only a human may remove the guards; you are bob (see `dibs whoami -v`)" in refused.err
     assert (repo / ".git" / "dibs").exists()
 
 

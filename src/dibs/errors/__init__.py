@@ -99,3 +99,9 @@ class Misconfigured(DibsError):
 
     code = "CONFIG"
     exit_status = 78
+
+
+def humans_only(message: str, agent: str, *, hint: str, field: str = "") -> NotAllowed:
+    """Return the refusal of something reserved for humans; it says who Dibs thinks the caller is."""
+    who = f"you are {agent} (see `dibs whoami -v`)"
+    return NotAllowed(f"{message}; {who}", code="HUMANS_ONLY", hint=hint, field=field)

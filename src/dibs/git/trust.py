@@ -11,7 +11,7 @@ import stat
 from contextlib import contextmanager
 
 from dibs.core.text.names import quote
-from dibs.errors import Misconfigured, NotAllowed, NotFound
+from dibs.errors import Misconfigured, NotFound, humans_only
 from dibs.git.config import parts
 from dibs.local.files import write_file
 from dibs.local.locks import FileLock
@@ -142,8 +142,8 @@ def _folded(key: str) -> str:
 
 def _refuse_agents(caller: Caller) -> None:
     if not caller.human:
-        raise NotAllowed(
+        raise humans_only(
             "only a human may allow programs in a repository's configuration",
-            code="HUMANS_ONLY",
+            caller.id,
             hint="ask a human to run `dibs git trust`",
         )

@@ -16,7 +16,7 @@ is not empty, 78 the store is not safe to use
 from __future__ import annotations
 
 from dibs.cli.support.parsing import common
-from dibs.errors import BadInput, NotAllowed
+from dibs.errors import BadInput, humans_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,10 +175,11 @@ def _move(args: Namespace, place: Location, source: StoreSide, target: StoreSide
 def _refuse_agents(args: Namespace) -> None:
     from dibs.cli.support.session import careful_caller
 
-    if not careful_caller(args).human:
-        raise NotAllowed(
+    caller = careful_caller(args)
+    if not caller.human:
+        raise humans_only(
             "--force is reserved for humans: agents may still be working",
-            code="HUMANS_ONLY",
+            caller.id,
             hint="leave out --force, or ask a human to run it",
         )
 

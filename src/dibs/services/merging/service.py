@@ -6,7 +6,7 @@ import contextlib
 
 from dibs.core.changes.trailers import check_message
 from dibs.core.text.names import check_branch, quote
-from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.errors import BadInput, NotFound, Unavailable, humans_only
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
@@ -143,9 +143,9 @@ class Merges:
             option = "--test" if request.test else "--no-test"
         else:
             return
-        raise NotAllowed(
+        raise humans_only(
             f"{option} is reserved for humans in this project",
-            code="HUMANS_ONLY",
+            caller.id,
             hint=f"merge without {option}, or ask a human to merge",
         )
 

@@ -8,7 +8,7 @@ import sys
 from dibs.cli.support import HELD, OK
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import green, printable, yellow
-from dibs.errors import BadUsage, DibsError, NotAllowed, NotFound
+from dibs.errors import BadUsage, DibsError, NotFound, humans_only
 from dibs.shapes.commits import blocked
 
 TYPE_CHECKING = False
@@ -95,10 +95,11 @@ def _uninstall(args: Namespace) -> int:
     """
     from dibs.cli.support.session import careful_caller
 
-    if not careful_caller(args).human:
-        raise NotAllowed(
+    caller = careful_caller(args)
+    if not caller.human:
+        raise humans_only(
             "only a human may remove the git hooks",
-            code="HUMANS_ONLY",
+            caller.id,
             hint="ask a human to run `dibs git uninstall`",
         )
     hooks, folder = _hooks(args)

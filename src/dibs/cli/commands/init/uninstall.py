@@ -6,7 +6,7 @@ import os
 
 from dibs.cli.commands.init import text
 from dibs.cli.support import HELD, OK
-from dibs.errors import BadUsage, NotAllowed
+from dibs.errors import BadUsage, humans_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
 
     caller = careful_caller(args)
     if not caller.human:
-        raise NotAllowed(
-            "only a human may remove the guards", code="HUMANS_ONLY", hint="ask a human to run it"
+        raise humans_only(
+            "only a human may remove the guards", caller.id, hint="ask a human to run it"
         )
     gates = manifest.load(repository).gates
     changes = plan_uninstall(repository)
