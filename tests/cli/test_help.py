@@ -122,7 +122,16 @@ def test_every_command_in_a_topic_parses(topic):
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("stauts", "status"), ("queues", "queue"), ("guard", "guards"), ("lock", "claim")],
+    [
+        ("stauts", "status"),
+        ("queues", "queue"),
+        ("guard", "guards"),
+        ("lock", "claims"),
+        ("locks", "claims"),
+        ("hooks", "guards"),
+        ("waiting", "queue"),
+        ("redis", "engines"),
+    ],
 )
 def test_help_for_an_unknown_word_suggests_one_that_exists(dibs, word, meant):
     answer = dibs("help", word)
@@ -296,3 +305,16 @@ def test_a_file_whose_name_looks_like_an_option_gets_the_double_dash(dibs, repo)
 def test_an_option_before_the_command_is_an_error_that_says_where_it_goes(capsys):
     assert main(["--json", "status"]) == 64
     assert "options go after the command" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("foo",), "(`dibs help` lists the commands)"),
+        (("say", "--to", "bob", "hi"), "(see `dibs say --help`)"),
+        (("init", "--remove"), "(did you mean '--uninstall'?)"),
+        (("init", "--uninstal"), "(did you mean '--uninstall'?)"),
+    ],
+)
+def test_a_suggestion_is_close_in_meaning_or_spelling_or_missing(dibs, words, hint):
+    assert dibs(*words).err.rstrip("\n").endswith(hint)

@@ -161,11 +161,11 @@ def _print_command(names: Sequence[str], *, as_json: bool) -> int:
 
 
 def _unknown(name: str) -> Exception:
-    from dibs.cli.support.suggestions import suggest
-    from dibs.core.text.names import closest, quote
+    from dibs.cli.support.suggestions import suggest, suggest_topic
+    from dibs.core.text.names import quote
     from dibs.errors import BadUsage
 
-    topic = closest(name.lower(), TOPICS)
+    topic = suggest_topic(name)
     command = suggest(name).removeprefix("dibs ").partition(" ")[0]
     meant = topic or command
     hint = f"did you mean 'dibs help {meant}'?" if meant else f"topics: {', '.join(TOPICS)}"

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dibs.cli.support import COMMANDS
 from dibs.core.text.names import closest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: Words that other tools use, by the Dibs command line that does the same.
 _SYNONYMS = {
     "claim": "acquire add checkout dibs edit get grab hold lease lock own reserve take",
@@ -70,8 +74,36 @@ def suggest(word: str) -> str:
     known = word.lower()
     meant = MEANINGS.get(known) or closest(known, (*COMMANDS, "help"))
     if not meant:
-        meant = MEANINGS.get(closest(known, MEANINGS), "")
+        meant = MEANINGS.get(closest(known, MEANINGS, 0.8), "")
     return f"dibs {meant}" if meant else ""
+
+
+#: Options that other tools have, and what Dibs calls them.
+_OPTIONS = {"delete": "uninstall", "remove": "uninstall", "rm": "uninstall"}
+
+
+def suggest_option(word: str, known: Iterable[str]) -> str:
+    """Return which of the ``known`` options ``word`` probably means, or an empty text."""
+    names = {option.lstrip("-"): option for option in known if option.startswith("--")}
+    typed = word.partition("=")[0].lstrip("-").lower()
+    meant = _OPTIONS.get(typed, "")
+    return names.get(meant) or names.get(closest(typed, names, 0.7), "")
+
+
+#: Words for what a page of help explains, by its topic.
+_TOPIC_WORDS = {
+    "claims": "claiming lease leases lock locking locks",
+    "queue": "queueing queues wait waiting",
+    "engines": "backend backends database git redis sqlite storage store",
+    "guards": "guarding hook hooks enforcement",
+}
+
+
+def suggest_topic(word: str) -> str:
+    """Return the help topic that ``word`` probably means, or an empty text."""
+    known = word.lower()
+    meant = (topic for topic, words in _TOPIC_WORDS.items() if known in words.split())
+    return next(meant, "") or closest(known, _TOPIC_WORDS)
 
 
 #: Words for subcommands, by the subcommand that does the same in one command or another.

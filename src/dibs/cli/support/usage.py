@@ -115,8 +115,9 @@ def _option_hint(parser: ArgumentParser, word: str) -> str:
         from shlex import quote as shell_quoted
 
         return f"for a path, use -- first: {parser.prog} -- {shell_quoted(word)}"
-    known = list(parser._option_string_actions)  # noqa: SLF001
-    meant = closest(word.partition("=")[0], known)
+    from dibs.cli.support.suggestions import suggest_option
+
+    meant = suggest_option(word, parser._option_string_actions)  # noqa: SLF001
     return f"did you mean '{meant}'?" if meant else ""
 
 

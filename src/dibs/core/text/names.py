@@ -119,11 +119,11 @@ def few(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def closest(word: str, choices: Iterable[str]) -> str:
+def closest(word: str, choices: Iterable[str], alike: float = 0.6) -> str:
     """Return the choice that ``word`` was probably meant to be, or an empty text."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
+    found = get_close_matches(word.lower(), list(choices), n=1, cutoff=alike)
     return found[0] if found else ""
 
 
