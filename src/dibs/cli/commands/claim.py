@@ -72,7 +72,7 @@ def _warnings(session: Session, args: Namespace, *, granted: bool) -> list[str]:
 
     if not granted:
         unseen = [text for text in unseen if corrected(tree, text, literal=args.literal)]
-        return typo_warnings(tree, texts, unseen, literal=args.literal, many=False)
+        return typo_warnings(tree, texts, unseen, literal=args.literal, many=False, granted=False)
     return typo_warnings(tree, texts, unseen, literal=args.literal, many=len(texts) >= MANY_PATHS)
 
 

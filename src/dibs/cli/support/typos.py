@@ -26,15 +26,25 @@ _ALIKE_FILES, _ALIKE_FOLDERS = 0.8, 0.6
 
 
 def typo_warnings(
-    tree: PathResolver, texts: Sequence[str], unseen: Sequence[str], *, literal: bool, many: bool
+    tree: PathResolver,
+    texts: Sequence[str],
+    unseen: Sequence[str],
+    *,
+    literal: bool,
+    many: bool,
+    granted: bool = True,
 ) -> list[str]:
     """Return a warning for each ``unseen`` text that matches no file, and for too ``many`` texts."""
+    from shlex import quote
+
     found = [_expanded_glob(texts)] if many else []
     for text in unseen:
         if not _matches_nothing(tree, text, literal=literal):
             continue
         meant = _suggestion(tree, text)
         advice = f"did you mean {meant}?" if meant else "use --new if you will create it"
+        if meant and granted:
+            advice += f" to undo: dibs release {quote(text)}"
         found.append(f"no file matches {text} ({advice})")
     return found
 
