@@ -291,3 +291,15 @@ def test_purge_stops_the_daemon_which_has_the_store_open(dibs, repo, monkeypatch
         while dibs("daemon", "status").status == 0:
             assert time.monotonic() < until
             time.sleep(0.05)
+
+
+def test_outside_git_init_says_how_to_undo_it_and_that_works(dibs, tmp_path, monkeypatch):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    out = dibs("init", "--agents", "none").out
+    command = out.partition("to undo this: `")[2].partition("`")[0]
+
+    assert dibs(*shlex.split(command)[1:]).status == 0
+    assert os.listdir(folder) == []

@@ -31,6 +31,7 @@ _NO_GIT = (
     "this folder is not a git repository, so commits and pushes are not guarded;"
     " to guard them: `git init && dibs init`"
 )
+_UNDO = "to undo this: `dibs init --uninstall --purge --yes`"
 
 
 class InitReport(Record):
@@ -98,6 +99,8 @@ def _state_line(report: InitReport) -> None:
     else:
         print(f"state: {printable(shown(repository.state, repository.root))}")
         say(_NO_GIT, yellow("note: "))
+        if report.created:
+            say(_UNDO)
 
 
 def _plan_lines(report: InitReport, *, done: bool) -> None:
