@@ -70,7 +70,7 @@ FIELDS = (
           "Where Dibs stores its state: redis://host:6379/0, git:origin, or sqlite:///path. Empty means "
           "SQLite in the git directory."),
     Field("ttl", "claims", "ttl", between(TTL_MIN, TTL_MAX), check_ttl,
-          "How long a claim lasts after its owner's last heartbeat."),
+          "How long a claim lasts after its owner's last heartbeat. Existing claims keep theirs."),
     Field("waiter_ttl", "claims", "waiter_ttl", *span("waiter_ttl", 5.0, 3_600.0),
           "How long a waiter keeps its position in the queue after its last heartbeat."),
     Field("max_hold", "claims", "max_hold", *span("max_hold", 60.0, 2_592_000.0),
