@@ -110,10 +110,11 @@ def test_what_one_setting_shows_can_be_pasted_into_the_file(dibs, repo):
     before = dibs("config", "--json").json["settings"]
     parts: dict[str, str] = {}
     for setting in before.values():
-        shown = dibs("config", setting["key"]).out.partition("in dibs.toml:\n")[2]
-        head, _, rest = shown.partition("]\n") if shown.startswith("  [") else ("", "", shown)
-        parts[head] = parts.get(head, "") + rest
-    text = "".join(f"{head}]\n{rest}" if head else rest for head, rest in sorted(parts.items()))
+        shown = dibs("config", setting["key"]).out.partition("to change it, ")[2]
+        where, _, rest = shown.partition("\n")
+        section = f"[{where.partition('[')[2].partition(']')[0]}]\n" if "[" in where else ""
+        parts[section] = parts.get(section, section) + rest
+    text = "".join(part for _, part in sorted(parts.items()))
     (repo / "dibs.toml").write_text(text)
 
     after = dibs("config", "--json").json["settings"]
@@ -148,7 +149,7 @@ def test_one_setting_is_shown_by_any_of_its_names(dibs, key):
 
     assert answer.out.startswith("claims.ttl\nHow long a claim lasts")
     assert "\nvalue     5m\nfrom      default\nallowed   a duration from 5s to 1d\n" in answer.out
-    assert '[claims]\n  ttl = "5m"\n' in answer.out
+    assert 'under [claims], set:\n  ttl = "5m"\n' in answer.out
     assert list(dibs("config", key, "--json").json["settings"]) == ["ttl"]
 
 
@@ -184,9 +185,9 @@ def test_setting_a_value_shows_the_lines_for_dibs_toml_and_they_work(dibs, repo,
     assert answer.status == 64
     said, *lines = answer.err.splitlines()
     assert said == (
-        "dibs: config: settings are changed in dibs.toml, not by a command; add to dibs.toml:"
+        "dibs: config: this command only shows settings; in dibs.toml, under [claims], set:"
     )
-    (repo / "dibs.toml").write_text("\n".join(lines))
+    (repo / "dibs.toml").write_text("\n".join(["[claims]", *lines]))
     assert dibs("config", "claims.ttl", "--json").json["settings"]["ttl"]["value"] == 1200
 
 

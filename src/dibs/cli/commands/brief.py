@@ -8,7 +8,7 @@ Examples:
   dibs brief --full
   dibs brief --peek --tokens 2000
 
-exit status: 0 shown, or nothing new
+exit status: 0 success, or nothing new
 """
 
 from __future__ import annotations

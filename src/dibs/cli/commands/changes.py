@@ -8,7 +8,7 @@ Examples:
   dibs changes --mine
   dibs changes --agent alice --all-trees
 
-exit status: 0 shown
+exit status: 0 success
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Examples:
   dibs config claims.ttl
   dibs config guard.hot --json
 
-exit status: 0 shown, 6 unknown setting
+exit status: 0 success, 6 unknown setting
 """
 
 from __future__ import annotations
@@ -83,15 +83,24 @@ def _assigned(words: list[str]) -> tuple[str, str | None]:
 def _refuse_to_set(field: Field, value: str, *, as_json: bool) -> int:
     """Say which lines in ``dibs.toml`` set a value that is allowed."""
     parsed = field.parse(value)
-    lines = [f"  [{field.section}]"] * bool(field.section) + _toml(field.key, parsed)
+    lines = _toml(field.key, parsed)
     error = BadUsage(
-        "config: settings are changed in dibs.toml, not by a command",
-        hint="add to dibs.toml: " + "; ".join(line.strip() for line in lines),
+        "config: this command only shows settings",
+        hint=f"{_where(field)}: " + " ".join(line.strip() for line in lines),
     )
     if as_json:
         raise error
-    print(f"dibs: {error.message}; add to dibs.toml:", *lines, sep="\n", file=sys.stderr)
+    print(f"dibs: {error.message}; {_where(field)}:", *lines, sep="\n", file=sys.stderr)
     return error.exit_status
+
+
+def _where(field: Field) -> str:
+    """Return where in ``dibs.toml`` a setting belongs; a section may occur only once."""
+    return (
+        f"in dibs.toml, under [{field.section}], set"
+        if field.section
+        else "at the top of dibs.toml, set"
+    )
 
 
 def _short(field: Field, loaded: Loaded) -> str:
@@ -116,8 +125,7 @@ def _about(field: Field, loaded: Loaded) -> list[str]:
     for name, text in rows:
         lines.append(f"{name if name != last else '':<10}{printable(text)}")
         last = name
-    section = [f"  [{field.section}]"] if field.section else []
-    return [*lines, "", "in dibs.toml:", *section, *_toml(field.key, value)]
+    return [*lines, "", f"to change it, {_where(field)}:", *_toml(field.key, value)]
 
 
 def _items(field: Field, value: Any) -> Sequence[str]:

@@ -8,7 +8,7 @@ Examples:
   dibs diff alice
   dibs diff alice 'src/*.py' --stat
 
-exit status: 0 shown
+exit status: 0 success
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Examples:
   dibs inbox --ack m41
   dibs inbox --thread m41
 
-exit status: 0 shown, even if there are none, 6 no such message
+exit status: 0 success, even if there are none, 6 no such message
 """
 
 from __future__ import annotations

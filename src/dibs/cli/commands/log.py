@@ -9,7 +9,7 @@ Examples:
   dibs log --kind claim_denied
   dibs log --summary
 
-exit status: 0 shown, also after Ctrl-C ends --follow
+exit status: 0 success, also after Ctrl-C ends --follow
 """
 
 from __future__ import annotations

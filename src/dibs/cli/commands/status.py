@@ -8,7 +8,7 @@ Examples:
   dibs status --mine
   dibs status --watch
 
-exit status: 0 shown
+exit status: 0 success
 """
 
 from __future__ import annotations

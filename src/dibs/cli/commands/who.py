@@ -4,7 +4,7 @@ Examples:
   dibs who src/auth.py
   dibs who 'src/**' port:8000
 
-exit status: 0 shown, whether the path is claimed or not
+exit status: 0 success, whether the path is claimed or not
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Examples:
   dibs whoami -v
   DIBS_AGENT=alice dibs whoami --json
 
-exit status: 0 shown
+exit status: 0 success
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ unless both are shared. A request for several paths is granted all or nothing.
   dibs release --all                            release everything
 
 Guarded agents do not need these commands: an edit claims its file, later calls
-renew the claim, and a commit or the end of the session releases it.
+renew it, and Dibs releases it once the file is committed and the turn ends.
 
 A claim expires 5m after its owner's last heartbeat (setting claims.ttl). Guarded
 tool calls are heartbeats, and so is dibs renew.

@@ -47,7 +47,7 @@ _TO_PATHS = {
     Kind.LOCK_QUEUED: "Waiting for ",
     Kind.RELEASE_REQUESTED: "Requested ",
     Kind.RELEASE_ANSWERED: "Replied to the request for ",
-    Kind.CONFLICT_ESCALATED: "Escalated to a human the conflict over ",
+    Kind.CONFLICT_ESCALATED: "Escalated to a human: ",
     Kind.WRITE_REFUSED: "Blocked from changing ",
     Kind.FOREIGN_WRITE: "Changed another agent's ",
 }

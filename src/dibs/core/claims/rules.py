@@ -318,7 +318,7 @@ def check_request(request: Request, *, held: int, human: bool, allow_broad: bool
                 raise NotAllowed(
                     f"{pattern.text} would claim the whole repository",
                     code="GLOB_TOO_BROAD",
-                    hint="claim the folders you work in, or set claims.broad = allow",
+                    hint='claim the folders you work in, or set broad = "allow" under [claims] in dibs.toml',
                 )
 
 

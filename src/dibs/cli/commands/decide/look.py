@@ -9,6 +9,8 @@ from dibs.core.talk.decisions import CONFLICT, Outcome
 from dibs.shapes import decisions
 from dibs.shapes.quoting import Quoting
 
+_NONE = 'no decisions: record one with `dibs decide new "TITLE"`'
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -32,12 +34,17 @@ def _ls(session: Session, args: Namespace) -> None:
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
     shape = {"decisions": [decisions.decision(decision) for decision in shown], "left": left}
-    session.show(lambda: shape, lambda: _print_list(session, shown, left, now))
+    session.show(
+        lambda: shape,
+        lambda: _print_list(session, shown, left, now, pending_only=args.pending),
+    )
 
 
-def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
+def _print_list(
+    session: Session, shown: list[Decision], left: int, now: float, *, pending_only: bool
+) -> None:
     if not shown:
-        print('no decisions: record one with `dibs decide new "TITLE"`')
+        print("no pending decisions" if pending_only else _NONE)
         return
     quoted = Quoting(session.caller, map(str, shown))
     for line in quoted.legend:

@@ -222,8 +222,10 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
             with project.board.command(caller(args), makes=True):
                 pass
         if report.plan.changes:
+            from dibs.install import manifest
             from dibs.install.apply import apply_plan
 
+            created = created or not manifest.load(repository).files
             apply_plan(repository, report.plan, gates=report.gates)
             if report.gates:
                 from dibs.guard.git.install import GitHooks

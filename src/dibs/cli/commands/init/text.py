@@ -23,7 +23,7 @@ _ACTS = {
     "create": ("create", "created"),
     "change": ("update", "updated"),
     "remove": ("remove", "removed"),
-    "keep": ("keep", "unchanged"),
+    "keep": ("keep", "kept"),
 }
 _ACT = 9
 _GIT_HOOKS = "pre-commit, pre-push, reference-transaction"
