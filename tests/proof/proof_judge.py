@@ -316,8 +316,9 @@ class Judge:
         return list(chosen.values()), None
 
     def _refusal(self, agent: str, text: str, token: int) -> Raised:
+        others = any(h.agent != agent and overlap(text, h.name) for h in self.oracle.holds.values())
         mine = self.oracle.meant(agent, text)
-        if mine or token or self.oracle.lost_by(agent, text):
+        if mine or token or others or self.oracle.lost_by(agent, text):
             return FENCED
         return Raised("NotFound", "NOT_HELD")
 

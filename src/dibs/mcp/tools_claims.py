@@ -63,7 +63,7 @@ def release(dibs: Dibs, asked: ReleaseAsked) -> dict[str, Any]:
     patterns = patterns_of(dibs, asked.paths)
     try:
         released = dibs.project.holdings.release(dibs.caller, patterns, token=asked.token)
-    except (Fenced, NotFound):
+    except Fenced:
         refuse_if_anothers(dibs, patterns, asked.token)
         raise
     return tell(dibs, ANSWERS["release"], {"released": shapes.claims(released)})

@@ -41,10 +41,10 @@ def test_releasing_an_unheld_path_is_not_found(crew):
 
 
 @pytest.mark.parametrize("act", ["renew", "release", "transfer"])
-def test_an_agent_that_never_held_a_claim_is_not_found_and_told_the_owner(crew, act):
+def test_an_agent_that_never_held_a_claim_is_fenced_and_learns_the_owner(crew, act):
     crew.claim("alice", "a")
 
-    with pytest.raises(NotFound, match="you \\(bob\\) do not hold 'a'; alice holds a"):
+    with pytest.raises(Fenced, match="you \\(bob\\) do not hold 'a'; alice holds a"):
         getattr(crew, act)("bob", "a", **({"to": "alice"} if act == "transfer" else {}))
 
     assert crew.held() == {("alice", "a")}
@@ -77,7 +77,7 @@ def test_a_stale_owner_is_fenced_and_changes_nothing(crew, act):
     crew.claim("bob", "a")
     before = crew.rows()
 
-    with pytest.raises(Fenced, match="expired; bob now holds a"):
+    with pytest.raises(Fenced, match="expired; bob holds a"):
         getattr(crew, act)("alice", "a", **({"to": "bob"} if act == "transfer" else {}))
 
     assert crew.rows() == before

@@ -35,8 +35,7 @@ def own(
 ) -> list[Filed]:
     """Return the caller's claims that match; raise an error if it does not hold one that it named.
 
-    With a ``command``, the error suggests it for a claim of the caller that covers the pattern, and an agent
-    that never held the claim is not found instead of fenced.
+    With a ``command``, the error suggests it for a claim of the caller that covers the pattern.
 
     The caller has been seen, so its remaining claims are live, except those that a script took in
     its name.
@@ -89,7 +88,7 @@ def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
 def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int, command: str) -> NoReturn:
     """Raise the appropriate error for a claim that the caller does not hold."""
     holders = [claim for _, claim in others(rows, agent, [pattern])]
-    now_held = f"; {holders[0].agent} now holds {holders[0].pattern}" if holders else ""
+    now_held = f"; {holders[0].agent} holds {holders[0].pattern}" if holders else ""
     for _, lost in rows.lost(agent):
         if overlap(pattern, rows.pattern(lost.pattern)) is not None:
             raise Fenced(
@@ -98,12 +97,10 @@ def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int, command: str) 
             )
     if token:
         raise _stale(token, f" for {pattern.text}{now_held}")
-    if command:
-        now_held = now_held.replace(" now ", " ")
-    fenced = holders and not command
-    raise _covered(rows, agent, pattern, command) or (Fenced if fenced else NotFound)(
+    covered = None if holders else _covered(rows, agent, pattern, command)
+    raise covered or (Fenced if holders else NotFound)(
         f"you ({agent}) do not hold {quote(pattern.text)}{now_held}",
-        code="FENCED" if fenced else "NOT_HELD",
+        code="FENCED" if holders else "NOT_HELD",
         hint="run `dibs status` to see what you hold",
     )
 

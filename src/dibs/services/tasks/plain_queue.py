@@ -13,7 +13,7 @@ from dibs.core.tasks.names import ENDINGS, name_of, pack, task_of_file, task_pat
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN, survey
-from dibs.services.claims.holdings import give_back
+from dibs.services.claims.holdings import Holdings, give_back
 from dibs.services.state.idempotency import once
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive, expire
@@ -151,13 +151,8 @@ class Queue:
     def release(self, caller: Caller, name: str, *, token: int = 0) -> QueuedFile:
         """Release a task so that another agent can take it."""
         pattern = task_pattern(name, fold_case=self._fold)
-
-        def step(rows: Rows) -> str:
-            beat = arrive(rows, caller)
-            give_back(rows, caller.id, beat, own(rows, caller.id, [pattern], token))
-            return self._files(rows).first(name)[0]
-
-        file = self._store.apply(step)
+        Holdings(self._store).release(caller, [pattern], token=token)
+        file, _ = self._store.look(lambda rows: self._files(rows).first(name))
         return QueuedFile(name_of(pattern), file, FREE)
 
     def all(self) -> list[QueuedFile]:
