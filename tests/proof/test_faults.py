@@ -215,8 +215,9 @@ def test_a_missing_store_whose_creator_was_killed_early_is_detected_like_any_oth
     """The creator dies when the store exists but the folder does not say so yet."""
     with monkeypatch.context() as patch:
         patch.setattr(engines, "_mark", _die)
+        opened = project.open_project(str(repo.path), {})
         with pytest.raises(SystemExit):
-            project.open_project(str(repo.path), {})
+            opened.engine.transact(lambda _: None)
     fill(repo)
     for path in repo.state.glob("dibs.db*"):
         path.unlink()
