@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 
 from dibs.core.changes.trailers import check_message
 from dibs.core.text.names import check_branch, quote
@@ -85,40 +86,27 @@ class Merges:
             self._config.merge_scope == "warn",
             not caller.human and self._config.commit_guarded != "anyone",
         )
-        store, repository = self._store, self._repository
+        batch = partial(
+            MergeBatch,
+            self._store,
+            self._repository,
+            gate,
+            caller,
+            request,
+            rules,
+            progress=progress,
+        )
         if request.dry_run:
-            batch = MergeBatch(
-                store,
-                repository,
-                gate,
-                caller,
-                request,
-                rules,
-                lease=None,
-                trials=None,
-                progress=progress,
-            )
-            return batch.run(branches, into)
+            return batch(lease=None, trials=None).run(branches, into)
         command = command_of(self._config.merge_test if request.test is None else request.test)
-        state = repository.state
+        state = self._repository.state
         with at_head(
-            store, caller, into, state=state, wait=request.wait, progress=progress
+            self._store, caller, into, state=state, wait=request.wait, progress=progress
         ) as lease:
             clear_up(git, state)
             recovered = gate.recover()
             trials = self._trials(git, command, lease, progress)
-            batch = MergeBatch(
-                store,
-                repository,
-                gate,
-                caller,
-                request,
-                rules,
-                lease=lease,
-                trials=trials,
-                progress=progress,
-            )
-            done = batch.run(branches, into)
+            done = batch(lease=lease, trials=trials).run(branches, into)
         done = done._replace(notes=(*recovered, *done.notes))
         return self._with_tasks(git, caller, done)
 
