@@ -95,7 +95,7 @@ def _subcommands(parser: ArgumentParser) -> list[str]:
 
 
 def _unknown_option(parser: ArgumentParser, words: Sequence[str]) -> str:
-    """Return the first word that looks like an option and is none, empty if there is no such word."""
+    """Return the first word that looks like an option but is not one; empty if all are known."""
     known = parser._option_string_actions  # noqa: SLF001 - argparse has no other way to list them
     for word in words:
         if word == "--":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.install.apply import UninstallResult
     from dibs.install.plan import PlannedChange
     from dibs.install.purge import PurgePlan
     from dibs.local.repository import Repository
@@ -37,11 +38,10 @@ def command(args: Namespace, *more: str) -> str:
 
 def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     """Plan the removal, show it, ask, and remove."""
-    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import careful_caller, print_json
     from dibs.install import manifest
-    from dibs.install.apply import plan_uninstall, uninstall
-    from dibs.install.purge import plan_purge, purge
+    from dibs.install.apply import plan_uninstall
+    from dibs.install.purge import plan_purge
 
     caller = careful_caller(args)
     if not caller.human:
@@ -59,24 +59,36 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
         if asks and (changes or gates or plan) and not _agreed(changes, plan, kept, gates=gates):
             print("nothing was changed")
             return HELD
-        with Progress(quiet=args.json) as progress:
-            progress("removing hooks and settings")
-            if gates:  # before the manifest, which records them
-                from dibs.guard.git.install import GitHooks
-
-                GitHooks(repository.common, repository.state).uninstall()
-            done = uninstall(repository)
-            changes, left = done.changes, done.left
-            if plan is not None:
-                progress("deleting the state")
-                _stop_daemon()
-                purge(repository, plan)
+        done = _remove(args, repository, plan, gates=gates)
+        changes, left = done.changes, done.left
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
     else:
         kept = {**{f"{folder}/": "contains other files" for folder in left}, **kept}
         _show(args, changes, kept, plan, gates=gates)
     return OK
+
+
+def _remove(
+    args: Namespace, repository: Repository, plan: PurgePlan | None, *, gates: bool
+) -> UninstallResult:
+    """Remove git hooks and settings, and with a ``plan`` the state."""
+    from dibs.cli.support.progress import Progress
+    from dibs.install.apply import uninstall
+    from dibs.install.purge import purge
+
+    with Progress(quiet=args.json) as progress:
+        progress("removing hooks and settings")
+        if gates:  # before the manifest, which records them
+            from dibs.guard.git.install import GitHooks
+
+            GitHooks(repository.common, repository.state).uninstall()
+        done = uninstall(repository)
+        if plan is not None:
+            progress("deleting the state")
+            _stop_daemon()
+            purge(repository, plan)
+    return done
 
 
 def _check_purge(args: Namespace, plan: PurgePlan, *, asks: bool) -> None:
