@@ -413,6 +413,9 @@ def test_no_lock_is_stale_while_git_runs_in_the_repository(repo, stale):
         ["git", "cat-file", "--batch"], cwd=repo, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
+        process.stdin.write(b"HEAD\n")
+        process.stdin.flush()
+        process.stdout.readline()  # an answer: the process is past its exec and is named git
         assert find_stale(str(repo / ".git")) == []
     finally:
         process.communicate()
