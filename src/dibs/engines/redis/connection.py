@@ -124,7 +124,8 @@ class RedisConnection:
         if memory is not None and memory.life:
             self.replica.version, self.replica.nonce = memory.version, memory.nonce
         header = self.look((), (), until)
-        if header.life != (memory.life if memory is not None else header.life):
+        known = memory.life if memory is not None else header.life
+        if header.life != known or header.status == "reset":
             self.replica.forget()
             header = self.look((), (), until)
         self.life = header.life or ""
@@ -222,11 +223,11 @@ class RedisConnection:
     ) -> None:
         """Apply what the server returned."""
         replica = self.replica
+        self.newest, self.base = header.newest, header.base
         if header.status == "reset":
             replica.forget()
             return
         replica.version, replica.nonce = header.version, header.nonce
-        self.newest, self.base = header.newest, header.base
         for key, value in zip(header.changed[::2], header.changed[1::2], strict=True):
             replica.change(key, value)
         replica.points.update(zip(points, header.points, strict=False))

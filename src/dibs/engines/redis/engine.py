@@ -13,6 +13,7 @@ from _thread import allocate_lock
 from functools import partial
 
 from dibs.engines.redis.errors import Cut, NotSent, busy, unavailable, unknown
+from dibs.engines.redis.life import REMEMBER_EVERY
 from dibs.engines.redis.session import RedisSession
 from dibs.engines.redis.txn import RedisTxn, RedisView
 from dibs.engines.redis.url import parse
@@ -168,6 +169,8 @@ class RedisEngine:
                 done = fresh or self._confirmed(link, txn, until + longest)
                 seen = link.replica.version
             if done:
+                if _monotonic() - self._session.remembered > REMEMBER_EVERY:
+                    self._session.remember(firmly=False)
                 if failure is not None:
                     raise failure
                 return answer

@@ -18,6 +18,7 @@ import time
 from dibs.engines.redis import server
 from dibs.engines.redis.connection import STEP, TORN, clock_jump
 from dibs.local.files import write_file
+from dibs.local.locks import FileLock
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -33,6 +34,10 @@ _FIRST_SECOND = 1_767_225_600
 _PER_SECOND = 10_000
 #: Numbers skipped for writes that were lost unseen.
 _MARGIN = 10_000
+#: Seconds after which an open handle stores what it saw, so that a killed process takes little with it.
+REMEMBER_EVERY = 5.0
+#: Seconds to wait while another process stores what it saw.
+_PATIENCE = 0.05
 
 
 class StoreMemory(Record):
@@ -50,6 +55,10 @@ class StoreMemory(Record):
     slack: float = 0.0
 
 
+#: The types that a remembered value may have, by the type of its default.
+_KINDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+
+
 class LifeVerdict(Record):
     """What to do about the life that was found."""
 
@@ -62,28 +71,41 @@ class LifeVerdict(Record):
 
 
 def recall(path: str) -> StoreMemory:
-    """Return what was remembered; None if there is nothing readable."""
+    """Return what was remembered; nothing if that is unreadable."""
     if not path:
         return StoreMemory()
     try:
         with open(path, encoding="utf-8") as file:
-            return StoreMemory(**json.load(file))
+            known = StoreMemory(**json.load(file))
     except (OSError, ValueError, TypeError):
         return StoreMemory()
+    right = all(
+        type(one) in _KINDS[type(two)] for one, two in zip(known, StoreMemory(), strict=True)
+    )
+    return known if right else StoreMemory()
+
+
+def later(one: StoreMemory, other: StoreMemory) -> StoreMemory:
+    """Return the later of two memories of one store: numbers only grow, even across lives."""
+    return other if (other.newest, other.version) >= (one.newest, one.version) else one
 
 
 def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
-    """Store what was seen; ``firmly`` if a power failure must not undo it.
+    """Store what was seen, unless a later memory is stored; ``firmly`` if a power failure must not undo it.
 
     If it cannot be written, the store still works, but this machine detects less.
     """
     if not path:
         return
+    lock = FileLock(f"{path}.lock")
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        write_file(path, json.dumps(memory._asdict()), sync=firmly)
+        if lock.take(_PATIENCE):
+            write_file(path, json.dumps(later(recall(path), memory)._asdict()), sync=firmly)
     except OSError:
         return
+    finally:
+        lock.release()
 
 
 def seen(link: RedisConnection, sources: Sources) -> StoreMemory:
@@ -139,7 +161,8 @@ def _loss(header: Header, memory: StoreMemory) -> str:
         return "some of its keys were deleted"
     if header.life is None:
         return "the server was emptied" if memory.life else FRESH
-    return "its newest writes are missing" if header.status == "astray" else ""
+    below = max(header.newest, header.base) < memory.newest
+    return "its newest writes are missing" if below or header.status == "astray" else ""
 
 
 def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: Sources) -> float:

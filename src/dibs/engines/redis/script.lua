@@ -178,9 +178,10 @@ end
 if (verb == 'look' or known ~= version or ARGV[8] ~= '0' or ARGV[9] ~= '0') and damaged() then return reply('damaged') end
 if known and (not version or known > version or (known == version and ARGV[7] ~= nonce)) then return reply('astray') end
 if known and known ~= version then
-  if version - known > FAR then return reply('reset') end
-  local line = call('HGET', meta, known % RING) or ''
-  if string.match(line, '^%d+\255(%x*)') ~= ARGV[7] then return reply('astray') end
+  local number, used = string.match(call('HGET', meta, known % RING) or '', '^(%d+)\255(%x*)')
+  local far = version - known > FAR
+  if used ~= ARGV[7] and (not far or number == text(known)) then return reply('astray') end
+  if far then return reply('reset') end
   local slots, seen = {}, {}
   for v = known + 1, version do slots[#slots + 1] = v % RING end
   for i, line in ipairs(call('HMGET', meta, unpack(slots))) do

@@ -44,6 +44,8 @@ class RedisSession:
         self.sources = sources
         self._memory_path = memory
         self._memory = life.recall(memory)
+        #: When what was seen was last stored.
+        self.remembered = _monotonic()
         self._renew = renew
         self._moved: RedisNode | None = None
         self._link: RedisConnection | None = None
@@ -65,8 +67,7 @@ class RedisSession:
         """Drop the connection; the next use opens another."""
         link, self._link = self._link, None
         if link is not None:
-            if link.life:
-                self._memory = life.seen(link, self.sources)
+            self._note(link)
             link.wire.close()
         self._pid = os.getpid()
 
@@ -76,6 +77,17 @@ class RedisSession:
         self.drop()
         if self._memory.life and not inherited:
             life.remember(self._memory_path, self._memory, firmly=False)
+
+    def _note(self, link: RedisConnection) -> None:
+        if link.life:
+            self._memory = life.later(self._memory, life.seen(link, self.sources))
+
+    def remember(self, *, firmly: bool) -> None:
+        """Store what was seen, although the connection stays open."""
+        self.remembered = _monotonic()
+        if self._link is not None:
+            self._note(self._link)
+        life.remember(self._memory_path, self._memory, firmly=firmly)
 
     def failed(self, problem: NotSent | Cut, until: float) -> None:
         """Handle a call that had no effect; raise if a retry makes no sense."""
@@ -162,8 +174,8 @@ class RedisSession:
                 link.shift(-verdict.jump)
                 link.keep(txn, nonce)
                 link.life, link.base = name, base
-                self._memory = life.seen(link, self.sources)
-                life.remember(self._memory_path, self._memory, firmly=True)
+                self._note(link)
+                self.remember(firmly=True)
             elif answer.status in {"stale", "guess"}:
                 link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))
                 header = answer
