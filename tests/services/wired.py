@@ -8,7 +8,9 @@ from dibs.services.talk.decisions import Decisions
 
 
 def wired(engine, config, archive=""):
-    callbacks = StoreCallbacks(project_store.trim, project_store.settle)
+    callbacks = StoreCallbacks(
+        project_store.trim, project_store.settle, give_turns=project_store.give_turns
+    )
     return Store(engine, config, archive, callbacks)
 
 

@@ -26,7 +26,7 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
         Departures(store, repository).gone(agents)
 
     state = repository.state
-    callbacks = StoreCallbacks(trim, settle, end_gone, os.path.join(state, SESSIONS))
+    callbacks = StoreCallbacks(trim, settle, end_gone, os.path.join(state, SESSIONS), give_turns)
     return Store(engine, config, os.path.join(state, "ledger"), callbacks)
 
 
@@ -35,6 +35,14 @@ def trim(store: Store) -> None:
     from dibs.services.retention import trim
 
     trim(store)
+
+
+def give_turns(store: Store, rows: Rows) -> None:
+    """Tell the agents in the queue whose turn has come; usually no one waits."""
+    if rows.is_anyone_waiting():
+        from dibs.services.claims.turns import give_turns
+
+        give_turns(rows, store.waiter_ttl)
 
 
 def settle(store: Store) -> None:

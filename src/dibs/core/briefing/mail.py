@@ -33,6 +33,7 @@ _BARE = {
     MailKind.REVOKED: "your claims were revoked",
     MailKind.HANDED_OVER: "claims were transferred to you",
     MailKind.FOREIGN_WRITE: "a file changed",
+    MailKind.TURN: "your turn in the queue",
 }
 #: A notice's label, verb, and ending; the sender is the subject of a verb that starts with a blank.
 _OF_CLAIMS = {
@@ -121,6 +122,18 @@ def _of_claims(message: Message) -> tuple[str, str, str] | None:
         return ("REVOKED: ", "your {claims} on ", " became void")
     if message.kind == MailKind.RELEASE_REQUEST and message.data.get("promised"):
         return ("RELEASE REQUEST: ", " is still waiting for ", ", which you promised by now")
+    if message.kind == MailKind.TURN and message.data.get("lapsed"):
+        return (
+            "LAPSED: ",
+            "your place in the queue for ",
+            ", because you did not claim in your turn",
+        )
+    if message.kind == MailKind.TURN:
+        return (
+            "YOUR TURN: ",
+            "claim ",
+            f" within {span(message.data.get('within', 0.0))} of this message",
+        )
     if message.kind == MailKind.RELEASED and message.data.get("why"):
         return None
     return _OF_CLAIMS.get(message.kind)

@@ -40,6 +40,7 @@ class Kind(metaclass=TextEnum):
     LOCK_DENIED = "lock_denied"
     LOCK_QUEUED = "lock_queued"
     LOCK_UNQUEUED = "lock_unqueued"
+    LOCK_TURN = "lock_turn"
     RELEASE_REQUESTED = "release_requested"
     TASK_ADDED = "task_added"
     TASK_ASSIGNED = "task_assigned"

@@ -7,6 +7,7 @@ deadline it has expired; ``live`` is the only test. A request conflicts with oth
 claims, unless both are shared, and with every earlier conflicting ticket: that makes the queue fair. The
 number of a ticket is its ledger sequence number, so the engine decides the order once. A waiter collects its
 grant itself, and until then its ticket blocks later requests. So a dead waiter is never granted anything.
+A ticket without a process lapses if its agent does not claim soon after its turn has come.
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ class Ticket(Record):
     escalated: tuple[int, ...] = ()
     #: For a standing ticket: when to ask, when to escalate, and when to look next.
     ladder: tuple[float, ...] = ()
+    #: For a standing ticket whose turn has come: when it lapses, and the message that told its agent.
+    collect_by: float = 0.0
+    message: str = ""
 
 
 class Conflict(Record):
@@ -235,7 +239,7 @@ def ticket_deadline(ticket: Ticket, agent_seen: float) -> float:
     if agent_seen == GONE:
         return ticket.since
     seen = max(ticket.seen, agent_seen) if ticket.standing else ticket.seen
-    return min(seen + ticket.lasts, ticket.until)
+    return min(seen + ticket.lasts, ticket.until, ticket.collect_by or NEVER)
 
 
 def compatible(one: str, other: str) -> bool:

@@ -41,12 +41,13 @@ class MailKind(metaclass=TextEnum):
     ACKNOWLEDGED = "acknowledged"
     OVERDUE = "overdue"
     FOREIGN_WRITE = "foreign_write"
+    TURN = "turn"
 
 
 #: Kinds that a briefing never omits: an agent that misses one breaks another agent's work.
 VITAL = frozenset({
     MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
-    MailKind.FOREIGN_WRITE,
+    MailKind.FOREIGN_WRITE, MailKind.TURN,
 })  # fmt: skip
 
 
@@ -105,6 +106,7 @@ _WORDS = {
     MailKind.REVOKED: "{sender} revoked your {claims} on {what}{why}",
     MailKind.HANDED_OVER: "{sender} transferred {what} to you{why}",
     MailKind.RELEASED: "{sender} released {what}, which you requested",
+    MailKind.TURN: "it is your turn: claim {what} within {span}, or your place in the queue lapses",
     MailKind.FORECAST: "your work and {other}'s work would conflict in {what}",
 }
 #: For an agent that requested claims: what happened to them other than a release.
@@ -128,6 +130,7 @@ _FOREIGN = {
 }
 #: For an owner that did not keep its promise.
 _PROMISED = "{sender} is still waiting for {what}, which you promised by now{why}"
+_LAPSED = "your place in the queue for {what} lapsed, because you did not claim in your turn"
 _ENDED = "{sender}'s {claims} on {what}, which you requested, ended: {how}"
 _VOID = "your {claims} on {what} became void{why}"
 
@@ -144,6 +147,8 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         words = _FREED.get(how, _ENDED)
     elif kind == MailKind.REVOKED and not sender:
         words = _VOID
+    elif kind == MailKind.TURN and data.get("lapsed"):
+        words = _LAPSED
     elif kind == MailKind.RELEASE_REQUEST and data.get("promised"):
         words = _PROMISED
     elif kind == MailKind.ANSWER:

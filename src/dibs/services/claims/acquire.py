@@ -24,7 +24,7 @@ from dibs.core.claims.rules import (
     ticket_deadline,
 )
 from dibs.errors import BadInput
-from dibs.services.state.presence import expire, withdraw
+from dibs.services.state.presence import drop_expired, expire, withdraw
 from dibs.services.state.rows import FiledRow, claim_of
 from dibs.startup.records import Record
 
@@ -55,7 +55,7 @@ class WaitOptions(Record):
 class Survey:
     """The claims and tickets that overlap a request at one moment."""
 
-    __slots__ = ("conflicts", "dead", "dead_tickets", "own", "own_ticket")
+    __slots__ = ("conflicts", "dead", "dead_tickets", "own", "own_ticket", "standing")
 
     def __init__(self) -> None:
         self.conflicts: list[Conflict] = []
@@ -63,6 +63,8 @@ class Survey:
         self.own_ticket: Ticket | None = None
         self.dead: dict[str, Claim] = {}
         self.dead_tickets: list[Ticket] = []
+        #: Standing tickets that conflict; their agents were not told yet that it is their turn.
+        self.standing: dict[int, Ticket] = {}
 
     @property
     def own_number(self) -> int:
@@ -118,6 +120,8 @@ def _weigh_tickets(
             conflict = queued_before(request, asked, entry, ticket, own, left)
             if conflict is not None:
                 result.conflicts.append(conflict)
+                if ticket.standing and not ticket.collect_by:
+                    result.standing[number] = ticket
 
 
 def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
@@ -185,7 +189,9 @@ def attempt(
         expire(rows, key, claim)
         beat = rows.beat(request.agent) or beat
     for ticket in result.dead_tickets:
-        withdraw(rows, ticket, "its waiter sent no heartbeat")
+        drop_expired(rows, ticket)
+    if result.standing:
+        rows.turns = True
     if not result.conflicts:
         return _grant(rows, request, beat, result, max_hold)
     conflicts = tuple(result.conflicts[:SHOWN])
@@ -246,10 +252,14 @@ def _waits_of(rows: Rows, agent: str) -> Iterator[Wait]:
     """Yield what ``agent`` waits for: the conflicts of its live tickets."""
     for ticket in rows.tickets():
         if ticket.agent == agent and ticket_deadline(ticket, rows.seen(agent)) > rows.now:
-            patterns = tuple(rows.pattern(text) for text in ticket.patterns)
-            request = Request(agent, patterns, ticket.mode, ticket.ttl)
-            for conflict in survey(rows, request).conflicts:
+            for conflict in survey(rows, request_of(rows, ticket)).conflicts:
                 yield Wait(agent, conflict.pattern, conflict.holder)
+
+
+def request_of(rows: Rows, ticket: Ticket) -> Request:
+    """Return what a ticket waits for."""
+    patterns = tuple(rows.pattern(text) for text in ticket.patterns)
+    return Request(ticket.agent, patterns, ticket.mode, ticket.ttl)
 
 
 def queue_up(
@@ -258,7 +268,9 @@ def queue_up(
     if waiting.standing:
         rows.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     if own is not None:
-        ticket = own._replace(seen=rows.now, lasts=waiting.lasts, standing=waiting.standing)
+        ticket = own._replace(
+            seen=rows.now, lasts=waiting.lasts, standing=waiting.standing, collect_by=0.0
+        )
         if waiting.standing:
             ticket = ticket._replace(until=waiting.until)
         rows.put_ticket(ticket)
@@ -298,6 +310,10 @@ def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: f
             beat = _replace_earlier(rows, agent, beat, around, fresh)
     if around.own_ticket is not None and fresh:
         rows.drop_ticket(around.own_ticket)  # the entry that grants says so
+        if around.own_ticket.message:
+            from dibs.services.claims.turns import end_turn
+
+            end_turn(rows, around.own_ticket)
     elif around.own_ticket is not None:
         withdraw(rows, around.own_ticket, "it holds it already")
     seen, shortest, earliest, count, lost, role = beat

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import NEVER
 from dibs.core.claims.ladder import TURNS, EscalationTimes, Rung, due, moments, next_moment
-from dibs.core.claims.rules import Ask, Request, ticket_deadline
-from dibs.services.claims.acquire import survey
+from dibs.core.claims.rules import Ask, ticket_deadline
+from dibs.services.claims.acquire import request_of, survey
+from dibs.services.state.presence import drop_expired
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dibs.config.load import Config
-    from dibs.core.claims.rules import Conflict, Ticket
+    from dibs.core.claims.rules import Conflict, Request, Ticket
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -115,18 +116,23 @@ def expect(rows: Rows, config: Config, ticket: Ticket) -> None:
 def settle(_: Store, rows: Rows, number: str) -> None:
     """Take the steps of a standing ticket that are due, and set its next deadline."""
     ticket = rows.ticket(int(number))
-    if ticket is None or not ticket.ladder:
+    if ticket is None:
         return
     if ticket_deadline(ticket, rows.seen(ticket.agent)) <= rows.now:
+        drop_expired(rows, ticket)
+        return
+    rows.turns = True
+    if not ticket.ladder:
         return
     policy = EscalationTimes(*ticket.ladder[:2])
-    wish = tuple(rows.pattern(text) for text in ticket.patterns)
-    request = Request(ticket.agent, wish, ticket.mode, ticket.ttl)
+    request = request_of(rows, ticket)
     climb(rows, request, policy)
     around = survey(rows, request)
     ticket = around.own_ticket or ticket
     # A new claim may cause a conflict later, so look again even if no step is due.
-    after = min(rows.now + policy.soonest, next_step(rows, ticket, around.conflicts, policy))
+    expiry = min((rows.now + c.expires_in for c in around.conflicts), default=NEVER)
+    step = next_step(rows, ticket, around.conflicts, policy)
+    after = min(rows.now + policy.soonest, step, expiry)
     _look_again(rows, ticket, policy, max(after, rows.now + SHORTEST_REST))
 
 

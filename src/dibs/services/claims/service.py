@@ -267,7 +267,8 @@ class Around(Record):
     """What a waiter sees at one moment."""
 
     conflicts: Sequence[Conflict]
-    #: Whether nothing is in the way, the ticket is gone, or there is a deadlock.
+    #: Whether nothing is in the way, the ticket is gone, there is a deadlock, or an agent ahead has to be
+    #: told that it is its turn.
     must_act: bool
     #: Seconds until its next automatic step.
     step_in: float
@@ -285,8 +286,12 @@ def look_around(rows: Rows, request: Request, policy: EscalationTimes) -> Around
     ticket, conflicts = around.own_ticket, around.conflicts
     if not conflicts or ticket is None:
         return Around(conflicts, must_act=True, step_in=NEVER)
-    circle = bool(circle_of(rows, request.agent, around.own_number))
-    return Around(conflicts, circle, next_step(rows, ticket, conflicts, policy) - rows.now)
+    must_act = bool(circle_of(rows, request.agent, around.own_number))
+    if around.standing and not must_act:
+        from dibs.services.claims.turns import has_come
+
+        must_act = any(has_come(rows, ahead) for ahead in around.standing.values())
+    return Around(conflicts, must_act, next_step(rows, ticket, conflicts, policy) - rows.now)
 
 
 def _turn(rows: Rows, queued: Queued, step: Step) -> Outcome:

@@ -49,7 +49,7 @@ STORE = "dibs"
 _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
     ((AT, IN), ("since", "hard")),
     ((BEAT,), (0, 2)),
-    ((WAIT,), ("since", "seen", "until")),
+    ((WAIT,), ("since", "seen", "until", "collect_by")),
     ((ASK,), ("at", "until", "answered", "promised")),
     ((RATE,), (1,)),
     ((MAIL,), ("at", "due", "data.until")),

@@ -91,7 +91,7 @@ def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
                 expire(rows, found.key, claim)
     for ticket in [ticket for ticket in rows.tickets() if ticket.agent == agent]:
         if ticket_deadline(ticket, beat.seen) <= rows.now:
-            withdraw(rows, ticket, "its agent sent no heartbeat")
+            drop_expired(rows, ticket)
         elif ticket.standing:
             shortest = min(shortest, ticket.lasts)
     beat = (rows.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
@@ -109,6 +109,19 @@ def withdraw(rows: Rows, ticket: Ticket, why: str) -> None:
         f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
         ticket=ticket.number,
     )
+
+
+def drop_expired(rows: Rows, ticket: Ticket) -> None:
+    """Remove a ticket whose waiter is silent, or did not claim in its turn; tell the latter."""
+    if not ticket.collect_by:
+        withdraw(rows, ticket, "its waiter sent no heartbeat")
+        return
+    from dibs.core.talk.mail import MailKind
+    from dibs.services.state.mailbox import settle, tell
+
+    withdraw(rows, ticket, "it did not claim in its turn")
+    settle(rows, ticket.agent, ticket.message)
+    tell(rows, ticket.agent, MailKind.TURN, ticket.patterns, sender="", lapsed=True)
 
 
 def expire(rows: Rows, key: str, claim: Claim) -> None:
@@ -138,7 +151,7 @@ def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
 def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
     """Remove a claim and notify its owner; the caller handles release requests for it."""
     pattern = rows.pattern(claim.pattern)
-    rows.txn.delete(key)
+    rows.drop_claim(key)
     beat = rows.beat(claim.agent)
     if beat is not None:
         rows.put_lost(claim.agent, pattern, lost)

@@ -79,7 +79,7 @@ class Rows:
 
     __slots__ = (
         "_beats", "_changed", "_fold", "_is_gone", "_patterns", "_sessions", "gone", "newest", "notices",
-        "now", "posted", "txn",
+        "now", "posted", "turns", "txn",
     )  # fmt: skip
 
     def __init__(self, txn: Txn, *, fold_case: bool, sessions: str = "") -> None:
@@ -98,6 +98,8 @@ class Rows:
         self.newest = 0
         #: Notices to owners and requesters, sent at the end of this step; see services/state/mailbox.py.
         self.notices: dict[tuple[str, str, str, str], list[str]] = {}
+        #: Whether a waiter's turn may have come; the store checks it at the end of this step.
+        self.turns = False
         #: The event with which messages were last posted, and how many.
         self.posted = (0, 0)
 
@@ -179,6 +181,7 @@ class Rows:
     def drop_claim(self, key: str) -> None:
         """Delete the claim with this key."""
         self.txn.delete(key)
+        self.turns = True
 
     # -- tickets
 
@@ -191,6 +194,10 @@ class Rows:
         """Yield all tickets, earliest first."""
         for _, value in self.txn.scan(Range(WAIT)):
             yield _ticket(value)
+
+    def is_anyone_waiting(self) -> bool:
+        """Return whether there is a ticket."""
+        return next(iter(self.txn.scan(Range(WAIT))), None) is not None
 
     def put_ticket(self, ticket: Ticket) -> None:
         """Write ``ticket``; ``file_ticket`` stores its patterns once."""
@@ -207,6 +214,7 @@ class Rows:
     def drop_ticket(self, ticket: Ticket) -> None:
         """Delete ``ticket`` and the rows of its patterns."""
         self.txn.delete(f"{WAIT}{ticket.number:016d}")
+        self.turns = True
         for key, _ in self._entries(ticket):
             self.txn.delete(key)
 

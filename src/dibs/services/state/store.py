@@ -34,6 +34,8 @@ class StoreCallbacks(Record):
     end_gone: Callable[[Store, set[str]], object] | None = None
     #: A folder that exists if agents were guarded on this machine; empty for none.
     sessions: str = ""
+    #: Tell the agents in the queue whose turn has come, in the transaction that made it come.
+    give_turns: Callable[[Store, Rows], object] | None = None
 
 
 class Store:
@@ -99,6 +101,8 @@ class Store:
         rows = Rows(txn, fold_case=self.fold_case, sessions=self.callbacks.sessions)
         rows.assume_present(tried)
         answer = step(rows)
+        if rows.turns and self.callbacks.give_turns is not None:
+            self.callbacks.give_turns(self, rows)
         if rows.gone:
             raise _GoneFoundError(rows.gone)
         rows.flush()
@@ -109,7 +113,8 @@ class Store:
         end_gone = self.callbacks.end_gone
         if end_gone is not None:
             try:
-                end_gone(Store(self.engine, self.config, self.archive), agents)
+                own = StoreCallbacks(give_turns=self.callbacks.give_turns)
+                end_gone(Store(self.engine, self.config, self.archive, own), agents)
             except DibsError:
                 return
 
