@@ -136,3 +136,55 @@ def test_a_lost_claim_is_exit_status_4(tree, dibs):
     dibs("revoke", "a.py", "--reason", "mine")
     assert dibs("commit", "-m", "x", agent="alice").status == 4
     assert (tree / "a.py").read_text() == "1\n"
+
+
+def left_by(tree, agent, path):
+    """Record an agent's uncommitted content of a file, with a copy."""
+    from dibs.core.claims.plain_commits import pattern_of
+    from dibs.project.project import open_project
+    from dibs.services.guard.backups import keep
+    from dibs.services.state.sessions import UnfinishedFile, put_left
+
+    project = open_project(str(tree), {})
+    place = project.place.repository
+    ref = keep(place.root, place, agent or "human", [path], at=1.0, about="x")
+    left = UnfinishedFile(path, agent, 1.0, ref, place.root)
+    fold = project.store.fold_case
+    project.store.apply(lambda rows: put_left(rows, pattern_of(path, fold_case=fold), left))
+    project.close()
+    return ref
+
+
+def test_a_commit_says_which_lines_of_another_agent_it_left_out(tree, dibs):
+    lines = [f"{number}\n" for number in range(20)]
+    (tree / "a.py").write_text("".join(lines))
+    subprocess.run(["git", "add", "a.py"], check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "a"], check=True)
+    dibs("claim", "a.py", agent="bob")
+    (tree / "a.py").write_text("".join(["by alice\n", *lines]))
+    ref = left_by(tree, "alice", "a.py")
+    answer = dibs("commit", "-m", "x", agent="bob")
+    assert answer.status == 6
+    assert f"git diff HEAD {ref} -- a.py" in answer.err
+    (tree / "a.py").write_text("".join(["by alice\n", *lines, "by bob\n"]))
+    shape = dibs("commit", "--dry-run", "--json", agent="bob").json
+    assert shape["left_out"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]
+    answer = dibs("commit", "-m", "x", agent="bob")
+    assert "left out 1 line of alice in a.py (include them with --inherited)" in answer.out
+    (tree / "a.py").write_text("".join(["by alice and bob\n", *lines, "by bob\n"]))
+    answer = dibs("commit", "-m", "y", agent="bob")
+    assert answer.status == 3
+    assert "a.py: it has uncommitted changes of alice that cannot be separated" in answer.out
+    answer = dibs("commit", "-m", "y", "--inherited", agent="bob")
+    assert answer.status == 0
+    assert "includes changes of alice that were there before you claimed it: a.py (1 line)" in (
+        answer.out
+    )
+
+
+def test_a_commit_names_a_persons_changes_that_it_includes(tree, dibs):
+    dibs("claim", "a.py", agent="bob")
+    (tree / "a.py").write_text("by a person\n")
+    left_by(tree, "", "a.py")
+    answer = dibs("commit", "-m", "x", agent="bob")
+    assert "includes changes that were there before you claimed it: a.py (1 line)" in answer.out

@@ -258,8 +258,11 @@ class Dibs(Talk):
         verify: bool = True,
         task: str = "",
         request_id: str = "",
+        inherited: bool = False,
     ) -> Committed:
         """Commit the changed files that this agent holds, or only those in ``paths``.
+
+        ``inherited`` includes other agents' uncommitted changes that were in these files before.
 
         Raises:
             CommitRefused: this agent may not commit a path, or a git hook failed.
@@ -274,7 +277,7 @@ class Dibs(Talk):
         wish = CommitRequest(
             check_string(message, "message"), tuple(map(self.project.tree.resolve, texts)), tuple(names),
             release=release, verify=verify, task=check_string(task, "task"),
-            request_id=check_string(request_id, "request_id"),
+            request_id=check_string(request_id, "request_id"), inherited=inherited,
         )  # fmt: skip
         answer = self.project.commits.commit(self.caller, wish)
         if isinstance(answer, Committed):

@@ -93,6 +93,12 @@ class CommitAsked(Asked):
     ] = []
     release: Annotated[bool, Field(description="True to release the committed files.")] = False
     task: Annotated[Name, Field(description="The task this commit belongs to.")] = ""
+    inherited: Annotated[
+        bool,
+        Field(
+            description="True to include other agents' uncommitted changes that were in your files before."
+        ),
+    ] = False
 
 
 class TaskAsked(Asked):

@@ -39,6 +39,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
         tuple(names),
         release=asked.release,
         task=asked.task,
+        inherited=asked.inherited,
     )
     answer = dibs.project.commits.commit(dibs.caller, wish)
     steps = []
@@ -47,6 +48,8 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
             steps = ["To commit the unclaimed files listed in nobody, claim them first."]
     elif answer.hook:
         steps = [f"The {answer.hook} hook refused the commit; fix what it reports."]
+    elif all(item.why == "inherited" for item in answer.blocked):
+        steps = ["View the other agents' changes as the hints say, or repeat with inherited=true."]
     else:
         steps = ["Commit only paths that you hold, or claim the others first."]
     return tell(dibs, ANSWERS["commit"], commit_answer(answer), steps)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.coverage import Blocked
+    from dibs.services.commits.inherited import Inherited
     from dibs.services.commits.values import File
 
     Shape = dict[str, Any]
@@ -37,6 +38,8 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
         "seq": value.seq or None,
         "repeated": value.repeated,
         "late": value.late,
+        "left_out": _inherited(value.left_out),
+        "included": _inherited(value.included),
     }
 
 
@@ -50,6 +53,16 @@ def blocked(values: Iterable[Blocked]) -> list[Shape]:
             "reason": item.reason or None, "task": item.task or None,
         }
         for item in values
+    ]  # fmt: skip
+
+
+def _inherited(values: Iterable[Inherited]) -> list[Shape]:
+    return [
+        {
+            "path": shown(one.path), "agent": one.agent or None, "lines": one.lines,
+            "salvage": one.copy or None,
+        }
+        for one in values
     ]  # fmt: skip
 
 

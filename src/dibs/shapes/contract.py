@@ -59,6 +59,7 @@ VALUES = {
     "planned_change": "path:path act what* agents* hidden:bool note",
     "consent": "agent text",
     "committed_file": "path:path what?",
+    "inherited": "@agent path:path agent? lines:int salvage?",
     "blocked": (
         "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
         " task:word?"
@@ -154,7 +155,7 @@ ANSWERS = {
     "commit": (
         "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [nobody:committed_file*]"
         " [nobody_elsewhere:int] [others:blocked*] [released:claim*] [seq:int?] [repeated:bool]"
-        " [late:bool] [code] [hook?] [blocked:blocked*]"
+        " [late:bool] [left_out:inherited*] [included:inherited*] [code] [hook?] [blocked:blocked*]"
     ),
     "git check": "allowed:bool stopped:blocked*",
     "decide new": "decision:decision",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
+    from dibs.services.commits.inherited import Inherited
     from dibs.services.commits.values import CommitDenied, CommitRequest, Committed, File
 
 REFUSED = 3
@@ -37,6 +38,7 @@ WHY = {
     "shared": "your claim on it is shared",
     "guarded": "reserved for humans",
     "nested": "a separate git repository",
+    "inherited": "it has uncommitted changes of another agent that cannot be separated from yours",
 }
 #: The hooks that --no-verify skips.
 SKIPPED = ("pre-commit", "commit-msg")
@@ -62,6 +64,11 @@ def configure(parser: ArgumentParser) -> None:
         "--no-verify", action="store_true", help="skip the pre-commit and commit-msg hooks"
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be committed")
+    parser.add_argument(
+        "--inherited",
+        action="store_true",
+        help="include other agents' uncommitted changes that were in your files before",
+    )
     parser.add_argument("--task", default="", metavar="TASK", help="task this commit belongs to")
     parser.add_argument("--literal", action="store_true", help="treat PATH as a literal path")
     parser.add_argument(
@@ -117,6 +124,7 @@ def _request(session: Session, args: Namespace, message: str) -> CommitRequest:
         verify=not args.no_verify,
         request_id=args.request_id,
         task=args.task,
+        inherited=args.inherited,
     )
 
 
@@ -146,12 +154,33 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
         print(f"released {printable(claim.pattern)}")
     if answer.unchanged:
         print(f"{dim('claimed, but unchanged')}: {', '.join(map(printable, answer.unchanged))}")
+    _print_older(answer)
     _print_left(answer, reader)
     if answer.late:
         print(yellow("one of your claims expired while the branch moved: review this commit"))
     if answer.commit and not answer.seq and not answer.repeated:
         note = "the ledger entry is not written yet; the next Dibs command writes it"
         print(f"dibs: {note}", file=sys.stderr)
+
+
+def _print_older(answer: Committed) -> None:
+    """Show the changes that were in the files before, by author."""
+    for one in answer.included:
+        whose = "changes" if not one.agent else f"changes of {one.agent}"
+        print(f"includes {whose} that were there before you claimed it: {_older(one)}")
+    for one in answer.left_out:
+        what = f"{_lines(one.lines)} of" if one.lines else "changes of"
+        print(yellow(f"left out {what} {one.agent} in {printable(shown(one.path))}"), end="")
+        print(" (include them with --inherited)")
+
+
+def _older(one: Inherited) -> str:
+    count = f" ({_lines(one.lines)})" if one.lines else ""
+    return f"{printable(shown(one.path))}{count}"
+
+
+def _lines(count: int) -> str:
+    return f"{count} line" if count == 1 else f"{count} lines"
 
 
 def _print_left(answer: Committed, reader: Caller) -> None:
@@ -202,6 +231,8 @@ def _print_refused(answer: CommitDenied, reader: Caller) -> None:
             held = quoted.path(item.pattern, item.holder)
             left = f"expires in {span(item.expires_in)} unless renewed"
             why = f"{item.holder} holds {held} ({left})"
+        elif item.why == "inherited" and item.holder:
+            why = why.replace("another agent", item.holder)
         lines.append(f"  {printable(shown(item.path))}: {why}")
         if item.hint:
             lines.append(f"    {dim('-')} {printable(item.hint)}")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
 
 AGENT, CLAIM, TOKEN, TASK = "Dibs-Agent", "Dibs-Claim", "Dibs-Token", "Dibs-Task"
+#: Another agent whose uncommitted changes the commit includes.
+INHERITED = "Dibs-Inherited"
 
 MAX_MESSAGE = 1024 * 1024
 _PREFIX = "dibs-"
@@ -93,8 +95,13 @@ def paragraphs(parts: Iterable[str]) -> str:
     return "\n\n".join(cleaned(part) for part in parts if part.strip())
 
 
-def signed(message: str, agent: str, claims: Iterable[Claim], task: str = "") -> str:
-    """Return a checked message with trailers that name the agent and claims behind the commit."""
+def signed(
+    message: str, agent: str, claims: Iterable[Claim], task: str = "", authors: Iterable[str] = ()
+) -> str:
+    """Return a checked message with trailers that name the agent and claims behind the commit.
+
+    ``authors`` are other agents whose uncommitted changes it includes.
+    """
     held = list(claims)
     tokens = sorted({claim.token for claim in held})
     tasks = (task, *(claim.task for claim in held))
@@ -102,6 +109,7 @@ def signed(message: str, agent: str, claims: Iterable[Claim], task: str = "") ->
     rows += [f"{CLAIM}: {name}" for name in dict.fromkeys(claim.id for claim in held)]
     rows += [f"{TOKEN}: {token}" for token in tokens]
     rows += [f"{TASK}: {name}" for name in dict.fromkeys(map(_one_line, tasks)) if name]
+    rows += [f"{INHERITED}: {name}" for name in sorted(set(map(_one_line, authors)))]
     gap = "\n" if ends_in_trailers(message) else "\n\n"
     return message + gap + "\n".join(rows) + "\n"
 
@@ -124,14 +132,24 @@ def _is_trailer(line: str) -> bool:
     return bool(colon) and plain and value[:1] in {"", " ", "\t"}
 
 
-def read_signed(message: str) -> Signed | None:
-    """Return the contents of a commit's Dibs trailers, or None if it has none."""
+def authors_in(message: str) -> tuple[str, ...]:
+    """Return the other agents whose uncommitted changes a commit includes, according to its trailers."""
+    return tuple(_trailers(message).get(INHERITED, ()))
+
+
+def _trailers(message: str) -> dict[str, list[str]]:
     last = message.rstrip("\n").rpartition("\n\n")[2]
     found: dict[str, list[str]] = {}
     for line in last.split("\n"):
         name, colon, value = line.partition(": ")
-        if colon and name in {AGENT, CLAIM, TOKEN, TASK}:
+        if colon and name in {AGENT, CLAIM, TOKEN, TASK, INHERITED}:
             found.setdefault(name, []).append(value)
+    return found
+
+
+def read_signed(message: str) -> Signed | None:
+    """Return the contents of a commit's Dibs trailers, or None if it has none."""
+    found = _trailers(message)
     if len(found.get(AGENT, ())) != 1:
         return None
     tokens = tuple(int(t) for t in found.get(TOKEN, ()) if t.isascii() and t.isdigit())

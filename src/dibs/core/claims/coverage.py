@@ -27,6 +27,8 @@ class BlockReason(metaclass=TextEnum):
     SHARED = "shared"
     GUARDED = "guarded"
     NESTED = "nested"
+    #: It contains another agent's uncommitted changes, which cannot be separated.
+    INHERITED = "inherited"
 
 
 class OwnedPattern(Record):
@@ -181,6 +183,13 @@ def guarded_path(path: str) -> Blocked:
         BlockReason.GUARDED,
         hint="it configures tools: let a human commit it, or set [commit] guarded = anyone",
     )
+
+
+def inherited_path(path: str, agent: str = "", view: str = "") -> Blocked:
+    """Return that ``path`` has another agent's uncommitted changes, which cannot be separated."""
+    seen = f"view them: {view}; " if view else ""
+    hint = f"{seen}to commit them with yours, add --inherited"
+    return Blocked(path, BlockReason.INHERITED, agent, hint=hint)
 
 
 def staged_by(hook: str, blocked: Iterable[Blocked], chosen: Container[str]) -> list[Blocked]:

@@ -13,7 +13,7 @@ import os
 import stat
 
 from dibs.core.changes.trailers import signed
-from dibs.core.claims.coverage import staged_by, uncovered
+from dibs.core.claims.coverage import inherited_path, staged_by, uncovered
 from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.git.calls import rows_of
@@ -23,6 +23,7 @@ from dibs.services.commits.private_index import (
     add,
     fill,
     private_directory,
+    put,
     stats,
 )
 from dibs.startup.records import Record
@@ -72,10 +73,11 @@ class CommitJob(Record):
 
     def signed(self, message: str, paths: Iterable[str]) -> str:
         """Return the message with the trailers that name the claims on ``paths``."""
-        cover = self.plan.standing.cover
-        found = (cover.exclusive(self.caller.id, path) for path in sorted(paths))
+        cover, named = self.plan.standing.cover, set(paths)
+        found = (cover.exclusive(self.caller.id, path) for path in sorted(named))
         covering = {held.claim.id: held.claim for held in found if held is not None}
-        return signed(message, self.caller.id, covering.values(), self.request.task)
+        authors = {one.agent for one in self.plan.included if one.agent and one.path in named}
+        return signed(message, self.caller.id, covering.values(), self.request.task, authors)
 
 
 class ReadyCommit(Record):
@@ -106,7 +108,9 @@ def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
     Raises:
         HookRefused: a user's hook failed.
     """
-    before = stats(job.git.tree, (change.path for change in job.plan.chosen))
+    # A file of which only a part is committed counts as changed afterwards.
+    whole = (change.path for change in job.plan.chosen if change.path not in job.plan.own)
+    before = stats(job.git.tree, whole)
     return (_short(job, before) if can_be_short(job) else None) or _long(job, before)
 
 
@@ -116,7 +120,7 @@ def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
 def can_be_short(job: CommitJob) -> bool:
     """Return whether no hook can interfere and git commits plain files as they are on disk."""
     plan, tree = job.plan, job.git.tree
-    if job.hooks.have_a_say(verify=job.request.verify):
+    if plan.own or job.hooks.have_a_say(verify=job.request.verify):
         return False
     if job.git.reading.conditional:  # conditional includes may differ in a private git directory
         return False
@@ -187,12 +191,16 @@ def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[
     git, plan, verify = job.git, job.plan, job.request.verify
     head = plan.state.head
     fill(git, job.private, head)
-    add(git, job.private, plan.chosen)
+    add(git, job.private, [change for change in plan.chosen if change.path not in plan.own])
+    put(git, job.private, plan.own)
     hooked = verify and job.hooks.before()
     tree, changes = _finish(job, head)
     blocked = job.uncovered(changes)
     if blocked:
         return staged_by("pre-commit", blocked, {change.path for change in plan.chosen})
+    mixed = [c.path for c in changes if c.path in plan.own and c.after != plan.own[c.path]]
+    if mixed:  # the hook staged the file as it is on disk
+        return staged_by("pre-commit", map(inherited_path, mixed), ())
     if not changes:
         hint = "only timestamps or line endings differ from the last commit"
         raise NotFound("nothing to commit", code="NOTHING_CHANGED", hint=hint)

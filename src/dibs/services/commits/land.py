@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.text.names import printable, shown
+from dibs.core.changes.trailers import authors_in
+from dibs.core.text.names import few, printable, shown
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
     IndexBusy,
@@ -31,9 +32,12 @@ from dibs.services.commits.scope import releasable, still_covered
 from dibs.services.commits.shared_index import update_entries, update_stale_entries
 from dibs.services.commits.values import about
 from dibs.services.state.presence import arrive
+from dibs.services.state.sessions import drop_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.core.claims.coverage import OwnedPattern
     from dibs.core.claims.rules import Claim
     from dibs.services.commits.build import CommitJob
@@ -127,6 +131,7 @@ class Landing:
 
         def record(rows: Rows) -> None:
             given.clear()
+            drop_left(rows, (one.key for one in self._plan.included if one.path in ready.paths))
             if back:
                 filed = [(h.key, h.claim) for h in back if rows.is_filed(h.key)]
                 give_back(rows, self._caller.id, arrive(rows, self._caller), filed)
@@ -153,11 +158,18 @@ class Landing:
         request, ref = self._job.request, self._plan.ref
         subject = printable(ready.message.partition("\n")[0])
         where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
+        details: dict[str, Any] = {}
+        authors = sorted(authors_in(ready.message))
+        if authors:
+            details["inherited"] = authors
+            where += f" with changes of {few(authors)}"
+        if request.request_id:
+            details["request"] = (request.request_id, request.fingerprint)
         return Passage(
             "commit", ref, ready.parent, ready.commit, self._git.tree,
             tuple(ready.paths),
             f"{self._caller.id} committed {where}: {subject}",
-            {"request": (request.request_id, request.fingerprint)} if request.request_id else {},
+            details,
         )  # fmt: skip
 
     def _releasable(self, ready: ReadyCommit) -> list[OwnedPattern]:

@@ -14,9 +14,10 @@ from dibs.git.calls import rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.objects import TreeEntry
     from dibs.git.state import TreeState
     from dibs.git.status import PathStatus
 
@@ -101,6 +102,17 @@ def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
         )  # fmt: skip
         if result.code:
             raise _unreadable(result.err)
+
+
+def put(git: GitCalls, index: str, entries: Mapping[str, TreeEntry]) -> None:
+    """Set entries of a private index, by path, whatever is on disk."""
+    rows = [
+        f"{one.mode} {one.oid} 0\t".encode() + os.fsencode(path) + b"\0"
+        for path, one in entries.items()
+    ]
+    if rows:
+        own = {"GIT_INDEX_FILE": index}
+        git.must("update-index", "-z", "--index-info", given=b"".join(rows), variables=own)
 
 
 def _is_gone(tree: str, change: PathStatus) -> bool:

@@ -17,6 +17,7 @@ from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
+from dibs.services.commits.inherited import named, origins, separate, view
 from dibs.services.commits.land import Landing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked, Sorted
     from dibs.core.claims.rules import Lost
-    from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
     from dibs.git.status import PathStatus
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
+    from dibs.services.commits.inherited import Origin
     from dibs.services.commits.scope import ClaimsNow
     from dibs.services.commits.values import CommitRequest
     from dibs.services.state.rows import Rows
@@ -119,7 +120,7 @@ class Commits:
 
     def _plan(
         self,
-        git: GitCalls,
+        git: SafeGit,
         caller: Caller,
         request: CommitRequest,
         state: TreeState,
@@ -130,13 +131,16 @@ class Commits:
         plain = [change for change in changes if not change.nested]
         guards = self._guards(caller)
 
-        def look(rows: Rows) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]]]:
+        def look(
+            rows: Rows,
+        ) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]], dict[str, Origin]]:
             now = standing(rows, caller.id)
             found = sort(caller.id, (change.path for change in plain), now.cover, guards=guards)
             foreign = [*(item.path for item in found.others), *found.nobody]
-            return now, found, lost_for(rows, now.lost, foreign)
+            older = origins(rows, caller.id, self._repository.root, found.mine)
+            return now, found, lost_for(rows, now.lost, foreign), older
 
-        now, found, lost = self._store.look(look)
+        now, found, lost, older = self._store.look(look)
         chosen, blocked = chosen_from(git, request, changes, found)
         refusal = refusal_for(lost, found, {b.path for b in blocked}, narrowed=request.narrowed)
         if refusal is not None:
@@ -156,7 +160,37 @@ class Commits:
             )
         if not chosen:
             raise self._nothing(caller, request, found, now)
-        return CommitPlan(state, tuple(changes), found, now, tuple(chosen))
+        plan = CommitPlan(state, tuple(changes), found, now, tuple(chosen))
+        return (
+            self._without_others(git, caller, request, plan, older, trial=trial) if older else plan
+        )
+
+    def _without_others(
+        self,
+        git: SafeGit,
+        caller: Caller,
+        request: CommitRequest,
+        plan: CommitPlan,
+        older: dict[str, Origin],
+        *,
+        trial: bool,
+    ) -> CommitPlan | CommitDenied:
+        """Leave out what other agents wrote before the caller's claim."""
+        parts = separate(
+            git, plan.state.common, plan.chosen, older, whole=request.inherited, trial=trial
+        )
+        if parts.blocked:
+            return self._refused(caller, parts.blocked)
+        if not parts.chosen:
+            first = parts.left_out[0]
+            raise NotFound(
+                f"nothing to commit: the changes are by {named(parts.left_out)}, not by you",
+                code="NOTHING_CHANGED",
+                hint=f"view them: {view(first)}; to commit them, add --inherited",
+            )
+        return plan._replace(
+            chosen=parts.chosen, own=parts.own, left_out=parts.left_out, included=parts.included
+        )
 
     def _refused(
         self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = ""

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.coverage import Blocked, Sorted
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
+    from dibs.git.objects import TreeEntry
     from dibs.git.state import TreeState
     from dibs.git.trees import TreeChange
+    from dibs.services.commits.inherited import Inherited
     from dibs.services.commits.scope import ClaimsNow
 
 #: The most unclaimed files in a result.
@@ -40,6 +42,10 @@ class CommitRequest(Record):
     verify: bool = True
     request_id: str = ""
     task: str = ""
+    #: Include other agents' uncommitted changes that were in the files before.
+    inherited: bool = False
+    #: Commit even if it undoes what others committed since the agent read the file.
+    anyway: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -60,6 +66,11 @@ class CommitPlan(Record):
     sorted: Sorted
     standing: ClaimsNow
     chosen: tuple[PathStatus, ...]
+    #: What to commit instead of the file on disk, by path.
+    own: dict[str, TreeEntry] = {}  # noqa: RUF012
+    #: Content that is older than the caller's claim, and that the commit leaves out or includes.
+    left_out: tuple[Inherited, ...] = ()
+    included: tuple[Inherited, ...] = ()
 
     @property
     def ref(self) -> str:
@@ -97,6 +108,10 @@ class Committed(Record):
     repeated: bool = False
     #: Whether a claim expired at the moment the branch moved.
     late: bool = False
+    #: Uncommitted changes by other agents that were in the files before, and that stay uncommitted.
+    left_out: tuple[Inherited, ...] = ()
+    #: Changes by other agents or people that were in the files before, and that the commit includes.
+    included: tuple[Inherited, ...] = ()
 
     @property
     def branch(self) -> str:
@@ -152,5 +167,6 @@ def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Commi
     near.sort(key=lambda path: (not by_path[path].new, path))
     told = tuple(files_of(by_path[path] for path in near[:NEARBY]))
     return Committed(
-        "", plan.ref, files, unchanged, told, len(found.nobody) - len(told), found.others
+        "", plan.ref, files, unchanged, told, len(found.nobody) - len(told), found.others,
+        left_out=plan.left_out, included=plan.included,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
-from dibs.core.changes.trailers import read_signed
+from dibs.core.changes.trailers import authors_in, read_signed
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.names import AGENT_ID_CHARACTERS, printable, slug
@@ -54,6 +54,7 @@ def concerned(
         if commit is not None:
             signed = read_signed(commit.message)
             names[commit.author if signed is None else signed.agent] = None
+            names.update(dict.fromkeys(authors_in(commit.message)))
     return tuple(printable(name) for name in names if name != owner)
 
 

@@ -173,6 +173,14 @@ def drop_left(rows: Rows, keys: Iterable[str]) -> None:
         rows.txn.delete(key)
 
 
+def left_in(rows: Rows, root: str) -> Iterator[tuple[str, UnfinishedFile]]:
+    """Yield the uncommitted files of a working tree that are recorded, with their keys."""
+    for key, value in rows.txn.scan((LEFT, "")):
+        left = UnfinishedFile(*decode(value))
+        if left.root in {"", root}:
+            yield key, left
+
+
 def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
     """Return the uncommitted files that match patterns, with their keys."""
     found: dict[str, UnfinishedFile] = {}

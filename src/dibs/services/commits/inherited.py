@@ -1,0 +1,221 @@
+"""Separate a caller's own changes from uncommitted content that was in a file before the caller claimed it.
+
+The store records such content with its author and a copy (``UnfinishedFile``). The caller's own part is what
+changed after the copy: a three-way merge of the last commit, the copy, and the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from dibs.core.claims.coverage import Blocked, inherited_path
+from dibs.core.text.names import printable
+from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
+from dibs.git.snapshot import quarantined
+from dibs.git.untrusted import refuse_filters
+from dibs.services.state.sessions import left_in
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from dibs.git.status import PathStatus
+    from dibs.git.untrusted import SafeGit
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
+
+    #: The key of a record, and the record.
+    Origin = tuple[str, UnfinishedFile]
+
+
+class Inherited(Record):
+    """Uncommitted content of a file that is older than the caller's claim on it."""
+
+    path: str
+    #: Its author; empty for a person, or if nobody knows.
+    agent: str
+    #: How many lines it changes; 0 if unknown.
+    lines: int = 0
+    #: The ref of a copy; empty if there is none.
+    copy: str = ""
+    #: The key of its record.
+    key: str = ""
+
+
+class Separated(Record):
+    """The files of a commit, without what other agents wrote before the caller's claim."""
+
+    chosen: tuple[PathStatus, ...]
+    #: What to commit instead of the file on disk, by path.
+    own: dict[str, TreeEntry]
+    #: Other agents' content that the commit leaves out, or includes.
+    left_out: tuple[Inherited, ...] = ()
+    included: tuple[Inherited, ...] = ()
+    #: Files whose content cannot be separated.
+    blocked: tuple[Blocked, ...] = ()
+
+
+def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, Origin]:
+    """Return the records about ``paths`` in a working tree, except those of the agent and its subagents."""
+    found = {}
+    for key, left in left_in(rows, root):
+        if left.path in paths and left.agent != agent:
+            author = rows.agent(left.agent) if left.agent else None
+            if author is None or author.parent != agent:
+                found[left.path] = (key, left)
+    return found
+
+
+def separate(
+    git: SafeGit,
+    common: str,
+    chosen: Sequence[PathStatus],
+    found: Mapping[str, Origin],
+    *,
+    whole: bool,
+    trial: bool,
+) -> Separated:
+    """Separate the files to commit from other agents' content, unless the caller wants them ``whole``.
+
+    A person's content is always included. A ``trial`` does not write objects.
+    """
+    refuse_filters(git, [change.path for change in chosen if change.path in found])
+    kept: list[PathStatus] = []
+    own: dict[str, TreeEntry] = {}
+    left_out, included, blocked = list[Inherited](), list[Inherited](), list[Blocked]()
+    with tempfile.TemporaryDirectory(prefix="dibs-parts-") as folder:
+        parts = _Parts(git, common, folder, trial=trial)
+        for change in chosen:
+            if change.path not in found:
+                kept.append(change)
+                continue
+            key, left = found[change.path]
+            about = Inherited(left.path, left.agent, 0, left.salvage, key)
+            if whole or not left.agent:
+                kept.append(change)
+                included.append(about._replace(lines=parts.lines_of(change, left)))
+                continue
+            part = parts.own(change, left)
+            if part is None:
+                blocked.append(inherited_path(about.path, about.agent, view(about)))
+                continue
+            entry, lines = part
+            if entry != _last(change):
+                kept.append(change)
+                own[change.path] = entry
+            if lines or entry == _last(change):
+                left_out.append(about._replace(lines=lines))
+            else:
+                del own[change.path]  # the last commit already has the other agent's content
+    return Separated(tuple(kept), own, tuple(left_out), tuple(included), tuple(blocked))
+
+
+def view(about: Inherited) -> str:
+    """Return the command that shows an agent's uncommitted content."""
+    from shlex import quote
+
+    return " ".join(filter(None, ("git diff HEAD", about.copy, "--", quote(about.path))))
+
+
+def _last(change: PathStatus) -> TreeEntry:
+    """Return what the last commit has at a path."""
+    return GONE if change.head_mode == ABSENT else TreeEntry(change.head_mode, change.head_oid)
+
+
+class _Parts:
+    """Compares versions of files in a temporary object store."""
+
+    def __init__(self, git: SafeGit, common: str, folder: str, *, trial: bool) -> None:
+        objects = os.path.join(folder, "objects")
+        os.mkdir(objects)
+        self._git = git
+        self._folder = folder
+        self._quarantine = quarantined(common, objects)
+        self._result = self._quarantine if trial else {}
+
+    def own(self, change: PathStatus, left: UnfinishedFile) -> tuple[TreeEntry, int] | None:
+        """Return the last commit's version plus the caller's changes, and how many lines are not in it.
+
+        None if they cannot be separated.
+        """
+        last, disk = _last(change), self._on_disk(change)
+        copy = self._copied(left)
+        if copy is None:
+            return None
+        if disk == copy:
+            return last, self._lines(last, disk)
+        if copy == last:
+            return disk, 0
+        if any(one.mode not in FILES for one in (last, copy, disk)):
+            return None
+        oid = self._merged(last.oid, copy.oid, disk.oid)
+        if not oid:
+            return None
+        own = TreeEntry(disk.mode if disk.mode != copy.mode else last.mode, oid)
+        return own, self._lines(own, disk) or int(own != disk)
+
+    def lines_of(self, change: PathStatus, left: UnfinishedFile) -> int:
+        """Return how many lines a copy changes; 0 without a copy."""
+        copy = self._copied(left)
+        return 0 if copy is None else self._lines(_last(change), copy)
+
+    def _on_disk(self, change: PathStatus) -> TreeEntry:
+        place = os.path.join(self._git.tree, change.path)
+        if not os.path.lexists(place) or os.path.isdir(place):
+            return GONE
+        if os.path.islink(place):
+            return TreeEntry(LINK, self._stored(os.fsencode(os.readlink(place))))
+        with open(place, "rb") as file:
+            oid = self._stored(file.read(), change.path)
+        executable = os.stat(place).st_mode & 0o100
+        usual = "100755" if executable else "100644"
+        return TreeEntry(change.work_mode if change.work_mode in FILES else usual, oid)
+
+    def _copied(self, left: UnfinishedFile) -> TreeEntry | None:
+        """Return the copied version, as git would commit it; None without a copy."""
+        if not left.salvage.startswith("refs/"):
+            return None
+        words = ("ls-tree", "-z", "--full-tree", "--end-of-options", left.salvage, "--", left.path)
+        found = self._git.run(*words)
+        if found.code:
+            return None
+        if not found.out:
+            return GONE
+        mode, _, oid = found.out.partition(b"\t")[0].decode().split(" ")
+        if mode in FILES:
+            oid = self._stored(self._git.must("cat-file", "blob", oid), left.path)
+        return TreeEntry(mode, oid)
+
+    def _stored(self, content: bytes, path: str = "") -> str:
+        """Write content to the temporary store, filtered as the file ``path``; return its name."""
+        as_file = [f"--path={path}"] if path else ["--no-filters"]
+        words = ("hash-object", "-w", *as_file, "--stdin")
+        return self._git.must(*words, given=content, variables=self._quarantine).decode().strip()
+
+    def _merged(self, last: str, copy: str, disk: str) -> str:
+        """Return the last version with the changes from the copy to the disk; empty for a conflict."""
+        places = []
+        for name, oid in (("last", last), ("copy", copy), ("disk", disk)):
+            places.append(os.path.join(self._folder, name))
+            with open(places[-1], "wb") as file:
+                file.write(self._git.must("cat-file", "blob", oid, variables=self._quarantine))
+        merged = self._git.run("merge-file", "-p", "-q", *places)
+        if merged.code:
+            return ""
+        words = ("hash-object", "-w", "--no-filters", "--stdin")
+        return self._git.must(*words, given=merged.out, variables=self._result).decode().strip()
+
+    def _lines(self, one: TreeEntry, other: TreeEntry) -> int:
+        """Return how many lines differ; a changed line counts once."""
+        names = [entry.oid or self._stored(b"") for entry in (one, other)]
+        words = ("diff", "--numstat", "--end-of-options", *names)
+        out = self._git.run(*words, variables=self._quarantine).out.decode(errors="replace")
+        counts = [int(word) for word in out.split("\t")[:2] if word.isdigit()]
+        return max(counts, default=0)
+
+
+def named(found: Sequence[Inherited]) -> str:
+    """Return the authors of content, for a message."""
+    return ", ".join(sorted({printable(about.agent) for about in found}))
