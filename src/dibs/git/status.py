@@ -76,12 +76,17 @@ def changed(git: GitCalls, *paths: str) -> list[PathStatus]:
     return parsed(begin_changed(git, *paths).must())
 
 
-def begin_changed(git: GitCalls, *paths: str) -> GitProcess:
-    """Start ``git status``; read its output with ``parsed`` and ``compared_with``."""
+def begin_changed(git: GitCalls, *paths: str, ignored: bool = False) -> GitProcess:
+    """Start ``git status``; read its output with ``parsed``, ``ignored_of``, and ``compared_with``."""
     return git.begin(
         "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",
-        "--ignore-submodules=dirty", "--no-ahead-behind", "--", *paths,
+        "--ignore-submodules=dirty", "--no-ahead-behind", *(["--ignored"] if ignored else []), "--", *paths,
     )  # fmt: skip
+
+
+def ignored_of(out: bytes) -> list[str]:
+    """Return the ignored files in a status output."""
+    return [os.fsdecode(row[2:]) for row in out.split(b"\0") if row.startswith(b"! ")]
 
 
 def compared_with(out: bytes) -> str:

@@ -9,11 +9,14 @@ from dibs.services.state.store import Store, StoreCallbacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
     from dibs.core.talk.decisions import Decision
     from dibs.engines.base import Engine
     from dibs.local.repository import Repository
+    from dibs.services.state.facts import ClaimKey, Work, WorkQuestion
     from dibs.services.state.rows import Rows
 
 
@@ -25,8 +28,14 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
 
         Departures(store, repository).gone(agents)
 
+    def work(store: Store, questions: Sequence[WorkQuestion]) -> Mapping[ClaimKey, Work]:
+        from dibs.services.guard.claimed_work import find_work
+
+        return find_work(store, repository, questions)
+
     state = repository.state
-    callbacks = StoreCallbacks(trim, settle, end_gone, os.path.join(state, SESSIONS), give_turns)
+    sessions = os.path.join(state, SESSIONS)
+    callbacks = StoreCallbacks(trim, settle, end_gone, sessions, give_turns, work)
     return Store(engine, config, os.path.join(state, "ledger"), callbacks)
 
 

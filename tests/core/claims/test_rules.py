@@ -14,6 +14,7 @@ from dibs.core.claims.rules import (
     Wait,
     check_request,
     check_text,
+    clash,
     compatible,
     deadline,
     find_cycle,
@@ -78,7 +79,8 @@ def test_a_conflict_names_owner_pattern_mode_reason_times_and_witness():
     claim = a_claim("src/**", reason="rename", task="t1")
     asked = parse("src/*.py")
 
-    conflict = obstacle(a_request(), asked, parse("src/**"), claim, seen=1000.0, now=1030.0)
+    witness = clash(a_request(), asked, parse("src/**"), claim)
+    conflict = obstacle(asked, claim, witness, 270.0)
 
     assert conflict[:8] == (
         "src/*.py", "src/**", "alice", EXCLUSIVE, "rename", "t1", 1000.0, 270.0,
@@ -87,17 +89,11 @@ def test_a_conflict_names_owner_pattern_mode_reason_times_and_witness():
     assert conflict.witness.endswith(".py")
 
 
-def test_an_expired_claim_does_not_conflict():
-    asked = parse("src/a.py")
-
-    assert obstacle(a_request(), asked, asked, a_claim(), seen=1000.0, now=1300.0) is None
-
-
 def test_a_claim_on_another_path_does_not_conflict():
     other = parse("docs/a.md")
     claim = a_claim("docs/a.md")
 
-    assert obstacle(a_request(), parse("src/a.py"), other, claim, 1000.0, 1000.0) is None
+    assert clash(a_request(), parse("src/a.py"), other, claim) is None
 
 
 def test_an_earlier_ticket_blocks_a_request_without_one():

@@ -3,7 +3,8 @@
 Pure: time is the argument ``now``; nothing here reads a clock, a disk, or a socket.
 
 A claim lives until its agent's last heartbeat plus the claim's ttl, and never past its hard deadline. At the
-deadline it has expired; ``live`` is the only test. A request conflicts with other agents' overlapping live
+deadline it has expired. A claim that covers uncommitted changes lives on while its process runs, which the
+rows find out: ``Rows.is_live`` is the only test. A request conflicts with other agents' overlapping live
 claims, unless both are shared, and with every earlier conflicting ticket: that makes the queue fair. The
 number of a ticket is its ledger sequence number, so the engine decides the order once. A waiter collects its
 grant itself, and until then its ticket blocks later requests. So a dead waiter is never granted anything.
@@ -247,16 +248,13 @@ def compatible(one: str, other: str) -> bool:
     return one == SHARED and other == SHARED
 
 
-def obstacle(
-    request: Request, asked: Pattern, held: Pattern, claim: Claim, seen: float, now: float
-) -> Conflict | None:
-    """Return the conflict between ``asked`` and another agent's ``claim``, if any."""
-    if compatible(request.mode, claim.mode):
-        return None
-    witness = overlap(asked, held)
-    left = deadline(claim, seen) - now
-    if witness is None or left <= 0:
-        return None
+def clash(request: Request, asked: Pattern, held: Pattern, claim: Claim) -> str | None:
+    """Return a path for which ``asked`` conflicts with another agent's ``claim`` while that is live."""
+    return None if compatible(request.mode, claim.mode) else overlap(asked, held)
+
+
+def obstacle(asked: Pattern, claim: Claim, witness: str, left: float) -> Conflict:
+    """Return the conflict of ``asked`` with another agent's ``claim``, which expires in ``left`` seconds."""
     return Conflict(
         asked.text, claim.pattern, claim.agent, claim.mode, claim.reason, claim.task,
         claim.since, left, witness, token=claim.token,

@@ -17,8 +17,8 @@ from dibs.core.claims.rules import (
     Request,
     Ticket,
     Wait,
+    clash,
     find_cycle,
-    live,
     obstacle,
     queued_before,
     ticket_deadline,
@@ -100,7 +100,7 @@ def _note_own(rows: Rows, asked: Pattern, found: FiledRow, result: Survey) -> No
     """Record the requester's own claim on the same pattern, which may have expired."""
     if rows.pattern(found.record["pattern"]).key == asked.key:
         claim = claim_of(found)
-        if live(claim, rows.seen(claim.agent), rows.now):
+        if rows.is_live(claim):
             result.own[asked.key] = (found.key, claim)
         else:
             result.dead[found.key] = claim
@@ -134,19 +134,15 @@ def _weigh_claim(
     rows: Rows, request: Request, asked: Pattern, found: FiledRow, result: Survey
 ) -> None:
     claim = claim_of(found)
-    heard = rows.heard(found.agent)
-    if live(claim, heard, rows.now):
-        held = rows.pattern(claim.pattern)
-        conflict = obstacle(request, asked, held, claim, heard, rows.now)
-        if conflict is None:
-            return
-        # Check the process only if its claim conflicts.
-        if not rows.is_gone(found.agent):
-            result.conflicts.append(conflict)
-            return
+    witness = clash(request, asked, rows.pattern(claim.pattern), claim)
+    if witness is None:
+        return
+    # Check the process only if its claim conflicts.
+    left = rows.deadline(claim) - rows.now
+    if left > 0:
+        result.conflicts.append(obstacle(asked, claim, witness, left))
     else:
-        rows.is_gone(found.agent)  # this ends it and records its uncommitted files
-    result.dead[found.key] = claim
+        result.dead[found.key] = claim
 
 
 def _sort_ticket(

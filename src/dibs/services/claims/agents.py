@@ -15,7 +15,7 @@ from dibs.core.claims.agents import (
     is_terminal,
 )
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import Lost, check_text, live
+from dibs.core.claims.rules import Lost, check_text
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
@@ -170,11 +170,7 @@ class Agents:
         """Drop every expired claim and notify its owner; return how many."""
 
         def step(rows: Rows) -> int:
-            dead = [
-                (key, claim)
-                for key, claim in rows.claims()
-                if not live(claim, rows.seen(claim.agent), rows.now)
-            ]
+            dead = [(key, claim) for key, claim in rows.claims() if not rows.is_live(claim)]
             for key, claim in dead:
                 expire(rows, key, claim)
             return len(dead)
@@ -214,7 +210,7 @@ def _live_claims(rows: Rows) -> dict[str, int]:
     """Count each agent's live claims; a beat also counts expired ones."""
     counts: dict[str, int] = {}
     for _, claim in rows.claims():
-        if live(claim, rows.seen(claim.agent), rows.now):
+        if rows.is_live(claim):
             counts[claim.agent] = counts.get(claim.agent, 0) + 1
     return counts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.claims.ladder import PROMISE_MAX, PROMISE_MIN, Reply
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import check_text, live
+from dibs.core.claims.rules import check_text
 from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.durations import check_span, show_span
@@ -125,7 +125,7 @@ def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> Non
     mine = [
         (key, claim)
         for key, claim in claims_of(rows, holder)
-        if rows.pattern(claim.pattern).key in wanted and live(claim, rows.now, rows.now)
+        if rows.pattern(claim.pattern).key in wanted and rows.is_live(claim)
     ]
     give_back(rows, holder, beat, mine)
 

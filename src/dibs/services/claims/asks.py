@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dibs.core.claims.ladder import BROKEN, Reply
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import live
 from dibs.core.talk.mail import MailKind
 from dibs.services.state import deadlines, mailbox
 from dibs.services.state.own_claims import claims_of
@@ -95,11 +94,10 @@ def remind(_: Store, rows: Rows, id_: str) -> None:
     ]
     if not asks or rows.beat(asker) is None:
         return
-    seen = rows.seen(holder)
     held = {
         rows.pattern(claim.pattern).key
         for _, claim in claims_of(rows, holder)
-        if live(claim, seen, rows.now)
+        if rows.is_live(claim)
     }
     late = [ask for ask in asks if rows.pattern(ask.pattern).key in held]
     if late:

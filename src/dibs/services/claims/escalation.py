@@ -7,7 +7,7 @@ that changed hands meanwhile is not affected. A decision takes effect in the tra
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import EXCLUSIVE, Denied, Request, check_text, live, ticket_deadline
+from dibs.core.claims.rules import EXCLUSIVE, Denied, Request, check_text, ticket_deadline
 from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.decision_rules import DISPUTED, KEPT
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
@@ -240,7 +240,6 @@ def why_over(rows: Rows, decision: Decision) -> str:
 def _disputed(rows: Rows, decision: Decision) -> list[Filed]:
     """Return the disputed claims that are still held."""
     holder = decision.data["holder"]
-    seen = rows.seen(holder)
     wanted = {(found := rows.pattern(text)).key: found for text in decision.data["wanted"]}
 
     def in_the_way(pattern: Pattern) -> bool:
@@ -253,7 +252,7 @@ def _disputed(rows: Rows, decision: Decision) -> list[Filed]:
         (key, claim)
         for key, claim in claims_of(rows, holder)
         if claim.token in decision.data["tokens"]
-        and live(claim, seen, rows.now)
+        and rows.is_live(claim)
         and in_the_way(rows.pattern(claim.pattern))
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import Beat, Caller
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import Ask, Claim, Lost, check_text, deadline
+from dibs.core.claims.rules import Ask, Claim, Lost, check_text
 from dibs.core.text.durations import WAIT_MAX, WAIT_MIN, check_span
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.claims.acquire import SHOWN
@@ -74,7 +74,7 @@ class Holdings:
                     rows.put_beat(caller.id, beat._replace(ttl=min(beat.ttl, span)))
                 _tell_renewed(rows, caller.id, beat, filed)
             claims = tuple(claim for _, claim in own(rows, caller.id, (), 0))
-            expires = tuple(deadline(claim, rows.now) for claim in claims)
+            expires = tuple(rows.deadline(claim) for claim in claims)
             lost = tell_lost(rows, caller.id) if beat.lost else ()
             return Renewed(claims, expires, lost, tuple(a for _, a in rows.asks(caller.id)))
 

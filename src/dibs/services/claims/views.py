@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.claims.agents import DEAD, STOPPED, is_terminal
-from dibs.core.claims.rules import Held, Waiter, deadline, live, ticket_deadline
+from dibs.core.claims.rules import Held, Waiter, ticket_deadline
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -23,9 +23,8 @@ def held_in(rows: Rows) -> Iterable[Held]:
     for _, ask in rows.asks():
         asks.setdefault((ask.holder, rows.pattern(ask.pattern).key), []).append(ask)
     for _, claim in rows.claims():
-        seen = rows.seen(claim.agent)
-        if live(claim, seen, rows.now):
-            ends = deadline(claim, seen)
+        ends = rows.deadline(claim)
+        if rows.now < ends:
             asked = asks and asks.get((claim.agent, rows.pattern(claim.pattern).key))
             yield Held(claim, ends, ends - rows.now, tuple(asked or ()))
 

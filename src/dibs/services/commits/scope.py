@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.claims.coverage import Blocked, BlockReason, Cover, OwnedPattern, unclaimed
-from dibs.core.claims.rules import EXCLUSIVE, Lost, deadline, live
+from dibs.core.claims.rules import EXCLUSIVE, Lost
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import quote, shown
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
@@ -43,12 +43,12 @@ def standing(rows: Rows, agent: str) -> ClaimsNow:
     found: list[OwnedPattern] = []
     ran_out: list[Lost] = []
     for key, claim in rows.claims():
-        seen = rows.seen(claim.agent)
-        if live(claim, seen, rows.now):
-            left = deadline(claim, seen) - rows.now
+        ends = rows.deadline(claim)
+        if rows.now < ends:
+            left = ends - rows.now
             found.append(OwnedPattern(claim, rows.pattern(claim.pattern), left, key))
         elif claim.agent == agent:
-            ran_out.append(Lost(claim.pattern, claim.token, "expired", deadline(claim, seen)))
+            ran_out.append(Lost(claim.pattern, claim.token, "expired", ends))
     own = [h for h in found if h.claim.agent == agent and h.claim.mode == EXCLUSIVE]
     lost = [*ran_out, *(lost for _, lost in rows.lost(agent))]
     return ClaimsNow(Cover(found), tuple(h for h in own if not h.pattern.scheme), tuple(lost))

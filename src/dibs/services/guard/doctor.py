@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.claims.rules import deadline, live
 from dibs.core.text.durations import show_span
 from dibs.core.text.findings import Finding, Level
 from dibs.core.toolcalls.coverage import standings
@@ -131,9 +130,9 @@ class Doctoring:
 
         def step(rows: Rows) -> list[tuple[str, str, float]]:
             return [
-                (claim.agent, claim.pattern, rows.now - deadline(claim, rows.heard(claim.agent)))
+                (claim.agent, claim.pattern, rows.now - rows.deadline(claim))
                 for _, claim in rows.claims()
-                if not live(claim, rows.heard(claim.agent), rows.now)
+                if not rows.is_live(claim) and not rows.is_gone(claim.agent)
             ]
 
         return [

@@ -6,7 +6,7 @@ from dibs.core.claims.coverage import guarded_path, held_path, unclaimed
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import PlainCommit, pattern_of, stands_against
 from dibs.core.claims.protected import guarded
-from dibs.core.claims.rules import EXCLUSIVE, deadline
+from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import few, printable
 from dibs.services.state.commits import commit_authors
@@ -61,7 +61,7 @@ class Gating:
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
-        stopped, gone = self._store.look(lambda rows: (step(rows), bool(rows.gone)))
+        stopped, gone = self._store.look(lambda rows: (step(rows), bool(rows.facts.dead)))
         # A dead agent blocks no one. End it first, which saves its work before someone else commits it.
         return self._store.apply(step) if gone else stopped
 
@@ -97,7 +97,7 @@ def _stops(
         against = [claim for claim in claims if stands_against(claim, agents)]
         if against:
             claim = against[0]
-            left = deadline(claim, rows.seen(claim.agent)) - rows.now
+            left = rows.deadline(claim) - rows.now
             yield held_path(path, claim, left)
         elif guards and guarded(path):
             yield guarded_path(path)
@@ -133,4 +133,4 @@ def _around_many(
 
 
 def _live(rows: Rows, claims: Iterable[Claim]) -> Iterator[Claim]:
-    return (claim for claim in claims if rows.now < deadline(claim, rows.seen(claim.agent)))
+    return (claim for claim in claims if rows.is_live(claim))

@@ -12,6 +12,7 @@ from dibs.errors import NotAllowed
 from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
 from dibs.services.state.presence import admit
 from dibs.services.state.sessions import (
+    EDITORS,
     PART_MAX,
     SessionRow,
     get_session,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 #: Variables with an agent's name and with Claude Code's own process ID.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
-#: Dialects whose hooks an editor starts: a human's terminal has the same parent process.
-EDITORS = frozenset({"cursor", "windsurf", "vscode"})
 
 
 class HookCaller(Record):

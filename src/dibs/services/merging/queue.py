@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 
-from dibs.core.claims.rules import EXCLUSIVE, Granted, live
+from dibs.core.claims.rules import EXCLUSIVE, Granted
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.durations import TTL_MIN, check_wait
 from dibs.errors import DibsError, Fenced, NotFound, Unavailable
@@ -133,7 +133,7 @@ def _lease(
 def _own_claim(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
     """Return the claim with which the caller keeps others from merging, if it has one."""
     for _, claim in own_at(rows, agent, pattern):
-        alive = live(claim, rows.seen(agent), rows.now)
+        alive = rows.is_live(claim)
         if alive and claim.mode == EXCLUSIVE and not claim.reason.startswith(_REASON):
             return claim
     return None

@@ -18,7 +18,6 @@ from dibs.core.changes.merges import (
 )
 from dibs.core.changes.trailers import read_signed
 from dibs.core.claims.protected import guarded as guarded_file
-from dibs.core.claims.rules import live
 from dibs.core.patterns.pattern import matches, parse
 from dibs.errors import BadInput
 from dibs.git.log import changes_of, is_same, renamed
@@ -207,5 +206,5 @@ def _held_now(store: Store, rows: Rows, owner: str) -> list[PastClaim]:
     return [
         PastClaim(owner, _patterns(store, [claim.pattern]))
         for _, claim in claims_of(rows, owner)
-        if live(claim, rows.seen(owner), rows.now) and claim.mode == "exclusive"
+        if rows.is_live(claim) and claim.mode == "exclusive"
     ]

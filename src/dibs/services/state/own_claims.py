@@ -6,7 +6,7 @@ are, and which error the caller gets if it no longer holds them.
 
 from __future__ import annotations
 
-from dibs.core.claims.rules import Claim, live
+from dibs.core.claims.rules import Claim
 from dibs.core.patterns.filing import entry_prefix
 from dibs.core.patterns.pattern import overlap
 from dibs.core.text.names import quote
@@ -126,6 +126,6 @@ def others(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
             if found.agent != agent and not found.ticket:
                 claim = claim_of(found)
                 overlaps = overlap(pattern, rows.pattern(claim.pattern)) is not None
-                if overlaps and live(claim, rows.seen(claim.agent), rows.now):
+                if overlaps and rows.is_live(claim):
                     chosen[found.key] = claim
     return list(chosen.items())

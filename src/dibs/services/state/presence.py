@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, NEVER, Agent, AgentStatus, Beat, Caller, check_own_id
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import Claim, Lost, Ticket, deadline, live, ticket_deadline
+from dibs.core.claims.rules import Claim, Lost, Ticket, ticket_deadline
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.state.keys import ASK, WORKER
 from dibs.services.state.rows import claim_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def arrive(rows: Rows, caller: Caller) -> Beat:
     """Record a heartbeat of ``caller``; an unknown agent joins."""
+    rows.assume_present((caller.id,))
     beat = rows.beat(caller.id)
     if beat is None:
         beat = _join_by_calling(rows, caller)
@@ -37,7 +38,6 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         beat = _expire_own(rows, caller.id, beat)
     beat = Beat(rows.now, *beat[1:])
     rows.put_beat(caller.id, beat)
-    rows.assume_present((caller.id,))
     return beat
 
 
@@ -84,7 +84,7 @@ def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
     for found in list(rows.of_agent(agent)):
         if not found.ticket:
             claim = claim_of(found)
-            if live(claim, beat.seen, rows.now):
+            if rows.is_live(claim):
                 shortest = min(shortest, claim.ttl)
                 earliest = min(earliest, claim.hard)
             else:
@@ -126,8 +126,8 @@ def drop_expired(rows: Rows, ticket: Ticket) -> None:
 
 def expire(rows: Rows, key: str, claim: Claim) -> None:
     """Remove an expired claim; notify its owner and fence its token."""
-    at = deadline(claim, rows.seen(claim.agent))
-    lose(rows, key, claim, Lost(claim.pattern, claim.token, "expired", at))
+    lost = Lost(claim.pattern, claim.token, "expired", rows.deadline(claim))
+    lose(rows, key, claim, lost)
     rows.emit(
         claim.agent,
         role_of(rows, claim.agent),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import Agent, Beat
 from dibs.core.claims.ledger import Event
-from dibs.core.claims.rules import GONE, Ask, Claim, Lost, Ticket
+from dibs.core.claims.rules import GONE, Ask, Claim, Lost, Ticket, deadline
 from dibs.core.patterns.filing import Range, entry_prefix, ranges
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import cut
 from dibs.errors import Unavailable
+from dibs.services.state.facts import OutsideFacts, outlives_ttl
 from dibs.services.state.keys import AGENT, ASK, AT, BEAT, IN, LEFT, LOST, UNREAD, WAIT
 from dibs.startup.quickjson import encoder, quoted, raw_decode
 from dibs.startup.records import Record
@@ -78,21 +79,20 @@ class Rows:
     """Typed reads and writes of the rows of one transaction."""
 
     __slots__ = (
-        "_beats", "_changed", "_fold", "_is_gone", "_patterns", "_sessions", "gone", "newest", "notices",
-        "now", "posted", "turns", "txn",
+        "_beats", "_changed", "_fold", "_is_gone", "_patterns", "facts", "newest", "notices", "now", "posted",
+        "turns", "txn",
     )  # fmt: skip
 
-    def __init__(self, txn: Txn, *, fold_case: bool, sessions: str = "") -> None:
+    def __init__(self, txn: Txn, *, fold_case: bool, facts: OutsideFacts | None = None) -> None:
         self.txn = txn
         self.now = txn.now
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
         self._changed: set[str] = set()
-        #: If this folder does not exist, no agent process runs on this machine; empty to skip the check.
-        self._sessions = sessions
-        self._is_gone: dict[str, bool] = {}
-        #: The agents that were checked, and those whose processes have ended.
-        self.gone: set[str] = set()
+        #: What is known about this machine's processes and working trees, and what this step asks.
+        self.facts = facts or OutsideFacts()
+        #: The agents that were checked, and whether their processes have ended.
+        self._is_gone = dict.fromkeys(self.facts.present, False)
         self._patterns: dict[str, Pattern] = {}
         #: The sequence number of this step's last event, or 0.
         self.newest = 0
@@ -240,13 +240,27 @@ class Rows:
     def seen(self, agent: str) -> float:
         """Return the last heartbeat of ``agent``, 0 if it has ended, ``GONE`` if its process is dead.
 
-        Every check whether a claim or a ticket is live uses this.
+        Every check whether a ticket is live uses this; for claims, there is ``is_live``.
         """
         return GONE if self.is_gone(agent) else self.heard(agent)
 
+    def is_live(self, claim: Claim) -> bool:
+        """Return whether ``claim`` has not expired; every check whether a claim is live uses this."""
+        return self.now < self.deadline(claim)
+
+    def deadline(self, claim: Claim) -> float:
+        """Return when ``claim`` expires, or did, without another heartbeat.
+
+        A claim that covers uncommitted changes outlives its ttl while its process runs.
+        """
+        ends = deadline(claim, self.seen(claim.agent))
+        if ends <= self.now < claim.hard and self.facts.sessions and not self.is_gone(claim.agent):
+            return claim.hard if outlives_ttl(self, claim) else ends
+        return ends
+
     def is_gone(self, agent: str) -> bool:
         """Return whether the process of an agent's session ran on this machine and has ended."""
-        if not self._sessions:
+        if not self.facts.sessions:
             return False
         known = self._is_gone.get(agent)
         if known is None:
@@ -256,20 +270,20 @@ class Rows:
     def _check_process(self, agent: str) -> bool:
         from os.path import isdir
 
-        if not isdir(self._sessions):
-            self._sessions = ""
+        if not isdir(self.facts.sessions):
+            self.facts.sessions = ""
             return False
         from dibs.services.state.sessions import has_ended
 
         if not has_ended(self, agent):
             return False
-        self.gone.add(agent)
+        self.facts.dead.add(agent)
         return True
 
     def assume_present(self, agents: Iterable[str]) -> None:
-        """Skip the process check for these agents: they are calling, or cannot be ended now."""
+        """Skip the process check for these agents: they are calling."""
         self._is_gone.update(dict.fromkeys(agents, False))
-        self.gone.difference_update(agents)
+        self.facts.dead.difference_update(agents)
 
     def put_beat(self, agent: str, beat: Beat) -> None:
         """Store the heartbeat of ``agent``; ``flush`` writes it."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The longest agent text that is used in a key as it is.
 PART_MAX = 64
+#: Dialects whose hooks an editor starts: a human's terminal has the same parent process.
+EDITORS = frozenset({"cursor", "windsurf", "vscode"})
 
 
 class SessionRow(Record):
@@ -121,6 +123,21 @@ def session_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
 def is_gone(session: SessionRow, here: str) -> bool:
     """Return whether a session's process has ended; on other machines that is unknown."""
     return bool(session.pid) and session.realm == here and not is_there(session.pid, session.born)
+
+
+def is_on_this_machine(session: SessionRow) -> bool:
+    """Return whether a session's working trees are on this machine, possibly in another container."""
+    there, here = session.realm.split("/"), realm().split("/")
+    return there[1:2] == here[1:2] if there[1:] else there == here
+
+
+def runs_here(session: SessionRow) -> bool:
+    """Return whether a session has a process of its own, which still runs on this machine.
+
+    The process of an editor outlives its sessions, so it says nothing about them.
+    """
+    known = bool(session.pid) and not session.over and session.dialect not in EDITORS
+    return known and session.realm == realm() and is_there(session.pid, session.born)
 
 
 def gone_sessions(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[str, SessionRow]]:

@@ -1,24 +1,26 @@
 """What all services share: an engine, the configuration, and how a step runs.
 
-Liveness is decided here for all services. A step that reads the claims of an agent whose process is
-dead sees them as expired. A step that may write ends such agents first, and then runs again.
+A step that needs facts from outside the store (see services/state/facts.py) runs again once they are known.
+If it may write, dead agents that it met are ended first.
 """
 
 from __future__ import annotations
 
 from dibs.core.text.durations import check_ttl, show_span
 from dibs.errors import BadInput, DibsError, Unavailable, Unknown
+from dibs.services.state.facts import OutsideFacts
 from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import Rows
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     from dibs.config.load import Config
     from dibs.engines.base import Engine, Txn
+    from dibs.services.state.facts import ClaimKey, Work, WorkQuestion
 
     T = TypeVar("T")
 
@@ -36,6 +38,8 @@ class StoreCallbacks(Record):
     sessions: str = ""
     #: Tell the agents in the queue whose turn has come, in the transaction that made it come.
     give_turns: Callable[[Store, Rows], object] | None = None
+    #: Find the uncommitted changes that claims cover on this machine, and save copies if asked to.
+    work: Callable[[Store, Sequence[WorkQuestion]], Mapping[ClaimKey, Work]] | None = None
 
 
 class Store:
@@ -79,44 +83,67 @@ class Store:
         return max(self.config.waiter_ttl, self.engine.shortest_ttl)
 
     def apply(self, step: Callable[[Rows], T]) -> T:
-        """Run ``step`` as one transaction; if it finds dead agents, end them and run it again."""
-        tried: set[str] = set()
+        """Run ``step`` as one transaction; if it needs facts, look them up and run it again."""
+        facts = self._facts()
 
         def run(txn: Txn) -> tuple[T, int]:
-            return self._run(txn, step, tried)
+            return self._run(txn, step, facts)
 
         while True:
             try:
                 answer, newest = self.engine.transact(run)
                 break
-            except _GoneFoundError as found:
-                tried |= found.agents
-                self._end_gone(found.agents)
+            except _FactsNeededError:
+                self._end_dead(facts)
+                self._look_up(facts)
         if newest and newest % self.trim_every == 0:
             self._trim()
         return answer
 
-    def _run(self, txn: Txn, step: Callable[[Rows], T], tried: set[str]) -> tuple[T, int]:
+    def _facts(self) -> OutsideFacts:
+        sessions, work = self.callbacks.sessions, self.callbacks.work
+        return OutsideFacts(sessions, can_look=work is not None)
+
+    def _run(self, txn: Txn, step: Callable[[Rows], T], facts: OutsideFacts) -> tuple[T, int]:
         _refuse_if_closed(txn)
-        rows = Rows(txn, fold_case=self.fold_case, sessions=self.callbacks.sessions)
-        rows.assume_present(tried)
-        answer = step(rows)
-        if rows.turns and self.callbacks.give_turns is not None:
-            self.callbacks.give_turns(self, rows)
-        if rows.gone:
-            raise _GoneFoundError(rows.gone)
+        rows = Rows(txn, fold_case=self.fold_case, facts=facts.begin())
+        try:
+            answer = step(rows)
+            if rows.turns and self.callbacks.give_turns is not None:
+                self.callbacks.give_turns(self, rows)
+        except DibsError:
+            if facts.dead or facts.asked:
+                raise _FactsNeededError from None
+            raise
+        if facts.dead or facts.asked:
+            raise _FactsNeededError
         rows.flush()
         return answer, rows.newest
 
-    def _end_gone(self, agents: set[str]) -> None:
+    def _end_dead(self, facts: OutsideFacts) -> None:
         """End agents with dead processes; one that cannot be ended keeps its claims until they expire."""
+        facts.present |= facts.dead
         end_gone = self.callbacks.end_gone
-        if end_gone is not None:
+        if facts.dead and end_gone is not None:
             try:
-                own = StoreCallbacks(give_turns=self.callbacks.give_turns)
-                end_gone(Store(self.engine, self.config, self.archive, own), agents)
+                end_gone(self._without_sessions(), facts.dead)
             except DibsError:
                 return
+
+    def _look_up(self, facts: OutsideFacts) -> None:
+        """Find out what a step asked; what cannot be found out is unknown."""
+        found: Mapping[ClaimKey, Work] = {}
+        if facts.asked and self.callbacks.work is not None:
+            try:
+                found = self.callbacks.work(self._without_sessions(), list(facts.asked.values()))
+            except (DibsError, OSError):
+                found = {}
+        facts.learn(found)
+
+    def _without_sessions(self) -> Store:
+        """Return the same store, which checks no processes, for callbacks."""
+        own = StoreCallbacks(give_turns=self.callbacks.give_turns, work=self.callbacks.work)
+        return Store(self.engine, self.config, self.archive, own)
 
     def settle(self) -> None:
         """Handle the deadlines that have passed, so that readers see the outcome."""
@@ -139,21 +166,27 @@ class Store:
         return self.engine.view(lambda txn: txn.now)
 
     def look(self, step: Callable[[Rows], T]) -> T:
-        """Run ``step``, which only reads, on a snapshot."""
+        """Run ``step``, which only reads, on a snapshot; if it needs facts, look them up and run it again."""
+        facts = self._facts()
 
         def run(txn: Txn) -> T:
             _refuse_if_closed(txn)
-            return step(Rows(txn, fold_case=self.fold_case, sessions=self.callbacks.sessions))
+            return step(Rows(txn, fold_case=self.fold_case, facts=facts.begin()))
 
-        return self.engine.view(run)
+        while True:
+            try:
+                answer = self.engine.view(run)
+            except DibsError:
+                if not facts.asked:
+                    raise
+            else:
+                if not facts.asked:
+                    return answer
+            self._look_up(facts)
 
 
-class _GoneFoundError(Exception):
-    """Rolls back a transaction that found claims of dead agents."""
-
-    def __init__(self, agents: set[str]) -> None:
-        super().__init__()
-        self.agents = agents
+class _FactsNeededError(Exception):
+    """Rolls back a transaction that needs facts from outside the store."""
 
 
 def _refuse_if_closed(txn: Txn) -> None:

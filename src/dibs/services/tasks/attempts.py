@@ -14,7 +14,6 @@ from dibs.core.claims.rules import (
     Lost,
     Request,
     check_request,
-    deadline,
 )
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.names import task_pattern
@@ -216,7 +215,7 @@ def claims_on(store: Store, rows: Rows, id_: str) -> list[tuple[str, Claim, floa
     for row in rows.near(pattern):
         if not row.ticket and rows.pattern(row.record["pattern"]).key == pattern.key:
             claim = claim_of(row)
-            found.append((row.key, claim, deadline(claim, rows.seen(claim.agent)) - rows.now))
+            found.append((row.key, claim, rows.deadline(claim) - rows.now))
     return found
 
 
@@ -249,7 +248,7 @@ def return_if_dead(store: Store, rows: Rows, id_: str) -> Stored | None:
         if claim.agent != stored.holder:
             _adopt(rows, stored, claim)
         elif stored.until <= rows.now:
-            note_until(rows, stored, deadline(claim, rows.seen(claim.agent)))
+            note_until(rows, stored, rows.deadline(claim))
         return None
     for key, gone, _ in claims_on(store, rows, stored.id):
         expire(rows, key, gone)

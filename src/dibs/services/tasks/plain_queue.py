@@ -8,7 +8,7 @@ agents, and ``Taking`` hands the files out after the board's tasks, in order of 
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import EXCLUSIVE, Request, check_text, deadline
+from dibs.core.claims.rules import EXCLUSIVE, Request, check_text
 from dibs.core.tasks.names import ENDINGS, name_of, pack, task_of_file, task_pattern, unpack
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotFound
@@ -96,7 +96,7 @@ class QueueFiles:
 
     def _state(self, name: str, file: str, around: Survey) -> QueuedFile:
         for _, claim in around.own.values():
-            left = deadline(claim, self._rows.seen(claim.agent)) - self._rows.now
+            left = self._rows.deadline(claim) - self._rows.now
             return QueuedFile(name, file, HELD, claim.agent, claim.reason, claim.since, left)
         for found in around.conflicts:
             why = found.reason or ("waiting for it" if found.ticket else "")

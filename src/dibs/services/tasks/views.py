@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.rules import deadline
 from dibs.core.tasks.graph import Graph
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task, urgency
 from dibs.services.state.task_index import dependents
@@ -94,7 +93,7 @@ def _shown(store: Store, rows: Rows, graph: Graph, stored: Stored) -> TaskView:
     claim = live_claim(store, rows, stored.id) if stored.token else None
     if claim is None:
         return TaskView(stored, state, why, ready=bool(stored.ready))
-    left = deadline(claim, rows.seen(claim.agent)) - rows.now
+    left = rows.deadline(claim) - rows.now
     return TaskView(stored, state, why, claim.agent, left)
 
 

@@ -1,0 +1,97 @@
+"""Find the uncommitted changes that claims cover: the fact on which a claim past its ttl depends.
+
+An ignored file such as ``.env`` counts if a claim names it; a pattern does not cover ignored files.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.patterns.overlap import matches
+from dibs.core.patterns.pattern import parse
+from dibs.errors import DibsError
+from dibs.git.status import begin_changed, ignored_of, parsed
+from dibs.git.untrusted import guarded_calls
+from dibs.local.repository import trees
+from dibs.services.state.sessions import UnfinishedFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.local.repository import Repository
+    from dibs.services.state.facts import ClaimKey, Work, WorkQuestion
+    from dibs.services.state.store import Store
+
+#: Time limit for git in seconds: a hook is waiting. If it is exceeded, the claims stay.
+_PATIENCE = 1.0
+#: The most paths in one call of git.
+_MANY = 500
+
+
+def find_work(
+    store: Store, repository: Repository, questions: Sequence[WorkQuestion]
+) -> Mapping[ClaimKey, Work]:
+    """Return the uncommitted files that each claim covers, None where git fails."""
+    if not repository.common:
+        return {question.key: () for question in questions}
+    now = store.now()
+    every = trees(repository)
+    asked = [
+        (
+            question,
+            parse(question.claim.pattern, fold_case=store.fold_case),
+            question.roots or every,
+        )
+        for question in questions
+    ]
+    changed = {
+        root: changed_at(root, [pattern for _, pattern, roots in asked if root in roots])
+        for root in dict.fromkeys(root for *_, roots in asked for root in roots)
+    }
+    found: dict[ClaimKey, Work] = {}
+    for question, pattern, roots in asked:
+        files = [
+            _covered(changed[root], pattern, root, question.claim.agent, now) for root in roots
+        ]
+        known = [one for one in files if one is not None]
+        found[question.key] = (
+            tuple(f for one in known for f in one) if len(known) == len(files) else None
+        )
+    return found
+
+
+def _covered(
+    changed: Sequence[str] | None, pattern: Pattern, root: str, agent: str, now: float
+) -> list[UnfinishedFile] | None:
+    if changed is None:
+        return None
+    paths = [path for path in changed if matches(pattern, f"./{path}")]
+    return [UnfinishedFile(path, agent, now, root=root) for path in paths]
+
+
+def changed_at(root: str, patterns: Iterable[Pattern]) -> list[str] | None:
+    """Return the uncommitted files of a working tree near ``patterns``; None if git fails."""
+    if not os.path.isdir(root):
+        return []  # the working tree was removed
+    wanted = list(patterns)
+    literal = [pattern.path for pattern in wanted if pattern.literal]
+    found: dict[str, None] = {}
+    try:
+        git = guarded_calls(root, timeout=_PATIENCE)
+        for start in range(0, len(literal), _MANY):
+            out = begin_changed(git, *literal[start : start + _MANY], ignored=True).must()
+            found |= dict.fromkeys([*(change.path for change in parsed(out)), *ignored_of(out)])
+        if any(_may_be_elsewhere(root, pattern) for pattern in wanted):
+            found |= dict.fromkeys(change.path for change in parsed(begin_changed(git).must()))
+    except (DibsError, OSError):
+        return None
+    return list(found)
+
+
+def _may_be_elsewhere(root: str, pattern: Pattern) -> bool:
+    """Return whether a pattern may cover files other than the one with its exact name."""
+    if not pattern.literal:
+        return True
+    return pattern.folded and not os.path.lexists(os.path.join(root, pattern.path))
