@@ -118,13 +118,16 @@ class Attribution:
         # A subagent may write under its parent's claims.
         known = self._store.look(lambda rows: rows.agent(agent))
         mine = {agent, "", known.parent if known is not None else ""}
+        running = set(self._marks.running())
         foreign = [
-            ForeignChange(path, holder, sure=not self._may_have(holder, mark, now))
+            ForeignChange(
+                path, holder, sure=holder not in running and not self._may_have(holder, mark, now)
+            )
             for path, holder in owners.items()
             if holder not in mine and path not in theirs
         ]
         foreign = self._told(agent, mark, foreign)
-        if not self._marks.any_open(agent):
+        if running <= {agent}:
             free = [path for path, holder in owners.items() if not holder and path not in theirs]
             self._take(agent, free)
         return foreign
@@ -169,9 +172,7 @@ class Attribution:
         return self._store.look(step)
 
     def _may_have(self, holder: str, mark: TreeSnapshot, now: float) -> bool:
-        """Return whether the owner may have changed its file itself during a call."""
-        if self._marks.is_open(holder):
-            return True
+        """Return whether the owner, which has no call open, may have changed its file during a call."""
         noted = self._marks.last_noted(holder)
         seen = self._store.look(lambda rows: rows.heard(holder))
         # A heartbeat during the call that is newer than the owner's recorded writes.

@@ -1,7 +1,8 @@
 """Snapshots of a working tree at the start of a call, in small files of the clone's local state.
 
 ``marks/<agent>~<call>`` exists while a call runs; ``marks/<agent>~own`` records the files that the agent's
-own calls wrote. Losing them only means that less is detected.
+own calls wrote. Losing them only means that less is detected. The start and the end of a session delete those
+of agents that have ended.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from itertools import islice
 from zlib import crc32
 
 from dibs.errors import DibsError
@@ -18,10 +20,11 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from dibs.local.repository import Repository
+    from dibs.services.state.store import Store
 
     #: A file's mtime, size, inode, mode, and ctime (which no program can set); None without a file.
     Stat = list[int] | None
@@ -31,6 +34,10 @@ _LONGEST_CALL = 3600.0
 #: Records of an agent's own writes are discarded after this many seconds.
 _FORGOTTEN = 86_400.0
 _MOST_OWN = 1000
+#: The end of the name of a record of own writes.
+_OWN = "own"
+#: How many files one sweep looks at, to keep it short.
+_MOST_SWEPT = 2000
 _FOLDER = "marks"
 
 
@@ -88,31 +95,18 @@ class TreeSnapshots:
             return None
         return TreeSnapshot(*found)
 
-    def is_open(self, agent: str) -> bool:
-        """Return whether an agent has a running call with a snapshot."""
-        return agent in self._open()
+    def running(self) -> Iterator[str]:
+        """Yield the agent of each running call that has a snapshot."""
+        oldest = time.time() - _LONGEST_CALL
+        with contextlib.suppress(OSError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                agent, _, call = entry.name.rpartition("~")
+                if agent and call != _OWN and _mtime(entry) > oldest:
+                    yield agent
 
     def any_open(self, agent: str) -> bool:
         """Return whether another agent has a running call."""
-        return any(other != agent for other in self._open())
-
-    def _open(self) -> set[str]:
-        """Return the agents with a running call; delete outdated snapshots."""
-        found: set[str] = set()
-        with contextlib.suppress(OSError):
-            for name in os.listdir(self._folder):
-                agent, _, rest = name.rpartition("~")
-                if not agent:
-                    continue
-                path = os.path.join(self._folder, name)
-                own = rest == "own"
-                with contextlib.suppress(OSError):
-                    age = time.time() - os.stat(path).st_mtime
-                    if age > (_FORGOTTEN if own else _LONGEST_CALL):
-                        os.unlink(path)
-                    elif not own:
-                        found.add(agent)
-        return found
+        return any(other != agent for other in self.running())
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
         """Record the state of files that an agent's own call has just written."""
@@ -162,6 +156,40 @@ class TreeSnapshots:
     def _write(self, name: str, text: str) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         write_file(os.path.join(self._folder, name), text)
+
+
+def sweep(store: Store, repository: Repository) -> None:
+    """Delete what ended agents left, and what is outdated, in all working trees of a clone."""
+    entries = list(islice(_all_entries(os.path.join(repository.state, _FOLDER)), _MOST_SWEPT))
+    agents = {entry.name.rpartition("~")[0] for entry in entries}
+    if not agents:
+        return
+    ended = store.look(lambda rows: {agent for agent in agents if rows.beat(agent) is None})
+    now = time.time()
+    for entry in entries:
+        agent, _, call = entry.name.rpartition("~")
+        lasts = _FORGOTTEN if call == _OWN else _LONGEST_CALL
+        if agent in ended:  # a call of another agent may have begun before its last write
+            lasts = _LONGEST_CALL if call == _OWN else 0.0
+        if _mtime(entry) <= now - lasts:
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+
+
+def _all_entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the files that belong to an agent."""
+    with contextlib.suppress(OSError), os.scandir(folder) as trees:
+        for tree in trees:
+            with contextlib.suppress(OSError), os.scandir(tree.path) as entries:
+                yield from (entry for entry in entries if "~" in entry.name)
+
+
+def _mtime(entry: os.DirEntry[str]) -> float:
+    """Return when a file was written; 0 if it no longer exists."""
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _name(agent: str, call: str) -> str:

@@ -100,6 +100,7 @@ class Guarding:
         if moment in _ENDS:
             if moment == EventKind.ENDED or heard.subagent:
                 self._departures.end(self._store.look(lambda rows: row_of(rows, heard, who)))
+                self._sweep()
             return PASSED
         if moment == EventKind.STOPPED:
             return self._turn_ended(heard, who, tells=tells)
@@ -111,6 +112,7 @@ class Guarding:
         """Add the agent and brief it fully, or later if it cannot read text now."""
         if heard.moment == EventKind.STARTED:
             self._departures.gone(within=ROOM_AT_START)
+            self._sweep()
         key, session, _ = self._arrive(heard, who, forgot=not tells)
         if heard.moment == EventKind.STARTED:
             self._departures.inherit(key, session)
@@ -268,6 +270,11 @@ class Guarding:
         from dibs.services.guard.attribution import Attribution
 
         return Attribution(self._store, self._repository, self._policy)
+
+    def _sweep(self) -> None:
+        from dibs.services.guard.before_call import sweep
+
+        sweep(self._store, self._repository)
 
     @property
     def _departures(self) -> Departures:
