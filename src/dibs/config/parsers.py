@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.text.durations import check_span, show_span
 from dibs.core.text.names import AGENT_ID_CHARACTERS, closest, quote
+from dibs.core.text.urls import EMBEDDED
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False
@@ -116,6 +117,12 @@ def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str,
         return found
 
     return allowed, parse
+
+
+def engine_url(value: object) -> str:
+    """Parse an engine's URL; ``sqlite`` is another name for the default."""
+    url = one_line(value)
+    return "" if url == EMBEDDED else url
 
 
 def one_line(value: object) -> str:

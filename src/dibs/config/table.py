@@ -6,6 +6,7 @@ from dibs.config.parsers import (
     between,
     choice,
     count,
+    engine_url,
     flag,
     folder,
     one_line,
@@ -66,9 +67,9 @@ def _branch_or_none(value: object) -> str:
 
 # fmt: off
 FIELDS = (
-    Field("engine", "", "engine", "a URL", one_line,
-          "Where Dibs stores its state: redis://host:6379/0, git:origin, or sqlite:///path. Empty means "
-          "SQLite in the git directory."),
+    Field("engine", "", "engine", "a URL", engine_url,
+          "Where Dibs stores its state: redis://host:6379/0, git:origin, or sqlite:///path. Empty, or "
+          "sqlite, means SQLite in the git directory. All worktrees of a clone must use the same one."),
     Field("ttl", "claims", "ttl", between(TTL_MIN, TTL_MAX), check_ttl,
           "How long a claim lasts after its owner's last heartbeat. Existing claims keep theirs."),
     Field("waiter_ttl", "claims", "waiter_ttl", *span("waiter_ttl", 5.0, 3_600.0),

@@ -183,6 +183,7 @@ CODES = {
     "SYSTEM": Code((Unavailable,), "an operating system error", "the message says which"),
     "VERSION": Code((Misconfigured,), "the store was written by a newer version of Dibs", "upgrade Dibs"),
     "ENGINE": Code((Misconfigured,), "the engine URL is unknown, or the engine is not installed", "use `redis://host:6379/0`, `git:origin`, `sqlite:///path`, or leave it empty"),
+    "ENGINE_MISMATCH": Code((Misconfigured,), "the settings here select another store, project name, or case rule than the clone's record; nothing was changed", "the message names both and how to fix it; `dibs engine use` changes the record"),
     "PLATFORM": Code((Unavailable, Misconfigured), "this platform does not support the feature", "use Linux or macOS"),
     "CONFIG": Code((Misconfigured,), "the configuration is invalid; the message names the file and the line", "fix it"),
     "INTERNAL": Code((DibsError,), "a bug in Dibs", "report it; `DIBS_TRACEBACK=1` prints the traceback"),

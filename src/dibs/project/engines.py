@@ -6,6 +6,7 @@ import os
 
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
+from dibs.local.repository import shared_state
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 
@@ -23,6 +24,13 @@ MARKER = "project.json"
 DATABASE = "dibs.db"
 #: The distance between the first numbers of a lost ledger and of its replacement.
 STRIDE = 1_000_000_000
+#: Records which store the clone uses; ``clone_record`` reads and writes it.
+RECORD = "engine.json"
+#: The record of a clone with the default engine, by far the most common one.
+_DEFAULT_RECORD = (
+    '{{"engine": "sqlite", "store": "sqlite", "project": "", "git_branch": "", '
+    '"worktree_claims": "{}", "case": "{}"}}'
+)
 #: The default timeout of a call to a git remote.
 GIT_TIMEOUT = 30.0
 
@@ -45,9 +53,9 @@ class Location(Record):
 
     @property
     def is_project(self) -> bool:
-        """Whether this is a Dibs project: it has state, settings, or a remote engine."""
-        settings = f"{self.repository.root}/dibs.toml"
-        return bool(self.loaded.config.engine) or is_there(self) or os.path.exists(settings)
+        """Whether this is a Dibs project: it has state, settings, a record, or a remote engine."""
+        files = (f"{self.repository.root}/dibs.toml", f"{shared_state(self.repository)}/{RECORD}")
+        return bool(self.loaded.config.engine) or is_there(self) or any(map(os.path.exists, files))
 
     def with_timeout(self, seconds: float, origin: str) -> Location:
         """Return the same location with a timeout of at most ``seconds``."""
@@ -65,7 +73,7 @@ def open_engine(place: Location, *, recreate: bool, url: str | None = None) -> E
         from dibs.engines.memory import MemoryEngine
 
         return MemoryEngine()
-    if scheme.partition("+")[0] in _REDIS:
+    if is_redis(url):
         return _open_redis(place, url)
     if scheme == "git":
         return _open_git(place, url)
@@ -80,7 +88,7 @@ def is_there(place: Location) -> bool:
     """Return whether the state of a project exists, as far as this machine can tell."""
     url = place.loaded.config.engine
     if url.partition(":")[0] in {"", "sqlite"}:
-        return _there(_database(place, url))
+        return _there(database(place, url))
     if url.startswith("git:"):
         from dibs.project.remotes import resolve
 
@@ -88,9 +96,33 @@ def is_there(place: Location) -> bool:
     return os.path.exists(_memory_file(place, url))
 
 
+def is_recorded(place: Location) -> bool:
+    """Return whether the clone's record names this store; raise an error if it names another one."""
+    config = place.loaded.config
+    try:
+        with open(f"{shared_state(place.repository)}/{RECORD}", "rb", buffering=0) as file:
+            text = file.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        text = b""
+    known = _DEFAULT_RECORD.format(config.worktree_claims, config.case).encode()
+    if not config.engine and text == known:
+        return True
+    from dibs.project.clone_record import check
+
+    return check(place)
+
+
+def is_redis(url: str) -> bool:
+    """Return whether a URL names a Redis store."""
+    return url.partition(":")[0].partition("+")[0] in _REDIS
+
+
 def _open_redis(place: Location, url: str) -> Engine:
     try:
         from dibs.engines.redis.engine import RedisEngine
+        from dibs.engines.redis.url import outside_password
     except ImportError as error:
         from dibs.local.installation import install_command
 
@@ -109,6 +141,7 @@ def _open_redis(place: Location, url: str) -> Engine:
         timeout=config.timeout,
         replicas=config.redis_replicas,
         memory=_memory_file(place, url),
+        password=outside_password(os.environ),
         renew=_renewal(place),
     )
 
@@ -180,7 +213,7 @@ def _digest(*words: str) -> str:
 
 
 def _open_sqlite(place: Location, url: str, *, recreate: bool) -> Engine:
-    path = _database(place, url)
+    path = database(place, url)
     # In this order: the marker is written after the store, so if it exists, the store does too.
     made = _times_created(path)
     there = _there(path)
@@ -221,7 +254,8 @@ def _there(path: str) -> bool:
         return True  # the engine reports what it is
 
 
-def _database(place: Location, url: str) -> str:
+def database(place: Location, url: str) -> str:
+    """Return the path of a SQLite store; by default, it is in the state folder."""
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         return rest.removeprefix("//")

@@ -8,7 +8,7 @@ import sys
 from dibs.config import load
 from dibs.errors import Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
-from dibs.project.engines import Location, is_there, open_engine
+from dibs.project.engines import Location, is_recorded, is_there, open_engine
 from dibs.project.store import carry_out, open_store
 
 TYPE_CHECKING = False
@@ -327,9 +327,16 @@ def open_project(
 
 def open_at(place: Location, lender: Lender | None = None) -> Project:
     """Open a located project, with its own engine or a lent one."""
-    if lender is None:
-        return Project(place, open_engine(place, recreate=False))
-    return Project(place, lender.engine(place), lent=True)
+    known = is_recorded(place)
+    engine = open_engine(place, recreate=False) if lender is None else lender.engine(place)
+    return Project(place, engine if known else _recording(engine, place), lent=lender is not None)
+
+
+def _recording(engine: Engine, place: Location) -> Any:
+    """Return an engine whose first change records that the clone uses it."""
+    from dibs.project.clone_record import UnrecordedEngine
+
+    return UnrecordedEngine(engine, place)
 
 
 def create(
@@ -345,9 +352,13 @@ def create(
         place = locate(start, environ, flags)
     except NotFound as missing:
         place = _place_outside_git(start, environ, flags, missing)
-    made = not is_there(place)
+    known, made = is_recorded(place), not is_there(place)
     engine = open_engine(place, recreate=True)
     engine.view(lambda _: None)  # fail now, not at the first claim, if the store is unreachable
+    if not known:
+        from dibs.project import clone_record
+
+        clone_record.write(place)
     return Project(place, engine), made
 
 

@@ -51,7 +51,7 @@ def project_name(repository: Repository) -> str:
         )
     from hashlib import sha256
 
-    plain = _plain(address, repository.root)
+    plain = plain_address(address, repository.root)
     digest = sha256(plain.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     last = plain.rpartition("/")[2]
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in last)
@@ -90,7 +90,7 @@ def _written(path: str, section: str) -> str:
     return "" if set(found) & set('"\\#;') else found
 
 
-def _plain(address: str, root: str) -> str:
+def plain_address(address: str, root: str) -> str:
     """Return the same text for all common spellings of one URL."""
     if _is_path(address):
         path = os.path.realpath(os.path.join(root, address.removeprefix("file://")))

@@ -462,6 +462,7 @@ def test_a_hook_that_cannot_read_the_update_refuses(held, dibs):
 
 def test_an_unreachable_store_blocks_commits_unless_configured_otherwise(repo):
     down = {"DIBS_ENGINE": "redis://127.0.0.1:1/0", "DIBS_PROJECT": "x"}
+    (repo.root / ".git" / "dibs" / "engine.json").unlink()
     repo.edit("b.txt")
 
     said = repo.refused("commit", "-m", "x", **down)

@@ -1,13 +1,15 @@
-"""Check, repair, or migrate the store that keeps the project's state.
+"""Check, repair, migrate, or change the store that keeps the project's state.
 
 The URL selects an engine: redis://host:6379/0, git:origin (pushes a branch named dibs),
 sqlite:///absolute/path, or sqlite for the default store in the git directory. Without a URL,
-the engine from the settings is used.
+the engine from the settings is used. A clone records its engine; settings that select another
+one are refused (ENGINE_MISMATCH) until a human runs `dibs engine use`.
 
 Examples:
   dibs engine check
   dibs engine migrate sqlite redis://host:6379/0
   dibs engine repair git:origin
+  dibs engine use                   use the engine in dibs.toml or DIBS_ENGINE from now on
 
 exit status: 0 done, 69 the store is unreachable, 77 agents are still working or the target
 is not empty, 78 the store is not safe to use
@@ -15,8 +17,11 @@ is not empty, 78 the store is not safe to use
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
+
 from dibs.cli.support.parsing import common
-from dibs.errors import BadInput, humans_only
+from dibs.errors import BadInput, Misconfigured, NotAllowed, humans_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +60,12 @@ def configure(parser: ArgumentParser) -> None:
     )
     move.add_argument("--force", action="store_true", help="migrate even if agents hold claims")
     move.add_argument("--cancel", action="store_true", help="undo a migration that was interrupted")
+    use = add("use", _use)
+    use.add_argument(
+        "--force",
+        action="store_true",
+        help="even if agents hold claims, or the store is unreachable",
+    )
     for verb in verbs.choices.values():
         common(verb)
 
@@ -76,19 +87,71 @@ def _repair(args: Namespace) -> int:
 
 
 def _inspect(args: Namespace, *, repair: bool) -> int:
-    from contextlib import closing
-
+    from dibs.project.engines import is_recorded
     from dibs.project.project import locate
     from dibs.services.migration.measure import is_open, measure
 
     place = locate(args.repo)
     url = place.loaded.config.engine if args.url is None else _url(args.url)
+    if args.url is None:
+        is_recorded(place)
     with closing(_open(place, url)) as engine:
         done = engine.repair() if repair else None
         closed = is_open(engine)
         found = [*engine.inspect(), *closed]
         measured = measure(engine, write=not closed)
     return _show(args, url, found, measured, done)
+
+
+def _use(args: Namespace) -> int:
+    """Use the engine that the settings here select for the whole clone (humans only)."""
+    from dibs.cli.support.session import careful_caller
+    from dibs.core.text.urls import shown
+    from dibs.project import clone_record
+    from dibs.project.project import locate
+
+    caller = careful_caller(args)
+    if not caller.human:
+        raise humans_only(
+            "only a human may change this clone's engine",
+            caller.id,
+            hint="use the engine that `dibs doctor` names",
+        )
+    place = locate(args.repo)
+    if not args.force:
+        _refuse_active(place)
+    with closing(_open(place, place.loaded.config.engine, recreate=True)) as engine:
+        engine.view(lambda _: None)  # an unreachable store is not recorded
+    clone_record.write(place, replace=True)
+    name = shown(place.loaded.config.engine)
+    if args.json:
+        from dibs.cli.support.session import print_json
+
+        print_json({"engine": name, "used": True})
+    else:
+        print(f"this clone now uses {name}; settings that select another engine are refused")
+    return 0
+
+
+def _refuse_active(place: Location) -> None:
+    """Refuse while agents hold claims in the store that the clone uses."""
+    from dibs.project import clone_record
+    from dibs.services.migration.measure import is_open
+    from dibs.services.migration.service import refuse_while_active
+
+    known = clone_record.recorded(place)
+    for old in clone_record.as_recorded(place, known) if known is not None else []:
+        step = partial(refuse_while_active, fold_case=old.loaded.config.fold_case)
+        try:
+            with closing(_open(old, old.loaded.config.engine)) as engine:
+                if not is_open(engine):
+                    engine.view(step)
+        except NotAllowed as error:
+            hint = "nothing was changed; let them finish, or use --force"
+            raise NotAllowed(error.message, code=error.code, hint=hint) from None
+        except Misconfigured as error:
+            if error.code != "STORE_MISSING":
+                raise
 
 
 def _show(
@@ -138,9 +201,8 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
 
 def _migrate(args: Namespace) -> int:
     """Migrate all state to another engine. The old store is closed."""
-    from contextlib import closing
-
     from dibs.core.text.urls import shown
+    from dibs.project import clone_record
     from dibs.project.project import locate
     from dibs.services.migration.service import StoreSide, cancel
 
@@ -158,6 +220,7 @@ def _migrate(args: Namespace) -> int:
             return _show_cancelled(args, urls[0], there_was=cancel(source))
         with closing(_open(place, urls[1], recreate=True)) as other:
             moved = _move(args, place, source, StoreSide(other, shown(urls[1])))
+    clone_record.follow(place, *urls)
     return _show_moved(args, urls, moved)
 
 

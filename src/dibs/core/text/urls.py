@@ -30,6 +30,19 @@ def shown(url: str) -> str:
     return printable(url)
 
 
+def without_secrets(url: str) -> str:
+    """Return an engine's URL without its password; it works if the password comes from elsewhere."""
+    hidden = shown(url)
+    scheme, mark, rest = hidden.partition("://")
+    login, at, place = rest.rpartition("@")
+    if at and login.endswith(HIDDEN) and not url.startswith(_PATHS):
+        user = login.removesuffix(HIDDEN).removesuffix(":")
+        rest = f"{user}@{place}" if user else place
+    place, query, options = rest.partition("?")
+    kept = [pair for pair in options.split("&") if not pair.endswith(f"={HIDDEN}")]
+    return f"{scheme}{mark}{place}{query if any(kept) else ''}{'&'.join(kept)}"
+
+
 def setting(name: str) -> str:
     """Return the line of ``dibs.toml`` for the engine shown as ``name``."""
     from json import dumps

@@ -44,8 +44,8 @@ class RedisEngine:
 
     A call takes at most about ``timeout`` seconds in addition to the step itself. With
     ``replicas``, a change is confirmed only when that many replicas have it. ``memory`` is a file
-    in which this machine keeps what it saw of the store. ``renew`` is the step that starts a new
-    life of the store.
+    in which this machine keeps what it saw of the store. ``password`` is for a URL without one.
+    ``renew`` is the step that starts a new life of the store.
     """
 
     as_of: float | None = None
@@ -59,10 +59,12 @@ class RedisEngine:
         timeout: float = 5.0,
         replicas: int = 0,
         memory: str = "",
+        password: str = "",
         renew: Callable[[Txn, str], None] | None = None,
         sources: clock.Sources | None = None,
     ) -> None:
-        self._target = parse(url)
+        target = parse(url)
+        self._target = target if target.password else target._replace(password=password)
         self._session = RedisSession(
             self._target, project, memory, renew, sources or clock.system_sources()
         )

@@ -6,13 +6,18 @@
 - ``redis+cluster://host:7000,host:7001``: the node with the project's slot
 
 ``rediss+sentinel`` and ``rediss+cluster`` are the same with TLS. Options after ``?``: ``db``; ``ca``,
-``cert``, and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``.
+``cert``, and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``. The password of a URL
+without one comes from ``DIBS_REDIS_PASSWORD`` or ``DIBS_REDIS_PASSWORD_FILE``.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Misconfigured
 from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 KINDS = (
     "redis",
@@ -23,6 +28,9 @@ KINDS = (
 #: Other names for the same options in Redis clients.
 ALIASES = {"ssl_ca_certs": "ca", "ssl_certfile": "cert", "ssl_keyfile": "key"}
 OPTIONS = ("db", "ca", "cert", "key", "sentinel_user", "sentinel_password")
+#: Variables with the password of a URL that has none.
+PASSWORD, PASSWORD_FILE = "DIBS_REDIS_PASSWORD", "DIBS_REDIS_PASSWORD_FILE"
+_LONGEST = 4_096
 _PORTS = {"sentinel": 26379}
 _MOST_PORTS = 65_535
 
@@ -70,6 +78,33 @@ def parse(url: str) -> RedisTarget:
         raise _wrong(
             "it cannot be parsed", "write / ? # @ : % in a password as %2F %3F %23 %40 %3A %25"
         ) from None
+
+
+def outside_password(environ: Mapping[str, str]) -> str:
+    """Return the password from ``DIBS_REDIS_PASSWORD`` or the file ``DIBS_REDIS_PASSWORD_FILE``, if any.
+
+    Only variables can name them: a cloned repository's settings must not choose a file to send to a server.
+    """
+    password, path = environ.get(PASSWORD, ""), environ.get(PASSWORD_FILE, "")
+    if password or not path:
+        return password
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = file.read(_LONGEST).partition("\n")[0].rstrip("\r")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise Misconfigured(
+            f"cannot read the password file {path} ({PASSWORD_FILE}): {why}",
+            code="REDIS_AUTH",
+            hint=f"fix the path, or set {PASSWORD}",
+        ) from None
+    if not found:
+        raise Misconfigured(
+            f"the password file {path} ({PASSWORD_FILE}) has an empty first line",
+            code="REDIS_AUTH",
+            hint=f"write the password in its first line, or set {PASSWORD}",
+        )
+    return found
 
 
 def _parse(url: str) -> RedisTarget:

@@ -32,6 +32,8 @@ DEADLINE = 4.0
 #: The engine's share of the hook's time limit, so that some is left to report a timeout.
 PATIENCE = 0.75
 LATE = "timed out"
+#: The longest reason, in characters; it may contain two paths and two URLs.
+_WHY_MAX = 1000
 #: In every dialect, the JSON of a denial contains this; inside a string the quotes would be escaped.
 DENIES = '"deny"'
 FAILED = "dibs: blocked because the claim check failed: {}"
@@ -107,6 +109,7 @@ def answer(
     from dibs.guard.agents.deadline import Late
 
     dialect = heard = None
+    wrong_store = False
     try:
         event = words[1] if len(words) > 1 else ""
         dialect, heard = _hear(words[0] if words else "", _payload(given), event, environ)
@@ -117,11 +120,14 @@ def answer(
         why = LATE
     except Exception as error:  # noqa: BLE001 - the top of a surface: a hook that fails guards nothing
         why = _said_of(error)
+        wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
     if deadline is not None:
         deadline.off()
     if dialect is None or heard is None:
         return _unheard(words, environ, cwd, why), None
-    return _failed(dialect, heard, environ, cwd, why), None
+    # The store that these settings select could allow anything: on_error is about one that is unreachable.
+    allowed = not wrong_store and _on_error({heard.cwd: None, cwd: None}, environ) == "allow"
+    return _failed(dialect, heard, why, allowed=allowed), None
 
 
 def _payload(given: bytes) -> dict[str, Any]:
@@ -237,13 +243,11 @@ def _sound(verdict: Verdict) -> Verdict:
     return verdict._replace(text=text, note=note)
 
 
-def _failed(
-    dialect: Dialect, heard: HookEvent, environ: Mapping[str, str], cwd: str, why: str
-) -> HookReply:
+def _failed(dialect: Dialect, heard: HookEvent, why: str, *, allowed: bool) -> HookReply:
     """Answer a call whose check failed, as the settings prescribe."""
     if heard.moment == EventKind.BEFORE and not heard.touches and not heard.command:
         return dialect.answer(PASSED, heard)  # it touches no file
-    if _on_error({heard.cwd: None, cwd: None}, environ) == "allow":
+    if allowed:
         return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))
     if heard.moment != EventKind.BEFORE:  # nothing to deny
         return dialect.failed(ALLOWED.format(why), heard)
@@ -288,7 +292,7 @@ def _said_of(error: Exception) -> str:
 def _plain(text: str) -> str:
     from dibs.core.text.names import printable
 
-    return printable(" ".join(text.split()))[:400]
+    return printable(" ".join(text.split()))[:_WHY_MAX]
 
 
 def _here() -> str:

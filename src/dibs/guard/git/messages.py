@@ -44,8 +44,11 @@ def not_asked(
 ) -> int:
     """Print that the check was impossible; refuse unless ``allowed``."""
     message = str(error)
-    if isinstance(error, BadInput):  # the caller made a mistake; the store is fine
+    wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
+    if isinstance(error, BadInput) or wrong_store:  # the caller's mistake; the store is fine
         print(f"dibs: refused: {printable(message)}", file=sys.stderr)
+        if isinstance(error, DibsError) and error.hint:
+            print(f"  {printable(error.hint)}", file=sys.stderr)
         return REFUSED
     does = "warning: allowed without checking claims" if allowed else "refused: cannot check claims"
     print(f"dibs: {does}: {printable(message)}", file=sys.stderr)

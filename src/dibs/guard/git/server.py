@@ -19,8 +19,8 @@ from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
-from dibs.project.engines import Location
-from dibs.project.project import Project, open_at
+from dibs.project.engines import Location, open_engine
+from dibs.project.project import Project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
         loaded = load.load(folder, state, {}, settings)
     except BadInput as error:
         raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
-    return open_at(Location(repository, loaded))
+    place = Location(repository, loaded)
+    return Project(place, open_engine(place, recreate=False))
 
 
 def is_bare(folder: str) -> bool:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.text.findings import Level
+from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +50,18 @@ def run(args: Namespace) -> int:
     """Check everything, optionally repair it and test the guards, and report."""
     from dibs.cli.commands.doctor.text import DoctorReport
     from dibs.cli.support.progress import Progress
-    from dibs.cli.support.session import Session
+    from dibs.cli.support.session import Session, print_json
     from dibs.install.inspect.agents import look
     from dibs.install.inspect.gaps import gaps
 
+    wrong = _wrong_store(args)
+    if wrong:
+        report = DoctorReport({"engine": wrong}, [], [], None, None)
+        if args.json:
+            print_json(report.shape())
+        else:
+            report.print()
+        return UNSAFE
     with Session(args) as session:
         repository = session.project.place.repository
         with Progress(quiet=args.json, delay=0.0) as progress:
@@ -70,6 +79,21 @@ def run(args: Namespace) -> int:
     if _is_bad(found["engine"]):
         return UNSAFE
     return 0 if report.well else WRONG
+
+
+def _wrong_store(args: Namespace) -> list[Finding]:
+    """Return a finding if the settings here select another store than the clone's."""
+    from dibs.core.text.findings import Finding
+    from dibs.project.engines import is_recorded
+    from dibs.project.project import locate
+
+    try:
+        is_recorded(locate(args.repo))
+    except Misconfigured as error:
+        if error.code != "ENGINE_MISMATCH":
+            raise
+        return [Finding(Level.BAD, "clone", f"{error.message}; {error.hint}")]
+    return []
 
 
 def _with_proofs(
