@@ -142,7 +142,7 @@ def left_by(tree, agent, path):
     """Record an agent's uncommitted content of a file, with a copy."""
     from dibs.core.claims.plain_commits import pattern_of
     from dibs.project.project import open_project
-    from dibs.services.guard.backups import keep
+    from dibs.services.salvage.files import keep
     from dibs.services.state.sessions import UnfinishedFile, put_left
 
     project = open_project(str(tree), {})

@@ -91,7 +91,7 @@ _TAKES_NAMES = {
 #: Argument lists with --end-of-options, or with only object IDs from git and options.
 _LISTS = {"*which", "*what", "*there", "*shape"}
 #: An object ID from git, in a call whose options must follow it.
-_IDS = {"services/worktrees/salvage.py": "commit"}
+_IDS = {"services/salvage/save.py": "commit"}
 
 
 def test_untrusted_names_come_after_end_of_options():

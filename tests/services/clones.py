@@ -11,8 +11,9 @@ from dibs.engines.memory import MemoryEngine
 from dibs.git.calls import GitCalls
 from dibs.local.repository import find
 from dibs.services.claims.agents import Agents
+from dibs.services.salvage.entries import Salvage
+from dibs.services.salvage.private import unpacked
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.worktrees.salvage import Salvage
 from dibs.services.worktrees.service import WorktreeRequest, Worktrees
 from dibs.testing import ManualClock
 
@@ -70,6 +71,11 @@ class Clone:
 
     def saved(self, name, path):
         return git(self.root, "cat-file", "blob", f"refs/salvage/{name}:{path}")
+
+    def ignored(self, name):
+        """Return the saved ignored files of an entry, by path."""
+        entry = self.salvage.show(name).ignored
+        return {f.path: b"".join(unpacked(entry.copy_of(f.path))).decode() for f in entry.files}
 
     def kinds(self):
         return [entry.kind for entry in Ledger(self.store).newest(Query(), 1000)]

@@ -50,13 +50,11 @@ class Snapshot(Record):
     nested: tuple[str, ...] = ()
 
 
-def snapshot(
-    git: GitCalls, *, objects: str = "", thorough: bool = False, extra: Sequence[str] = ()
-) -> Snapshot:
+def snapshot(git: GitCalls, *, objects: str = "", thorough: bool = False) -> Snapshot:
     """Store the working tree of ``git`` as it is now, without visible changes.
 
     New objects go to the folder ``objects``, or else to the repository. With ``thorough``, git also checks
-    files that are marked as unchanged. ``extra`` are ignored files to include.
+    files that are marked as unchanged.
     """
     place, head, head_tree = _heads(git)
     variables = quarantined(place, objects) if objects else {}
@@ -66,7 +64,7 @@ def snapshot(
         if thorough:
             _reveal(git, variables)
         git.must(*_CALM, "add", "--update", "--sparse", "--", ".", variables=variables)
-        nested = _add_untracked(git, variables, extra)
+        nested = _add_untracked(git, variables)
         tree = _written(git, variables)
     dirty = bool(nested) or not tree == index_tree == head_tree
     return Snapshot(head, index_tree, tree, dirty, head_tree, nested)
@@ -144,15 +142,12 @@ def _is_there(tree: str, path: bytes) -> bool:
     return os.path.lexists(os.path.join(os.fsencode(tree), path))
 
 
-def _add_untracked(
-    git: GitCalls, variables: dict[str, str], extra: Sequence[str] = ()
-) -> tuple[str, ...]:
+def _add_untracked(git: GitCalls, variables: dict[str, str]) -> tuple[str, ...]:
     """Add the untracked files to the index; return the nested repositories among them."""
     listed = git.must(
         "ls-files", "--others", "--exclude-standard", "-z", variables=variables
     ).split(b"\0")
     files = [path for path in listed if path and not path.endswith(b"/")]
-    files += [os.fsencode(path) for path in extra]
     if files:
         given = b"\0".join(files) + b"\0"
         git.must(*_CALM, "update-index", "--add", "-z", "--stdin", given=given, variables=variables)

@@ -10,6 +10,8 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.git.calls import GitCalls, GitProcess
 
 
@@ -87,6 +89,20 @@ def begin_changed(git: GitCalls, *paths: str, ignored: bool = False) -> GitProce
 def ignored_of(out: bytes) -> list[str]:
     """Return the ignored files in a status output."""
     return [os.fsdecode(row[2:]) for row in out.split(b"\0") if row.startswith(b"! ")]
+
+
+def ignored_among(git: GitCalls, paths: Sequence[str]) -> set[str]:
+    """Return the paths that git ignores; a tracked file is never ignored."""
+    if not paths:
+        return set()
+    from dibs.git.calls import rows_of
+
+    # This command rejects literal pathspecs; the prefix ./ disables other pathspec magic.
+    result = git.run(
+        "check-ignore", "-z", "--stdin", given=rows_of(f"./{path}" for path in paths),
+        variables={"GIT_LITERAL_PATHSPECS": "0"},
+    )  # fmt: skip
+    return {os.fsdecode(path)[2:] for path in result.out.split(b"\0") if path}
 
 
 def compared_with(out: bytes) -> str:

@@ -1,7 +1,7 @@
 """Delete a project's state: the store in the git directory and the refs of Dibs. Saved work stays.
 
-Refs under ``refs/salvage/`` are copies of uncommitted work, so they are never deleted. A store that is
-shared with other clones is not deleted either.
+Refs under ``refs/salvage/`` and the folder ``salvage`` are copies of uncommitted work, so they stay. A store
+that is shared with other clones is not deleted either.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.project.project import Project
 
 _REFS, _SAVED = "refs/dibs/", "refs/salvage/"
+#: The folder in the state with saved copies of ignored files.
+_COPIES = "salvage"
 #: Folders of Dibs in the git directory of a linked worktree.
 _IN_WORKTREE = ("dibs", "dibs-wiring")
 
@@ -34,7 +36,7 @@ class PurgePlan(Record):
     refs: tuple[str, ...] = ()
     #: What the store contains; empty if it cannot be read.
     contents: dict[str, int] = {}  # noqa: RUF012 - a record's default, never changed in place
-    #: Refs with saved work, which stay.
+    #: Refs and the folder with saved work, which stay.
     kept: tuple[str, ...] = ()
     #: The URL of a store elsewhere, which stays; empty if the store is in a folder above.
     store: str = ""
@@ -66,6 +68,12 @@ def plan_purge(repository: Repository, *, force: bool = False) -> PurgePlan:
     root = repository.root
     places = [os.path.relpath(f, root) if f.startswith(root + os.sep) else f for f in folders]
     refs, kept = _refs_below(repository, _REFS), _refs_below(repository, _SAVED)
+    copies = os.path.join(shared_state(repository), _COPIES)
+    if os.path.isdir(copies):
+        kept = (
+            *kept,
+            os.path.relpath(copies, root) if copies.startswith(root + os.sep) else copies,
+        )
     return PurgePlan(tuple(places), refs, contents, kept, store, tuple(owners))
 
 
@@ -98,7 +106,11 @@ def _folders(repository: Repository) -> list[str]:
         above = os.path.join(repository.common, "worktrees")
         names = sorted(os.listdir(above)) if os.path.isdir(above) else []
         places += [os.path.join(above, name, own) for name in names for own in _IN_WORKTREE]
-    return [place for place in dict.fromkeys(places) if os.path.isdir(place)]
+    return [
+        place
+        for place in dict.fromkeys(places)
+        if os.path.isdir(place) and os.listdir(place) != [_COPIES]
+    ]
 
 
 def _refs_below(repository: Repository, prefix: str) -> tuple[str, ...]:
@@ -116,6 +128,9 @@ def purge(repository: Repository, plan: PurgePlan) -> None:
             continue
         aside = f"{place}.deleted-{token_hex(4)}"
         os.rename(place, aside)
+        if os.path.isdir(os.path.join(aside, _COPIES)):
+            os.mkdir(place, 0o700)
+            os.rename(os.path.join(aside, _COPIES), os.path.join(place, _COPIES))
         shutil.rmtree(aside)
     for ref in plan.refs:
         GitCalls(repository.root).must("update-ref", "-d", ref)

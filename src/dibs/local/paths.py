@@ -29,6 +29,9 @@ _ESCAPES = str.maketrans({character: f"\\{character}" for character in _SPECIAL}
 #: The most symbolic links in one path, as in Linux.
 _MAX_LINKS = 40
 
+#: The longest path of a folder for the user's files, and the longest name in it, in bytes.
+MAX_FOLDER, MAX_NAME = 1024, 255
+
 #: A repository inside this one can be claimed as a whole, but not its files.
 _FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
 
@@ -256,3 +259,18 @@ def _unescaped(name: str) -> str | None:
         else:
             return None
     return None if escaped else plain
+
+
+def cannot_hold(path: str, common: str) -> str:
+    """Return why a folder cannot contain the user's files, or an empty text if it can."""
+    if is_beneath(path, common):
+        return "is inside the git directory"
+    longest = max(len(os.fsencode(name)) for name in path.split("/"))
+    if len(os.fsencode(path)) > MAX_FOLDER or longest > MAX_NAME:
+        return "is too long"
+    return ""
+
+
+def is_beneath(path: str, folder: str) -> bool:
+    """Return whether a path is ``folder`` or inside it, judging by the names only."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

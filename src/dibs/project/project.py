@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.unfinished import Row
     from dibs.services.merging.service import Merges
+    from dibs.services.salvage.entries import Salvage
     from dibs.services.state.commits import Intent
     from dibs.services.state.ledger import Ledger
     from dibs.services.talk.decisions import Decisions
     from dibs.services.talk.groups import Groups
     from dibs.services.talk.mail import Mail
     from dibs.services.tasks.plain_queue import Queue
-    from dibs.services.worktrees.salvage import Salvage
     from dibs.services.worktrees.service import Worktrees
 
     class Lender(Protocol):
@@ -193,8 +193,8 @@ class Project:
     @property
     def salvage(self) -> Salvage:
         """Lists and restores saved copies of removed worktrees."""
+        from dibs.services.salvage.entries import Salvage
         from dibs.services.worktrees.context import WorktreeContext
-        from dibs.services.worktrees.salvage import Salvage
 
         return Salvage(WorktreeContext(self.store, self.place.repository).git)
 

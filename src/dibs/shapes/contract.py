@@ -100,7 +100,7 @@ VALUES = {
         "removed:bool worktree:worktree [salvage?] [branch_gone:bool] [notes:text*] [code]"
         " [held:holding*] [why:text]"
     ),
-    "salvage": "id ref commit at:time subject:text",
+    "salvage": "id ref commit at:time subject:text ignored_in:path?",
     "party": "name:word path:path? branch:word? head dirty:int base:bool",
     "forecast_pair": "agents:word* files:forecast_file*",
     "forecast_file": "path:path kind note:text hunks:any*",

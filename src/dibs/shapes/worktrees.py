@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.changes.worktrees import Holding
+    from dibs.services.salvage.entries import Salvaged, SalvageView
     from dibs.services.state.worktrees import WorktreeRow
-    from dibs.services.worktrees.salvage import Salvaged, SalvageView
     from dibs.services.worktrees.service import Listed, Skipped
 
     Shape = dict[str, Any]
@@ -62,13 +62,15 @@ def salvaged(value: Salvaged) -> Shape:
     """Shape an entry of salvaged work."""
     return {
         "id": value.id, "ref": value.ref, "commit": value.commit, "at": value.at,
-        "subject": value.subject,
+        "subject": value.subject, "ignored_in": value.folder or None,
     }  # fmt: skip
 
 
 def shown(value: SalvageView) -> Shape:
     """Shape salvaged work in detail."""
-    changes = [{"path": c.path, "gone": c.gone} for c in value.changes]
+    changes = [{"path": c.path, "gone": c.gone, "ignored": False} for c in value.changes]
+    if value.ignored is not None:
+        changes += [{"path": f.path, "gone": False, "ignored": True} for f in value.ignored.files]
     return {
         **salvaged(value.found), "message": value.message, "head": value.head, "changes": changes,
     }  # fmt: skip

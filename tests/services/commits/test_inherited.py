@@ -11,7 +11,7 @@ from dibs.core.changes.trailers import authors_in, read_signed
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.errors import NotFound
 from dibs.services.commits.values import CommitDenied
-from dibs.services.guard.backups import keep
+from dibs.services.salvage.files import keep
 from dibs.services.state.sessions import UnfinishedFile, left_in, put_left
 
 pytestmark = pytest.mark.usefixtures("own_git")

@@ -11,6 +11,8 @@ from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import GitCalls
 from dibs.services.briefing.service import Briefings
+from dibs.services.salvage.entries import show
+from dibs.services.salvage.private import unpacked
 from dibs.services.state.ledger import Ledger, Query
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -250,18 +252,29 @@ def test_an_executable_is_saved_as_an_executable(guarded):
     assert guarded.git("ls-tree", ref, "src/a.py").startswith("100755")
 
 
-@pytest.mark.parametrize("hides", ["", "--assume-unchanged", "--skip-worktree"])
+@pytest.mark.parametrize("hides", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_does_not_see_are_saved_too(guarded, hides):
-    path = "src/a.py" if hides else "x.secret"
-    guarded.write(".git/info/exclude", "*.secret\n")
-    held_and_dirty(guarded, path)
-    if hides:
-        guarded.git("update-index", hides, path)
+    held_and_dirty(guarded, "src/a.py")
+    guarded.git("update-index", hides, "src/a.py")
 
-    command(guarded, B, f"rm {path}")
+    command(guarded, B, "rm src/a.py")
 
     ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("show", f"{ref}:{path}") == "half done"
+    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
+
+
+def test_an_ignored_file_is_saved_outside_git(guarded):
+    guarded.write(".git/info/exclude", "*.secret\n")
+    held_and_dirty(guarded, "x.secret")
+    before = guarded.git("count-objects")
+
+    command(guarded, B, "rm x.secret")
+
+    name = foreign(guarded)[0].details["salvage"]
+    assert name.startswith(f"{ONE}/")
+    entry = show(GitCalls(guarded.root), name).ignored
+    assert b"".join(unpacked(entry.copy_of("x.secret"))) == b"half done\n"
+    assert guarded.git("count-objects") == before
 
 
 def test_a_symbolic_link_is_saved_as_a_link(guarded):
@@ -288,7 +301,7 @@ def test_a_report_says_if_a_file_was_too_large_to_save(guarded):
 
 
 def test_a_large_file_is_saved(guarded, monkeypatch):
-    monkeypatch.setattr("dibs.services.guard.backups._PATIENCE", 60.0)
+    monkeypatch.setattr("dibs.services.salvage.before_command._PATIENCE", 60.0)
     held_and_dirty(guarded)
     os.truncate(f"{guarded.root}/src/a.py", 11 * 1024 * 1024)
 
@@ -336,12 +349,12 @@ def test_many_files_are_compared_with_few_git_calls(guarded, monkeypatch):
     assert len(calls) < 30
 
 
-def test_a_copy_that_git_pruned_is_made_again(guarded):
+def test_git_gc_does_not_delete_a_copy(guarded):
     held_and_dirty(guarded)
     command(guarded, B, "true")
-    guarded.git("prune", "--expire=now")
+    guarded.git("gc", "-q", "--prune=now")
 
-    command(guarded, B, "rm src/a.py")
+    command(guarded, B, "rm src/a.py; git gc -q --prune=now")
 
     ref = foreign(guarded)[0].details["salvage"]
     assert guarded.git("show", f"{ref}:src/a.py") == "half done"
@@ -350,7 +363,7 @@ def test_a_copy_that_git_pruned_is_made_again(guarded):
 def test_a_copy_deleted_during_the_command_is_reported_as_lost(guarded):
     held_and_dirty(guarded)
 
-    heard = command(guarded, B, "rm src/a.py; git prune --expire=now")
+    heard = command(guarded, B, "rm -r src/a.py .git/dibs/marks/*/content")
 
     assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
     assert "no backup of src/a.py could be saved" in heard.text

@@ -11,7 +11,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.processes import running
 from dibs.services.briefing.service import Briefings
-from dibs.services.worktrees.salvage import listed, show
+from dibs.services.salvage.entries import listed, show
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"

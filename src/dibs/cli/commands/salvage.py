@@ -13,6 +13,8 @@ exit status: 0 done, 6 no salvaged work with that ID
 
 from __future__ import annotations
 
+import shlex
+
 from dibs.cli.support.parsing import arg, branch
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, clock, dim, printable
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.git.trees import TreeChange
-    from dibs.services.worktrees.salvage import Salvaged, SalvageView
+    from dibs.services.salvage.entries import Salvaged, SalvageView
 
 #: The most paths shown.
 _SHOWN = 50
@@ -81,11 +83,16 @@ def _print_shown(shown: SalvageView) -> None:
     print(bold(printable(shown.found.id)))
     for line in shown.message.splitlines():
         print(f"  {printable(line)}")
-    print(f"  based on {shown.head[:10] or 'no commit'}; full diff: git show {shown.found.ref}")
+    if shown.found.ref:
+        print(f"  based on {shown.head[:10] or 'no commit'}; full diff: git show {shown.found.ref}")
     for change in shown.changes[:_SHOWN]:
         print(f"  {_what(change):<8} {printable(change.path)}")
     if len(shown.changes) > _SHOWN:
         print(f"  {dim('-')} and {len(shown.changes) - _SHOWN} more")
+    if shown.ignored is not None:
+        for one in shown.ignored.files[:_SHOWN]:
+            copy = shlex.quote(printable(shown.ignored.copy_of(one.path)))
+            print(f"  {'ignored':<8} {printable(one.path)}  {dim(f'to see it: zcat {copy}')}")
 
 
 def _what(change: TreeChange) -> str:
@@ -113,6 +120,10 @@ def _restore(session: Session, args: Namespace) -> None:
 
     def text() -> None:
         print(f"restored {printable(found.id)} to {what} {printable(place)}")
+        if found.folder and not args.to:
+            print(
+                f"  without its ignored files; for these: dibs salvage restore {found.id} --to DIR"
+            )
 
     session.show(lambda: {**worktrees.salvaged(found), what: place}, text)
 

@@ -21,8 +21,8 @@ from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.services.claims.views import held_in
-from dibs.services.guard.backups import copies, keep_old, same_content
 from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
+from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
 
@@ -65,6 +65,7 @@ class Attribution:
         self._repository = repository
         self._policy = policy
         self._marks = TreeSnapshots(repository)
+        self._copies = CommandCopies(repository.root, self._marks.folder)
 
     def mark(self, agent: str, call: str = "") -> None:
         """Take a snapshot of the tree before an agent's command runs."""
@@ -81,8 +82,13 @@ class Attribution:
         stats = {path: stat_of(root, path) for path in sorted(paths)}
         # Include files that git reports as unchanged: they may be ignored or marked assume-unchanged.
         at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
-        blobs = copies(self._repository, self._marks, at_stake)
+        known_copies = self._marks.cached()
+        blobs: dict[str, str] = {}
         with contextlib.suppress(OSError):  # a full disk must not block the command
+            blobs = self._copies.add(at_stake, known_copies)
+            made = {path: [at_stake[path], digest] for path, digest in blobs.items()}
+            if any(known_copies.get(path) != row for path, row in made.items()):
+                self._marks.cache({**known_copies, **made})
             self._marks.put(TreeSnapshot(agent, call, now, stats, blobs, known))
 
     def found(self, agent: str, call: str = "") -> list[ForeignChange]:
@@ -158,7 +164,7 @@ class Attribution:
             before = set(mark.stats)
             found += [path for path in dirty or () if path not in before]
         touched = [p for p in found if _mode(mark.stats.get(p)) == _mode(stat_of(root, p))]
-        same = same_content(self._repository, touched, mark.blobs)
+        same = self._copies.unchanged(touched, mark.blobs)
         return [path for path in found if path not in same]
 
     def _claims(self) -> tuple[float, list[OwnedPattern]]:
@@ -189,12 +195,14 @@ class Attribution:
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
             about = f"{few(paths)} before {agent} ran a command"
-            ref = keep_old(self._repository, holder, paths, mark, about)
-            blobs = mark.blobs if ref is not None else {}
-            ref = ref or ""
+            old = {
+                p: (_mode(mark.stats.get(p)) or 0, mark.blobs[p]) for p in paths if p in mark.blobs
+            }
+            saved = self._copies.save(self._repository, holder, old, at=mark.at, about=about)
+            ref = saved.name
             kept = [
                 one._replace(salvage=ref)
-                if one.path in blobs
+                if one.path in old and one.path not in saved.missing
                 else one._replace(lost=mark.stats.get(one.path) is not None)
                 for one in theirs
             ]

@@ -48,7 +48,7 @@ class TreeSnapshot(Record):
     call: str
     at: float
     stats: dict[str, Stat]
-    #: The object names of copies of uncommitted content.
+    #: The digests of copies of uncommitted content.
     blobs: dict[str, str]
     #: Whether git could list the changed files.
     known: bool = True
@@ -69,7 +69,8 @@ class TreeSnapshots:
     def __init__(self, repository: Repository) -> None:
         self._root = repository.root
         tree = f"{crc32(os.fsencode(repository.root)):08x}"
-        self._folder = os.path.join(repository.state, _FOLDER, tree)
+        #: Where they are.
+        self.folder = os.path.join(repository.state, _FOLDER, tree)
 
     def put(self, mark: TreeSnapshot) -> None:
         """Write a snapshot; replace one of the same call."""
@@ -82,7 +83,7 @@ class TreeSnapshots:
     def take_all(self, agent: str) -> list[TreeSnapshot]:
         """Return and delete the snapshots of an agent's calls whose end was not reported."""
         with contextlib.suppress(OSError):
-            names = [name for name in os.listdir(self._folder) if name.rpartition("~")[0] == agent]
+            names = [name for name in os.listdir(self.folder) if name.rpartition("~")[0] == agent]
             marks = [self._taken(name) for name in names if not name.endswith("~own")]
             return [mark for mark in marks if mark is not None]
         return []
@@ -90,7 +91,7 @@ class TreeSnapshots:
     def _taken(self, name: str) -> TreeSnapshot | None:
         found = self._read(name)
         with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._folder, name))
+            os.unlink(os.path.join(self.folder, name))
         if not isinstance(found, list) or len(found) != len(TreeSnapshot._fields):
             return None
         return TreeSnapshot(*found)
@@ -98,7 +99,7 @@ class TreeSnapshots:
     def running(self) -> Iterator[str]:
         """Yield the agent of each running call that has a snapshot."""
         oldest = time.time() - _LONGEST_CALL
-        with contextlib.suppress(OSError), os.scandir(self._folder) as entries:
+        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 agent, _, call = entry.name.rpartition("~")
                 if agent and call != _OWN and _mtime(entry) > oldest:
@@ -121,7 +122,7 @@ class TreeSnapshots:
         """Return the files that are exactly as another agent's own call left them."""
         found: set[str] = set()
         with contextlib.suppress(OSError):
-            for name in os.listdir(self._folder):
+            for name in os.listdir(self.folder):
                 if not name.endswith("~own") or name == f"{agent}~own":
                     continue
                 noted = self._table(name)
@@ -133,7 +134,7 @@ class TreeSnapshots:
         return max((at for _, at in self._table(f"{agent}~own").values()), default=0.0)
 
     def cached(self) -> dict[str, list[Any]]:
-        """Return the copies made so far: path to stat and object name."""
+        """Return the copies made so far: path to stat and digest."""
         return self._table("copies")
 
     def cache(self, copies: dict[str, list[Any]]) -> None:
@@ -147,15 +148,15 @@ class TreeSnapshots:
     def _read(self, name: str) -> Any:
         try:
             with open(
-                os.path.join(self._folder, name), encoding="utf-8", errors="surrogateescape"
+                os.path.join(self.folder, name), encoding="utf-8", errors="surrogateescape"
             ) as file:
                 return decode(file.read())
         except (OSError, ValueError, DibsError):
             return None
 
     def _write(self, name: str, text: str) -> None:
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        write_file(os.path.join(self._folder, name), text)
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        write_file(os.path.join(self.folder, name), text)
 
 
 def sweep(store: Store, repository: Repository) -> None:

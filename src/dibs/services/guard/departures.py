@@ -18,10 +18,10 @@ from dibs.errors import DibsError
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
-from dibs.services.guard.backups import keep
 from dibs.services.guard.sessions import forget_process, is_heir
 from dibs.services.guard.subagents import UNDER
 from dibs.services.guard.unfinished import dirty_in
+from dibs.services.salvage.files import keep
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import (

@@ -11,7 +11,8 @@ import shutil
 import stat
 
 from dibs.core.text.names import printable
-from dibs.services.worktrees.place import is_beneath, is_ignored
+from dibs.local.paths import is_beneath
+from dibs.services.worktrees.place import is_ignored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,15 +8,12 @@ import socket
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
+from dibs.git.status import ignored_among
+from dibs.local.paths import cannot_hold, is_beneath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
-
-
-#: The longest path of a worktree folder, which leaves room for its files, and the longest name, in bytes.
-MAX_FOLDER = 1024
-MAX_NAME = 255
 
 
 def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, given: str) -> str:
@@ -41,34 +38,14 @@ def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, gi
     return real
 
 
-def cannot_hold(path: str, common: str) -> str:
-    """Return why a folder cannot contain the user's files, or an empty text if it can."""
-    if is_beneath(path, common):
-        return "is inside the git directory"
-    longest = max(len(os.fsencode(name)) for name in path.split("/"))
-    if len(os.fsencode(path)) > MAX_FOLDER or longest > MAX_NAME:
-        return "is too long"
-    return ""
-
-
 def _inside(path: str, main: str) -> str:
     """Return a path inside a folder that does not exist yet, because ignore rules apply to files in it."""
     return os.path.join(os.path.relpath(path, main), "file")
 
 
-def is_beneath(path: str, folder: str) -> bool:
-    """Return whether a path is ``folder`` or inside it, judging by the names only."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def is_ignored(git: GitCalls, path: str) -> bool:
     """Return whether git ignores ``path``, relative to the working tree."""
-    # This command rejects literal pathspecs; the prefix ./ disables other pathspec magic.
-    result = git.run(
-        "check-ignore", "-z", "--stdin", given=b"./" + os.fsencode(path) + b"\0",
-        variables={"GIT_LITERAL_PATHSPECS": "0"},
-    )  # fmt: skip
-    return bool(result.out)
+    return bool(ignored_among(git, [path]))
 
 
 def _is_text(path: str) -> bool:

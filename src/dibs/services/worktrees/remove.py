@@ -20,9 +20,11 @@ from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
 from dibs.git.worktrees import WorktreeEntry, forget, hold, is_back, let_go
+from dibs.services.salvage import save as salvage
+from dibs.services.salvage.entries import REFS
 from dibs.services.state.presence import role_of
 from dibs.services.state.worktrees import WorktreeRow, drop_row, put_row, row_of
-from dibs.services.worktrees import locks, salvage
+from dibs.services.worktrees import locks
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -221,8 +223,8 @@ class Remover:
             if saved:
                 rows.emit(
                     caller.id, role_of(rows, caller.id), Kind.WORK_SALVAGED,
-                    f"saved {row.agent}'s work as {salvage.REFS}{saved}",
-                    toAgentId=row.agent, ref=salvage.REFS + saved, branch=row.branch,
+                    f"saved {row.agent}'s work as {REFS}{saved}",
+                    toAgentId=row.agent, ref=REFS + saved, branch=row.branch,
                 )  # fmt: skip
 
         self._context.store.apply(step)

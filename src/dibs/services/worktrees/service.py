@@ -12,13 +12,13 @@ from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git import refs
 from dibs.git.worktrees import WorktreeEntry
+from dibs.services.salvage.save import sweep
 from dibs.services.state.presence import arrive
 from dibs.services.state.worktrees import is_abandoned, is_awaited, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.context import CloneTree, WorktreeContext
 from dibs.services.worktrees.create import CreatedWorktree, WorktreeCreator, WorktreeRequest
 from dibs.services.worktrees.remove import KeptWorktree, Removed, Remover
-from dibs.services.worktrees.salvage import sweep
 from dibs.services.worktrees.setup import run_setup, words_of
 from dibs.startup.records import Record
 

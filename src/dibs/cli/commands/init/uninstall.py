@@ -196,7 +196,12 @@ def _show(
     elif plan is None and _STATE in kept.values():
         text.say(f"to delete the state too, run: `{command(args, '--purge')}`")
     elif plan is not None and plan.kept:
-        text.say(f"saved work stays in git; to see it, run: `git show --stat {plan.kept[0]}`")
+        how = (
+            f"git show --stat {plan.kept[0]}"
+            if plan.kept[0].startswith("refs/")
+            else "dibs salvage ls"
+        )
+        text.say(f"saved work stays in git; to see it, run: `{how}`")
 
 
 def _shape(

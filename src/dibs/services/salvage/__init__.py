@@ -1,0 +1,1 @@
+"""Saved copies of uncommitted work: save, list, show, and restore them."""
