@@ -168,7 +168,7 @@ def test_a_commit_says_which_lines_of_another_agent_it_left_out(tree, dibs):
     assert f"git diff HEAD {ref} -- a.py" in answer.err
     (tree / "a.py").write_text("".join(["by alice\n", *lines, "by bob\n"]))
     shape = dibs("commit", "--dry-run", "--json", agent="bob").json
-    assert shape["left_out"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]
+    assert shape["excluded"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]
     answer = dibs("commit", "-m", "x", agent="bob")
     assert "left out 1 line of alice in a.py (include them with --inherited)" in answer.out
     (tree / "a.py").write_text("".join(["by alice and bob\n", *lines, "by bob\n"]))

@@ -38,7 +38,7 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
         "seq": value.seq or None,
         "repeated": value.repeated,
         "late": value.late,
-        "left_out": _inherited(value.left_out),
+        "excluded": _inherited(value.excluded),
         "included": _inherited(value.included),
     }
 

@@ -155,7 +155,7 @@ ANSWERS = {
     "commit": (
         "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [nobody:committed_file*]"
         " [nobody_elsewhere:int] [others:blocked*] [released:claim*] [seq:int?] [repeated:bool]"
-        " [late:bool] [left_out:inherited*] [included:inherited*] [code] [hook?] [blocked:blocked*]"
+        " [late:bool] [excluded:inherited*] [included:inherited*] [code] [hook?] [blocked:blocked*]"
     ),
     "git check": "allowed:bool stopped:blocked*",
     "decide new": "decision:decision",

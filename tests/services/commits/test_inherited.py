@@ -69,7 +69,7 @@ def test_a_commit_leaves_out_the_lines_that_another_agent_wrote_before_the_claim
 
     assert committed_text(world) == edited(l15="by bob")
     assert world.read(PATH) == both, "the working tree does not change"
-    assert [(o.path, o.agent, o.lines, o.copy) for o in answer.left_out] == [
+    assert [(o.path, o.agent, o.lines, o.copy) for o in answer.excluded] == [
         (PATH, "alice", 2, ref)
     ]
     assert answer.included == ()
@@ -99,7 +99,7 @@ def test_the_agent_that_wrote_the_lines_commits_them_itself(world):
     left_by(world, "alice")
     answer = world.committed(ALICE)
     assert committed_text(world) == edited(l3="by alice")
-    assert answer.left_out == answer.included == ()
+    assert answer.excluded == answer.included == ()
 
 
 def test_inherited_lines_are_committed_on_request_with_their_author_in_a_trailer(world):
@@ -146,7 +146,7 @@ def test_files_with_only_another_agents_changes_stay_out_of_a_larger_commit(worl
     world.put("src/one.py", "by bob\n")
     answer = world.committed(BOB)
     assert world.files() == {"src/one.py"}
-    assert [one.path for one in answer.left_out] == [PATH]
+    assert [one.path for one in answer.excluded] == [PATH]
     assert world.dirty() == {f" M {PATH}"}
 
 
@@ -227,7 +227,7 @@ def test_a_trial_shows_what_would_be_left_out_and_writes_nothing(world):
     world.put(PATH, edited(l3="by alice", l15="by bob"))
     before = world.git("count-objects")
     answer = world.commit(BOB, "", trial=True)
-    assert [(o.agent, o.lines) for o in answer.left_out] == [("alice", 1)]
+    assert [(o.agent, o.lines) for o in answer.excluded] == [("alice", 1)]
     assert world.git("count-objects") == before
 
 

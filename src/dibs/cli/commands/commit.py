@@ -168,7 +168,7 @@ def _print_older(answer: Committed) -> None:
     for one in answer.included:
         whose = "changes" if not one.agent else f"changes of {one.agent}"
         print(f"includes {whose} that were there before you claimed it: {_older(one)}")
-    for one in answer.left_out:
+    for one in answer.excluded:
         what = f"{_lines(one.lines)} of" if one.lines else "changes of"
         print(yellow(f"left out {what} {one.agent} in {printable(shown(one.path))}"), end="")
         print(" (include them with --inherited)")

@@ -51,7 +51,7 @@ class Separated(Record):
     #: What to commit instead of the file on disk, by path.
     own: dict[str, TreeEntry]
     #: Other agents' content that the commit leaves out, or includes.
-    left_out: tuple[Inherited, ...] = ()
+    excluded: tuple[Inherited, ...] = ()
     included: tuple[Inherited, ...] = ()
     #: Files whose content cannot be separated.
     blocked: tuple[Blocked, ...] = ()
@@ -84,7 +84,7 @@ def separate(
     refuse_filters(git, [change.path for change in chosen if change.path in found])
     kept: list[PathStatus] = []
     own: dict[str, TreeEntry] = {}
-    left_out, included, blocked = list[Inherited](), list[Inherited](), list[Blocked]()
+    excluded, included, blocked = list[Inherited](), list[Inherited](), list[Blocked]()
     with tempfile.TemporaryDirectory(prefix="dibs-parts-") as folder:
         parts = _Parts(git, common, folder, trial=trial)
         for change in chosen:
@@ -106,10 +106,10 @@ def separate(
                 kept.append(change)
                 own[change.path] = entry
             if lines or entry == _last(change):
-                left_out.append(about._replace(lines=lines))
+                excluded.append(about._replace(lines=lines))
             else:
                 del own[change.path]  # the last commit already has the other agent's content
-    return Separated(tuple(kept), own, tuple(left_out), tuple(included), tuple(blocked))
+    return Separated(tuple(kept), own, tuple(excluded), tuple(included), tuple(blocked))
 
 
 def view(about: Inherited) -> str:

@@ -182,14 +182,14 @@ class Commits:
         if parts.blocked:
             return self._refused(caller, parts.blocked)
         if not parts.chosen:
-            first = parts.left_out[0]
+            first = parts.excluded[0]
             raise NotFound(
-                f"nothing to commit: the changes are by {named(parts.left_out)}, not by you",
+                f"nothing to commit: the changes are by {named(parts.excluded)}, not by you",
                 code="NOTHING_CHANGED",
                 hint=f"view them: {view(first)}; to commit them, add --inherited",
             )
         return plan._replace(
-            chosen=parts.chosen, own=parts.own, left_out=parts.left_out, included=parts.included
+            chosen=parts.chosen, own=parts.own, excluded=parts.excluded, included=parts.included
         )
 
     def _refused(

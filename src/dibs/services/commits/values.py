@@ -69,7 +69,7 @@ class CommitPlan(Record):
     #: What to commit instead of the file on disk, by path.
     own: dict[str, TreeEntry] = {}  # noqa: RUF012
     #: Content that is older than the caller's claim, and that the commit leaves out or includes.
-    left_out: tuple[Inherited, ...] = ()
+    excluded: tuple[Inherited, ...] = ()
     included: tuple[Inherited, ...] = ()
 
     @property
@@ -109,7 +109,7 @@ class Committed(Record):
     #: Whether a claim expired at the moment the branch moved.
     late: bool = False
     #: Uncommitted changes by other agents that were in the files before, and that stay uncommitted.
-    left_out: tuple[Inherited, ...] = ()
+    excluded: tuple[Inherited, ...] = ()
     #: Changes by other agents or people that were in the files before, and that the commit includes.
     included: tuple[Inherited, ...] = ()
 
@@ -168,5 +168,5 @@ def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Commi
     told = tuple(files_of(by_path[path] for path in near[:NEARBY]))
     return Committed(
         "", plan.ref, files, unchanged, told, len(found.nobody) - len(told), found.others,
-        left_out=plan.left_out, included=plan.included,
+        excluded=plan.excluded, included=plan.included,
     )  # fmt: skip
