@@ -188,3 +188,38 @@ def test_a_commit_names_a_persons_changes_that_it_includes(tree, dibs):
     left_by(tree, "", "a.py")
     answer = dibs("commit", "-m", "x", agent="bob")
     assert "includes changes that were there before you claimed it: a.py (1 line)" in answer.out
+
+
+def test_a_commit_that_would_undo_an_unread_commit_shows_both_versions(tree, dibs):
+    from dibs.local.last_read import note_read
+    from dibs.local.repository import find
+
+    (tree / "a.py").write_text("one\n")
+    subprocess.run(["git", "add", "a.py"], check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "a"], check=True)
+    note_read(find(str(tree), {}), "alice", ["a.py"])
+    dibs("claim", "a.py", agent="bob")
+    (tree / "a.py").write_text("one\nby bob\n")
+    landed = dibs("commit", "-m", "bob", "--release", "--json", agent="bob").json["commit"]
+    dibs("claim", "a.py", agent="alice")
+    (tree / "a.py").write_text("one\nby alice\n")
+    answer = dibs("commit", "-m", "alice", agent="alice")
+    assert answer.status == 3
+    assert f"a.py: it would undo {landed[:10]} by bob, which you have not read" in answer.out
+    assert "by bob</data-" in answer.out
+    assert "    yours:\n      by alice\n" in answer.out
+    assert "git diff HEAD -- a.py" in answer.out
+    note_read(find(str(tree), {}), "alice", ["a.py"], parent_of(landed))
+    shape = dibs("commit", "-m", "alice", "--json", agent="alice").json
+    assert (shape["outcome"], shape["code"]) == ("refused", "UNDOES")
+    assert [(b["commit"], b["landed"], b["yours"]) for b in shape["blocked"]] == [
+        (landed, ["by bob"], ["by alice"])
+    ]
+    assert dibs("commit", "-m", "alice", agent="alice").status == 0
+
+
+def parent_of(commit):
+    done = subprocess.run(
+        ["git", "rev-parse", f"{commit}^"], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()

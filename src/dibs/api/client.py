@@ -259,10 +259,12 @@ class Dibs(Talk):
         task: str = "",
         request_id: str = "",
         inherited: bool = False,
+        anyway: bool = False,
     ) -> Committed:
         """Commit the changed files that this agent holds, or only those in ``paths``.
 
-        ``inherited`` includes other agents' uncommitted changes that were in these files before.
+        ``inherited`` includes other agents' uncommitted changes that were in these files before. ``anyway``
+        commits even if it undoes what others committed since this agent read the file.
 
         Raises:
             CommitRefused: this agent may not commit a path, or a git hook failed.
@@ -277,7 +279,7 @@ class Dibs(Talk):
         wish = CommitRequest(
             check_string(message, "message"), tuple(map(self.project.tree.resolve, texts)), tuple(names),
             release=release, verify=verify, task=check_string(task, "task"),
-            request_id=check_string(request_id, "request_id"), inherited=inherited,
+            request_id=check_string(request_id, "request_id"), inherited=inherited, anyway=anyway,
         )  # fmt: skip
         answer = self.project.commits.commit(self.caller, wish)
         if isinstance(answer, Committed):

@@ -99,6 +99,10 @@ class CommitAsked(Asked):
             description="True to include other agents' uncommitted changes that were in your files before."
         ),
     ] = False
+    anyway: Annotated[
+        bool,
+        Field(description="True to undo what others committed since you read the file."),
+    ] = False
 
 
 class TaskAsked(Asked):

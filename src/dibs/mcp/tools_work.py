@@ -40,6 +40,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
         release=asked.release,
         task=asked.task,
         inherited=asked.inherited,
+        anyway=asked.anyway,
     )
     answer = dibs.project.commits.commit(dibs.caller, wish)
     steps = []
@@ -48,6 +49,8 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
             steps = ["To commit the unclaimed files listed in nobody, claim them first."]
     elif answer.hook:
         steps = [f"The {answer.hook} hook refused the commit; fix what it reports."]
+    elif answer.code == "UNDOES":
+        steps = ["Keep the committed lines, or repeat the call to replace them with yours."]
     elif all(item.why == "inherited" for item in answer.blocked):
         steps = ["View the other agents' changes as the hints say, or repeat with inherited=true."]
     else:

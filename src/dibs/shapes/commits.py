@@ -51,6 +51,7 @@ def blocked(values: Iterable[Blocked]) -> list[Shape]:
             "pattern": item.pattern or None, "hint": item.hint,
             "expires_in": round(item.expires_in, 3) if item.holder else None,
             "reason": item.reason or None, "task": item.task or None,
+            "commit": item.commit or None, "landed": list(item.landed), "yours": list(item.yours),
         }
         for item in values
     ]  # fmt: skip

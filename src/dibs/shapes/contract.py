@@ -62,7 +62,7 @@ VALUES = {
     "inherited": "@agent path:path agent? lines:int salvage?",
     "blocked": (
         "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
-        " task:word?"
+        " task:word? commit? landed:text* yours*"
     ),
     "decision": (
         "@asker id title:text rationale:text category outcome asker role:word at:time"

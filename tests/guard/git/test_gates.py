@@ -366,3 +366,29 @@ def test_hostile_branch_names_are_harmless(repo):
 
     assert not (repo.root / "hacked").exists()
     assert repo.git("log", "--all", "--format=%s") == "work"
+
+
+def test_a_plain_commit_that_undoes_what_others_committed_since_the_agent_read_it_is_refused_once(
+    repo, dibs
+):
+    from dibs.local.last_read import note_read
+    from dibs.local.repository import find
+
+    repo.write("c.txt", "one\n")
+    repo.commit("c.txt")
+    repo.write("c.txt", "one\n")
+    repo.git("commit", "-qam", "one")
+    note_read(find(str(repo.root), {}), "carol", ["c.txt"])
+    repo.write("c.txt", "one\nby bob\n")
+    repo.git("commit", "-qam", "two", agent="bob")
+    repo.write("c.txt", "one\nby carol\n")
+
+    said = repo.refused("commit", "-am", "x", agent="carol")
+
+    assert "c.txt: it would undo " in said
+    assert "-by bob" in said
+    assert "+by carol" in said
+    assert "git diff HEAD -- c.txt" in said
+    entry = json.loads(dibs("log", "--json", "--kind", "commit_refused"))[-1]
+    assert entry["details"]["holders"] == []
+    repo.git("commit", "-am", "x", agent="carol")

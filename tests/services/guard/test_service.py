@@ -9,6 +9,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
 from dibs.core.toolcalls.policy import GuardPolicy
 from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
+from dibs.local.last_read import last_read
 from dibs.local.processes import RunningProcess
 from dibs.services.state.rows import Rows
 from dibs.services.talk.mail import Mail
@@ -358,3 +359,18 @@ def test_with_claims_per_worktree_the_other_worktrees_claims_count_there(tmp_pat
     finally:
         here.close()
         there.close()
+
+
+def test_a_read_is_recorded_with_the_commit_that_was_checked_out(guarded):
+    guarded.read(A, "README.md")
+    first = guarded.git("rev-parse", "HEAD")
+    guarded.write("src/a.py")
+    guarded.commit()
+    guarded.read(A, "src/a.py", "missing.py")
+    guarded.edit(A, "README.md")
+    now = guarded.git("rev-parse", "HEAD")
+    assert last_read(guarded.repository, ONE) == {
+        "README.md": first,
+        "src/a.py": now,
+        "missing.py": now,
+    }

@@ -8,8 +8,8 @@ Examples:
   dibs commit -m "fix login" -m "The token was too old." src/auth.py --release
   dibs commit --dry-run
 
-exit status: 0 committed, 3 refused (another agent holds a path, or a hook failed), 4 you lost a claim,
-6 nothing to commit
+exit status: 0 committed, 3 refused (another agent holds a path, a hook failed, or it would undo a commit
+that you have not read), 4 you lost a claim, 6 nothing to commit
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
 from dibs.core.text.names import shown
 from dibs.errors import BadUsage
 from dibs.shapes.commits import commit_answer
-from dibs.shapes.quoting import Quoting
+from dibs.shapes.quoting import LIMIT, Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,11 @@ def configure(parser: ArgumentParser) -> None:
         "--inherited",
         action="store_true",
         help="include other agents' uncommitted changes that were in your files before",
+    )
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="commit even if it undoes what others committed since you read the file",
     )
     parser.add_argument("--task", default="", metavar="TASK", help="task this commit belongs to")
     parser.add_argument("--literal", action="store_true", help="treat PATH as a literal path")
@@ -125,6 +130,7 @@ def _request(session: Session, args: Namespace, message: str) -> CommitRequest:
         request_id=args.request_id,
         task=args.task,
         inherited=args.inherited,
+        anyway=args.anyway,
     )
 
 
@@ -233,7 +239,16 @@ def _print_refused(answer: CommitDenied, reader: Caller) -> None:
             why = f"{item.holder} holds {held} ({left})"
         elif item.why == "inherited" and item.holder:
             why = why.replace("another agent", item.holder)
+        elif item.why == "undoes":
+            who = quoted.path(item.holder, item.holder)
+            why = f"it would undo {item.commit[:10]} by {who}, which you have not read"
         lines.append(f"  {printable(shown(item.path))}: {why}")
+        if item.why == "undoes":
+            theirs = quoted.lines("\n".join(item.landed), item.holder, LIMIT)
+            lines += [f"    committed:{'' if item.landed else ' (removed)'}"]
+            lines += [f"    {line}" for line in theirs if item.landed]
+            lines += [f"    yours:{'' if item.yours else ' (removed)'}"]
+            lines += [f"      {printable(line)}" for line in item.yours]
         if item.hint:
             lines.append(f"    {dim('-')} {printable(item.hint)}")
     print("\n".join(quoted.page(lines, [f"{red('refused')}: nothing was committed"])))

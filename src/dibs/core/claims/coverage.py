@@ -29,6 +29,8 @@ class BlockReason(metaclass=TextEnum):
     NESTED = "nested"
     #: It contains another agent's uncommitted changes, which cannot be separated.
     INHERITED = "inherited"
+    #: It would undo what others committed since the agent last read the file.
+    UNDOES = "undoes"
 
 
 class OwnedPattern(Record):
@@ -53,6 +55,10 @@ class Blocked(Record):
     #: The owner's reason.
     reason: str = ""
     task: str = ""
+    #: The commit that would be undone, its lines, and what would replace them.
+    commit: str = ""
+    landed: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
 
 
 class Sorted(Record):

@@ -84,6 +84,10 @@ def _line(stop: Blocked) -> str:
     path = printable(stop.path)
     if stop.why == BlockReason.GUARDED:
         return f"{path}: {stop.hint}"
+    if stop.why == BlockReason.UNDOES:
+        lines = [*(f"-{line}" for line in stop.landed), *(f"+{line}" for line in stop.yours)]
+        what = f"{path}: it would undo {stop.commit[:10]} by {stop.holder}, which you have not read"
+        return "\n".join([what, *(f"    {printable(line)}" for line in lines), f"  {stop.hint}"])
     if stop.why != BlockReason.HELD:
         return f"{path}: you have not claimed it (this project sets gate.unclaimed = deny)"
     pattern = "it" if stop.pattern == stop.path else printable(stop.pattern)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
     from dibs.project.engines import Location
     from dibs.project.project import Project
 
@@ -68,6 +69,7 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     header = _store_header(project)
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
     stopped = project.gating.judge(caller, [PlainCommit(paths)])
+    stopped = stopped or _undoing(project, caller)
     if stopped:
         return refuse(stopped, "commit", caller, project)
     needs_own = project.config.gate_unclaimed == "deny" and not caller.human
@@ -75,6 +77,22 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
         agent = os.environ.get("DIBS_AGENT", "")
         _leave(note, f"{process} {agent}\n".encode() + given, header)
     return OK
+
+
+def _undoing(project: Project, caller: Caller) -> list[Blocked]:
+    """Return what a commit undoes of others' commits that a guarded agent has not read."""
+    from dibs.local.last_read import checked_out, last_read
+
+    repository = project.place.repository
+    head = "" if caller.human else checked_out(repository)
+    if not head or set(last_read(repository, caller.id).values()) <= {head}:
+        return []
+    from dibs.git.trees import staged
+    from dibs.guard.git.updates import git_here
+
+    git = git_here()
+    index = os.environ.get("GIT_INDEX_FILE", "") or os.path.join(repository.root, ".git", "index")
+    return project.commits.undoing(caller, git, staged(git, head, os.path.abspath(index)), head)
 
 
 def _store_header(project: Project) -> bytes:

@@ -60,6 +60,8 @@ class Landing:
         self._git = job.git
         self._plan = job.plan
         self._caller = job.caller
+        #: The parent of the commit that landed.
+        self.parent = ""
 
     def land(self, ready: ReadyCommit) -> Committed:
         """Pass the gate, and return the result."""
@@ -140,6 +142,7 @@ class Landing:
         landed = self._gate.land(
             self._caller, self._passage(ready), check, follow=follow, record=record
         )
+        self.parent = ready.parent
         return about(self._plan, ready.changes)._replace(
             commit=ready.commit,
             released=tuple(given),

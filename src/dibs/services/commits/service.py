@@ -15,10 +15,12 @@ from dibs.errors import NotFound, Unavailable
 from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
+from dibs.local.last_read import note_commit
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.inherited import named, origins, separate, view
 from dibs.services.commits.land import Landing
+from dibs.services.commits.landed import refuse_undoing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
 from dibs.services.commits.scope import chosen_from, lost_for, refusal_for, standing
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked, Sorted
     from dibs.core.claims.rules import Lost
+    from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
     from dibs.git.status import PathStatus
+    from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
@@ -89,16 +93,33 @@ class Commits:
             hooks = UserHooks(git, state.common, index, caller)
             job = CommitJob(git, caller, request, plan, index, hooks, sign, self._guards(caller))
             try:
-                ready = build(job)
+                ready = self._checked(job, build(job))
             except HookRefused as refusal:
                 return self._refused(caller, hook=str(refusal))
             if not isinstance(ready, ReadyCommit):
                 return self._refused(caller, ready)
-            answer = Landing(self._gate, job).land(ready)
+            landing = Landing(self._gate, job)
+            answer = landing.land(ready)
+        note_commit(self._repository, caller.id, landing.parent, answer.commit)
         if answer.seq and not answer.seq % EVERY:
             forget_old(self._store, git, self._gate.clone)
         hooks.after()
         return answer
+
+    def _checked(
+        self, job: CommitJob, ready: ReadyCommit | list[Blocked]
+    ) -> ReadyCommit | list[Blocked]:
+        """Return a commit, or the paths at which it undoes what others committed."""
+        if job.request.anyway or not isinstance(ready, ReadyCommit):
+            return ready
+        return self.undoing(job.caller, job.git, ready.changes, ready.parent) or ready
+
+    def undoing(
+        self, caller: Caller, git: GitCalls, changes: Sequence[TreeChange], parent: str
+    ) -> list[Blocked]:
+        """Return the changes of a commit that undo others' commits unread by the caller; only once."""
+        where = self._repository
+        return refuse_undoing(self._store, where, git, caller, changes, parent)
 
     def _guards(self, caller: Caller) -> bool:
         """Return whether the caller may not commit files that configure tools."""

@@ -129,7 +129,9 @@ class CommitDenied(Record):
     @property
     def code(self) -> str:
         """The error code of the reason."""
-        return "HOOK_REFUSED" if self.hook else "SCOPE"
+        if self.hook:
+            return "HOOK_REFUSED"
+        return "UNDOES" if self.blocked[0].why == BlockReason.UNDOES else "SCOPE"
 
     @property
     def reason(self) -> str:
@@ -139,6 +141,10 @@ class CommitDenied(Record):
         first = self.blocked[0]
         by = f" by {first.holder}" if first.why == BlockReason.HELD else ""
         more = f", and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
+        if first.why == BlockReason.UNDOES:
+            return (
+                f"it would undo {first.commit[:10]} by {first.holder} in {shown(first.path)}{more}"
+            )
         return f"{shown(first.path)} is {first.why}{by}{more}"
 
 

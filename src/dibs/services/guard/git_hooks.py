@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.coverage import guarded_path, held_path, unclaimed
+from dibs.core.claims.coverage import BlockReason, guarded_path, held_path, unclaimed
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import PlainCommit, pattern_of, stands_against
 from dibs.core.claims.protected import guarded
@@ -68,7 +68,7 @@ class Gating:
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Record a refused commit in the ledger, so that owners see who wanted what."""
         paths = [printable(stop.path) for stop in stopped[:_TOLD]]
-        holders = sorted({stop.holder for stop in stopped if stop.holder})
+        holders = sorted({stop.holder for stop in stopped if stop.why == BlockReason.HELD})
         what = paths[0] + (f" and {len(stopped) - 1} more" if len(stopped) > 1 else "")
         who = f"{few(holders)} {'holds' if len(holders) == 1 else 'hold'}"
         why = f": {who} {what}" if holders else f" of {what}"

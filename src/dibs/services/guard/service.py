@@ -166,6 +166,11 @@ class Guarding:
             note_process(self._repository.state, decided.session)
         if decided.refused:
             return _blocked(heard, decided)
+        reads = [one.path for one in paths if one.how == How.READ and not one.deep]
+        if reads:
+            from dibs.local.last_read import note_read
+
+            note_read(self._repository, decided.session.id, reads)
         if self._is_watched(heard):
             self._attribution.mark(decided.session.id, heard.call)
         if decided.left:

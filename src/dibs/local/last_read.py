@@ -1,0 +1,116 @@
+"""Which commit was checked out when an agent last read a file, in small files of the clone's local state.
+
+``seen/<tree>/<agent>`` has one record for each read, in order, each ending in NUL: ``commit path``, or
+``old>new`` for a commit of the agent's own. Losing it only means that less is detected.
+"""
+
+# On the path of hooks: import only built-in modules.
+
+from __future__ import annotations
+
+import contextlib
+import os
+from zlib import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.local.repository import Repository
+
+_FOLDER = "seen"
+#: Above this size in bytes, a file starts again empty.
+_LARGE = 256 * 1024
+_BRANCH = b"ref: "
+_OBJECT_NAMES = (40, 64)
+
+
+def checked_out(repository: Repository) -> str:
+    """Return the commit that is checked out, or an empty text if that needs a git process."""
+    try:
+        return _head(repository.root, repository.common)
+    except OSError:
+        return ""
+
+
+def _head(root: str, common: str) -> str:
+    git_dir = os.path.join(root, ".git")
+    if os.path.isfile(git_dir):
+        pointed = _content(git_dir).removeprefix(b"gitdir: ").strip()
+        git_dir = os.path.join(root, os.fsdecode(pointed))
+    head = _content(os.path.join(git_dir, "HEAD")).strip()
+    if not head.startswith(_BRANCH):
+        return _name(head)
+    ref = head.removeprefix(_BRANCH)
+    with contextlib.suppress(FileNotFoundError):
+        return _name(_content(os.path.join(os.fsencode(common), ref)).strip())
+    for line in _content(os.path.join(common, "packed-refs")).split(b"\n"):
+        name, _, packed = line.partition(b" ")
+        if packed == ref:
+            return _name(name)
+    return ""
+
+
+def _content(path: str | bytes) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _name(text: bytes) -> str:
+    plain = len(text) in _OBJECT_NAMES and text.isalnum()
+    return text.decode() if plain else ""
+
+
+def note_read(repository: Repository, agent: str, paths: Iterable[str], commit: str = "") -> None:
+    """Record that an agent has read files as they are in the commit that is checked out."""
+    commit = commit or checked_out(repository)
+    records = [f"{commit} {path}" for path in paths]
+    if commit and records:
+        _append(_place(repository, agent), records)
+
+
+def note_commit(repository: Repository, agent: str, old: str, new: str) -> None:
+    """Record a commit by the agent itself: it knows what it changed."""
+    place = _place(repository, agent)
+    if os.path.exists(place):
+        _append(place, [f"{old}>{new}"])
+
+
+def last_read(repository: Repository, agent: str) -> dict[str, str]:
+    """Return for each path that an agent has read the commit that was checked out."""
+    try:
+        content = _content(_place(repository, agent))
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for record in os.fsdecode(content).split("\0")[:-1]:
+        commit, space, path = record.partition(" ")
+        if space:
+            found[path] = commit
+            continue
+        old, _, new = record.partition(">")
+        found.update((path, new) for path, seen in list(found.items()) if seen == old)
+    return found
+
+
+def _place(repository: Repository, agent: str) -> str:
+    tree = f"{crc32(os.fsencode(repository.root)):08x}"
+    return os.path.join(repository.state, _FOLDER, tree, agent)
+
+
+def _append(place: str, records: Iterable[str]) -> None:
+    """Add records; a full disk only means that less is detected."""
+    data = b"".join(os.fsencode(record) + b"\0" for record in records)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    with contextlib.suppress(OSError):
+        try:
+            handle = os.open(place, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+            handle = os.open(place, flags, 0o600)
+        try:
+            if os.fstat(handle).st_size > _LARGE:
+                os.ftruncate(handle, 0)  # the oldest reads are the least useful ones
+            os.write(handle, data)
+        finally:
+            os.close(handle)
