@@ -166,6 +166,20 @@ def test_an_agent_that_never_closes_its_input_is_answered(repo, runtime):
         assert b"timed out" in child.stderr.read()
 
 
+def test_it_refuses_while_the_store_is_missing_and_uses_a_restored_one(repo, runtime):
+    assert daemon("start", runtime)
+    assert not refused(asked(repo, runtime, "free.py"))
+    state = repo / ".git" / "dibs"
+    state.rename(state.with_name("aside"))
+
+    said = asked(repo, runtime, "free.py")
+
+    assert said.returncode == 2
+    assert b"state is missing" in said.stderr
+    shutil.copytree(state.with_name("aside"), state)
+    assert not refused(asked(repo, runtime, "free.py"))
+
+
 def test_a_hook_with_another_environment_answers_on_its_own(repo, runtime):
     daemon("start", runtime)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.testing import EngineContract, ManualClock, SharedEngineContract
+from dibs.testing import EngineContract, ManualClock, NewLifeContract, SharedEngineContract
 
 
 class TestMemory(EngineContract):
@@ -15,7 +16,7 @@ class TestMemory(EngineContract):
         return MemoryEngine().connect
 
 
-class TestSqlite(SharedEngineContract):
+class TestSqlite(SharedEngineContract, NewLifeContract):
     synchronous = "normal"
 
     @pytest.fixture
@@ -25,14 +26,23 @@ class TestSqlite(SharedEngineContract):
         self.elsewhere = f"{importing}\nengine = SqliteEngine({arguments})"
         opened = []
 
-        def connect():
+        def connect(**options):
             path = tmp_path / "state" / "dibs.db"
-            opened.append(SqliteEngine(path, synchronous=self.synchronous))
+            opened.append(SqliteEngine(path, synchronous=self.synchronous, **options))
             return opened[-1]
 
         yield connect
         for engine in opened:
             engine.close()
+
+    @pytest.fixture
+    def forget(self, tmp_path):
+        def forget():
+            db = apsw.Connection(str(tmp_path / "state" / "dibs.db"))
+            db.execute("BEGIN IMMEDIATE; DELETE FROM kv; DELETE FROM ledger; COMMIT")
+            db.close()
+
+        return forget
 
 
 class TestSqliteWithEveryCommitOnDisk(TestSqlite):

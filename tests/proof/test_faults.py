@@ -113,6 +113,7 @@ def test_the_first_use_on_a_full_disk_is_one_clear_line_and_works_later(small_di
         after = repo.dibs("claim", "src/x.py", agent="early")
         assert after.returncode == 0, after
         shutil.rmtree(repo.state)
+        repo.state.with_name("dibs.mark").unlink()
 
 
 def test_a_read_only_disk_can_be_read_and_is_one_clear_line_to_writers(small_disk: Path):

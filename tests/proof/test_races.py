@@ -11,7 +11,7 @@ from proof_crew import Repo, nursery
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.project import engines, project
+from dibs.project import local_store, project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,15 +72,15 @@ def test_a_first_user_that_is_overtaken_by_another_opens_the_same_store(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ):
     """The rival creates the store while this process checks whether it exists."""
-    look = engines._there
+    look = local_store.exists
 
     def overtaken(path: str) -> bool:
-        monkeypatch.setattr(engines, "_there", look)
+        monkeypatch.setattr(local_store, "exists", look)
         before = look(path)
         assert repo.dibs("claim", "docs/", agent="rival").returncode == 0
         return before
 
-    monkeypatch.setattr(engines, "_there", overtaken)
+    monkeypatch.setattr(local_store, "exists", overtaken)
 
     opened = project.open_project(str(repo.path), {})
 

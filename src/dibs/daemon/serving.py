@@ -104,16 +104,17 @@ class EngineCache:
     def engine(self, place: Location) -> Engine:
         """Return an open engine for a project that has the daemon enabled."""
         from dibs.project.engines import open_engine
+        from dibs.project.local_store import store_identity
 
         config = place.loaded.config
         if not config.guard_daemon:
             raise Declined
-        key = (place.repository.state, *config)
+        key = (place.repository.state, store_identity(place), *config)
         with self._lock:
             engine = self._engines.get(key)
             if engine is None:
                 for other in [one for one in self._engines if one[0] == key[0]]:
-                    del self._engines[other]  # the settings changed; its last user closes it
+                    del self._engines[other]  # settings or store changed; its last user closes it
                 engine = self._engines[key] = open_engine(place, recreate=False)
         return engine
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from secrets import token_hex
 
 from dibs.core.text.secrets import mask
@@ -132,5 +133,8 @@ def purge(repository: Repository, plan: PurgePlan) -> None:
             os.mkdir(place, 0o700)
             os.rename(os.path.join(aside, _COPIES), os.path.join(place, _COPIES))
         shutil.rmtree(aside)
+    for mark in (f"{shared_state(repository)}.mark", f"{repository.state}.mark"):
+        with suppress(FileNotFoundError):
+            os.unlink(mark)
     for ref in plan.refs:
         GitCalls(repository.root).must("update-ref", "-d", ref)

@@ -11,7 +11,8 @@ import os
 from dibs.core.text.urls import EMBEDDED, setting, without_secrets
 from dibs.errors import DibsError, Misconfigured
 from dibs.local.repository import shared_state, trees, with_own_state
-from dibs.project.engines import RECORD, Location, database, is_redis, is_there
+from dibs.project.engines import RECORD, Location, is_redis, is_there
+from dibs.project.local_store import database
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 

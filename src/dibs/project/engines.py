@@ -1,4 +1,4 @@
-"""Opens the engine that a project's settings name. The only module that names engines."""
+"""Opens the engine that a project's settings name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
 from dibs.local.repository import shared_state
-from dibs.startup import quickjson
+from dibs.project import local_store
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
 
-#: Records that state was created in this folder, and how many times.
-MARKER = "project.json"
-DATABASE = "dibs.db"
-#: The distance between the first numbers of a lost ledger and of its replacement.
-STRIDE = 1_000_000_000
 #: Records which store the clone uses; ``clone_record`` reads and writes it.
 RECORD = "engine.json"
 #: The record of a clone with the default engine, by far the most common one.
@@ -53,9 +48,11 @@ class Location(Record):
 
     @property
     def is_project(self) -> bool:
-        """Whether this is a Dibs project: it has state, settings, a record, or a remote engine."""
+        """Whether this is a Dibs project: it has or had state, settings, a record, or a remote engine."""
+        if self.loaded.config.engine or is_there(self):
+            return True
         files = (f"{self.repository.root}/dibs.toml", f"{shared_state(self.repository)}/{RECORD}")
-        return bool(self.loaded.config.engine) or is_there(self) or any(map(os.path.exists, files))
+        return any(map(os.path.exists, files)) or local_store.existed(self, "")
 
     def with_timeout(self, seconds: float, origin: str) -> Location:
         """Return the same location with a timeout of at most ``seconds``."""
@@ -81,14 +78,14 @@ def open_engine(place: Location, *, recreate: bool, url: str | None = None) -> E
         raise Misconfigured(
             f"unknown engine {_masked(url)}", code="ENGINE", field="engine", hint=HINT
         )
-    return _open_sqlite(place, url, recreate=recreate)
+    return local_store.open_sqlite(place, url, recreate=recreate, renew=_renewal(place))
 
 
 def is_there(place: Location) -> bool:
     """Return whether the state of a project exists, as far as this machine can tell."""
     url = place.loaded.config.engine
     if url.partition(":")[0] in {"", "sqlite"}:
-        return _there(database(place, url))
+        return local_store.exists(local_store.database(place, url))
     if url.startswith("git:"):
         from dibs.project.remotes import resolve
 
@@ -210,79 +207,6 @@ def _digest(*words: str) -> str:
 
     text = "\n".join(words)
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-
-
-def _open_sqlite(place: Location, url: str, *, recreate: bool) -> Engine:
-    path = database(place, url)
-    # In this order: the marker is written after the store, so if it exists, the store does too.
-    made = _times_created(path)
-    there = _there(path)
-    if not there and not recreate and (made or url):
-        raise Misconfigured(
-            f"this project's state is missing: {path} does not exist",
-            code="STORE_MISSING",
-            hint="restore the file, or run `dibs init` to start over",
-        )
-    if not there and not recreate:
-        from dibs.project.first_use import FirstUseEngine
-
-        return FirstUseEngine(
-            lambda: _there(path),
-            lambda: _open_sqlite(place, url, recreate=not _times_created(path)),
-        )
-    from dibs.engines.sqlite.engine import SqliteEngine
-
-    config = place.loaded.config
-    engine = SqliteEngine(
-        path,
-        synchronous=config.synchronous,
-        timeout=config.timeout,
-        first_seq=1 if there else made * STRIDE + 1,
-    )
-    if not there or not made:
-        _mark(path, 1 if there else made + 1)
-    return engine
-
-
-def _there(path: str) -> bool:
-    """Return whether a store is at ``path``; SQLite would accept an empty file as a new store."""
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True  # the engine reports what it is
-
-
-def database(place: Location, url: str) -> str:
-    """Return the path of a SQLite store; by default, it is in the state folder."""
-    scheme, _, rest = url.partition(":")
-    if scheme == "sqlite":
-        return rest.removeprefix("//")
-    return os.path.join(place.repository.state, DATABASE)
-
-
-def _times_created(path: str) -> int:
-    """Return how many times a store was created at ``path``; the marker outlives the file."""
-    try:
-        with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
-            times: int = quickjson.loads(file.read())["made"]
-            return times
-    except FileNotFoundError:
-        return 0
-    except (OSError, ValueError, KeyError, TypeError):
-        return 1
-
-
-def _mark(path: str, times: int) -> None:
-    """Write the marker; if that fails, another process does it later."""
-    from dibs.local.files import write_file
-
-    marker = os.path.join(os.path.dirname(path), MARKER)
-    try:
-        write_file(marker, quickjson.dumps({"made": times}), sync=True)
-    except OSError:
-        return
 
 
 def _masked(url: str) -> str:

@@ -10,6 +10,7 @@ from dibs.engines.git.head import tick
 from dibs.engines.git.objects import Objects
 from dibs.engines.git.repo import open_repo
 from dibs.engines.git.txn import GitTxn, GitView, render_commit
+from dibs.engines.shared.mark import start_of_life
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.git.batch_process import BatchProcess
 from dibs.startup.records import Record
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from dibs.engines.shared.clock import Sources
 
     Renew = Callable[[Txn, str], None]
-
-#: Numbers of a new life start above the next multiple of this.
-LIFE = 1_000_000_000
 
 
 class StepResult(Record):
@@ -136,8 +134,7 @@ class SharedCopy:
             return base._replace(answer=answer, number=number, wrote=True)
 
     def _begin_life(self, head: Head, txn: GitTxn) -> Head:
-        newest = max(head.newest, head.seen)
-        txn.newest = newest + -newest % LIFE
+        txn.newest = start_of_life(max(head.newest, head.seen))
         if self._parts.renew is not None:
             self._parts.renew(txn, head.broken)
         return head._replace(life=max(head.life, head.seen_life) + 1)

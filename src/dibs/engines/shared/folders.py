@@ -72,7 +72,8 @@ def refuse_network(folder: str, mounts: str = "/proc/self/mountinfo") -> None:
 
 def missing(path: str) -> Misconfigured:
     """Return the error for a missing store."""
-    return Misconfigured(f"no store at {path}", code="STORE_MISSING")
+    hint = "restore the file, or run `dibs init` to start over"
+    return Misconfigured(f"no store at {path}", code="STORE_MISSING", hint=hint)
 
 
 def _not_a_folder(folder: str) -> Misconfigured:

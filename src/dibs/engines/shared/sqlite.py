@@ -32,7 +32,7 @@ _MANY = 32
 class SqliteTxn:
     """One step's view of the state. It sees its own writes."""
 
-    __slots__ = ("_cursors", "_db", "_pending", "_run", "now")
+    __slots__ = ("_cursors", "_db", "_pending", "_run", "first", "last", "now")
 
     def __init__(self, db: apsw.Connection, run: Callable[..., apsw.Cursor], now: float) -> None:
         self._db = db
@@ -40,6 +40,8 @@ class SqliteTxn:
         self._pending = Pending()
         self._cursors: list[apsw.Cursor] = []
         self.now = now
+        #: The first and the last number that this step added to the ledger; 0 for none.
+        self.first = self.last = 0
 
     def get(self, key: str) -> str | None:
         """Return the value of ``key``."""
@@ -70,7 +72,9 @@ class SqliteTxn:
         agent, role, kind, summary, details = event
         text = encode_details(details) if details else "{}"
         self._run(_EMIT, (self.now, agent, role, str(kind), summary, text))
-        return self._db.last_insert_rowid()
+        self.last = number = self._db.last_insert_rowid()
+        self.first = self.first or number
+        return number
 
     def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
         """Yield the ledger entries with a sequence number above ``after``."""
@@ -90,6 +94,8 @@ class SqliteTxn:
         self._run(
             "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", (*fields, encode_details(details))
         )
+        self.last = entry.seq
+        self.first = self.first or entry.seq
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to ``upto``, but never the newest; return how many were dropped."""
@@ -232,6 +238,15 @@ def busy(path: str) -> Unavailable:
 def read_only(path: str) -> Unavailable:
     """Return the error for a write to a read-only store."""
     return Unavailable(f"{path} is read-only", code="STORAGE_READONLY")
+
+
+def outdated(path: str) -> Unavailable:
+    """Return the error for a read-only store that lost its newest changes, so that no new life can start."""
+    return Unavailable(
+        f"{path} lost its newest changes and is read-only",
+        code="STORAGE_READONLY",
+        hint="make the file and its folder writable",
+    )
 
 
 def replaced(path: str) -> Unavailable:

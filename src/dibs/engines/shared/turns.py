@@ -38,9 +38,9 @@ class Turns:
     __slots__ = ("_gate", "_line", "_turn_ends")
 
     def __init__(self, database: str) -> None:
-        self._line = _open_private(database + ".line")
+        self._line = open_private(database + ".line")
         try:
-            self._gate = _open_private(database + ".gate")
+            self._gate = open_private(database + ".gate")
         except OSError:
             os.close(self._line)
             raise
@@ -93,7 +93,8 @@ class Turns:
         return False
 
 
-def _open_private(path: str) -> int:
+def open_private(path: str) -> int:
+    """Open a file that only its owner can use, whatever the umask; create it if needed."""
     try:
         return os.open(path, os.O_RDWR)
     except FileNotFoundError:

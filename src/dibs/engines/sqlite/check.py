@@ -5,6 +5,7 @@ from __future__ import annotations
 import apsw
 
 from dibs.core.text.findings import Finding, Level
+from dibs.engines.shared.mark import mark_problem
 from dibs.engines.shared.sqlite import translate
 from dibs.engines.sqlite.open import OpenOptions, open_store
 
@@ -30,6 +31,7 @@ def inspect(options: OpenOptions) -> list[Finding]:
             Finding(Level.OK, "clock", "monotonic clock: unaffected by clock changes"),
             _DURABLE[options.synchronous],
             _integrity(db),
+            _memory(options.mark),
         ]
         if opened.gate is None:
             findings.append(Finding(Level.BAD, "access", f"{options.path} is read-only"))
@@ -55,6 +57,16 @@ def repair(options: OpenOptions) -> list[str]:
         )
     finally:
         opened.close()
+
+
+def _memory(mark: str) -> Finding:
+    problem = mark_problem(mark)
+    if problem:
+        text = f"{problem}, so a restored copy of the store is not detected"
+        return Finding(Level.WARN, "memory", f"{text}; fix that, or delete the file")
+    return Finding(
+        Level.OK, "memory", f"a store that lost changes starts a new life ({mark} is its mark)"
+    )
 
 
 def _integrity(db: apsw.Connection) -> Finding:

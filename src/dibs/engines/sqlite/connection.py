@@ -8,8 +8,10 @@ import time
 import apsw
 
 from dibs.engines.shared import sqlite
+from dibs.engines.shared.mark import Mark, start_of_life
 from dibs.engines.shared.sqlite import SqliteTxn, SqliteView
 from dibs.engines.sqlite.open import OpenOptions, open_store, patiently
+from dibs.engines.sqlite.schema import continue_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +33,16 @@ _monotonic = time.monotonic
 _stat = os.stat
 
 
+class _LostError(Exception):
+    """The store is below its mark: it lost its newest changes."""
+
+
 class SqliteConnection:
     """An open connection. Its owner ensures that one thread uses it at a time."""
 
     __slots__ = (
-        "_clock", "_db", "_device", "_gate", "_inode", "_path", "_run", "_size", "_timeout", "broken",
+        "_clock", "_db", "_device", "_gate", "_highest", "_inode", "_mark", "_path", "_renew", "_run",
+        "_size", "_timeout", "broken",
     )  # fmt: skip
 
     def __init__(self, options: OpenOptions) -> None:
@@ -44,12 +51,23 @@ class SqliteConnection:
         self._db, self._gate, self._clock, identity = open_store(options)
         self._inode, self._device = identity.st_ino, identity.st_dev
         self._run = self._db.cursor().execute
+        self._mark = Mark(options.mark)
+        #: The highest number that this handle knows of; every handle's own numbers are in the mark as well.
+        self._highest = self._mark.read()
+        self._renew = options.renew
         self._size = _PAGE
         #: Whether SQLite's view of the file can no longer be trusted and a new connection is needed.
         self.broken = False
 
     def write(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` in a write transaction."""
+        """Run ``step`` in a write transaction; if the store lost data, start a new life first."""
+        while True:
+            try:
+                return self._write(step)
+            except _LostError:
+                self._begin_life()
+
+    def _write(self, step: Callable[[Txn], T]) -> T:
         gate, run, txn, committing = self._gate, self._run, None, False
         if gate is None:
             raise sqlite.read_only(self._path)
@@ -65,9 +83,14 @@ class SqliteConnection:
                 patiently(lambda: run("BEGIN IMMEDIATE"), left)
             txn = SqliteTxn(self._db, run, self._clock())
             answer = step(txn)
+            if txn.first and txn.first <= self._highest:
+                raise _LostError
             txn.flush()
             committing = True
             run("COMMIT")
+            if txn.last:
+                self._highest = txn.last
+                self._mark.raise_to(txn.last)
         except apsw.Error as error:
             raise self._failure(error, committing=committing) from error
         else:
@@ -77,11 +100,21 @@ class SqliteConnection:
             gate.leave()
 
     def read(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on a snapshot."""
+        """Run ``step`` on a snapshot; if the store lost data, start a new life first."""
+        while True:
+            try:
+                return self._read(step)
+            except _LostError:
+                self._begin_life()
+
+    def _read(self, step: Callable[[Txn], T]) -> T:
         txn = None
         try:
             self._check_file()
-            patiently(self._take_snapshot, self._timeout)
+            newest = patiently(self._take_snapshot, self._timeout)
+            if newest < self._highest:
+                raise _LostError
+            self._highest = newest
             txn = SqliteView(self._db, self._run, self._clock())
             return step(txn)
         except apsw.Error as error:
@@ -104,6 +137,7 @@ class SqliteConnection:
                 self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             self._db.close(True)
         finally:
+            self._mark.close()
             gate, self._gate = self._gate, None
             if gate is not None:
                 gate.close()
@@ -133,10 +167,44 @@ class SqliteConnection:
             except apsw.Error:
                 self.broken = True  # closing the connection also rolls back
 
-    def _take_snapshot(self) -> None:
+    def _begin_life(self) -> None:
+        """Start a new life of a store that lost its newest changes, unless another process does it first.
+
+        The old claims are void, and the numbers continue above the mark.
+        """
+        gate, run = self._gate, self._run
+        if gate is None:
+            raise sqlite.outdated(self._path)
+        if not gate.enter(_monotonic(), self._timeout):
+            raise sqlite.busy(self._path)
+        txn = None
+        try:
+            patiently(lambda: run("BEGIN IMMEDIATE"), self._timeout)
+            newest = self._read_newest()
+            if newest < self._highest:
+                start = start_of_life(max(self._highest, self._mark.read()))
+                continue_after(self._db, start)
+                txn = SqliteTxn(self._db, run, self._clock())
+                if self._renew is not None:
+                    self._renew(txn, "its newest changes are missing")
+                    txn.flush()
+                if txn.last:
+                    run("DELETE FROM ledger WHERE seq = ?", (start,))
+                run("COMMIT")
+                newest = txn.last or start
+                self._mark.raise_to(newest)
+            self._highest = newest
+        except apsw.Error as error:
+            raise self._failure(error) from error
+        finally:
+            self._finish(txn)
+            gate.leave()
+
+    def _take_snapshot(self) -> int:
+        """Fix the snapshot with its first read; return its newest number."""
         if not self._db.in_transaction:
             self._run("BEGIN")
-        self._run("SELECT 1 FROM kv LIMIT 1").fetchall()  # the first read fixes the snapshot
+        return self._read_newest()
 
     def _read_newest(self) -> int:
         ((seq,),) = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()

@@ -31,7 +31,9 @@ class SqliteEngine:
     A call takes at most about ``timeout`` seconds in addition to the step itself; a store that
     others keep busy longer is ``Unavailable``. ``synchronous`` is ``"full"`` or ``"normal"``, with
     which a power failure can undo the newest changes, each as a whole. A new store numbers its
-    ledger from ``first_seq``, so that it never repeats the numbers of a lost store.
+    ledger from ``first_seq``, so that it never repeats the numbers of a lost store. ``mark`` is the file
+    with the highest number that the store issued, by default next to it; a store below it has lost
+    data, and ``renew`` is the step that starts its new life.
     """
 
     __slots__ = ("__weakref__", "_closed", "_link", "_lock", "_lost", "_options")
@@ -50,13 +52,17 @@ class SqliteEngine:
         allow_network: bool = False,
         first_seq: int = 1,
         sources: Sources | None = None,
+        mark: str = "",
+        renew: Callable[[Txn, str], None] | None = None,
     ) -> None:
         if synchronous not in {"normal", "full"}:
             raise Misconfigured(f"synchronous must be 'normal' or 'full', not {synchronous!r}")
         name = os.fspath(path)
         check_name(name)
+        name = os.path.abspath(name)
         self._options = OpenOptions(
-            os.path.abspath(name), clock, sources, synchronous, timeout, create, allow_network, first_seq
+            name, clock, sources, synchronous, timeout, create, allow_network, first_seq,
+            mark or f"{name}.mark", renew,
         )  # fmt: skip
         self._lock = allocate_lock()
         self._closed = self._lost = False

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from dibs.engines.base import Txn
+
     T = TypeVar("T")
 
 
@@ -42,6 +44,9 @@ class OpenOptions(Record):
     create: bool
     allow_network: bool
     first_seq: int
+    #: The file with the store's high-water mark, and the step that starts a new life.
+    mark: str
+    renew: Callable[[Txn, str], None] | None
 
 
 class OpenStore(Record):
