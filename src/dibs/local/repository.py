@@ -23,6 +23,8 @@ SESSIONS = "sessions"
 STATE_OUTSIDE_GIT = ".dibs"
 
 _POINTER_MAX = 65_536
+#: The content of HEAD with the reftable format, where only git knows the branch.
+_IN_REFTABLE = "refs/heads/.invalid"
 
 
 class Repository(Record):
@@ -103,6 +105,31 @@ def git_dir_at(path: str) -> str:
     """Return the common git directory of the git directory or file at ``path``; empty if there is none."""
     git_dir = _git_dir_in_file(path) if stat.S_ISREG(_mode(path)) else path
     return _common_of(git_dir) if _is_git_dir(git_dir) else ""
+
+
+def checked_out(root: str) -> str:
+    """Return what HEAD in a working tree names: ``refs/heads/x`` or a commit; empty if that is unknown."""
+    entry = f"{root}/.git"
+    try:
+        text = _head_in(entry)
+    except NotADirectoryError:
+        try:
+            named = _read_pointer(entry).removeprefix("gitdir:").strip()
+            text = _head_in(os.path.join(root, named))
+        except (OSError, DibsError):
+            return ""
+    except OSError:
+        return ""
+    name = os.fsdecode(text.removeprefix(b"ref:").strip())
+    return "" if name == _IN_REFTABLE else name
+
+
+def _head_in(git_dir: str) -> bytes:
+    handle = os.open(f"{git_dir}/HEAD", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        return os.read(handle, 4096)
+    finally:
+        os.close(handle)
 
 
 def clone_id(state: str) -> str:

@@ -35,7 +35,7 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
 
     state = repository.state
     sessions = os.path.join(state, SESSIONS)
-    callbacks = StoreCallbacks(trim, settle, end_gone, sessions, give_turns, work)
+    callbacks = StoreCallbacks(trim, settle, end_gone, sessions, give_turns, work, repository.root)
     return Store(engine, config, os.path.join(state, "ledger"), callbacks)
 
 

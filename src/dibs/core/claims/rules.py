@@ -60,6 +60,9 @@ class Claim(Record):
     hard: float = NEVER
     reason: str = ""
     task: str = ""
+    #: The working tree in which it was granted, and what was checked out there; empty if unknown.
+    tree: str = ""
+    branch: str = ""
 
 
 class Ticket(Record):

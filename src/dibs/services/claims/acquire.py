@@ -24,6 +24,7 @@ from dibs.core.claims.rules import (
     ticket_deadline,
 )
 from dibs.errors import BadInput
+from dibs.local.repository import checked_out
 from dibs.services.state.presence import drop_expired, expire, withdraw
 from dibs.services.state.rows import FiledRow, claim_of
 from dibs.startup.records import Record
@@ -356,9 +357,12 @@ def _grant_fresh(
     summary = f"{agent} claimed {', '.join(texts[:5])}"
     token = rows.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
     now = rows.now
+    tree, branch = rows.tree, checked_out(rows.tree) if rows.tree else ""
     for place, pattern in enumerate(fresh):
         name = f"c{token}.{place}" if place else f"c{token}"
-        claim = Claim(name, pattern.text, mode, agent, token, ttl, now, hard, reason, task)
+        claim = Claim(
+            name, pattern.text, mode, agent, token, ttl, now, hard, reason, task, tree, branch
+        )
         rows.put_claim(claim, pattern)
         claims[pattern.key] = claim
     return token

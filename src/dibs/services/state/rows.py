@@ -71,7 +71,7 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
     """Return the claim stored under ``key``."""
     return Claim(
         key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
-        r["ttl"], r["since"], r["hard"], r["reason"], r["task"],
+        r["ttl"], r["since"], r["hard"], r["reason"], r["task"], r.get("tree", ""), r.get("branch", ""),
     )  # fmt: skip
 
 
@@ -80,11 +80,15 @@ class Rows:
 
     __slots__ = (
         "_beats", "_changed", "_fold", "_is_gone", "_patterns", "facts", "newest", "notices", "now", "posted",
-        "turns", "txn",
+        "tree", "turns", "txn",
     )  # fmt: skip
 
-    def __init__(self, txn: Txn, *, fold_case: bool, facts: OutsideFacts | None = None) -> None:
+    def __init__(
+        self, txn: Txn, *, fold_case: bool, facts: OutsideFacts | None = None, tree: str = ""
+    ) -> None:
         self.txn = txn
+        #: The caller's working tree; empty if it has none.
+        self.tree = tree
         self.now = txn.now
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
@@ -370,11 +374,12 @@ class Rows:
 
 def claim_record(claim: Claim) -> str:
     """Return the stored form of ``claim``: everything except its id, which is in the key."""
-    _, pattern, mode, agent, token, ttl, since, hard, reason, task = claim
+    _, pattern, mode, agent, token, ttl, since, hard, reason, task, tree, branch = claim
+    where = f',"tree":{quoted(tree)},"branch":{quoted(branch)}' if tree else ""
     return (
         f'{{"pattern":{quoted(pattern)},"mode":"{mode}","agent":"{agent}","token":{token},'
         f'"ttl":{ttl!r},"since":{since!r},"hard":{hard!r},'
-        f'"reason":{quoted(reason)},"task":{quoted(task)}}}'
+        f'"reason":{quoted(reason)},"task":{quoted(task)}{where}}}'
     )
 
 

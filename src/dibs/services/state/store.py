@@ -40,6 +40,8 @@ class StoreCallbacks(Record):
     give_turns: Callable[[Store, Rows], object] | None = None
     #: Find the uncommitted changes that claims cover on this machine, and save copies if asked to.
     work: Callable[[Store, Sequence[WorkQuestion]], Mapping[ClaimKey, Work]] | None = None
+    #: The caller's working tree; empty for none.
+    tree: str = ""
 
 
 class Store:
@@ -106,7 +108,7 @@ class Store:
 
     def _run(self, txn: Txn, step: Callable[[Rows], T], facts: OutsideFacts) -> tuple[T, int]:
         _refuse_if_closed(txn)
-        rows = Rows(txn, fold_case=self.fold_case, facts=facts.begin())
+        rows = self._rows(txn, facts)
         try:
             answer = step(rows)
             if rows.turns and self.callbacks.give_turns is not None:
@@ -119,6 +121,10 @@ class Store:
             raise _FactsNeededError
         rows.flush()
         return answer, rows.newest
+
+    def _rows(self, txn: Txn, facts: OutsideFacts) -> Rows:
+        tree = self.callbacks.tree
+        return Rows(txn, fold_case=self.fold_case, facts=facts.begin(), tree=tree)
 
     def _end_dead(self, facts: OutsideFacts) -> None:
         """End agents with dead processes; one that cannot be ended keeps its claims until they expire."""
@@ -171,7 +177,7 @@ class Store:
 
         def run(txn: Txn) -> T:
             _refuse_if_closed(txn)
-            return step(Rows(txn, fold_case=self.fold_case, facts=facts.begin()))
+            return step(self._rows(txn, facts))
 
         while True:
             try:
