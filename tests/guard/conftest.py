@@ -115,3 +115,19 @@ def repo(plain, dibs):
     dibs("git", "install")
     dibs("claim", "a.txt", "--reason", "rework it", agent="alice")
     return plain
+
+
+@pytest.fixture
+def apart(plain, dibs, tmp_path, monkeypatch):
+    """The same with our hooks; alice claims files in another worktree."""
+    dibs("git", "install")
+    other = tmp_path / "alice"
+    plain.git("worktree", "add", "-q", "--detach", str(other))
+
+    def claim(*paths: str) -> None:
+        monkeypatch.chdir(other)
+        dibs("claim", *paths, agent="alice")
+        monkeypatch.chdir(plain.root)
+
+    plain.claim = claim
+    return plain

@@ -114,12 +114,31 @@ def under_way(git_dir: str) -> str:
 
 def branch_of(git: GitCalls, git_dir: str) -> str:
     """Return the full name of the checked-out branch, or an empty text when HEAD is detached."""
-    with open(os.path.join(git_dir, "HEAD"), "rb") as file:
-        text = file.read(4096)
-    ref = os.fsdecode(text[len(_BRANCH) :].strip()) if text.startswith(_BRANCH) else ""
+    ref = head_of(git_dir)
     if ref != _ELSEWHERE:
         return ref
     return os.fsdecode(git.run("symbolic-ref", "--quiet", "HEAD").out).strip()
+
+
+def head_of(git_dir: str) -> str:
+    """Return the full name of the branch that a git directory's HEAD names; empty if unknown or detached."""
+    try:
+        with open(os.path.join(git_dir, "HEAD"), "rb") as file:
+            text = file.read(4096)
+    except OSError:
+        return ""
+    return os.fsdecode(text[len(_BRANCH) :].strip()) if text.startswith(_BRANCH) else ""
+
+
+def rebased_ref(git_dir: str) -> str:
+    """Return the branch that is being rebased in a git directory; empty if none."""
+    for note in _REBASED:
+        try:
+            with open(os.path.join(git_dir, note), "rb") as file:
+                return os.fsdecode(file.read(4096)).strip()
+        except OSError:
+            continue
+    return ""
 
 
 def refusal(errors: str) -> Unavailable:
@@ -141,12 +160,5 @@ def rebased_in(common: str, ref: str) -> str:
     """Return the git directory in which ``ref`` is being rebased, or an empty text."""
     linked = os.path.join(common, "worktrees")
     names = sorted(os.listdir(linked)) if os.path.isdir(linked) else []
-    for place in [common, *(os.path.join(linked, name) for name in names)]:
-        for note in _REBASED:
-            try:
-                with open(os.path.join(place, note), "rb") as file:
-                    if os.fsdecode(file.read(4096)).strip() == ref:
-                        return place
-            except OSError:
-                continue
-    return ""
+    places = [common, *(os.path.join(linked, name) for name in names)]
+    return next((place for place in places if rebased_ref(place) == ref), "")

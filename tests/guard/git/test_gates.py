@@ -77,58 +77,58 @@ def test_an_amended_message_is_allowed_and_an_amended_file_is_not(repo, dibs):
     repo.refused("commit", "--amend", "--no-verify", "-m", "worse", agent="bob")
 
 
-def test_rebasing_own_commits_is_allowed_even_if_the_files_are_claimed_now(repo, dibs):
-    repo.git("checkout", "-q", "-b", "topic")
-    repo.commit("b.txt", agent="bob")
-    repo.git("checkout", "-q", "main")
-    repo.commit("c.txt", agent="carol")
-    dibs("claim", "b.txt", agent="alice")
-    repo.git("checkout", "-q", "topic")
+def test_rebasing_own_commits_is_allowed_even_if_the_files_are_claimed_now(apart):
+    apart.git("checkout", "-q", "-b", "topic")
+    apart.commit("b.txt", agent="bob")
+    apart.git("checkout", "-q", "main")
+    apart.commit("c.txt", agent="carol")
+    apart.claim("b.txt")
+    apart.git("checkout", "-q", "topic")
 
-    repo.git("rebase", "-q", "main", agent="bob")
+    apart.git("rebase", "-q", "main", agent="bob")
 
-    assert repo.git("merge-base", "main", "topic") == repo.git("rev-parse", "main")
-
-
-def test_a_rebase_that_changes_a_claimed_file_is_refused(repo, dibs):
-    repo.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
-    repo.git("add", "b.txt")
-    repo.git("commit", "-q", "-m", "long")
-    repo.git("checkout", "-q", "-b", "topic")
-    repo.write("b.txt", "one\n2\n3\n4\n5\n6\n7\n8\n9\n")
-    repo.git("commit", "-qam", "head", agent="bob")
-    repo.git("checkout", "-q", "main")
-    repo.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n")
-    repo.git("commit", "-qam", "tail", agent="bob")
-    dibs("claim", "b.txt", agent="alice")
-    repo.git("checkout", "-q", "topic")
-
-    assert "b.txt: alice holds" in repo.refused("rebase", "-q", "main", agent="bob")
+    assert apart.git("merge-base", "main", "topic") == apart.git("rev-parse", "main")
 
 
-def test_a_rebase_that_undoes_the_owners_change_is_refused(repo, dibs):
-    repo.git("checkout", "-q", "-b", "topic")
-    repo.commit("b.txt", agent="bob")
-    repo.git("checkout", "-q", "main")
-    dibs("claim", "b.txt", agent="alice")
-    repo.commit("b.txt", agent="alice")
-    repo.git("checkout", "-q", "topic")
+def test_a_rebase_that_changes_a_claimed_file_is_refused(apart):
+    apart.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    apart.git("add", "b.txt")
+    apart.git("commit", "-q", "-m", "long")
+    apart.git("checkout", "-q", "-b", "topic")
+    apart.write("b.txt", "one\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    apart.git("commit", "-qam", "head", agent="bob")
+    apart.git("checkout", "-q", "main")
+    apart.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n")
+    apart.git("commit", "-qam", "tail", agent="bob")
+    apart.claim("b.txt")
+    apart.git("checkout", "-q", "topic")
 
-    said = repo.refused("rebase", "-q", "-X", "theirs", "main", agent="bob")
+    assert "b.txt: alice holds" in apart.refused("rebase", "-q", "main", agent="bob")
+
+
+def test_a_rebase_that_undoes_the_owners_change_is_refused(apart):
+    apart.git("checkout", "-q", "-b", "topic")
+    apart.commit("b.txt", agent="bob")
+    apart.git("checkout", "-q", "main")
+    apart.claim("b.txt")
+    apart.commit("b.txt", agent="alice")
+    apart.git("checkout", "-q", "topic")
+
+    said = apart.refused("rebase", "-q", "-X", "theirs", "main", agent="bob")
 
     assert "b.txt: alice holds" in said
 
 
-def test_squashing_own_commits_is_allowed_even_if_the_files_are_claimed_now(repo, dibs):
+def test_squashing_own_commits_is_allowed_even_if_the_files_are_claimed_now(apart):
     for _ in range(3):
-        repo.commit("b.txt", agent="bob")
-    dibs("claim", "b.txt", agent="alice")
+        apart.commit("b.txt", agent="bob")
+    apart.claim("b.txt")
 
-    repo.git(
+    apart.git(
         "rebase", "-q", "-i", "HEAD~2", agent="bob", GIT_SEQUENCE_EDITOR="sed -i 2s/pick/fixup/"
     )
 
-    assert repo.git("rev-list", "--count", "HEAD") == "3"
+    assert apart.git("rev-list", "--count", "HEAD") == "3"
 
 
 def test_a_detached_commit_is_refused_when_a_branch_moves_to_it(repo):

@@ -260,3 +260,38 @@ def test_the_intent_of_a_dibs_commit_is_recognized_when_the_branch_moves(plain, 
     project.close()
 
     plain.git("update-ref", "refs/heads/main", commit, agent="bob")
+
+
+def landed(clone, dibs, agent, path):
+    """Commit a change with ``dibs commit`` and push it; return the commit."""
+    dibs("claim", "--new", path, agent=agent)
+    clone.write(path)
+    dibs("commit", "-m", "work", "--release", agent=agent)
+    clone.git("push", "-q", "--no-verify", "origin", "HEAD")
+    return clone.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("push", ["-f origin HEAD~1:main", "origin +HEAD~1:main", "origin :main"])
+@pytest.mark.parametrize("option", [(), ("-o", "dibs-agent=bob")], ids=["nobody", "bob"])
+def test_a_push_that_removes_landed_commits_is_refused(gated, hub, dibs, push, option):
+    hub.git("config", "receive.denyDeleteCurrent", "ignore")
+    commit = landed(gated, dibs, "carol", "c.txt")
+
+    done = gated.run("push", "--no-verify", *option, *push.split(), agent="bob")
+
+    assert done.returncode != 0
+    assert f"remote:   {commit[:10]} by carol" in done.stderr
+    assert hub.git("rev-parse", "main") == commit
+
+
+def test_an_agent_can_replace_and_delete_its_own_branch_on_the_server(gated, dibs):
+    gated.git("switch", "-q", "-c", "agent/carol")
+    landed(gated, dibs, "carol", "c.txt")
+
+    gated.git("push", "-q", "--no-verify", "-f", "origin", "HEAD~1:agent/carol")
+    gated.git("push", "-q", "--no-verify", "origin", "HEAD")
+    done = gated.run(
+        "push", "--no-verify", "-o", "dibs-agent=bob", "-f", "origin", "HEAD~1:agent/carol"
+    )
+    assert "by carol" in done.stderr
+    gated.git("push", "-q", "--no-verify", "origin", ":agent/carol")

@@ -75,6 +75,7 @@ class Kind(metaclass=TextEnum):
     AGENT_GUARDED = "agent_guarded"
     WRITE_REFUSED = "write_refused"
     FOREIGN_WRITE = "foreign_write"
+    HISTORY_REWRITTEN = "history_rewritten"
     AGENT_JOINED = "agent_joined"
     AGENT_EXITED = "agent_exited"
     STATUS_CHANGE = "status_change"

@@ -127,6 +127,7 @@ _FOREIGN = {
     ("writer", True): "your command changed {what}, which {sender} holds{why}",
     ("holder", False): "{what}, which you hold, changed while {sender} ran a command{why}",
     ("writer", False): "{what}, which {sender} holds, changed while your command ran{why}",
+    ("removed", True): "{sender} removed your {what} from {other}",
 }
 #: For an owner that did not keep its promise.
 _PROMISED = "{sender} is still waiting for {what}, which you promised by now{why}"

@@ -11,7 +11,7 @@ from dibs.errors import BadInput, DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
@@ -36,6 +36,12 @@ def refuse(
             project.gating.tell(caller, stopped)
         except DibsError:
             return REFUSED  # a missing ledger entry does not change the refusal
+    return REFUSED
+
+
+def say_refused(lines: Iterable[str]) -> int:
+    """Print the lines of a refusal."""
+    print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
     return REFUSED
 
 

@@ -94,7 +94,8 @@ git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-d
 """
 
 # The pre-commit hook has already checked this update if its note is from the same git process, the branch
-# moves over exactly the checked paths, and the store has not changed since.
+# moves over exactly the checked paths to a commit on top, and the store has not changed since. An update of
+# HEAD alone matters if it takes HEAD off its branch.
 _REFERENCE_TRANSACTION = """
 if [ -x "$before" ]; then
     given=$(cat) || exit
@@ -105,24 +106,36 @@ $given
 lines_of_the_update
 fi
 [ "$1" = prepared ] || exit 0
-found= rest=
+found= rest= head=
 while read -r old new ref; do
     case $ref in
     refs/heads/*)
         case $new in
-        *[!0]*) [ "$old" = "$new" ] || {{ found="$old $new $ref"; break; }} ;;
+        *[!0]*) [ "$old" != "$new" ] || continue ;;
         esac
+        found="$old $new $ref"
+        break
         ;;
+    HEAD) [ "$old" = "$new" ] || head="$old $new $ref" ;;
     esac
 done
-[ -n "$found" ] || exit 0
+if [ -z "$found" ]; then
+    [ -n "$head" ] || exit 0
+    read -r now <"${{GIT_DIR:-.git}}/HEAD" || exit 0
+    case $now in
+    *.invalid) exit 0 ;;
+    ref:*) printf '%s\n' "$head" | dibs reference-transaction; exit ;;
+    esac
+    exit 0
+fi
 if read -r line; then
     rest=$(cat) || exit
     rest=$line"
 "$rest
 fi
 note=${{GIT_DIR:-.git}}/{note}
-if [ -z "$rest" ] && [ -f "$note" ] && cmp -s -n {size} {state}/dibs.db-shm "$note-shm" &&
+if [ -z "$rest" ] && [ -f "$note" ] && [ "$(git rev-parse -q --verify "$new^")" = "$old" ] &&
+    cmp -s -n {size} {state}/dibs.db-shm "$note-shm" &&
     {{
         printf '%s %s\\n' "$PPID" "${{DIBS_AGENT-}}"
         git diff-tree -r -z --name-only --no-renames "$old" "$new" --

@@ -10,13 +10,16 @@ import os
 import sys
 
 from dibs.config import load
+from dibs.core.claims.history import refusal
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.incoming import is_nothing
 from dibs.git.refs import HEADS, is_in
+from dibs.git.state import head_of
 from dibs.guard.git.config_backup import change, recall, restore
-from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse
+from dibs.guard.git.history import removed_from
+from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse, say_refused
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
 from dibs.project.engines import Location, open_engine
@@ -62,6 +65,9 @@ def _received(
     for old, new, ref in updates:
         if ref == own and not _goes_on(git, old, new):
             return _keep_state(ref)
+    status = _keep_landed(git, folder, settings, [one for one in updates if one[2] != own])
+    if status != OK:
+        return status
     wanted = [
         (old, new)
         for old, new, ref in updates
@@ -91,6 +97,32 @@ def _keep_state(ref: str) -> int:
         f"  to delete all state, run on the server: git update-ref -d {printable(ref)}\n"
     )
     return REFUSED
+
+
+def _keep_landed(
+    git: GitCalls, folder: str, settings: dict[str, str], updates: Sequence[tuple[str, str, str]]
+) -> int:
+    """Refuse a push that removes commits which agents landed.
+
+    On a branch other than the default one, an agent may replace its own.
+    """
+    back = [one for one in updates if one[2].startswith(HEADS) and not _goes_on(git, *one[:2])]
+    if not back:
+        return OK
+    caller = _pusher()
+    project = open_bare(folder, settings)
+    try:
+        for old, new, ref in back:
+            others = (f"--exclude={ref.removeprefix(HEADS)}", "--branches", "--tags")
+            found, lost = removed_from(git, old, new, others)
+            rewrites = head_of(folder) != ref
+            stopped, own = project.gating.removed(caller, ref, found, lost, rewrites=rewrites)
+            if stopped:
+                by_hand = f"  a human can run on the server: git update-ref {ref} COMMIT"
+                return say_refused([*refusal(stopped, "push", ref, own=own), by_hand])
+    finally:
+        project.close()
+    return OK
 
 
 def _has_branches(git: GitCalls, own: str) -> bool:

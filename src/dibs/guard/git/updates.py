@@ -8,6 +8,7 @@ from dibs.core.claims.plain_commits import PlainCommit, only_new
 from dibs.git.incoming import KNOWN, is_nothing, new_commits
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.untrusted import guarded_calls
+from dibs.guard.git.history import head_moved, overwritten, rewritten
 from dibs.guard.git.messages import OK, refuse
 from dibs.guard.git.program import committer, opened
 
@@ -35,20 +36,23 @@ def git_here() -> GitCalls:
 
 def moved(lines: Iterable[Sequence[str]]) -> int:
     """Check a prepared ``reference-transaction``, given lines of ``old new ref``; return its exit status."""
-    wanted = [
-        (old, new, ref)
-        for old, new, ref in lines
-        if ref.startswith(HEADS) and old != new and is_object(new) and not is_nothing(new)
-    ]
-    if not wanted:
-        return OK
+    given = list(lines)
     project, git = opened(), git_here()
-    branch = own_branch(project)
+    if given and all(ref == "HEAD" for _, _, ref in given):
+        return head_moved(project, git, given[0][1])
+    own = own_branch(project)
+    wanted = [
+        (old if is_object(old) and not is_nothing(old) else commit_of(git, ref), new, ref)
+        for old, new, ref in given
+        if ref.startswith(HEADS) and ref != own and is_object(new)
+    ]
+    status = rewritten(project, git, wanted)
+    if status != OK:
+        return status
     fetched = _fetched(git)
     made: list[PlainCommit] = []
-    for old, new, ref in wanted:
-        if ref != branch:
-            before = old if is_object(old) and not is_nothing(old) else commit_of(git, ref)
+    for before, new, _ in wanted:
+        if before != new and not is_nothing(new):
             made += brought(git, before, new, fetched)
     return judge(project, made, "branch update")
 
@@ -73,12 +77,12 @@ def brought(
 
 def pushed(lines: Iterable[Sequence[str]]) -> int:
     """Check a ``pre-push``, given lines of ``local-ref local-oid remote-ref remote-oid``."""
-    wanted = [
-        (new, old) for _, new, ref, old in lines if ref.startswith(HEADS) and not is_nothing(new)
-    ]
-    if not wanted:
-        return OK
+    given = [(new, old, ref) for _, new, ref, old in lines if ref.startswith(HEADS)]
     git = git_here()
+    status = overwritten(git, [(old, new, ref) for new, old, ref in given if not is_nothing(old)])
+    wanted = [(new, old) for new, old, _ in given if not is_nothing(new)]
+    if status != OK or not wanted:
+        return status
     if not git.must("for-each-ref", "--count=1", "refs/remotes"):
         # Nothing was ever fetched, so this would check all history; the server decides.
         wanted = [(new, old) for new, old in wanted if not is_nothing(old)]

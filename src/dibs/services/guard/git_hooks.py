@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dibs.core.claims.coverage import BlockReason, guarded_path, held_path, unclaimed
+from dibs.core.claims.history import LandedCommit, kept_from, removed
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import PlainCommit, pattern_of, stands_against
 from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import few, printable
-from dibs.services.state.commits import commit_authors
+from dibs.services.guard.shared_tree import are_related, others_in, tell_removed
+from dibs.services.state.commits import commit_authors, landed
 from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
     from dibs.core.claims.rules import Claim
+    from dibs.core.claims.shared_tree import HeldHere
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -64,6 +67,41 @@ class Gating:
         stopped, gone = self._store.look(lambda rows: (step(rows), bool(rows.facts.dead)))
         # A dead agent blocks no one. End it first, which saves its work before someone else commits it.
         return self._store.apply(step) if gone else stopped
+
+    def removed(
+        self,
+        caller: Caller | None,
+        ref: str,
+        gone: Sequence[str],
+        lost: Container[str],
+        *,
+        rewrites: bool,
+    ) -> tuple[list[LandedCommit], set[str]]:
+        """Return which of the commits ``gone`` from a branch an agent may not remove, and whose are its own.
+
+        No other ref has those in ``lost``. A human may remove them, which notifies their agents. An
+        unknown caller counts as the agent that made all of them.
+        """
+
+        def look(rows: Rows) -> tuple[list[LandedCommit], set[str]]:
+            known = landed(rows, gone)
+            found = [LandedCommit(o, *known[o], lost=o in lost) for o in gone if o in known]
+            found = removed(found, ref)
+            agents = {commit.agent for commit in found}
+            who = caller.id if caller is not None else min(agents) if len(agents) == 1 else ""
+            return found, {agent for agent in agents if are_related(rows, agent, who)}
+
+        found, own = self._store.look(look)
+        human = caller is not None and caller.human
+        if not human:
+            found = kept_from(found, own, rewrites=rewrites)
+        if found and caller is not None:
+            self._store.apply(lambda rows: tell_removed(rows, caller, ref, found))
+        return ([] if human else found), own
+
+    def others_here(self, caller: Caller, tree: str) -> list[HeldHere]:
+        """Return what prevents an agent from moving HEAD in a working tree."""
+        return self._store.look(lambda rows: others_in(rows, caller.id, tree))
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Record a refused commit in the ledger, so that owners see who wanted what."""

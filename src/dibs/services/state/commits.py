@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How many names a ledger entry lists.
 SHOWN = 100
+#: Up to this many commits are looked up one by one.
+_FEW = 64
 
 
 class Intent(Record):
@@ -142,6 +144,22 @@ def forget_commits(rows: Rows, oids: Iterable[str]) -> None:
     """Delete the records of commits."""
     for oid in oids:
         rows.txn.delete(f"{COMMIT}{oid}")
+
+
+def landed(rows: Rows, oids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the agent and the branch of each of these commits that the gate landed."""
+    wanted, found = set(oids), dict[str, tuple[str, str]]()
+    every = (
+        commits(rows) if len(wanted) > _FEW else ((oid, get_commit(rows, oid)) for oid in wanted)
+    )
+    for oid, record in every:
+        if record is not None and oid in wanted:
+            found[oid] = (record["agent"], record.get("ref", ""))
+    for _, value in rows.txn.scan((INTENT, "")):
+        record = decode(value)
+        if record["new"] in wanted:
+            found.setdefault(record["new"], (record["agent"], record["ref"]))
+    return found
 
 
 def commit_authors(rows: Rows, oids: Sequence[str]) -> dict[str, str]:

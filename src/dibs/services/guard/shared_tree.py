@@ -1,0 +1,86 @@
+"""Find the agents that depend on a working tree's branch, and tell them when its history changes."""
+
+from __future__ import annotations
+
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.shared_tree import HEAD, HeldHere
+from dibs.core.talk.mail import MailKind
+from dibs.core.text.names import few
+from dibs.services.state.mailbox import tell
+from dibs.services.state.sessions import session_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.history import LandedCommit
+    from dibs.core.claims.rules import Claim
+    from dibs.services.state.rows import Rows
+
+#: The deepest nesting of subagents.
+_DEEPEST = 16
+#: How many commits the ledger names.
+_TOLD = 20
+
+
+def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
+    """Return the live claims of other agents in a working tree: on files, and on ``@git/HEAD``."""
+    found = []
+    for _, claim in rows.claims():
+        matters = not rows.pattern(claim.pattern).scheme or claim.pattern == HEAD
+        if not matters or not _is_in(rows, claim, tree) or are_related(rows, claim.agent, agent):
+            continue
+        left = rows.deadline(claim) - rows.now
+        if left > 0:
+            found.append(HeldHere(claim.agent, claim.pattern, claim.reason, claim.task, left))
+    return found
+
+
+def _is_in(rows: Rows, claim: Claim, tree: str) -> bool:
+    """Return whether a claim's agent works in a working tree, or nobody knows in which one."""
+    if claim.tree == tree:
+        return True
+    found = session_of(rows, claim.agent)
+    if found is None:
+        return not claim.tree
+    return found[1].root in {"", tree} or tree in found[1].also
+
+
+def are_related(rows: Rows, one: str, other: str) -> bool:
+    """Return whether two ids are the same agent, or belong to one agent and its subagents."""
+    return one == other or _first(rows, one) == _first(rows, other)
+
+
+def _first(rows: Rows, agent: str) -> str:
+    """Return the agent at the top of a chain of subagents."""
+    for _ in range(_DEEPEST):
+        known = rows.agent(agent)
+        if known is None or not known.parent:
+            break
+        agent = known.parent
+    return agent
+
+
+def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedCommit]) -> None:
+    """Record that landed commits were or would have been removed; tell their agents what a human did."""
+    branch = ref.removeprefix("refs/heads/")
+    names = [commit.oid for commit in commits[:_TOLD]]
+    what = few([f"{commit.oid[:10]} by {commit.agent}" for commit in commits])
+    if not caller.human:
+        rows.emit(
+            caller.id, caller.role, Kind.COMMIT_REFUSED,
+            f"Dibs refused a branch update: it would remove {what} from {branch}",
+            commits=names, ref=ref,
+        )  # fmt: skip
+        return
+    rows.emit(
+        caller.id, caller.role, Kind.HISTORY_REWRITTEN, f"{caller.id} removed {what} from {branch}",
+        commits=names, ref=ref,
+    )  # fmt: skip
+    for commit in commits[:_TOLD]:
+        if commit.agent != caller.id:
+            tell(
+                rows, commit.agent, MailKind.FOREIGN_WRITE, (f"commit {commit.oid[:10]}",),
+                sender=caller.id, told="removed", sure=True, other=branch,
+            )  # fmt: skip
