@@ -8,9 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import pytest
+from tests.services.crew import caller
 from tests.services.merge_yard import git
+
+from dibs.services.merging import queue as merge_queue
+from dibs.services.merging.queue import Lease, QueueTimeout, at_head
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -24,7 +29,7 @@ from dibs.services.merging import batch as merge_batch
 from dibs.services.merging import queue as merge_queue
 
 step, times, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-merge_queue.LASTS = 1.0
+merge_queue.LASTS = float(os.environ.get("LASTS", "1"))
 
 def reach(name):
     global times
@@ -124,6 +129,90 @@ def test_a_live_agent_does_not_keep_the_queue_of_its_killed_merge(yard):
         yard.claim("bob", "a.txt")  # a heartbeat
 
     assert waiting.returncode == 0
+
+
+def queue_of(yard):
+    held = yard.project.claims.all()[0]
+    return [one for one in held if one.claim.pattern == "@merge/main"]
+
+
+@pytest.mark.parametrize("wait", [0, 30])
+def test_a_killed_merge_on_this_machine_does_not_block_the_queue(yard, monkeypatch, wait):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    monkeypatch.setenv("LASTS", "3600")
+    assert dying(yard, "chained", 1, "agent/bob", "--agent", "bob").returncode == -9
+    (held,) = queue_of(yard)
+    assert held.expires_in > 60
+
+    assert yard.merge("eve", wait=wait).fine
+
+    assert [entry.agent for entry in yard.entries("lock_expired")] == ["bob"]
+
+
+def test_a_merge_killed_while_another_waits_is_noticed(yard, monkeypatch):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    monkeypatch.setenv("LASTS", "3600")
+    ready = yard.folder / "ready"
+    argv = [sys.executable, "-c", DYING, "never", "1", "merge", "agent/bob", "--agent", "bob"]
+    test = f"sh -c 'touch {ready}; sleep 60'"
+    merging = subprocess.Popen([*argv, "--test", test, "--repo", str(yard.main)])
+    while not ready.exists():
+        assert merging.poll() is None
+    waiting = Thread(target=lambda: reports.append(yard.merge("eve", wait=60)))
+    reports = []
+    waiting.start()
+    while "eve" not in [waiter.ticket.agent for waiter in yard.project.claims.all()[1]]:
+        pass
+    assert [held.claim.agent for held in queue_of(yard)] == ["bob"]
+
+    merging.kill()
+
+    merging.wait()
+    waiting.join(30)
+    assert reports[0].fine
+
+
+def test_a_merge_killed_before_its_first_heartbeat_blocks_the_queue_only_briefly(yard, monkeypatch):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    killed = RuntimeError("killed")
+
+    def die(_):
+        raise killed
+
+    monkeypatch.setattr(Lease, "renew", die)
+    monkeypatch.setattr(Lease, "release", lambda _: None)
+    with pytest.raises(RuntimeError):
+        yard.merge("bob")
+
+    (held,) = queue_of(yard)
+    assert held.claim.hard - held.claim.since == merge_queue.LASTS <= 10
+
+
+def test_the_queue_of_a_running_merge_is_not_ended_by_a_waiter(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    project = yard.project
+    state, store = project.place.repository.state, project.store
+    with at_head(store, caller("bob"), "main", state=state, wait=0, progress=print):
+        with pytest.raises(QueueTimeout):
+            yard.merge("eve", wait=0)
+        with pytest.raises(QueueTimeout):
+            yard.merge("eve", wait=2)
+
+    assert yard.merge("eve").fine
+
+
+def test_a_claim_of_another_machine_is_not_ended_because_of_an_old_lock_file(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    assert yard.merge("bob").fine  # leaves a lock file that nobody holds
+    project = yard.project
+    elsewhere = str(yard.folder / "elsewhere")
+    taken = at_head(project.store, caller("bob"), "main", state=elsewhere, wait=0, progress=print)
+    with taken, pytest.raises(QueueTimeout):
+        yard.merge("eve", wait=0)
 
 
 def test_edits_made_after_a_kill_are_kept(yard):

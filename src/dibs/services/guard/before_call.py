@@ -96,18 +96,18 @@ class TreeSnapshots:
             return None
         return TreeSnapshot(*found)
 
-    def running(self) -> Iterator[str]:
-        """Yield the agent of each running call that has a snapshot."""
+    def running(self, besides: str = "") -> Iterator[str]:
+        """Yield the agent of each running call that has a snapshot, ``besides`` one agent."""
         oldest = time.time() - _LONGEST_CALL
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 agent, _, call = entry.name.rpartition("~")
-                if agent and call != _OWN and _mtime(entry) > oldest:
+                if agent not in {"", besides} and call != _OWN and _mtime(entry) > oldest:
                     yield agent
 
     def any_open(self, agent: str) -> bool:
         """Return whether another agent has a running call."""
-        return any(other != agent for other in self.running())
+        return any(self.running(besides=agent))
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
         """Record the state of files that an agent's own call has just written."""

@@ -1,7 +1,8 @@
 """The merge queue: one merge at a time for each integration branch, by a claim that expires with its process.
 
 An agent's heartbeats renew its claims, even after its merge was killed. So this claim has a hard deadline
-that only the merging process extends, and a killed merge releases the queue within a ttl.
+that only the merging process extends. The process also locks a file that names the claim's token: on the same
+machine, a waiter that finds the file unlocked ends the claim at once.
 """
 
 from __future__ import annotations
@@ -19,23 +20,22 @@ from dibs.local.locks import FileLock
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.own_claims import own, own_at
-from dibs.services.state.presence import arrive
+from dibs.services.state.presence import arrive, expire
+from dibs.services.state.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.rules import Claim, Denied, Queued
+    from dibs.core.claims.rules import Claim, Conflict, Denied, Queued
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
-    from dibs.services.state.store import Store
 
 #: How long the queue stays taken after the merging process's last heartbeat, in seconds.
-LASTS = 60.0
+LASTS = 8.0
 #: The reason of the queue's own claims, which distinguishes them from claims that an agent took itself.
 _REASON = "dibs merge into"
-_POLL = 0.1
 
 
 class Lease:
@@ -100,11 +100,12 @@ def at_head(
     progress: Callable[[str], None],
 ) -> Iterator[Lease]:
     """Wait for the head of the queue of ``branch``, and hold it while the block runs."""
-    with _alone(state, caller.id, branch, wait, progress):
-        lease = _lease(store, caller, branch, wait, progress)
-        keeper = Heartbeat(lease.renew, lease.lasts / 3)
+    with _alone(state, caller.id, branch, wait, progress) as lock:
+        lease = _lease(store, caller, branch, state, wait, progress)
+        keeper = Heartbeat(lease.renew, lease.lasts / 4)
         try:
             lease.renew()
+            os.pwrite(lock.handle, _mark(lease.claim.token), 0)
             keeper.start()
             yield lease
         finally:
@@ -113,21 +114,67 @@ def at_head(
 
 
 def _lease(
-    store: Store, caller: Caller, branch: str, wait: object, progress: Callable[[str], None]
+    store: Store,
+    caller: Caller,
+    branch: str,
+    state: str,
+    wait: object,
+    progress: Callable[[str], None],
 ) -> Lease:
     pattern = parse(f"@merge/{branch}", literal=True, fold_case=store.fold_case)
     held = store.look(lambda rows: _own_claim(rows, caller.id, pattern))
     if held is not None:
         return Lease(store, caller, held, manual=True)
-    ttl = max(LASTS, TTL_MIN, store.engine.shortest_ttl)
-    claims = Claims(store)
+    lasts = max(LASTS, TTL_MIN, store.engine.shortest_ttl)
+    # A merge that is killed before its first heartbeat must not hold the queue for longer either.
+    config = store.config._replace(max_hold=lasts)
+    claims = Claims(Store(store.engine, config, store.archive, store.callbacks))
+
+    def watching(conflicts: Sequence[Conflict], _: float) -> None:
+        for conflict in conflicts:
+            if conflict.token and conflict.reason.startswith(_REASON):
+                _end_if_killed(store, state, branch, conflict, pattern)
+
+    watching(claims.check(caller, [pattern]), 0.0)
     ahead = claims.check(caller, [pattern])
     if ahead and wait:
         progress(f"waiting for {ahead[0].holder} to finish merging into {branch}")
-    answer = claims.claim(caller, [pattern], ttl=ttl, wait=wait, reason=f"{_REASON} {branch}")
+    answer = claims.claim(
+        caller, [pattern], ttl=lasts, wait=wait, reason=f"{_REASON} {branch}", watching=watching
+    )
     if not isinstance(answer, Granted):
         raise QueueTimeout(answer)
     return Lease(store, caller, answer.claims[0])
+
+
+def _end_if_killed(
+    store: Store, state: str, branch: str, conflict: Conflict, pattern: Pattern
+) -> None:
+    """End another agent's claim on the queue if its process ran on this machine and is dead."""
+    lock = _lock(state, conflict.holder, branch)
+    if lock.is_held() or not os.path.exists(lock.path) or not lock.take():
+        return
+
+    def step(rows: Rows) -> None:
+        for key, claim in own_at(rows, conflict.holder, pattern):
+            if claim.token == conflict.token:
+                expire(rows, key, claim)
+
+    try:
+        if os.pread(lock.handle, len(_mark(0)), 0) == _mark(conflict.token):
+            store.apply(step)
+    finally:
+        lock.release()
+
+
+def _mark(token: int) -> bytes:
+    """Return the content of a merge's lock file, which always has the same length."""
+    return b"%020d\n" % token
+
+
+def _lock(state: str, agent: str, branch: str) -> FileLock:
+    name = hashlib.sha256(f"{agent}\n{branch}".encode()).hexdigest()[:16]
+    return FileLock(os.path.join(state, f"merge-{name}.lock"))
 
 
 def _own_claim(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
@@ -142,11 +189,10 @@ def _own_claim(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
 @contextlib.contextmanager
 def _alone(
     state: str, agent: str, branch: str, wait: object, progress: Callable[[str], None]
-) -> Iterator[None]:
+) -> Iterator[FileLock]:
     """Serialize two merges of the same agent, which are the same owner to the store."""
     os.makedirs(state, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(f"{agent}\n{branch}".encode()).hexdigest()[:16]
-    lock = FileLock(os.path.join(state, f"merge-{name}.lock"))
+    lock = _lock(state, agent, branch)
     taken = lock.take()
     if not taken and wait:
         progress(f"waiting for another merge by {agent} to finish")
@@ -158,6 +204,6 @@ def _alone(
             hint="try again later",
         )
     try:
-        yield
+        yield lock
     finally:
         lock.release()
