@@ -21,6 +21,7 @@ engine = "memory:"
 ttl = "10m"
 waiter_ttl = 20
 max_hold = "6h"
+idle_takeover = "1h"
 wait = "1m"
 broad = "allow"
 
@@ -86,11 +87,11 @@ def test_the_file_sets_each_field(place):
     loaded = read(place)
 
     assert loaded.config == Config(
-        *("memory:", 600.0, 20.0, 21600.0, 60.0, "allow", "", "sensitive", 500, "full", 2.5)
+        *("memory:", 600.0, 20.0, 21600.0, 3600.0, 60.0, "allow", "", "sensitive", 500, "full", 2.5)
     )
     assert loaded.origins["engine"] == "dibs.toml:1"
     assert loaded.origins["ttl"] == "dibs.toml:4"
-    assert loaded.origins["ledger_limit"] == "dibs.toml:14"
+    assert loaded.origins["ledger_limit"] == "dibs.toml:15"
     assert loaded.origins["preset"] == "default"
 
 
@@ -118,6 +119,7 @@ def test_each_field_has_a_variable(place):
         "DIBS_TTL": "1h",
         "DIBS_WAITER_TTL": "10",
         "DIBS_MAX_HOLD": "1d",
+        "DIBS_IDLE_TAKEOVER": "2h",
         "DIBS_WAIT": "5",
         "DIBS_BROAD": "allow",
         "DIBS_PRESET": "fast",
@@ -178,7 +180,20 @@ def test_each_field_has_a_variable(place):
 
     assert set(loaded.origins.values()) == set(environ)
     assert loaded.config == Config(
-        *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0),
+        *(
+            "memory:",
+            3600.0,
+            10.0,
+            86400.0,
+            7200.0,
+            5.0,
+            "allow",
+            "fast",
+            "sensitive",
+            200,
+            "full",
+            1.0,
+        ),
         *("shop", 2, "agents/state", 2.0, 3600.0),
         *("plan/work", True, 5, 3600.0, "error", 604800.0, True, False),
         *("anyone", "deny", "allow", "../trees", "npm ci"),

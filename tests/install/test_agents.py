@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -97,13 +98,34 @@ def test_opencode_gets_a_plugin_with_the_command():
     assert "guard/run.py" in plugin
 
 
-def test_reads_are_checked_only_if_the_setting_says_so():
-    plain, reading = (
-        files("claude", reads=reads)[".claude/settings.local.json"] for reads in (False, True)
-    )
+@pytest.mark.parametrize(
+    ("agent", "file", "before", "after", "tool"),
+    [
+        ("claude", ".claude/settings.local.json", "PreToolUse", "PostToolUse", "Read"),
+        ("gemini", ".gemini/settings.json", "BeforeTool", "AfterTool", "read_file"),
+    ],
+)
+def test_reads_are_heartbeats_and_are_checked_only_if_the_setting_says_so(
+    agent, file, before, after, tool
+):
+    for reads in (False, True):
+        hooks = json.loads(files(agent, reads=reads)[file])["hooks"]
 
-    assert "|Read|" not in plain
-    assert "|Read|" in reading
+        assert (re.match(hooks[before][0]["matcher"], tool) is not None) is reads
+        assert re.match(hooks[after][0]["matcher"], tool)
+
+
+def test_init_replaces_a_matcher_that_skips_reads():
+    choice = Choice("/nowhere", commands(shared=False))
+    (edit,) = [one for one in file_edits(AGENTS["claude"], choice) if one.what == "hooks"]
+    old = json.loads(edit.piece.put("", "settings.json"))
+    for group in old["hooks"]["PostToolUse"]:
+        group["matcher"] = group["matcher"].replace("|Read|Grep|Glob", "")
+
+    new = json.loads(edit.piece.put(json.dumps(old), "settings.json"))
+
+    assert len(new["hooks"]["PostToolUse"]) == 1
+    assert "|Read|" in new["hooks"]["PostToolUse"][0]["matcher"]
 
 
 def test_shared_files_contain_no_machine_paths():

@@ -88,4 +88,4 @@ def test_enumeration_members_are_strings_in_order():
 
 def test_fields_are_in_the_order_of_their_lines():
     assert Claim._fields[:4] == ("id", "pattern", "mode", "agent")
-    assert Conflict._field_defaults == {"ticket": 0, "token": 0}
+    assert Conflict._field_defaults == {"ticket": 0, "token": 0, "while_running": False}

@@ -21,6 +21,7 @@ class Config(Record):
     ttl: float = 300.0
     waiter_ttl: float = 30.0
     max_hold: float = 43_200.0
+    idle_takeover: float = 0.0
     wait: float = 0.0
     broad: str = "deny"
     preset: str = ""

@@ -76,6 +76,9 @@ FIELDS = (
           "How long a waiter keeps its position in the queue after its last heartbeat."),
     Field("max_hold", "claims", "max_hold", *span("max_hold", 60.0, 2_592_000.0),
           "How long a claim can be renewed before it expires anyway."),
+    Field("idle_takeover", "claims", "idle_takeover", *span("idle_takeover", 0.0, 2_592_000.0),
+          "After how long without activity another agent may take over uncommitted files from an agent "
+          "whose process still runs; 0 means never."),
     Field("wait", "claims", "wait", between(WAIT_MIN, WAIT_MAX), check_wait,
           "How long dibs claim waits in the queue without --wait."),
     Field("broad", "claims", "broad", *choice("deny", "allow"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.core.claims.rules import Denied
-from dibs.core.text.durations import show_span
+from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.untrusted import clean
 from dibs.errors import BadInput, DibsError
 from dibs.shapes.contract import VALUES
@@ -97,14 +97,16 @@ def refused_next(value: Denied | Queued) -> list[str]:
             f"Do not try again: {value.by} refused it ({value.decision}).",
             "Work on something else: status shows what is unclaimed.",
         ]
-    soonest = show_span(round(min((c.expires_in for c in value.conflicts), default=0.0)))
+    first = min(value.conflicts, key=lambda c: c.expires_in, default=None)
+    left = show_span(round(first.expires_in if first else 0.0))
+    expiry = show_expiry(left, while_running=first is not None and first.while_running)
     ask = ["Call ask to send its owner a release request."]
     held = any(not conflict.ticket for conflict in value.conflicts)
     return [
         "Do not edit these files now.",
         "Work on something else and come back, or call wait with the same paths.",
         *(ask if held else []),
-        f"The earliest of these claims expires in {soonest} unless renewed.",
+        f"The earliest of these claims {expiry}.",
     ]
 
 

@@ -37,6 +37,7 @@ def held(value: Held) -> Shape:
         **claim(value.claim, value.expires_at),
         "expires_in": round(value.expires_in, 3),
         "asked_by": [ask(a) for a in value.asks],
+        "while_running": value.while_running,
     }
 
 
@@ -56,7 +57,7 @@ def conflict(value: Conflict) -> Shape:
         "pattern": value.pattern, "held": value.held, "holder": value.holder, "mode": value.mode,
         "reason": value.reason, "task": value.task, "since": value.since,
         "expires_in": round(value.expires_in, 3), "witness": value.witness,
-        "waiting": bool(value.ticket),
+        "waiting": bool(value.ticket), "while_running": value.while_running,
     }  # fmt: skip
 
 
@@ -124,7 +125,9 @@ def next_steps(value: Queued | Denied, *, human: bool = False, folder: str = "")
         steps = [f"wait in the queue: dibs claim {asked} --wait 5m"]
     held = [c for c in value.conflicts if not c.ticket]
     if held:
-        steps.append(f"request a release: dibs ask {asked}")
+        # Waiting helps only if the claim can expire.
+        first = 0 if any(c.while_running for c in held) else len(steps)
+        steps.insert(first, f"request a release: dibs ask {asked}")
         steps += (
             _human_steps(held, folder) if human else [f"let a human decide: dibs escalate {asked}"]
         )

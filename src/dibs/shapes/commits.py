@@ -52,6 +52,7 @@ def blocked(values: Iterable[Blocked]) -> list[Shape]:
             "expires_in": round(item.expires_in, 3) if item.holder else None,
             "reason": item.reason or None, "task": item.task or None,
             "commit": item.commit or None, "landed": list(item.landed), "yours": list(item.yours),
+            "while_running": item.while_running,
         }
         for item in values
     ]  # fmt: skip

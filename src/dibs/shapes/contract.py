@@ -18,14 +18,14 @@ VALUES = {
         "@agent id pattern:path mode agent token:int expires_at:time? since:time ttl:span"
         " reason:text task:word"
     ),
-    "held_claim": "@agent +claim expires_in:span asked_by:ask*",
+    "held_claim": "@agent +claim expires_in:span asked_by:ask* while_running:bool",
     "ticket": (
         "@agent ticket:int place:int agent patterns:path* mode since:time gives_up_in:span"
         " reason:text task:word"
     ),
     "conflict": (
         "@holder pattern:path held:path holder mode reason:text task:word since:time"
-        " expires_in:span witness:path waiting:bool"
+        " expires_in:span witness:path waiting:bool while_running:bool"
     ),
     "wait": "@agent agent waits_for:path holder",
     "refusal": "@by decision by reason:text",
@@ -62,7 +62,7 @@ VALUES = {
     "inherited": "@agent path:path agent? lines:int salvage?",
     "blocked": (
         "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
-        " task:word? commit? landed:text* yours*"
+        " task:word? commit? landed:text* yours* while_running:bool"
     ),
     "decision": (
         "@asker id title:text rationale:text category outcome asker role:word at:time"

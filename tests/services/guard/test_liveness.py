@@ -8,8 +8,9 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.claims.rules import Denied, Granted
-from dibs.core.toolcalls.values import Word
+from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
 from dibs.local.processes import running
+from dibs.services.state.facts import LONGEST_CALL
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -38,7 +39,9 @@ def idle(guarded, process, path="a.py", text="half"):
     guarded.edit(A, path)
     if text:
         guarded.write(path, text)
-    guarded.stop(A) if text else None
+        guarded.hear(A, EventKind.AFTER, path, tool="Write")
+        guarded.stop(A)
+    guarded.hear(A, EventKind.OTHER)
     guarded.clock.advance(LONG)
 
 
@@ -90,10 +93,11 @@ def test_an_agent_that_returns_after_its_ttl_still_owns_what_it_changed(guarded,
     guarded.processes[A] = running(process.pid)
     guarded.edit(A, "a.py", "README.md")
     guarded.write("a.py", "half")
+    guarded.hear(A, EventKind.AFTER, "a.py", tool="Write")
     before = {h.claim.token for h in guarded.claims.all()[0] if h.claim.pattern == "a.py"}
     guarded.clock.advance(LONG)
 
-    guarded.hear(A, "prompted")
+    guarded.hear(A, EventKind.PROMPTED)
 
     held = guarded.claims.all()[0]
     assert [(h.claim.pattern, h.claim.token) for h in held] == [("a.py", *before)]
@@ -147,3 +151,170 @@ def test_a_deleted_file_counts_as_changed(guarded, process):
     guarded.clock.advance(LONG)
 
     assert guarded.held() == {(ONE, "README.md")}
+
+
+# -- what counts as activity
+
+
+def session_in(guarded, process, session=A):
+    """Let a session run in ``process`` and claim a file that it does not change."""
+    guarded.processes[session] = running(process.pid)
+    guarded.start(session)
+    guarded.claim(ONE, "README.md")
+
+
+def test_no_claim_of_a_session_expires_during_a_tool_call(guarded, process):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1")
+    guarded.shell(A, "make lint", call="call-2")
+    guarded.hear(A, EventKind.AFTER, command="make lint", call="call-2")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == {(ONE, "README.md")}
+    assert isinstance(guarded.claim("bob", "README.md"), Denied)
+    guarded.hear(A, EventKind.AFTER, command="make test", call="call-1")
+    assert guarded.held() == {(ONE, "README.md")}
+    guarded.clock.advance(20 * 60.0)
+    assert guarded.held() == set()
+
+
+def test_a_tool_call_of_a_dead_process_is_over(guarded, process):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1")
+    process.kill()
+    process.wait()
+
+    assert guarded.held() == set()
+
+
+@pytest.mark.parametrize("moment", [EventKind.PROMPTED, EventKind.STOPPED])
+def test_a_call_that_was_interrupted_ends_with_its_turn(guarded, process, moment):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1")
+    guarded.hear(A, moment)
+    guarded.claim(ONE, "README.md")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == set()
+
+
+def test_a_call_without_an_end_counts_for_an_hour(guarded, process):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1")
+    guarded.clock.advance(LONGEST_CALL)
+
+    assert guarded.held() == set()
+
+
+def test_a_blocked_call_is_not_open(guarded, process):
+    guarded.claim("bob", "held.py")
+    session_in(guarded, process)
+    assert guarded.edit(A, "held.py").word == Word.DENY
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == set()
+
+
+def test_a_call_of_a_subagent_is_a_heartbeat_of_its_session(guarded):
+    guarded.start(A)
+    guarded.claim(ONE, "README.md")
+    for _ in range(10):
+        guarded.clock.advance(60.0)
+        guarded.edit(A, "sub.py", subagent="s1")
+
+    assert (ONE, "README.md") in guarded.held()
+
+
+def test_a_tool_call_of_a_subagent_keeps_the_claims_of_its_session(guarded, process):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1", subagent="s1")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == {(ONE, "README.md")}
+
+
+@pytest.mark.parametrize("moment", [EventKind.BEFORE, EventKind.AFTER])
+def test_a_read_is_a_heartbeat(guarded, moment):
+    guarded.start(A)
+    guarded.claim(ONE, "README.md")
+    for _ in range(10):
+        guarded.clock.advance(200.0)
+        guarded.hear(A, moment, Touch("other.py", How.READ), tool="Read")
+
+    assert guarded.held() == {(ONE, "README.md")}
+
+
+def test_a_read_writes_a_heartbeat_only_if_the_last_one_is_old(guarded):
+    guarded.start(A)
+    guarded.claim(ONE, "README.md")
+    writes = []
+    transact = guarded.engine.transact
+    guarded.engine.transact = lambda step: writes.append(1) or transact(step)
+
+    for _ in range(10):
+        guarded.clock.advance(30.0)
+        guarded.hear(A, EventKind.AFTER, Touch("other.py", How.READ), tool="Read")
+
+    assert len(writes) == 2
+
+
+def test_a_read_is_not_an_open_call(guarded, process):
+    session_in(guarded, process)
+    guarded.clock.advance(200.0)
+    guarded.read(A, "other.py")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == set()
+
+
+# -- taking over from an idle agent
+
+
+def test_with_idle_takeover_an_idle_agent_can_be_replaced(tmp_path, own_git, process):
+    guarded = Guarded(tmp_path / "repo", idle_takeover=2 * LONG)
+    idle(guarded, process)
+    assert isinstance(guarded.claim("bob", "a.py"), Denied)
+
+    guarded.clock.advance(LONG)
+
+    assert isinstance(guarded.claim("bob", "a.py"), Granted)
+
+
+def test_idle_takeover_waits_for_an_open_call(tmp_path, own_git, process):
+    guarded = Guarded(tmp_path / "repo", idle_takeover=600.0)
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "a.py", call="call-1")
+    guarded.write("a.py", "half")
+    guarded.clock.advance(1_200.0)
+
+    assert isinstance(guarded.claim("bob", "a.py"), Denied)
+    guarded.hear(A, EventKind.AFTER, "a.py", tool="Write", call="call-1")
+    guarded.clock.advance(600.0)
+    assert isinstance(guarded.claim("bob", "a.py"), Granted)
+
+
+# -- what everyone is told
+
+
+def test_listings_and_denials_say_that_the_claim_lasts_while_its_process_runs(guarded, process):
+    idle(guarded, process)
+
+    (held,) = guarded.claims.all()[0]
+    denied = guarded.claim("bob", "a.py")
+    verdict = guarded.edit(B, "a.py")
+
+    assert held.while_running
+    assert held.expires_at == held.claim.hard
+    assert denied.conflicts[0].while_running
+    assert "does not expire while its process runs" in verdict.text
+    assert "dibs ask a.py" in verdict.text
+
+
+def test_a_session_without_a_known_process_keeps_the_rule_of_the_ttl(guarded):
+    heard = HookEvent("claude", EventKind.BEFORE, A, touches=(Touch("a.py"),), cwd=guarded.root)
+    guarded.guarding.hear(heard, 0, {})
+    guarded.write("a.py", "half")
+    guarded.edit(B, "other.py")  # another session has a process
+    guarded.clock.advance(LONG)
+
+    assert (ONE, "a.py") not in guarded.held()

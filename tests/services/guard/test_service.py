@@ -249,6 +249,7 @@ def test_every_call_renews_the_claims(guarded):
 
 def test_an_expired_claim_can_belong_to_another_agent(guarded):
     guarded.edit(A, "a.py")
+    guarded.hear(A, EventKind.AFTER, "a.py", tool="Write")
     guarded.clock.advance(301)
     guarded.edit(B, "a.py")
 

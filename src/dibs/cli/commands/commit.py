@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 
 from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
+from dibs.core.text.durations import show_expiry
 from dibs.core.text.names import shown
 from dibs.errors import BadUsage
 from dibs.shapes.commits import commit_answer
@@ -235,7 +236,7 @@ def _print_refused(answer: CommitDenied, reader: Caller) -> None:
         why = WHY.get(item.why, item.why)
         if item.why == "held":
             held = quoted.path(item.pattern, item.holder)
-            left = f"expires in {span(item.expires_in)} unless renewed"
+            left = show_expiry(span(item.expires_in), while_running=item.while_running)
             why = f"{item.holder} holds {held} ({left})"
         elif item.why == "inherited" and item.holder:
             why = why.replace("another agent", item.holder)

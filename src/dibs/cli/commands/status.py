@@ -149,7 +149,7 @@ def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
     task = "" if claim.pattern == f"task:{claim.task}" else claim.task
     why = _why(claim.reason, task, claim.agent, quoted)
     why += [f"{ask.asker} requested it (reply within {span(ask.until - now)})" for ask in held.asks]
-    left = span(held.expires_in)
+    left = "at exit" if held.while_running else span(held.expires_in)
     pattern = quoted.path(claim.pattern, claim.agent)
     return pattern, claim.mode, claim.agent, left, "; ".join(why)
 

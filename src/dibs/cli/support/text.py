@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.text.durations import show_span
+from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import printable as printable  # noqa: PLC0414 - commands take it from here
 
 TYPE_CHECKING = False
@@ -68,6 +68,13 @@ def claim_terms(claim: Claim, expires_in: float, *, token: bool = False) -> str:
     return f"{claim.mode}{number}, expires in {span(expires_in)}"
 
 
+def _held_terms(held: Held, *, token: bool) -> str:
+    if not held.while_running:
+        return claim_terms(held.claim, held.expires_in, token=token)
+    number = f", token {held.claim.token}" if token else ""
+    return f"{held.claim.mode}{number}, {show_expiry('', while_running=True)}"
+
+
 def holder_line(held: Held, quoted: Quoting, *, token: bool = False) -> str:
     """Return one line for another agent's claim."""
     claim = held.claim
@@ -75,7 +82,7 @@ def holder_line(held: Held, quoted: Quoting, *, token: bool = False) -> str:
     task = f", task {quoted.word(claim.task, claim.agent)}" if claim.task else ""
     return (
         f"{bold(claim.agent)} holds {quoted.path(claim.pattern, claim.agent)}"
-        f" ({claim_terms(claim, held.expires_in, token=token)}{task}){why}"
+        f" ({_held_terms(held, token=token)}{task}){why}"
     )
 
 
@@ -96,7 +103,7 @@ def conflict_line(conflict: Conflict, quoted: Quoting, still: str = "") -> str:
     if conflict.ticket:
         return f"{bold(conflict.holder)} is{still} ahead of you in the queue for {held}"
     mode = "shared, " if conflict.mode == "shared" else ""
-    left = f"expires in {span(conflict.expires_in)} unless renewed"
+    left = show_expiry(span(conflict.expires_in), while_running=conflict.while_running)
     return f"{bold(conflict.holder)}{still} holds {held} ({mode}{left})"
 
 

@@ -21,7 +21,9 @@ Guarded agents do not need these commands: an edit claims its file, later calls
 renew it, and Dibs releases it once the file is committed and the turn ends.
 
 A claim expires 5m after its owner's last heartbeat (setting claims.ttl). Guarded
-tool calls are heartbeats, and so is dibs renew.
+tool calls are heartbeats, and so is dibs renew. A claim on a path with uncommitted
+changes does not expire while its session's process runs on this machine; it changes
+owner only by release, an accepted request, revocation, death, or claims.max_hold.
 
 If another agent holds what you need:
 

@@ -85,7 +85,11 @@ def _claim(held: Held, clock: Clock, *, token: bool) -> Line:
 def _near(held: Held) -> Line:
     claim = held.claim
     what = path(claim.pattern, claim.agent)
-    left = ShownTime(f", expires in {span(held.expires_in)}")
+    left = ShownTime(
+        ", does not expire while it runs"
+        if held.while_running
+        else f", expires in {span(held.expires_in)}"
+    )
     parts = (f"- {claim.agent} holds ", what, f" ({claim.mode}", left, ")",
              *reason_part(claim.reason, claim.agent))  # fmt: skip
     return Line(f"{claim.agent}'s claim {_name(claim.pattern, claim.id)} {claim.mode}", parts)

@@ -88,6 +88,8 @@ class Beat(Record):
     #: How many claims it lost.
     lost: int = 0
     role: str = "agent"
+    #: The ids of its tool calls that have not ended, separated by spaces.
+    calls: str = ""
 
     def lapsed(self, now: float) -> bool:
         """Return whether any of the agent's claims may have expired."""

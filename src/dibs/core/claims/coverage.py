@@ -41,6 +41,8 @@ class OwnedPattern(Record):
     expires_in: float
     #: The key of its row.
     key: str = ""
+    #: Whether it lasts while its owner's process runs.
+    while_running: bool = False
 
 
 class Blocked(Record):
@@ -59,6 +61,8 @@ class Blocked(Record):
     commit: str = ""
     landed: tuple[str, ...] = ()
     yours: tuple[str, ...] = ()
+    #: Whether the claim lasts while its owner's process runs.
+    while_running: bool = False
 
 
 class Sorted(Record):
@@ -163,15 +167,17 @@ def in_the_way(agent: str, path: str, found: Iterable[OwnedPattern]) -> Blocked:
             path, BlockReason.SHARED, agent, first.claim.pattern, first.expires_in,
             "your claim is shared; claim it exclusively to commit it",
         )  # fmt: skip
-    return held_path(path, first.claim, first.expires_in)
+    return held_path(path, first.claim, first.expires_in, while_running=first.while_running)
 
 
-def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
+def held_path(
+    path: str, claim: Claim, expires_in: float, *, while_running: bool = False
+) -> Blocked:
     """Return that another agent holds ``path``."""
     return Blocked(
         path, BlockReason.HELD, claim.agent, claim.pattern, expires_in,
         f"request it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
-        claim.reason, claim.task,
+        claim.reason, claim.task, while_running=while_running,
     )  # fmt: skip
 
 

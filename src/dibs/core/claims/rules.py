@@ -4,7 +4,7 @@ Pure: time is the argument ``now``; nothing here reads a clock, a disk, or a soc
 
 A claim lives until its agent's last heartbeat plus the claim's ttl, and never past its hard deadline. At the
 deadline it has expired. A claim that covers uncommitted changes lives on while its process runs, which the
-rows find out: ``Rows.is_live`` is the only test. A request conflicts with other agents' overlapping live
+rows detect: ``Rows.is_live`` is the only test. A request conflicts with other agents' overlapping live
 claims, unless both are shared, and with every earlier conflicting ticket: that makes the queue fair. The
 number of a ticket is its ledger sequence number, so the engine decides the order once. A waiter collects its
 grant itself, and until then its ticket blocks later requests. So a dead waiter is never granted anything.
@@ -110,6 +110,8 @@ class Conflict(Record):
     ticket: int = 0
     #: The claim's token if an owner is in the way.
     token: int = 0
+    #: Whether it is past its ttl and lasts while its owner's process runs, up to ``expires_in``.
+    while_running: bool = False
 
 
 class Wait(Record):
@@ -170,6 +172,8 @@ class Held(Record):
     expires_at: float
     expires_in: float
     asks: tuple[Ask, ...] = ()
+    #: Whether it is past its ttl and lasts while its owner's process runs, up to ``expires_in``.
+    while_running: bool = False
 
 
 class Waiter(Record):
@@ -256,11 +260,13 @@ def clash(request: Request, asked: Pattern, held: Pattern, claim: Claim) -> str 
     return None if compatible(request.mode, claim.mode) else overlap(asked, held)
 
 
-def obstacle(asked: Pattern, claim: Claim, witness: str, left: float) -> Conflict:
+def obstacle(
+    asked: Pattern, claim: Claim, witness: str, left: float, *, while_running: bool = False
+) -> Conflict:
     """Return the conflict of ``asked`` with another agent's ``claim``, which expires in ``left`` seconds."""
     return Conflict(
         asked.text, claim.pattern, claim.agent, claim.mode, claim.reason, claim.task,
-        claim.since, left, witness, token=claim.token,
+        claim.since, left, witness, token=claim.token, while_running=while_running,
     )  # fmt: skip
 
 

@@ -87,6 +87,13 @@ def show_span(seconds: float) -> str:
     return sign + "".join(parts)
 
 
+def show_expiry(left: str, *, while_running: bool) -> str:
+    """Return when another agent's claim expires; ``left`` is the time until then."""
+    if while_running:
+        return "does not expire while its process runs"
+    return f"expires in {left} unless renewed"
+
+
 def check_ttl(value: object) -> float:
     """Return a claim's ttl in seconds, else raise ``BadInput`` (``TTL_RANGE``)."""
     return check_span(value, TTL_MIN, TTL_MAX, field="ttl", code="TTL_RANGE")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from dibs.core.text.durations import show_span
+from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import few, printable
 from dibs.core.text.untrusted import clean, fenced, is_plain_path, nonce_for
 
@@ -97,7 +97,7 @@ def _owner(one: DeniedPath, fence: _Fence) -> str:
     pattern = "it" if one.pattern in {one.path, ""} else fence.path(one.pattern, one.holder)
     reason = f", reason: {fence.text(one.reason, one.holder)}" if one.reason else ""
     task = f", task {fence.path(one.task, one.holder)}" if one.task else ""
-    left = f"expires in {show_span(max(1, ceil(one.expires_in)))} unless renewed"
+    left = show_expiry(show_span(max(1, ceil(one.expires_in))), while_running=one.while_running)
     return f"{one.holder} holds {pattern}{reason}{task} ({left})"
 
 
@@ -146,7 +146,7 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
         f"Dibs: you still hold {files} with uncommitted changes: {named}",
         *fence.legend(),
         "If you are done: `dibs commit -m MESSAGE`. To drop a change, undo it, then `dibs release PATH`.",
-        "Otherwise end your turn again; you keep the claims.",
+        "Otherwise end your turn again: they stay yours while your process runs.",
     ])  # fmt: skip
 
 

@@ -61,6 +61,8 @@ class DeniedPath(Record):
     expires_in: float = 0.0
     #: Whether ``holder`` is only waiting for it, ahead of the caller.
     waits: bool = False
+    #: Whether the claim lasts while its owner's process runs.
+    while_running: bool = False
 
 
 class GuardPolicy:

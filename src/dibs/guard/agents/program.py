@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.guard.agents.deadline import Deadline
     from dibs.guard.dialects.base import Dialect
+    from dibs.local.processes import RunningProcess
     from dibs.project.engines import Location
     from dibs.project.project import Lender, Project
 
@@ -49,10 +50,11 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
     """
     from dibs.guard.agents.deadline import Deadline, Late
 
+    process = _agent(words)
     try:
         with Deadline(DEADLINE) as deadline:
             given = read(0) if given is None else given
-            said, confirm = answer(words, given, os.environ, _here(), os.getpid(), deadline)
+            said, confirm = answer(words, given, os.environ, _here(), process, deadline)
     except Late:
         said, confirm = _unheard(words, os.environ, _here(), LATE), None
     if not write(said):
@@ -60,6 +62,15 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
     if confirm is not None:
         confirm()
     return said.status
+
+
+def _agent(words: Sequence[str]) -> int | RunningProcess:
+    """Return the agent's process, before it can die unnoticed; the hook's own number if it is not found."""
+    from dibs.local.processes import agent_above
+
+    hook = os.getpid()
+    told = os.environ.get("CLAUDE_PID", "") if words[:1] == ["claude"] else ""
+    return agent_above(hook, told) or hook
 
 
 def read(handle: int) -> bytes:
@@ -96,7 +107,7 @@ def answer(
     given: bytes,
     environ: Mapping[str, str],
     cwd: str,
-    process: int,
+    process: int | RunningProcess,
     deadline: Deadline | None = None,
     lender: Lender | None = None,
 ) -> Answer:
@@ -169,7 +180,7 @@ def _judged(
     heard: HookEvent,
     environ: Mapping[str, str],
     cwd: str,
-    process: int,
+    process: int | RunningProcess,
     deadline: Deadline | None,
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
@@ -201,7 +212,7 @@ def _asked(
     place: Location,
     heard: HookEvent,
     environ: Mapping[str, str],
-    process: int,
+    process: int | RunningProcess,
     deadline: Deadline | None,
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs.core.claims.coverage import BlockReason
-from dibs.core.text.durations import show_span
+from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError
 
@@ -99,8 +99,9 @@ def _line(stop: Blocked) -> str:
     pattern = "it" if stop.pattern == stop.path else printable(stop.pattern)
     task = f", task {printable(stop.task)}" if stop.task else ""
     why = f': "{printable(stop.reason)}"' if stop.reason else ""
-    left = show_span(max(0, round(stop.expires_in)))
-    return f"{path}: {stop.holder} holds {pattern} (expires in {left} unless renewed{task}){why}"
+    span = show_span(max(0, round(stop.expires_in)))
+    left = show_expiry(span, while_running=stop.while_running)
+    return f"{path}: {stop.holder} holds {pattern} ({left}{task}){why}"
 
 
 def _word(path: str) -> str:

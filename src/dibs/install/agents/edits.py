@@ -103,13 +103,14 @@ def _hook_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
 def hook_entries(agent: AgentSettings, choice: Choice, file: str = "") -> HookEntries:
     """Return the handlers for all events that we use, to be written to ``file``."""
     settings = agent.hooks
-    tools = settings.writers
-    if choice.reads and settings.readers:
-        tools = f"{tools}|{settings.readers}"
+    every = f"{settings.writers}|{settings.readers}" if settings.readers else settings.writers
     groups: dict[str, tuple[Any, ...]] = {}
     for event in (*settings.tool_events, *settings.other_events):
         group = handler = _handler(agent, event, choice, file)
         if settings.grouped:
+            # A read is a heartbeat once it has ended; it can be blocked only if reads take claims.
+            checked = choice.reads or event not in settings.before
+            tools = every if checked else settings.writers
             matcher = {"matcher": f"^({tools})$"} if event in settings.tool_events else {}
             group = {**matcher, "hooks": [handler]}
         groups[event] = (group,)

@@ -7,8 +7,9 @@ const HOOK = "@DIBS_HOOK@"
 // Longer than any answer takes, and short enough not to hang on a broken hook.
 const PATIENCE_MS = 20_000
 const LOOKUP_MS = 1_000
-// Tools that write no files.
-const QUIET = new Set(["glob", "grep", "list", "webfetch", "websearch", "todowrite", "todoread", "skill", "question", "lsp"])
+// Tools that write no files, and those of them whose end is a heartbeat.
+const READS = ["glob", "grep", "list", "webfetch", "websearch", "lsp"]
+const QUIET = new Set([...READS, "todowrite", "todoread", "skill", "question"])
 // How many texts stay in a session's system prompt; the oldest are dropped first.
 const KEPT = 20
 
@@ -91,7 +92,7 @@ export const Dibs = async ({ client, directory }) => {
       if (answer.deny) throw new Error(answer.deny)
     },
     "tool.execute.after": async (input, output) => {
-      if (QUIET.has(input.tool)) return
+      if (QUIET.has(input.tool) && !READS.includes(input.tool)) return
       const text = await news("after", input.sessionID, { tool: input.tool, callID: input.callID, args: input.args })
       if (!text) return
       if (typeof output?.output === "string") output.output += `\n\n${text}`

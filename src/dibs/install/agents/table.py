@@ -224,7 +224,7 @@ _WINDSURF = AgentSettings(
         ".windsurf/hooks.json", "", (".windsurf/hooks.json",), (".codeium/windsurf/hooks.json",),
         before=("pre_write_code", "pre_run_command"),
         tool_events=("pre_write_code", "pre_run_command", "pre_mcp_tool_use", "post_write_code",
-                     "post_run_command", "post_mcp_tool_use"),
+                     "post_run_command", "post_mcp_tool_use", "post_read_code"),
         other_events=("post_cascade_response",), time_key="",
         more={"show_output": False}, refusing={"show_output": True},
     ),

@@ -104,6 +104,12 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
             found.append(Finding(Level.WARN, one.name, text))
         if one.wired and one.consent.missing:
             found.append(Finding(Level.WARN, one.name, one.consent.text))
+        elif one.wired and not _hears_reads(one):
+            text = (
+                "its hooks skip reads, so an agent that only reads sends no heartbeat:"
+                f" run `dibs init --agents {one.name}`"
+            )
+            found.append(Finding(Level.WARN, one.name, text))
         elif one.wired:
             files = dict.fromkeys(shown(hook.file, root) for hook in one.hooks)
             found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
@@ -114,6 +120,15 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
             Finding(Level.WARN, one.name, text) for hook in one.hooks if (text := _broken(hook))
         ]
     return found
+
+
+def _hears_reads(one: AgentSetup) -> bool:
+    """Return whether a hook is called for the tool that reads a file, or the agent has no matchers."""
+    from dibs.install.prove.hooks import matches
+
+    reader = AGENTS[one.name].hooks.readers.partition("|")[0]
+    events = AGENTS[one.name].hooks.tool_events
+    return not reader or any(h.event in events and matches(h.matcher, reader) for h in one.hooks)
 
 
 def unreachable(seen: Sequence[AgentSetup], environ: Mapping[str, str]) -> list[Finding]:

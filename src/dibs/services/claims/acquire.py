@@ -141,7 +141,8 @@ def _weigh_claim(
     # Check the process only if its claim conflicts.
     left = rows.deadline(claim) - rows.now
     if left > 0:
-        result.conflicts.append(obstacle(asked, claim, witness, left))
+        while_running = rows.is_while_running(claim)
+        result.conflicts.append(obstacle(asked, claim, witness, left, while_running=while_running))
     else:
         result.dead[found.key] = claim
 
@@ -313,8 +314,9 @@ def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: f
             end_turn(rows, around.own_ticket)
     elif around.own_ticket is not None:
         withdraw(rows, around.own_ticket, "it holds it already")
-    seen, shortest, earliest, count, lost, role = beat
-    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
+    seen, shortest, earliest, count, lost, role, calls = beat
+    count += len(fresh)
+    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count, lost, role, calls)
     rows.put_beat(agent, beat)
     granted = tuple([claims[pattern.key] for pattern in patterns])
     new = tuple([pattern.key not in around.own for pattern in patterns])

@@ -52,7 +52,8 @@ class AgentView(Record):
 
     def activity(self, ttl: float) -> str:
         """Return what the agent does at the moment, given the project's ttl."""
-        status, guarded = self.agent.status, bool(self.guarded)
+        # The process of a guarded agent is visible, unless it died before its first hook was done.
+        status, guarded = self.agent.status, bool(self.guarded and self.agent.pid)
         return activity(status, self.silent_for, ttl, dead=self.dead, guarded=guarded)
 
 

@@ -185,8 +185,7 @@ def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     for key, _ in filed:
         rows.drop_claim(key)
     counted = len([claim for _, claim in filed if claim.token])
-    seen, ttl, hard, claims, lost, role = beat
-    rows.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
+    rows.put_beat(agent, beat._replace(claims=max(0, beat.claims - counted)))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
     if asks:
         from dibs.services.state.mailbox import notify_requesters

@@ -26,7 +26,8 @@ def held_in(rows: Rows) -> Iterable[Held]:
         ends = rows.deadline(claim)
         if rows.now < ends:
             asked = asks and asks.get((claim.agent, rows.pattern(claim.pattern).key))
-            yield Held(claim, ends, ends - rows.now, tuple(asked or ()))
+            running = rows.is_while_running(claim)
+            yield Held(claim, ends, ends - rows.now, tuple(asked or ()), running)
 
 
 def waiting_in(rows: Rows) -> Iterable[Waiter]:

@@ -46,7 +46,8 @@ def standing(rows: Rows, agent: str) -> ClaimsNow:
         ends = rows.deadline(claim)
         if rows.now < ends:
             left = ends - rows.now
-            found.append(OwnedPattern(claim, rows.pattern(claim.pattern), left, key))
+            running = rows.is_while_running(claim)
+            found.append(OwnedPattern(claim, rows.pattern(claim.pattern), left, key, running))
         elif claim.agent == agent:
             ran_out.append(Lost(claim.pattern, claim.token, "expired", ends))
     own = [h for h in found if h.claim.agent == agent and h.claim.mode == EXCLUSIVE]

@@ -301,7 +301,7 @@ def _held(
     for c in sorted(conflicts, key=lambda conflict: bool(conflict.ticket)):
         path = names.get(c.pattern, c.pattern)
         found.setdefault(path, DeniedPath(
-            path, why, c.holder, c.held, c.reason, c.task, c.expires_in, waits=bool(c.ticket),
+            path, why, c.holder, c.held, c.reason, c.task, c.expires_in, bool(c.ticket), c.while_running,
         ))  # fmt: skip
     return list(found.values())
 

@@ -136,7 +136,7 @@ def _stops(
         if against:
             claim = against[0]
             left = rows.deadline(claim) - rows.now
-            yield held_path(path, claim, left)
+            yield held_path(path, claim, left, while_running=rows.is_while_running(claim))
         elif guards and guarded(path):
             yield guarded_path(path)
         elif own and not any(c.mode == EXCLUSIVE and c.agent in agents for c in claims):

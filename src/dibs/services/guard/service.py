@@ -17,6 +17,7 @@ from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, How, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
+from dibs.services.guard.heartbeats import is_known_active, is_read, note_activity
 from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import put_session
@@ -42,6 +43,7 @@ SHORTEST_PAUSE = 0.02
 #: How long the start of a session spends on ending dead agents, in seconds.
 ROOM_AT_START = 0.5
 _STARTS = frozenset({EventKind.STARTED, EventKind.COMPACTED, EventKind.SUBAGENT_STARTED})
+_TOOL = frozenset({EventKind.BEFORE, EventKind.AFTER})
 _ENDS = frozenset({EventKind.ENDED, EventKind.SUBAGENT_STOPPED})
 
 
@@ -93,6 +95,10 @@ class Guarding:
 
     def _answer(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         moment = heard.moment
+        if moment in _TOOL and is_read(heard) and not self._store.config.guard_reads:
+            ttl = self._store.config.ttl
+            if self._store.look(lambda rows: is_known_active(rows, heard, who, ttl)):
+                return PASSED
         if moment == EventKind.BEFORE:
             return self._before(heard, who, tells=tells)
         if moment in _STARTS:
@@ -201,10 +207,14 @@ class Guarding:
     def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
         """Decide a call; wait briefly for a hot file."""
 
+        def step(rows: Rows, *, last: bool) -> Decided:
+            decided = self._admission.decide(rows, heard, who, paths, last=last)
+            if not decided.refused:
+                note_activity(rows, heard, decided.session)
+            return decided
+
         def run(*, last: bool = False) -> Decided:
-            return self._store.apply(
-                lambda rows: self._admission.decide(rows, heard, who, paths, last=last)
-            )
+            return self._store.apply(lambda rows: step(rows, last=last))
 
         decided = run()
         new = decided.new
@@ -243,7 +253,7 @@ class Guarding:
         """Detect what a call wrote; return whether it changed another agent's file."""
         if self._is_watched(heard):
             return bool(self._attribution.found(session.id, heard.call))
-        if heard.touches:
+        if heard.touches and not is_read(heard):
             from dibs.services.guard.before_call import TreeSnapshots
 
             marks = TreeSnapshots(self._repository)
@@ -295,6 +305,7 @@ class Guarding:
         def step(rows: Rows) -> tuple[str, SessionRow, bool, bool]:
             key, session, new = join_session(rows, heard, who)
             arrive(rows, Caller(session.id, "agent"))
+            note_activity(rows, heard, session)
             if forgot is not None and session.forgot != forgot:
                 session = session._replace(forgot=forgot)
                 put_session(rows, key, session)

@@ -124,6 +124,12 @@ def _runs(session: SessionRow, who: HookCaller) -> bool:
     return session.realm == who.realm and (not session.pid or is_there(session.pid, session.born))
 
 
+def runs_in(session: SessionRow, who: HookCaller) -> bool:
+    """Return whether a session is known to run in the caller's process and working tree."""
+    same = (session.pid, session.born, session.realm) == (*_process(who), who.realm)
+    return same and session.root == who.root
+
+
 class _Taken:
     """The names of other running sessions and of humans."""
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dibs.core.claims.rules import EXCLUSIVE, Claim
 from dibs.startup.records import Record
 
+#: How long a tool call counts as open without a heartbeat, in seconds: an interrupted call never ends.
+LONGEST_CALL = 3_600.0
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,12 +114,18 @@ def work_of(rows: Rows, claim: Claim, *, copy: bool = False) -> Work:
 
 
 def outlives_ttl(rows: Rows, claim: Claim) -> bool:
-    """Return whether a claim past its ttl stays: its process runs, and it covers uncommitted changes."""
+    """Return whether a claim past its ttl stays: its process runs, and it covers uncommitted changes.
+
+    During a tool call, all claims of the session stay.
+    """
     from dibs.services.state.sessions import runs_here, session_of
 
     found = session_of(rows, claim.agent)
     if found is None or not runs_here(found[1]):
         return False
+    beat = rows.beat(claim.agent)
+    if beat is not None and beat.calls and rows.now < beat.seen + LONGEST_CALL:
+        return True
     idle = rows.facts.idle_takeover
     if idle and rows.now >= rows.heard(claim.agent) + idle:
         return False

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
 
 
+#: The most open tool calls that are recorded for an agent.
+_MOST_CALLS = 16
+
+
 def arrive(rows: Rows, caller: Caller) -> Beat:
     """Record a heartbeat of ``caller``; an unknown agent joins."""
     rows.assume_present((caller.id,))
@@ -39,6 +43,17 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
     beat = Beat(rows.now, *beat[1:])
     rows.put_beat(caller.id, beat)
     return beat
+
+
+def note_call(rows: Rows, agent: str, call: str, *, is_open: bool) -> None:
+    """Record that a tool call of ``agent`` began or ended; without an id, that none is open."""
+    beat = rows.beat(agent)
+    if beat is None or not (is_open or beat.calls):
+        return
+    calls = [one for one in beat.calls.split() if call and one != call]
+    if is_open:
+        calls = [*calls[1 - _MOST_CALLS :], call]
+    rows.put_beat(agent, beat._replace(calls=" ".join(calls)))
 
 
 def offer_work(rows: Rows, agent: str) -> None:

@@ -262,6 +262,10 @@ class Rows:
             return claim.hard if outlives_ttl(self, claim) else ends
         return ends
 
+    def is_while_running(self, claim: Claim) -> bool:
+        """Return whether ``claim`` is past its ttl and lives on while its process runs."""
+        return deadline(claim, self.seen(claim.agent)) <= self.now < self.deadline(claim)
+
     def is_gone(self, agent: str) -> bool:
         """Return whether the process of an agent's session ran on this machine and has ended."""
         if not self.facts.sessions:
@@ -385,8 +389,9 @@ def claim_record(claim: Claim) -> str:
 
 def beat_record(beat: Beat) -> str:
     """Return the stored form of ``beat``: an array of its fields."""
-    seen, ttl, hard, claims, lost, role = beat
-    return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}]"
+    seen, ttl, hard, claims, lost, role, calls = beat
+    rest = f",{quoted(calls)}" if calls else ""
+    return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}{rest}]"
 
 
 def _ticket(value: str) -> Ticket:

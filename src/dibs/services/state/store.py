@@ -104,7 +104,8 @@ class Store:
 
     def _facts(self) -> OutsideFacts:
         sessions, work = self.callbacks.sessions, self.callbacks.work
-        return OutsideFacts(sessions, can_look=work is not None)
+        idle = self.config.idle_takeover
+        return OutsideFacts(sessions, idle_takeover=idle, can_look=work is not None)
 
     def _run(self, txn: Txn, step: Callable[[Rows], T], facts: OutsideFacts) -> tuple[T, int]:
         _refuse_if_closed(txn)
@@ -137,7 +138,7 @@ class Store:
                 return
 
     def _look_up(self, facts: OutsideFacts) -> None:
-        """Find out what a step asked; what cannot be found out is unknown."""
+        """Look up what a step asked; what cannot be looked up is unknown."""
         found: Mapping[ClaimKey, Work] = {}
         if facts.asked and self.callbacks.work is not None:
             try:
