@@ -99,6 +99,37 @@ def settle(place: str, own: str) -> bool:
     return True
 
 
+def publish(place: str, own: str) -> bool:
+    """Install ``own`` as the index for now; ``withdraw`` restores the old one, ``settle`` keeps the new one.
+
+    Return whether this process still had the lock.
+    """
+    index = os.path.join(place, "index")
+    try:
+        with contextlib.suppress(FileExistsError, FileNotFoundError):
+            _link_or_copy(index, f"{own}.old")
+        _link_or_copy(own, f"{own}.now")
+        os.replace(f"{own}.now", index)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def withdraw(place: str, own: str) -> None:
+    """Restore the index as it was before ``publish``, if this process still has the lock."""
+    with contextlib.suppress(FileNotFoundError):
+        os.replace(f"{own}.old", os.path.join(place, "index"))
+
+
+def _link_or_copy(path: str, other: str) -> None:
+    try:
+        os.link(path, other)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, other)
+
+
 def still_has(own: str) -> bool:
     """Return whether this process still has the lock that belongs to ``own``."""
     return os.path.isdir(os.path.dirname(own))

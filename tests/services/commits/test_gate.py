@@ -22,7 +22,7 @@ from dibs.services.commits.gate import Passage, RefMoved
 pytestmark = pytest.mark.usefixtures("own_git")
 
 CAROL = Caller("carol")
-STEPS = ("prepared", "intent", "moving", "moved", "followed")
+STEPS = ("prepared", "intent", "published", "moving", "moved", "followed")
 #: Commits as one agent, and dies when it reaches a step.
 CHILD = """
 import os, signal, sys

@@ -204,6 +204,12 @@ def inherited_path(path: str, agent: str = "", view: str = "") -> Blocked:
     return Blocked(path, BlockReason.INHERITED, agent, hint=hint)
 
 
+def undoing_path(path: str, agent: str, commit: str) -> Blocked:
+    """Return that git's index still has ``path`` as it was before a commit."""
+    hint = f"git read its index before that commit; update it: git reset -q -- {_shell_word(path)}"
+    return Blocked(path, BlockReason.UNDOES, agent, hint=hint, commit=commit)
+
+
 def staged_by(hook: str, blocked: Iterable[Blocked], chosen: Container[str]) -> list[Blocked]:
     """Name the hook in the hints for paths that it staged."""
     return [

@@ -92,7 +92,8 @@ def _line(stop: Blocked) -> str:
         return f"{path}: {stop.hint}"
     if stop.why == BlockReason.UNDOES:
         lines = [*(f"-{line}" for line in stop.landed), *(f"+{line}" for line in stop.yours)]
-        what = f"{path}: it would undo {stop.commit[:10]} by {stop.holder}, which you have not read"
+        unread = ", which you have not read" if lines else ""
+        what = f"{path}: it would undo {stop.commit[:10]} by {stop.holder}{unread}"
         return "\n".join([what, *(f"    {printable(line)}" for line in lines), f"  {stop.hint}"])
     if stop.why != BlockReason.HELD:
         return f"{path}: you have not claimed it (this project sets gate.unclaimed = deny)"

@@ -69,7 +69,7 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     header = _store_header(project)
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
     stopped = project.gating.judge(caller, [PlainCommit(paths)])
-    stopped = stopped or _undoing(project, caller)
+    stopped = stopped or _undoing(project, caller, paths)
     if stopped:
         return refuse(stopped, "commit", caller, project)
     needs_own = project.config.gate_unclaimed == "deny" and not caller.human
@@ -79,20 +79,24 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     return OK
 
 
-def _undoing(project: Project, caller: Caller) -> list[Blocked]:
-    """Return what a commit undoes of others' commits that a guarded agent has not read."""
+def _undoing(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blocked]:
+    """Return what a commit undoes of others' commits: unread by an agent, or unknown to git's index."""
+    from dibs.guard.git.updates import git_here
     from dibs.local.last_read import checked_out, last_read
 
     repository = project.place.repository
-    head = "" if caller.human else checked_out(repository)
-    if not head or set(last_read(repository, caller.id).values()) <= {head}:
+    head = checked_out(repository)
+    if not head:
         return []
-    from dibs.git.trees import staged
-    from dibs.guard.git.updates import git_here
-
     git = git_here()
     index = os.environ.get("GIT_INDEX_FILE", "") or os.path.join(repository.root, ".git", "index")
-    return project.commits.undoing(caller, git, staged(git, head, os.path.abspath(index)), head)
+    index = os.path.abspath(index)
+    found = project.commits.overtaken(git, index, paths)
+    if found or caller.human or set(last_read(repository, caller.id).values()) <= {head}:
+        return found
+    from dibs.git.trees import staged
+
+    return project.commits.undoing(caller, git, staged(git, head, index), head)
 
 
 def _store_header(project: Project) -> bytes:

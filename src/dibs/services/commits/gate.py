@@ -150,13 +150,16 @@ class Gate:
         passage: Passage,
         check: Callable[[Rows], Sequence[Claim]],
         *,
+        prepare: Callable[[], None] = nothing,
+        undo: Callable[[], None] = nothing,
         follow: Callable[[], None] = nothing,
         record: Callable[[Rows], None] = nothing,
     ) -> Landed:
         """Move the ref, if ``check`` agrees in the transaction that writes the intent.
 
-        ``check`` returns the claims that the passage depends on, or raises. ``follow`` runs after the ref has
-        moved; a recovery calls the kind's follower instead. ``record`` adds to the last transaction.
+        ``check`` returns the claims that the passage depends on, or raises. ``prepare`` runs before the ref
+        moves, and ``undo`` if it does not. ``follow`` runs after the ref has moved; a recovery calls the
+        kind's follower instead. ``record`` adds to the last transaction.
 
         Raises:
             RefMoved: the ref is no longer at ``passage.old``.
@@ -167,19 +170,25 @@ class Gate:
             for _ in range(TRIES):
                 begun = self._begin(caller, passage, check)
                 reach("intent")
+                prepare()
+                reach("published")
                 try:
                     moved = self._move(begun)
-                except RefMoved:
-                    self._store.look(check)  # a lost claim is the more important error
+                except (RefMoved, DibsError) as stopped:
+                    undo()
+                    if isinstance(stopped, RefMoved):
+                        self._store.look(check)  # a lost claim is the more important error
                     raise
-                if moved:
-                    reach("moved")
-                    try:
-                        follow()
-                    except Unavailable:  # the next process at the gate finishes the intent
-                        return Landed(0, begun.claims)
-                    reach("followed")
-                    return self._finish(begun, check, record)
+                if not moved:
+                    undo()
+                    continue
+                reach("moved")
+                try:
+                    follow()
+                except Unavailable:  # the next process at the gate finishes the intent
+                    return Landed(0, begun.claims)
+                reach("followed")
+                return self._finish(begun, check, record)
         raise Unavailable(
             "other processes kept moving the gate", code="GIT_FAILED", hint="try again"
         )
@@ -322,8 +331,11 @@ class Gate:
         git = self._git(intent.tree)
         moved = intent.landed or has_landed(git, intent.ref, intent.new)
         followed = ""
-        if moved and intent.tree and os.path.isdir(intent.tree):
-            followed = self._follower(intent.kind)(git, intent)
+        if intent.tree and os.path.isdir(intent.tree):
+            if moved:
+                followed = self._follower(intent.kind)(git, intent)
+            elif intent.kind == "commit":  # its index may have been published before the ref moved
+                self._follower(intent.kind)(git, intent._replace(old=intent.new, new=intent.old))
         reach("settling")
 
         def step(rows: Rows) -> str:

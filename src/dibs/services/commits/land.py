@@ -1,7 +1,9 @@
 """Land a checked commit on the branch, on top of what others committed meanwhile.
 
-It passes the gate under git's lock on the shared index, so that a plain ``git commit`` never sees a branch
-and an index that disagree. In the shared index, only the entries of the committed paths change.
+It passes the gate under git's lock on the shared index. A plain ``git commit`` reads HEAD and then the index
+before it takes that lock, so the new index is installed first: a reader that sees the new branch also sees
+the new index. One that saw the old branch cannot move it anymore. In the shared index, only the entries of
+the committed paths change.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from dibs.git.index import (
     clear_up,
     freeze,
     index_locked,
+    publish,
     set_free,
     settle,
     still_has,
+    withdraw,
 )
 from dibs.git.state import branch_of, read_state
 from dibs.git.trees import differences
@@ -126,6 +130,10 @@ class Landing:
                 raise TakenOver
             return still_covered(rows, self._caller.id, self._plan.standing.own, ready.paths)
 
+        def prepare() -> None:
+            if not publish(self._plan.state.git_dir, own):
+                raise TakenOver
+
         def follow() -> None:
             nonlocal moved
             moved = True
@@ -140,8 +148,9 @@ class Landing:
                 given.extend(claim for _, claim in filed)
 
         landed = self._gate.land(
-            self._caller, self._passage(ready), check, follow=follow, record=record
-        )
+            self._caller, self._passage(ready), check, prepare=prepare,
+            undo=lambda: withdraw(self._plan.state.git_dir, own), follow=follow, record=record,
+        )  # fmt: skip
         self.parent = ready.parent
         return about(self._plan, ready.changes)._replace(
             commit=ready.commit,

@@ -133,13 +133,18 @@ def _by_others(store: Store, caller: Caller, landed: list[LandedChange]) -> list
     """Return the changes that are not the caller's own; a human's plain commits have no record."""
     if not landed:
         return []
-    known = store.look(lambda rows: commit_authors(rows, [change.commit for change in landed]))
+    known = commit_authors_in(store, [change.commit for change in landed])
     own = caller.id
     return [
         change._replace(author=known.get(change.commit, change.author))
         for change in landed
         if known.get(change.commit, own if caller.human else "") != own
     ]
+
+
+def commit_authors_in(store: Store, commits: Sequence[str]) -> dict[str, str]:
+    """Return the agents behind those of these commits that the gate recorded."""
+    return store.look(lambda rows: commit_authors(rows, commits)) if commits else {}
 
 
 def _text(git: GitCalls, oid: str) -> str:

@@ -7,7 +7,7 @@ through the gate.
 from __future__ import annotations
 
 from dibs.core.changes.trailers import check_message
-from dibs.core.claims.coverage import sort
+from dibs.core.claims.coverage import sort, undoing_path
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import shown
@@ -20,10 +20,11 @@ from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.inherited import named, origins, separate, view
 from dibs.services.commits.land import Landing
-from dibs.services.commits.landed import refuse_undoing
+from dibs.services.commits.landed import commit_authors_in, refuse_undoing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
 from dibs.services.commits.scope import chosen_from, lost_for, refusal_for, standing
+from dibs.services.commits.shared_index import overtaken
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File, about
 from dibs.services.state.commits import intents
@@ -120,6 +121,16 @@ class Commits:
         """Return the changes of a commit that undo others' commits unread by the caller; only once."""
         where = self._repository
         return refuse_undoing(self._store, where, git, caller, changes, parent)
+
+    def overtaken(self, git: GitCalls, index: str, paths: Sequence[str]) -> list[Blocked]:
+        """Return staged paths that would undo a commit because git read the index before it landed."""
+        found = overtaken(git, index, paths)
+        made_by = commit_authors_in(self._store, [commit for commit, _ in found])
+        return [
+            undoing_path(change.path, made_by[commit], commit)
+            for commit, change in found
+            if commit in made_by
+        ]
 
     def _guards(self, caller: Caller) -> bool:
         """Return whether the caller may not commit files that configure tools."""

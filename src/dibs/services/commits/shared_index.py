@@ -9,7 +9,7 @@ from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.state import read_state
-from dibs.git.trees import differences, staged, write_entries
+from dibs.git.trees import changes_in, differences, sections, staged, write_entries
 from dibs.services.commits.private_index import stats
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: How long files are read under git's lock, in seconds: a process that holds it for longer counts as stopped.
 READING = 5.0
+#: How many commits may have landed since git read the index.
+RECENT = 20
 
 
 def again(git: GitCalls, intent: Intent) -> str:
@@ -56,6 +58,39 @@ def update_stale_entries(git: GitCalls, ref: str, old: str, new: str) -> str:
     except IndexBusy as busy:
         return str(busy)
     return "" if done else "another process has taken over git's index"
+
+
+def overtaken(git: GitCalls, index: str, paths: Sequence[str]) -> list[tuple[str, TreeChange]]:
+    """Return the staged ``paths`` that are exactly as before one of the last commits, with that commit.
+
+    Git writes such entries back if it read the index just before the commit landed. The disk has another
+    content, so nobody wanted to commit them.
+    """
+    wanted = set(paths)
+    found: dict[str, tuple[str, TreeChange]] = {}
+    out = git.must(
+        "log", f"-{RECENT}", "--raw", "-z", "--no-abbrev", "--no-renames", "--format=%H", "HEAD", "--",
+    )  # fmt: skip
+    for names, rows in sections(out):
+        for change in changes_in(rows):
+            if change.path in wanted:
+                found.setdefault(change.path, (names[0], change))
+    if not found:
+        return []
+    ahead = {change.path: change for change in staged(git, "HEAD", index)}
+    stale = [
+        (commit, change)
+        for path, (commit, change) in found.items()
+        if path in ahead
+        and (ahead[path].before, ahead[path].after) == (change.after, change.before)
+    ]
+    return [(commit, change) for commit, change in stale if _differs(git, index, change.path)]
+
+
+def _differs(git: GitCalls, index: str, path: str) -> bool:
+    """Return whether the disk has another content than the index."""
+    own = {"GIT_INDEX_FILE": index}
+    return bool(git.run("diff-files", "--quiet", "--", path, variables=own).code)
 
 
 def update_entries(
