@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 
@@ -151,6 +152,38 @@ def test_a_watcher_prints_nothing_for_cycles_that_did_nothing(repo, watch, dibs)
     status, out, _ = watcher.end()
 
     assert (status, out) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_watcher_continues_with_a_board_that_was_removed_and_came_back(repo, watch):
+    task = drop(repo)
+    watcher = watch()
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    shutil.rmtree(repo / "work")
+    assert f"{task.name} was missing and has been restored" in watcher.process.stderr.readline()
+
+    drop(repo, stem="2025-11-23T1430-curator-next")
+
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    assert watcher.end()[0] == 0
+
+
+@pytest.mark.slow
+def test_a_watcher_says_once_that_the_board_is_unusable_and_goes_on_later(repo, watch):
+    drop(repo)
+    watcher = watch("--every", "1s")
+    watcher.line()
+    os.rename(repo / "work", repo / "away")
+    (repo / "work").symlink_to(repo / "away")
+    assert "retrying" in watcher.process.stderr.readline()
+    os.unlink(repo / "work")
+    os.rename(repo / "away", repo / "work")
+
+    drop(repo, stem="2025-11-23T1430-curator-next")
+
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    status, _, err = watcher.end()
+    assert (status, "retrying" in err) == (0, False)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A kill at any step of any transition leaves each task in one place, complete, and matching its row."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +13,9 @@ from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.claims.agents import Caller
 from dibs.core.tasks.rules import Handoff
+from dibs.errors import Unavailable
+from dibs.services.board.orchestrator import Orchestrator
+from dibs.workdir.disk import Disk
 
 CURATOR = Caller("curator")
 
@@ -273,3 +277,35 @@ def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
         project.close()
         at += 1
     assert at > 5
+
+
+class RemovingDisk(Disk):
+    """Removes the board's folder at the n-th step."""
+
+    def __init__(self, folder, step):
+        self.folder, self.left = folder, step
+
+    def reach(self, step, name):
+        self.left -= 1
+        if self.left == 0:
+            shutil.rmtree(self.folder)
+
+
+@pytest.mark.parametrize("step", range(1, 40))
+def test_a_cycle_whose_board_is_removed_meanwhile_fails_clearly_and_the_next_restores_it(
+    tmp_path, step
+):
+    world = World(tmp_path)
+    prepare(world)
+    ids = ("a-new", "b-taken", "c-failed", "d-finished")
+    world.write("inbox/x.yaml", "title: by hand\nagent: hugo\n")
+    world.open(disk=RemovingDisk(world.path / "work", step))
+    cycles = Orchestrator(world.store, world.board, str(tmp_path / ".state"))
+
+    with suppress(Unavailable):
+        cycles.cycle(HUMAN, thorough=True)
+    world.board.folders.disk.left = 0
+    cycles.cycle(HUMAN)
+
+    names = {name for _, _, names in os.walk(world.path / "work") for name in names}
+    assert {f"{id_}.yaml" for id_ in ids} <= names

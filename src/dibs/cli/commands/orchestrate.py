@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dibs.cli.support.text import printable, yellow
 from dibs.core.text.durations import check_span
-from dibs.errors import BadUsage, DibsError, Unavailable, Unknown
+from dibs.errors import BadUsage, DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
     printed: object = None
     lost = changed = False
     with leaving_on_end(), BoardWatcher(session.project.board) as files:
-        pause = every or (EVERY if files.live else EVERY_UNWATCHED)
         try:
             while True:
+                pause = every or (EVERY if files.live else EVERY_UNWATCHED)
                 try:
                     mark = session.project.engine.wait(0, 0)
                     done = cycle(changed)
@@ -130,7 +130,9 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                         session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
                     printed = remarks
                     changed = files.wait(session.project.engine, mark, pause)
-                except (Unavailable, Unknown) as error:
+                except (Unavailable, Unknown, Misconfigured) as error:
+                    if isinstance(error, Misconfigured) and error.code != "BOARD_FOLDER":
+                        raise
                     lost = _say_once(error, lost)
                     files.pause(min(pause, EVERY_UNWATCHED))
         except KeyboardInterrupt:
@@ -138,7 +140,7 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
 
 
 def _say_once(error: DibsError, lost: bool) -> bool:
-    """Report that the store is unreachable, the first time only; return True."""
+    """Report that the store or the board is unusable, the first time only; return True."""
     import sys
 
     if not lost:

@@ -91,11 +91,27 @@ class BoardWatcher(FileWatcher):
         super().__init__()
         folders = board.folders
         self._folder = os.path.join(folders.base, folders.folder)
+        #: The folder that is watched; another one with the same name has another inode.
+        self._inode = 0
 
     def __enter__(self) -> BoardWatcher:
         os.makedirs(self._folder, exist_ok=True)
-        self.start([self._folder])
+        self._follow_folder()
         return self
+
+    def _follow_folder(self) -> bool:
+        """Watch the board's folder if it is not the one watched so far; return whether it changed."""
+        try:
+            inode = os.stat(self._folder).st_ino
+        except OSError:
+            inode = 0
+        if inode == self._inode:
+            return False
+        self._inode = inode
+        self.stop()
+        if inode:
+            self.start([self._folder])
+        return True
 
     def counts(self, path: str) -> bool:
         """Return whether a path is a task file, not a temporary file or a generated page."""
@@ -104,13 +120,15 @@ class BoardWatcher(FileWatcher):
     def wait(self, engine: Engine, after: int, longest: float) -> bool:
         """Wait for a changed file, a ledger entry after ``after``, or ``longest`` seconds.
 
-        Returns whether a file changed.
+        Returns whether a file changed, or the folder was removed or created.
         """
         until = time.monotonic() + longest
-        while not self._news.is_set() and (left := until - time.monotonic()) > 0:
+        moved = self._follow_folder()
+        while not (moved or self._news.is_set()) and (left := until - time.monotonic()) > 0:
             if engine.wait(after, min(SLICE, left)) > after:
                 break
-        return bool(self.take())
+            moved = self._follow_folder()
+        return bool(self.take()) or moved
 
     def pause(self, seconds: float) -> None:
         """Wait, ignoring changes."""

@@ -123,6 +123,8 @@ class Board(BoardFiles):
                     with suppress(*((DibsError, OSError) if failed else ())):
                         self._leave(caller, report)
                         broken = False
+            except FileNotFoundError as error:
+                raise _vanished(error) from error
             finally:
                 self._end(broken=broken)
 
@@ -232,6 +234,14 @@ def _closed(error: PermissionError) -> Unavailable:
         f"cannot access {quote(error.filename or 'the folder')} of the board: {error.strerror}",
         code="STORAGE_READONLY",
         hint="nothing was changed; make the folder accessible, then try again",
+    )
+
+
+def _vanished(error: FileNotFoundError) -> Unavailable:
+    return Unavailable(
+        f"a folder of the board was removed meanwhile ({quote(error.filename or 'unknown')})",
+        code="STORAGE_IO",
+        hint="run the command again; the files of all tasks are restored",
     )
 
 
