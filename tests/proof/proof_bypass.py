@@ -88,6 +88,12 @@ WAYS = (
     Way("shell: switching to a commit in which it differs", REFUSED, BEFORE, (), (
         "git switch older", "git checkout older", "git merge side", "git cherry-pick side",
     )),
+    Way("shell: moving HEAD in the same working tree: `switch`, `checkout`, `rebase`, `bisect`",
+        REFUSED, BEFORE, (), (
+        "git switch -c new", "git checkout -b new", "git switch side", "git checkout --detach",
+        "git rebase side", "git pull --rebase", "git bisect start HEAD older", "git reset --hard HEAD~1",
+        "git symbolic-ref HEAD refs/heads/side", "bash -c 'git switch -c new'", "gh pr checkout 1",
+    )),
     Way("shell: formatters on its folder", REFUSED, BEFORE, (), (
         "black src", "ruff format .", "npx prettier --write src/a.py",
     )),
@@ -103,6 +109,11 @@ WAYS = (
     )),
     Way("a hard link to it", FOUND, AFTER, (edit("{root}/hard.py"),), ("echo x >> hard.py",)),
     Way("plain `git commit`, even with `--no-verify`", "refused", GATE),
+    Way("removing a landed commit from its branch: `reset`, `--amend`, `rebase`, `update-ref`, `push -f`",
+        "refused", GATE),
+    Way("detaching HEAD or rebasing, hidden in a script", "refused", GATE),
+    Way("switching the branch, hidden in a script", "refused; reported before git 2.46", GATE),
+    Way("`dibs commit` on another branch than the one on which the files were claimed", "refused", GATE),
 )  # fmt: skip
 
 

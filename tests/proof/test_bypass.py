@@ -159,6 +159,61 @@ def test_a_plain_commit_is_stopped_at_the_gate(world, capfd, monkeypatch):
         assert "claude-holder holds it" in done.stderr
 
 
+def test_a_landed_commit_is_kept_before_the_call_and_at_the_gate(world, monkeypatch):
+    monkeypatch.chdir(world.root)
+    assert main(["git", "install"]) == 0
+    environ = {**os.environ, "DIBS_AGENT": "rival"}
+    world.git("push", "-q", "origin", "main")
+    assert main(["commit", "--agent", "claude-holder", "-m", "landed"]) == 0
+    assert main(["release", "--all", "--agent", "claude-holder"]) == 0
+    tip = world.git("rev-parse", "main").strip()
+    subprocess.run([*GIT, "push", "-q", "origin", "main"], cwd=world.root, check=True)
+    for command in (
+        "git reset --soft HEAD~1", "git reset -q --hard HEAD~1", "git commit --amend -m x",
+        "git update-ref refs/heads/main HEAD~1", "git rebase --onto HEAD~1 HEAD",
+        "git push -f origin HEAD~1:main",
+    ):  # fmt: skip
+        said = world.before("rival", "Bash", {"command": command}, passes=False)
+        assert f"{tip[:10]} by claude-holder" in said
+        done = subprocess.run(
+            ["sh", "-c", f"sh -c '{command}'"], cwd=world.root, env=environ, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert f"{tip[:10]} by claude-holder" in done.stderr, (command, done)
+        assert world.git("rev-parse", "main", "origin/main").split() == [tip, tip]
+        world.git("reset", "-q", "--hard")  # git resets files before it asks the hook
+
+
+def test_head_stays_at_the_gate_and_commits_go_to_their_branch(world, monkeypatch, capsys):
+    monkeypatch.chdir(world.root)
+    assert main(["git", "install"]) == 0
+    environ = {**os.environ, "DIBS_AGENT": "rival"}
+    for command in ("git checkout -q --detach", "git rebase -qf --autostash HEAD~1"):
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=world.root,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "claude-holder holds src/a.py" in done.stderr, done
+        subprocess.run(
+            [*GIT, "rebase", "--abort"], cwd=world.root, check=False, capture_output=True
+        )
+        assert world.git("symbolic-ref", "HEAD").strip() == "refs/heads/main"
+        assert (world.root / "src/a.py").read_text() == WORK
+
+    subprocess.run(["sh", "-c", "git switch -q -c new"], cwd=world.root, env=environ, check=False)
+    capsys.readouterr()
+    if world.git("symbolic-ref", "HEAD").strip() != "refs/heads/main":  # a git before 2.46
+        assert main(["commit", "--agent", "claude-holder", "-m", "x"]) != 0
+        said = capsys.readouterr().err
+        assert "you claimed src/a.py on main, and rival checked out new since" in said
+        assert main(["inbox", "--agent", "claude-holder"]) == 0
+        assert "rival checked out new" in capsys.readouterr().out
+
+
 def test_another_clone_is_guarded_through_git_too(tmp_path, monkeypatch):
     for variable in list(os.environ):
         if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):

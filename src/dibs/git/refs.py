@@ -6,12 +6,14 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dibs.git.calls import GitCalls
 
 HEADS = "refs/heads/"
 _STASH = "refs/stash"
+#: The most commits that one update removes from a branch and that are checked.
+_MOST_REMOVED = 5_000
 #: Refs of a single working tree, which are removed with it.
 _OWN = ("refs/worktree/", "refs/bisect/", "refs/rewritten/")
 #: All refs that stay when a working tree is removed.
@@ -82,6 +84,28 @@ def merge_base(git: GitCalls, one: str, other: str) -> str:
 def is_in(git: GitCalls, commit: str, other: str) -> bool:
     """Return whether ``commit`` is in the history of ``other``."""
     return git.run("merge-base", "--is-ancestor", "--end-of-options", commit, other).code == 0
+
+
+def other_refs(ref: str) -> tuple[str, ...]:
+    """Return the options that select all branches and tags except one branch."""
+    return (f"--exclude={ref.removeprefix(HEADS)}", "--branches", "--remotes", "--tags")
+
+
+def removed_from(
+    git: GitCalls, old: str, new: str, others: Sequence[str]
+) -> tuple[list[str], set[str]]:
+    """Return the commits that an update removes from a branch, and which of them no ref in ``others`` has.
+
+    A deleted branch, whose ``new`` commit is null, removes only the latter: merged commits are still on
+    another branch.
+    """
+    beyond = (f"^{new}",) if new.strip("0") else ()
+    limit = f"--max-count={_MOST_REMOVED}"
+    lost = git.must("rev-list", limit, old, *beyond, "--not", *others).decode().split()
+    if not beyond:
+        return lost, set(lost)
+    found = git.must("rev-list", limit, "--end-of-options", old, *beyond).decode().split()
+    return found, set(lost)
 
 
 def stashes(git: GitCalls, branch: str) -> list[str]:

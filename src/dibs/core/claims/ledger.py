@@ -76,6 +76,7 @@ class Kind(metaclass=TextEnum):
     WRITE_REFUSED = "write_refused"
     FOREIGN_WRITE = "foreign_write"
     HISTORY_REWRITTEN = "history_rewritten"
+    HEAD_MOVED = "head_moved"
     AGENT_JOINED = "agent_joined"
     AGENT_EXITED = "agent_exited"
     STATUS_CHANGE = "status_change"

@@ -10,6 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.core.shell.git_moves import BranchMove
+
+#: The command that checks out a pull request.
+PULL_REQUEST = "gh pr checkout"
 #: One command names at most this many files.
 MOST = 2000
 #: Prefixes of paths that are not lasting files.
@@ -56,6 +60,8 @@ class ShellEffects:
         #: Whether it may write something unknown.
         self.unsure = False
         self.whole: dict[TreeCommand, None] = {}
+        #: How git moves HEAD and branches.
+        self.moves: dict[BranchMove, None] = {}
         #: Whether all commands so far are known to write nothing.
         self.only_looks = True
         #: Whether reads are collected, too.
@@ -98,6 +104,12 @@ class ShellEffects:
         else:
             paths = tuple(self._staged) if verb == "commit" else ()
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
+
+    def move(self, verb: str, args: Sequence[Arg]) -> None:
+        """Record how a git command moves HEAD or a branch."""
+        from dibs.core.shell.git_moves import find_moves
+
+        self.moves.update(dict.fromkeys(find_moves(verb, args, self.place)))
 
     def stage(self, args: Sequence[Arg]) -> None:
         """Record what git adds to the next commit."""

@@ -6,6 +6,7 @@ A command that is not in the table is assumed to write nothing.
 from __future__ import annotations
 
 from dibs.core.shell import files, git, runners
+from dibs.core.shell.effects import PULL_REQUEST
 from dibs.core.shell.options import HERE, parse_options, rule_of
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
@@ -71,6 +72,10 @@ def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
         return
     tool = given.args[0].text.rpartition("/")[2]
     verb, *rest = given.operands
+    if tool == "git" and verb.text in _MOVES:
+        to.move(verb.text, rest)
+    elif f"{tool} {verb.text}" == PULL_REQUEST:
+        to.move(PULL_REQUEST, rest)
     rule = RULES.get(f"{tool} {verb.text}")
     if rule is not None:
         apply_rule(to, rule, [verb._replace(text=f"{tool} {verb.text}"), *rest])
@@ -114,6 +119,11 @@ def _formats(needs: str = "", values: str = "", *, here: bool = True) -> Command
     return _Rule(values, needs=needs, unless="" if needs else _CHECKS, deep=True, here=here)
 
 
+#: Git commands that can move HEAD or a branch; see core/shell/git_moves.py.
+_MOVES = frozenset({
+    "checkout", "switch", "rebase", "pull", "bisect", "reset", "stash", "symbolic-ref", "update-ref",
+    "commit", "branch", "push",
+})  # fmt: skip
 _CHECKS = "check diff help version list-different l dry-run"
 _COPY = "tS target-directory suffix"
 _RUFF = "lsefj config select ignore extend-select line-length target-version exclude output-format"
@@ -141,7 +151,7 @@ _PACKAGES = {
 }
 
 RULES: dict[str, CommandRule] = {
-    **git.RULES,
+    **git.RULES, "gh": _SUBCOMMANDS, "gh pr": _SUBCOMMANDS,
     # Files
     **_rules("tee sponge", _Rule()), **_rules("vim vi nvim", _Rule("cSu")), "ed": _Rule("p"),
     "ex": _Rule("c"), "touch": _Rule("rdt reference date"), "shred": _Rule("ns"),

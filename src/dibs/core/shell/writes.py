@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dibs.core.shell.git_moves import BranchMove
+
 __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 
 #: The deepest nesting of commands: ``bash -c 'bash -c …'``.
@@ -53,6 +55,8 @@ class ShellWrites(Record):
     whole: tuple[TreeCommand, ...] = ()
     #: Whether it certainly writes nothing.
     quiet: bool = False
+    #: How git moves HEAD and branches.
+    moves: tuple[BranchMove, ...] = ()
 
 
 def writes(
@@ -70,8 +74,11 @@ def writes(
 
         if powershell or names_cmdlet(text):
             look(walk, text)
-    quiet = walk.only_looks and not (walk.targets or walk.unsure or walk.whole or powershell)
-    return ShellWrites(tuple(walk.targets), walk.unsure, tuple(walk.whole), quiet)
+    effects = walk.targets or walk.unsure or walk.whole or walk.moves
+    quiet = walk.only_looks and not (effects or powershell)
+    return ShellWrites(
+        tuple(walk.targets), walk.unsure, tuple(walk.whole), quiet, tuple(walk.moves)
+    )
 
 
 class _Walk(ShellEffects):

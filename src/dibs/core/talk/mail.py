@@ -127,6 +127,11 @@ _FOREIGN = {
     ("writer", True): "your command changed {what}, which {sender} holds{why}",
     ("holder", False): "{what}, which you hold, changed while {sender} ran a command{why}",
     ("writer", False): "{what}, which {sender} holds, changed while your command ran{why}",
+    (
+        "checkout",
+        True,
+    ): "{sender} checked out {what} in {other}, where you hold files; dibs commit refuses until "
+    "it is your branch again",
     ("removed", True): "{sender} removed your {what} from {other}",
 }
 #: For an owner that did not keep its promise.

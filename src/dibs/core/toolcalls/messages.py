@@ -10,12 +10,13 @@ from math import ceil
 from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import few, printable
 from dibs.core.text.untrusted import clean, fenced, is_plain_path, nonce_for
+from dibs.core.toolcalls.policy import DeniedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.toolcalls.policy import DeniedPath
+    from dibs.core.claims.shared_tree import HeldHere
 
 #: A message names at most this many paths and counts the rest.
 NAMED = 10
@@ -68,6 +69,24 @@ def refusal(refused: Sequence[DeniedPath], draw: Callable[[], str], what: str = 
     return "\n".join(
         [f"Dibs blocked this {what}.{whole}", *fence.legend(), *lines, *_next(refused)]
     )
+
+
+def shared_head(held: Sequence[HeldHere], draw: Callable[[], str]) -> str:
+    """Return why a command may not move HEAD, and what to do instead."""
+    refused = [
+        DeniedPath(".", "held", one.holder, one.pattern, one.reason, one.task, one.expires_in)
+        for one in held
+    ]
+    fence = _Fence([t for one in held for t in (one.pattern, one.reason, one.task)], draw)
+    lines = [f"- {_line(one, fence)}" for one in refused[:NAMED]]
+    if len(refused) > NAMED:
+        lines.append(f"- and {len(refused) - NAMED} more")
+    return "\n".join([
+        "Dibs blocked this command. HEAD stays where it is while other agents work in this working tree:",
+        *fence.legend(), *lines,
+        "To work on another branch, create a worktree and work there: `dibs worktree new`",
+        "Do not work around this: `dibs commit` refuses if the branch changed under an agent.",
+    ])  # fmt: skip
 
 
 def note(agent: str, refused: Sequence[DeniedPath]) -> str:

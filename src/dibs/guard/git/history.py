@@ -9,7 +9,7 @@ import os
 
 from dibs.core.claims.history import refusal
 from dibs.git.incoming import is_nothing
-from dibs.git.refs import HEADS, commit_of, is_in
+from dibs.git.refs import HEADS, commit_of, is_in, other_refs, removed_from
 from dibs.git.state import head_of, rebased_in, rebased_ref
 from dibs.guard.git.messages import OK, REFUSED, say_refused
 from dibs.guard.git.program import committer, opened
@@ -21,34 +21,12 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.project.project import Project
 
-#: The most removed commits that are checked.
-_MOST = 5_000
 #: Git keeps the reflog of a branch here while it renames the branch, which looks like deleting it.
 _RENAMING = "logs/refs/.tmp-renamed-log"
 #: What exists while git deletes a branch, but not while it moves one to the file of packed refs.
 _DELETING = ("packed-refs.lock", "reftable")
 #: The files of a rebase that has not begun to pick commits.
 _REBASE, _SET_ASIDE, _BEGUN = "rebase-merge", "autostash", "done"
-
-
-def removed_from(
-    git: GitCalls, old: str, new: str, others: Sequence[str]
-) -> tuple[list[str], set[str]]:
-    """Return the commits that an update removes from a branch, and which of them no ref in ``others`` has.
-
-    A deleted branch removes only the latter: merged commits are still on another branch.
-    """
-    beyond = () if is_nothing(new) else (f"^{new}",)
-    limit = f"--max-count={_MOST}"
-    lost = git.must("rev-list", limit, old, *beyond, "--not", *others).decode().split()
-    if not beyond:
-        return lost, set(lost)
-    found = git.must("rev-list", limit, "--end-of-options", old, *beyond).decode().split()
-    return found, set(lost)
-
-
-def _local(ref: str) -> tuple[str, ...]:
-    return (f"--exclude={ref.removeprefix(HEADS)}", "--branches", "--remotes", "--tags")
 
 
 def rewritten(project: Project, git: GitCalls, updates: Sequence[tuple[str, str, str]]) -> int:
@@ -59,7 +37,7 @@ def rewritten(project: Project, git: GitCalls, updates: Sequence[tuple[str, str,
             continue
         if not is_nothing(new) and is_in(git, old, new):
             continue
-        found, lost = removed_from(git, old, new, _local(ref))
+        found, lost = removed_from(git, old, new, other_refs(ref))
         if found:
             status = judge(project, ref, found, lost, "branch update")
             if status != OK:
@@ -128,7 +106,7 @@ def _rebase_begins(project: Project, git: GitCalls, git_dir: str, new: str) -> i
     """Check at its start what a rebase would remove from its branch at its end."""
     ref = rebased_ref(git_dir)
     old = commit_of(git, ref) if ref else ""
-    found, lost = removed_from(git, old, new, _local(ref)) if old else ([], set())
+    found, lost = removed_from(git, old, new, other_refs(ref)) if old else ([], set())
     return judge(project, ref, found, lost, "rebase") if found else OK
 
 

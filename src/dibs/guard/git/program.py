@@ -42,6 +42,10 @@ def run(words: Sequence[str], given: bytes) -> int:
             from dibs.guard.git.server import received
 
             return received(_updates(name, rest, given))
+        if name == "post-checkout":
+            project = opened()
+            project.gating.head_moved(committer(project), project.place.repository.root)
+            return OK  # too late to refuse
         from dibs.guard.git.updates import moved, pushed
 
         lines = [line.split(" ") for line in os.fsdecode(given).splitlines() if line]

@@ -13,12 +13,12 @@ import sys
 from dibs.git.hook_scripts import BEFORE, marked
 from dibs.guard.git.messages import HEADER, WAY_OUT
 
-LOCAL = ("pre-commit", "pre-push", "reference-transaction")
+LOCAL = ("pre-commit", "pre-push", "reference-transaction", "post-checkout")
 SERVER = ("pre-receive", "update")
 #: Hooks that the user's folder may get later; our folder passes them on.
 USUAL = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit"),
-    *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout"),
+    *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase"),
     *("post-merge", "post-rewrite", "pre-auto-gc"),
 )
 
@@ -153,6 +153,14 @@ lines() {{ [ -z "$given" ] || printf '%s\\n' "$given"; }}
 lines | dibs {name} "$@"
 """
 
+# The third argument is 1 if HEAD moved, and 0 for files. Nothing needs to be recorded without state.
+_POST_CHECKOUT = """
+[ ! -x "$before" ] || "$before" "$@" || exit
+[ "$3" = 1 ] && [ -d {state} ] || exit 0
+dibs {name} </dev/null 2>/dev/null
+exit 0
+"""
+
 _ARGUMENTS = """
 [ ! -x "$before" ] || "$before" "$@" || exit
 dibs {name} "$@" </dev/null
@@ -162,6 +170,7 @@ _BODIES = {
     "pre-commit": _PRE_COMMIT,
     "reference-transaction": _REFERENCE_TRANSACTION,
     "pre-push": _LINES,
+    "post-checkout": _POST_CHECKOUT,
     "pre-receive": _LINES,
     "update": _ARGUMENTS,
 }

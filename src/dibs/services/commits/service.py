@@ -17,6 +17,7 @@ from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.local.last_read import note_commit
 from dibs.services.claims.holdings import tell_lost
+from dibs.services.commits.branch import refuse_other_branch
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.inherited import named, origins, separate, view
 from dibs.services.commits.land import Landing
@@ -192,6 +193,9 @@ class Commits:
             )
         if not chosen:
             raise self._nothing(caller, request, found, now)
+        if not (request.anyway or caller.human):
+            paths = [change.path for change in chosen]
+            refuse_other_branch(self._store, git, state, now.own, paths)
         plan = CommitPlan(state, tuple(changes), found, now, tuple(chosen))
         return (
             self._without_others(git, caller, request, plan, older, trial=trial) if older else plan

@@ -324,9 +324,10 @@ def tell_refused(rows: Rows, agent: str, role: str, refused: Sequence[DeniedPath
     """Record a blocked call in the ledger, so that owners see who wanted what."""
     from dibs.core.text.names import printable
 
-    paths = [printable(one.path) for one in refused[:SHOWN]]
+    names = list(dict.fromkeys(printable(one.path) for one in refused))
+    paths = names[:SHOWN]
     holders = sorted({one.holder for one in refused if one.holder})
-    more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     held = f", held by {', '.join(holders)}" if holders else ""
     rows.emit(
         agent, role, Kind.WRITE_REFUSED, f"{agent} was blocked from changing {paths[0]}{more}{held}",

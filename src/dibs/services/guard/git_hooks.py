@@ -10,7 +10,7 @@ from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import few, printable
-from dibs.services.guard.shared_tree import are_related, others_in, tell_removed
+from dibs.services.guard.shared_tree import are_related, others_in, tell_moved, tell_removed
 from dibs.services.state.commits import commit_authors, landed
 from dibs.services.state.rows import claim_of
 
@@ -102,6 +102,10 @@ class Gating:
     def others_here(self, caller: Caller, tree: str) -> list[HeldHere]:
         """Return what prevents an agent from moving HEAD in a working tree."""
         return self._store.look(lambda rows: others_in(rows, caller.id, tree))
+
+    def head_moved(self, caller: Caller, tree: str) -> None:
+        """Record that HEAD moved in a working tree, and notify the agents that work there."""
+        self._store.apply(lambda rows: tell_moved(rows, caller, tree))
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Record a refused commit in the ledger, so that owners see who wanted what."""

@@ -130,6 +130,8 @@ class Guarding:
         _, session, mail = self._arrive(heard, who)
         if heard.moment == EventKind.AFTER:
             mail = self._looked(heard, session) or mail
+            if heard.command and self._may_move(heard.command):
+                self._note_branch(heard.command, session.id)
         elif heard.moment == EventKind.PROMPTED:
             mail = bool(self._attribution.unheard(session.id, ended=False)) or mail
         if not tells or heard.moment == EventKind.OTHER:
@@ -170,8 +172,9 @@ class Guarding:
         if decided.new or heard.command:
             # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
-        if decided.refused:
-            return _blocked(heard, decided)
+        refusal = self._refusal(heard, decided)
+        if refusal is not None:
+            return refusal
         reads = [one.path for one in paths if one.how == How.READ and not one.deep]
         if reads:
             from dibs.local.last_read import note_read
@@ -197,6 +200,31 @@ class Guarding:
                 powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
             )  # fmt: skip
         return paths
+
+    def _refusal(self, heard: HookEvent, decided: Decided) -> Verdict | None:
+        """Return why a call is blocked, if it is."""
+        if heard.command and self._may_move(heard.command):
+            from dibs.services.guard.tree_moves import judge_moves
+
+            agent, cwd = decided.session.id, heard.cwd
+            why = judge_moves(self._store, self._repository, agent, heard.command, cwd, _draw)
+            if why:
+                note = f"dibs: blocked {agent} from moving HEAD or a branch"
+                return Verdict(Word.DENY, why, note, reader=agent)
+        return _blocked(heard, decided) if decided.refused else None
+
+    def _may_move(self, command: str) -> bool:
+        """Return whether a command's text can move HEAD or a branch of a git repository."""
+        return bool(self._repository.common) and ("git" in command or "gh" in command)
+
+    def _note_branch(self, command: str, agent: str) -> None:
+        """Record the branch for an agent's claims after it moved HEAD itself."""
+        from dibs.core.shell.writes import writes
+
+        if writes(command).moves:
+            from dibs.services.guard.shared_tree import note_branch
+
+            self._store.apply(lambda rows: note_branch(rows, agent))
 
     def _touched(self, heard: HookEvent) -> list[TouchedPath]:
         from dibs.services.guard.touched import touched

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.shared_tree import HEAD, HeldHere
+from dibs.core.patterns.overlap import overlap
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few
+from dibs.local.repository import checked_out
 from dibs.services.state.mailbox import tell
+from dibs.services.state.own_claims import claims_of
 from dibs.services.state.sessions import session_of
 
 TYPE_CHECKING = False
@@ -28,7 +31,8 @@ def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
     """Return the live claims of other agents in a working tree: on files, and on ``@git/HEAD``."""
     found = []
     for _, claim in rows.claims():
-        matters = not rows.pattern(claim.pattern).scheme or claim.pattern == HEAD
+        pattern = rows.pattern(claim.pattern)
+        matters = not pattern.scheme or overlap(rows.pattern(HEAD), pattern) is not None
         if not matters or not _is_in(rows, claim, tree) or are_related(rows, claim.agent, agent):
             continue
         left = rows.deadline(claim) - rows.now
@@ -60,6 +64,44 @@ def _first(rows: Rows, agent: str) -> str:
             break
         agent = known.parent
     return agent
+
+
+def forget_branch(rows: Rows, agent: str, tree: str) -> None:
+    """Forget on which branch an agent claimed files in a working tree: it is about to move HEAD itself."""
+    _put_branch(rows, agent, tree, "")
+
+
+def note_branch(rows: Rows, agent: str) -> None:
+    """Record the branch for the claims of an agent that has moved HEAD itself."""
+    _put_branch(rows, agent, rows.tree, checked_out(rows.tree))
+
+
+def _put_branch(rows: Rows, agent: str, tree: str, branch: str) -> None:
+    for _, claim in claims_of(rows, agent):
+        if claim.tree == tree and bool(claim.branch) != bool(branch):
+            rows.put_claim(claim._replace(branch=branch), rows.pattern(claim.pattern))
+
+
+def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
+    """Record that HEAD moved in a working tree: for the mover's own claims, and for the others there."""
+    branch = checked_out(tree)
+    for _, claim in claims_of(rows, caller.id):
+        if claim.tree == tree and claim.branch != branch:
+            rows.put_claim(claim._replace(branch=branch), rows.pattern(claim.pattern))
+    others = sorted({held.holder for held in others_in(rows, caller.id, tree)})
+    if not others:
+        return
+    name = branch.removeprefix("refs/heads/")
+    rows.emit(
+        caller.id, caller.role, Kind.HEAD_MOVED,
+        f"{caller.id} checked out {name} where {few(others)} {'works' if len(others) == 1 else 'work'}",
+        tree=tree, branch=branch, holders=others,
+    )  # fmt: skip
+    for agent in others:
+        tell(
+            rows, agent, MailKind.FOREIGN_WRITE, (name,),
+            sender=caller.id, told="checkout", sure=True, other=tree,
+        )  # fmt: skip
 
 
 def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedCommit]) -> None:
