@@ -8,6 +8,12 @@ import subprocess
 
 import pytest
 
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.local.repository import find
+from dibs.project.project import open_project
+from dibs.services.guard.before_call import TreeSnapshots
+from dibs.services.state.sessions import UnfinishedFile, put_left
+
 
 def git(*words):
     said = subprocess.run(
@@ -44,6 +50,35 @@ def files(listed):
     return [(f["path"], f["what"], f["staged"], f["unstaged"]) for f in listed]
 
 
+def test_the_author_of_a_change_is_named_only_if_a_hook_or_the_store_knows_it(tree, dibs):
+    (found,) = dibs("changes", "--json").json["trees"]
+    assert all(f["changed_by"] == [] for part in found["agents"] for f in part["files"])
+    assert "CHANGED BY" not in dibs("changes").out
+
+    place = find(str(tree), {})
+    TreeSnapshots(place).note_own("alice", ["src/a.py", "src/c.py"], 1.0)
+    (tree / "src/c.py").write_text("by someone else\n")
+    project = open_project(str(tree), {})
+    for path, agent in (("both.md", "carol"), ("loose.md", "")):
+        left = UnfinishedFile(path, agent, 1.0, "", place.root)
+        project.store.apply(
+            lambda rows, left=left: put_left(rows, pattern_of(left.path, fold_case=False), left)
+        )
+    project.close()
+
+    (found,) = dibs("changes", "--json").json["trees"]
+    listed = [f for part in found["agents"] for f in part["files"]] + found["nobody"]
+    assert {f["path"]: f["changed_by"] for f in listed if f["changed_by"]} == {
+        "src/a.py": ["alice"],
+        "both.md": ["carol"],
+        "loose.md": ["human"],
+    }
+    out = dibs("changes").out
+    assert "changed here, claimed by bob: 1 file\n" in out
+    assert "CHANGED BY" in out
+    assert "unknown" in out
+
+
 def test_each_changed_file_is_shown_by_owner_or_as_unclaimed(tree, dibs):
     (found,) = dibs("changes", "--json").json["trees"]
 
@@ -65,7 +100,7 @@ def test_each_changed_file_is_shown_by_owner_or_as_unclaimed(tree, dibs):
 def test_people_see_untracked_files_and_when_claims_expire(tree, dibs):
     lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
 
-    assert "held by alice: 3 changed files" in lines
+    assert "changed here, claimed by alice: 3 files" in lines
     assert "modified src/a.py no src/ (expires in 5m)" in lines
     assert "modified both.md partly both.md (expires in 5m)" in lines
     assert "unclaimed: 2 changed files" in lines

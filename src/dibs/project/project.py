@@ -103,8 +103,6 @@ class Project:
     ledger: Ledger = _service("dibs.services.state.ledger", "Ledger")
     #: Tells an agent what its crew is doing, and delivers each message once.
     briefings: Briefings = _service("dibs.services.briefing.service", "Briefings")
-    #: Uncommitted changes by owner.
-    changes: Changes = _service("dibs.services.commits.changes", "Changes", repository=True)
     #: Ends sessions, and agents whose processes are dead.
     departures: Departures = _service(
         "dibs.services.guard.departures", "Departures", repository=True
@@ -233,6 +231,19 @@ class Project:
         from dibs.services.guard.unfinished import settle
 
         settle(self.store, self.place.repository, agent, found)
+
+    @property
+    def changes(self) -> Changes:
+        """Shows uncommitted changes by owner, and who is known to have made them."""
+        from dibs.services.commits.changes import Changes
+        from dibs.services.guard.before_call import TreeSnapshots
+
+        place = self.place.repository
+        return Changes(
+            self.store,
+            place,
+            lambda root, paths: TreeSnapshots(place._replace(root=root)).writers(paths),
+        )
 
     @property
     def commits(self) -> Commits:

@@ -108,7 +108,7 @@ VALUES = {
     "left_out": "party:word path:path? why:text",
     "changed_file": (
         "path:path what staged:bool unstaged:bool pattern:path? token:int? expires_in:span?"
-        " shared_by*"
+        " shared_by* changed_by*"
     ),
     "changed_tree": "root:path branch:word agents:any* nobody:changed_file* idle:any* wrong:text",
     "holders": "path:path holders:held_claim* waiters:ticket*",

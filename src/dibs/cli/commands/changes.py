@@ -1,7 +1,7 @@
 """Show uncommitted changes by owner.
 
-A changed file belongs to the agent with an exclusive claim on it. Unclaimed files come last. The untracked
-ones are first among them, because they exist only in this working tree.
+Files are listed by the agent with an exclusive claim on them, unclaimed files last. The untracked ones are
+first among these, because they exist only in this working tree. CHANGED BY is shown if a hook knows it.
 
 Examples:
   dibs changes
@@ -89,6 +89,7 @@ def file_shape(file: Dirty) -> dict[str, object]:
         "token": held.claim.token if held else 0,
         "expires_in": round(held.expires_in, 3) if held else 0,
         "shared_by": list(file.shared_by),
+        "changed_by": list(file.changed_by),
     }
 
 
@@ -99,9 +100,11 @@ def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
     if tree.wrong:
         return "\n".join([*lines, red(printable(tree.wrong))])
     for part in tree.agents:
-        lines += [f"held by {bold(part.agent)}: {_count(part.files)}", *_rows(part.files), ""]
+        claimed = f"changed here, claimed by {bold(part.agent)}"
+        lines += [f"{claimed}: {_plural(len(part.files), 'file')}", *_rows(part.files), ""]
     if tree.nobody:
-        lines += [f"{bold('unclaimed')}: {_count(tree.nobody)}", *_rows(tree.nobody), ""]
+        count = _plural(len(tree.nobody), "changed file")
+        lines += [f"{bold('unclaimed')}: {count}", *_rows(tree.nobody), ""]
     if not tree.agents and not tree.nobody:
         held = f" in files that {agent} holds" if agent else ""
         lines.append(green(f"no uncommitted changes{held}"))
@@ -110,17 +113,18 @@ def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
     return "\n".join(lines).rstrip("\n")
 
 
-def _count(files: Sequence[Dirty]) -> str:
-    return _plural(len(files), "changed file")
-
-
 def _plural(count: int, what: str) -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _rows(files: Sequence[Dirty]) -> list[str]:
-    rows = [(_what(file), printable(file.path), _staging(file), _about(file)) for file in files]
-    lines = table(("CHANGE", "FILE", "STAGED", "CLAIM"), rows, page_width() - 2)
+    known = any(file.changed_by for file in files)
+    titles = ("CHANGE", "FILE", "STAGED", "CLAIM", *(["CHANGED BY"] if known else []))
+    rows = []
+    for file in files:
+        by = [", ".join(file.changed_by) or "unknown"] if known else []
+        rows.append((_what(file), printable(file.path), _staging(file), _about(file), *by))
+    lines = table(titles, rows, page_width() - 2)
     return [f"  {line}" for line in lines]
 
 

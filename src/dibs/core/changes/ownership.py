@@ -1,16 +1,18 @@
 """Sort the uncommitted changes of a working tree by owner. Pure.
 
-A changed file belongs to the agent with a live, exclusive claim that matches it.
+A changed file belongs to the agent with a live, exclusive claim that matches it. That does not say who
+changed it: only a hook or a record of the store knows that.
 """
 
 from __future__ import annotations
 
+from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from dibs.core.claims.coverage import Cover, OwnedPattern
 
@@ -37,6 +39,8 @@ class Dirty(Record):
     held: OwnedPattern | None = None
     #: The agents with a shared claim on it, without an exclusive one.
     shared_by: tuple[str, ...] = ()
+    #: The agents that are known to have changed it, or ``human``; empty if nobody knows.
+    changed_by: tuple[str, ...] = ()
 
 
 class OwnedChanges(Record):
@@ -51,6 +55,18 @@ class Shares(Record):
 
     agents: tuple[OwnedChanges, ...]
     nobody: tuple[Dirty, ...]
+
+
+def changed_by(path: str, wrote: Mapping[str, str], left: Mapping[str, str]) -> tuple[str, ...]:
+    """Return who is known to have changed a file.
+
+    ``wrote`` names the agent whose own call left the file as it is now. ``left`` names the author of older
+    content, with an empty name for a person.
+    """
+    found = [left[path] or HUMAN] if path in left else []
+    if path in wrote:
+        found.append(wrote[path])
+    return tuple(dict.fromkeys(found))
 
 
 def shares(files: Iterable[Dirty], cover: Cover) -> Shares:

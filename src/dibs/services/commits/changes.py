@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.changes.ownership import Dirty, OwnedChanges, What, shares
+from dibs.core.changes.ownership import Dirty, OwnedChanges, What, changed_by, shares
 from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.patterns.pattern import matches
 from dibs.errors import Unavailable
@@ -12,11 +12,12 @@ from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import entries
 from dibs.services.claims.views import held_in
+from dibs.services.state.sessions import left_in
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
@@ -55,9 +56,16 @@ class Difference(Record):
 class Changes:
     """Reads uncommitted changes without writing anything, not even an index."""
 
-    def __init__(self, store: Store, repository: Repository) -> None:
+    def __init__(
+        self,
+        store: Store,
+        repository: Repository,
+        writers: Callable[[str, Sequence[str]], dict[str, str]] = lambda *_: {},
+    ) -> None:
+        """``writers`` returns the agents whose own calls left files of a working tree as they are now."""
         self._store = store
         self._repository = repository
+        self._writers = writers
 
     def here(self) -> TreeChanges:
         """Return the changes in the caller's working tree."""
@@ -112,10 +120,20 @@ class Changes:
 
         return self._store.look(step)
 
+    def _known(self, root: str, files: Sequence[Dirty]) -> list[Dirty]:
+        """Add who is known to have changed the files."""
+        if not files:
+            return []
+        wrote = self._writers(root, [file.path for file in files])
+        left = self._store.look(
+            lambda rows: {one.path: one.agent for _, one in left_in(rows, root)}
+        )
+        return [file._replace(changed_by=changed_by(file.path, wrote, left)) for file in files]
+
     def _of(self, root: str, claims: Sequence[OwnedPattern]) -> TreeChanges:
         git = self._git(root)
         state = read_state(git)
-        found = shares(map(_dirty, changed(git)), Cover(claims))
+        found = shares(self._known(root, [*map(_dirty, changed(git))]), Cover(claims))
         busy = {part.agent for part in found.agents}
         counts: dict[str, int] = {}
         for held in claims:

@@ -129,6 +129,17 @@ class TreeSnapshots:
                 found |= {p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p)}
         return found
 
+    def writers(self, paths: Sequence[str]) -> dict[str, str]:
+        """Return the agents whose own calls left these files exactly as they are now."""
+        found: dict[str, str] = {}
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                agent, _, call = name.rpartition("~")
+                noted = self._table(name) if call == _OWN else {}
+                same = (p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p))
+                found.update(dict.fromkeys(same, agent))
+        return found
+
     def last_noted(self, agent: str) -> float:
         """Return the time of an agent's last recorded write; 0 for none."""
         return max((at for _, at in self._table(f"{agent}~own").values()), default=0.0)
