@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROUNDS = 60
+#: The ttl of a claim that is meant to be past it, in seconds.
+SHORT_TTL = 5
 #: The number of the first call; measured calls start at 0.
 FIRST = -4
 PEERS = {
@@ -40,6 +42,12 @@ class Case(NamedTuple):
     fresh: bool = False
     #: The shell command of the first call; it should not change the cost of later calls.
     first: str = ""
+    #: The event, the tool, and the file, if they differ; and whether the call is blocked.
+    event: str = "PreToolUse"
+    tool: str = "Write"
+    path: str = ""
+    blocked: bool = False
+    session: str = "5c7b0e0a-1111-4222-8333-944445555666"
 
 
 def hooks() -> Section:
@@ -62,8 +70,12 @@ def hooks() -> Section:
         cases["own file, first a shell command"] = Case(
             _copied(base), alone, apart, first="git status | tee log"
         )
+        cases["read"] = Case(ours, alone, apart, event="PostToolUse", tool="Read")
+        cases["held file"] = Case(ours, alone, apart, path="held.py", blocked=True)
+        cases["unfinished file"] = _unfinished(ours, base / "idle", apart)
         cases["own file, daemon"] = Case(ours, daemon, environ)
         cases["free file, daemon"] = Case(ours, daemon, environ, fresh=True)
+        cases["read, daemon"] = Case(ours, daemon, environ, event="PostToolUse", tool="Read")
         peers, missing = _peers(base, environ)
         with _daemon(daemon, environ):
             samples = _measure({**cases, **peers})
@@ -80,9 +92,22 @@ def _environment(base: Path) -> dict[str, str]:
 
 def _project(folder: Path, environ: dict[str, str]) -> Path:
     subprocess.run(["git", "init", "-q", folder], check=True)
-    claim = [sys.executable, "-m", "dibs", "claim", "held.py", "--agent", "other"]
+    claim = [sys.executable, "-m", "dibs", "claim", "held.py", "--agent", "other", "--ttl", "1h"]
     subprocess.run(claim, cwd=folder, env=environ, check=True, stdout=subprocess.DEVNULL)
     return folder
+
+
+def _unfinished(argv: list[str], folder: Path, environ: dict[str, str]) -> Case:
+    """Return calls for a file that a session of this process changed and holds beyond its ttl."""
+    _project(folder, environ)
+    (folder / "dibs.toml").write_text(f'[claims]\nttl = "{SHORT_TTL}s"\n', encoding="utf-8")
+    blocked = Case(argv, folder, environ, path="idle.py", blocked=True)
+    owner = blocked._replace(blocked=False, session="0b7f2d52-1111-4222-8333-944445555666")
+    _timed(owner, _payload(owner, 0))
+    (folder / "idle.py").write_text("half done", encoding="utf-8")
+    _timed(owner, _payload(owner._replace(event="PostToolUse"), 0))
+    time.sleep(SHORT_TTL + 1)
+    return blocked
 
 
 @contextmanager
@@ -132,14 +157,14 @@ def _copied(base: Path) -> list[str]:
 
 
 def _payload(case: Case, turn: int) -> bytes:
-    path = case.folder / (f"src/{turn}.py" if case.fresh else "src/own.py")
+    path = case.folder / (case.path or (f"src/{turn}.py" if case.fresh else "src/own.py"))
     told = {
-        "session_id": "5c7b0e0a-1111-4222-8333-944445555666",
+        "session_id": case.session,
         "transcript_path": str(case.folder / "t.jsonl"),
         "cwd": str(case.folder),
         "permission_mode": "default",
-        "hook_event_name": "PreToolUse",
-        "tool_name": "Write",
+        "hook_event_name": case.event,
+        "tool_name": case.tool,
         "tool_input": {"file_path": str(path), "content": "print(1)\n"},
         "tool_use_id": f"toolu_{turn}",
     }
@@ -166,7 +191,7 @@ def _timed(case: Case, given: bytes) -> float:
         taken = time.perf_counter() - start
     finally:
         os.close(reader)
-    if done.returncode or b"deny" in done.stdout:
+    if done.returncode or (b"deny" in done.stdout) is not case.blocked:
         raise RuntimeError(f"{case.argv}: {done.stdout!r} {done.stderr!r}")
     return taken
 
@@ -195,13 +220,20 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
             1.6,
         ),
         at_most("Dibs hook, unclaimed file", ratio["free file"], 1.6),
+        at_most("Dibs hook, read", ratio["read"], 1.6),
+        Row("Dibs hook, blocked: another agent holds the file", f"{ratio['held file']:.2f}x"),
+        Row(
+            "Dibs hook, blocked: the same, past its ttl, with uncommitted changes",
+            f"{ratio['unfinished file']:.2f}x",
+        ),
         at_most("Dibs hook with daemon, own file", ratio["own file, daemon"], 1.1),
         at_most("Dibs hook with daemon, unclaimed file", ratio["free file, daemon"], 1.1),
+        at_most("Dibs hook with daemon, read", ratio["read, daemon"], 1.1),
         *(Row(f"{name} hook{NOTES.get(name, '')}", f"{ratio[name]:.2f}x") for name in peers),
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]
     note = (
-        f"One `PreToolUse` event for a `Write`, {ROUNDS} interleaved rounds, relative to `python -c pass` of"
-        " the same interpreter."
+        f"One `PreToolUse` event for a `Write`, `PostToolUse` for a read; {ROUNDS} interleaved rounds,"
+        " relative to `python -c pass` of the same interpreter."
     )
     return Section("Agent hooks", note, rows)

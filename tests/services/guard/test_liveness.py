@@ -122,6 +122,18 @@ def test_a_change_in_another_working_tree_of_the_session_counts(guarded, process
     assert guarded.held() == {(ONE, "README.md")}
 
 
+def test_a_change_in_the_working_tree_that_a_session_left_counts(guarded, process, tmp_path):
+    idle(guarded, process)
+    other = tmp_path / "other"
+    guarded.git("worktree", "add", "-q", str(other))
+    there = Guarded(other, guarded.engine)
+    there.processes[A] = running(process.pid)
+    there.hear(A, EventKind.OTHER)
+    guarded.clock.advance(LONG)
+
+    assert guarded.held() == {(ONE, "a.py")}
+
+
 def test_a_change_in_a_working_tree_of_another_session_does_not_count(guarded, process, tmp_path):
     other = tmp_path / "other"
     guarded.git("worktree", "add", "-q", str(other))

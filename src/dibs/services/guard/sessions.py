@@ -87,11 +87,11 @@ def join_session(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, Se
     pid, born = _process(who)
     runs = _runs(known, who)
     if runs:
-        session = known._replace(over=False, root=who.root or known.root)
+        session = _moved(known, who.root)._replace(over=False)
     elif known.pid and who.agent is None:
         return key, known, False  # a hook that outlives its agent must not revive the agent
     else:
-        session = known._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
+        session = _moved(known, who.root)._replace(pid=pid, born=born, realm=who.realm, over=False)
     if session != known:
         put_session(rows, key, session)
     if not runs or rows.beat(session.id) is None:  # it had ended and came back
@@ -113,6 +113,14 @@ def _new_session(rows: Rows, key: str, heard: HookEvent, who: HookCaller) -> Ses
     _join(rows, session, heard)
     record_guarded(rows, session.id, session.dialect)
     return session
+
+
+def _moved(session: SessionRow, root: str) -> SessionRow:
+    """Return a session in another working tree; it may have changed files in the one before."""
+    if not root or root == session.root:
+        return session
+    left = [tree for tree in (*session.also, session.root) if tree and tree != root]
+    return session._replace(root=root, also=tuple(dict.fromkeys(left)))
 
 
 def _process(who: HookCaller) -> tuple[int, int]:
