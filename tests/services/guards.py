@@ -16,7 +16,6 @@ from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
 from dibs.services.guard.departures import Departures
 from dibs.services.guard.service import Guarding
-from dibs.services.guard.unfinished import settle
 from dibs.services.state.ledger import Ledger, Query
 from dibs.testing import ManualClock
 
@@ -40,9 +39,7 @@ class Guarded:
         self.store = open_store(self.engine, Config(**settings), self.repository)
         self.guarding = Guarding(self.store, self.repository)
         self.departures = Departures(self.store, self.repository)
-        self.claims = Claims(
-            self.store, lambda agent, found: settle(self.store, self.repository, agent, found)
-        )
+        self.claims = Claims(self.store)
         self.agents = Agents(self.store)
         #: The process of each session; this one where nothing else is said.
         self.processes = {}

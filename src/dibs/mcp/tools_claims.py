@@ -34,7 +34,9 @@ def acquire(
     """Claim through ``claims``, which may be able to cancel a wait."""
     patterns = patterns_of(dibs, asked.paths)
     mode = SHARED if asked.shared else EXCLUSIVE
-    answer = claims.claim(dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason)
+    answer = claims.claim(
+        dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason, shows_left=True
+    )
     steps, own = [], False
     if isinstance(answer, Granted):  # a transferred claim keeps its reason
         own = all(one.reason in {"", asked.reason} for one in answer.claims)

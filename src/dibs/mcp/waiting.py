@@ -68,7 +68,7 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any]
     store = dibs.project.store
     breakable: Any = _Breakable(store.engine, stop)
     own = Store(breakable, store.config, store.archive, store.callbacks)
-    claims = Claims(own, dibs.project.tell_left)
+    claims = Claims(own)
     try:
         return acquire(dibs, asked, claims, asked.seconds)
     except BrokenOff:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dibs.services.guard.git_hooks import Gating
     from dibs.services.guard.service import Guarding
     from dibs.services.guard.sessions import HookCaller
-    from dibs.services.guard.unfinished import Row
     from dibs.services.merging.service import Merges
     from dibs.services.salvage.entries import Salvage
     from dibs.services.state.commits import Intent
@@ -131,7 +130,7 @@ class Project:
         """Grants patterns, waits for them, and shows who holds what."""
         from dibs.services.claims.service import Claims
 
-        return Claims(self.store, self.tell_left)
+        return Claims(self.store)
 
     @property
     def tasks(self) -> Tasks:
@@ -225,12 +224,6 @@ class Project:
         if self.config.worktree_claims == "worktree":
             guarding.elsewhere = _hear_elsewhere
         return guarding
-
-    def tell_left(self, agent: str, found: list[Row]) -> None:
-        """Notify an agent of unfinished files among its new claims."""
-        from dibs.services.guard.unfinished import settle
-
-        settle(self.store, self.place.repository, agent, found)
 
     @property
     def changes(self) -> Changes:

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
-    from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
+    from dibs.core.claims.rules import (
+        Ask,
+        Claim,
+        Conflict,
+        Held,
+        LeftWork,
+        Lost,
+        Outcome,
+        Wait,
+        Waiter,
+    )
     from dibs.errors import DibsError
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.holdings import Renewed
@@ -84,11 +94,20 @@ def lost(value: Lost) -> Shape:
     }  # fmt: skip
 
 
+def left(value: LeftWork) -> Shape:
+    """Shape uncommitted content of another agent in a claimed file."""
+    return {
+        "path": value.path, "agent": value.agent, "age": round(value.age, 3), "lines": value.lines,
+        "salvage": value.salvage or None, "tree": value.root, "view": value.view,
+    }  # fmt: skip
+
+
 def outcome(value: Outcome, *, human: bool = False) -> Shape:
     """Shape the answer to a claim, with next steps for a ``human`` or an agent."""
     if isinstance(value, Granted):
         claims = [claim(c, at) for c, at in zip(value.claims, value.expires, strict=True)]
-        return _answer("granted", token=value.token, claims=claims)
+        inherited = {"inherited": [left(one) for one in value.left]} if value.left else {}
+        return _answer("granted", token=value.token, claims=claims, **inherited)
     conflicts = [conflict(c) for c in value.conflicts]
     if isinstance(value, Queued):
         place = {"ticket": value.ticket.number, "ahead": value.ahead}

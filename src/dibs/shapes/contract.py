@@ -28,6 +28,7 @@ VALUES = {
         " expires_in:span witness:path waiting:bool while_running:bool"
     ),
     "wait": "@agent agent waits_for:path holder",
+    "left_work": "@agent path:path agent age:span lines:int salvage? tree:path view",
     "refusal": "@by decision by reason:text",
     "ask": (
         "@asker pattern:path holder asker note:text at:time until:time message? answer?"
@@ -125,14 +126,14 @@ VALUES = {
 #: The answer to taking a task: that of a claim, or why no task is available.
 _TAKEN = (
     "outcome next* [token:int?] [claims:claim*] [conflicts:conflict*] [ticket:int] [ahead:int]"
-    " [why] [cycle:wait*] [refused:refusal?] [task:task] [tasks:any*]"
+    " [why] [cycle:wait*] [refused:refusal?] [inherited:left_work*] [task:task] [tasks:any*]"
 )
 
 #: The answer of each command with ``--json``, and of a failed one. ``=type`` is not an object.
 ANSWERS = {
     "claim": (
         "outcome token:int? claims:claim* conflicts:conflict* next* [ticket:int] [ahead:int]"
-        " [why] [cycle:wait*] [refused:refusal?] [warnings*]"
+        " [why] [cycle:wait*] [refused:refusal?] [inherited:left_work*] [warnings*]"
     ),
     "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
     "init": (

@@ -105,7 +105,7 @@ def test_claims_for_a_task_and_on_named_resources_outlast_a_turn(guarded):
 
 def test_if_git_fails_everything_stays_claimed(guarded, monkeypatch):
     guarded.edit(A, "a.py")
-    monkeypatch.setattr("dibs.services.guard.departures.dirty_in", lambda *_: None)
+    monkeypatch.setattr("dibs.services.guard.claimed_work.changed_at", lambda *_: None)
 
     guarded.stop(A)
 
@@ -202,7 +202,7 @@ def test_a_claim_by_command_reports_only_files_that_are_still_uncommitted(guarde
     guarded.claim("codex-7", "new.py", "old.py")
 
     text = Briefings(guarded.store).prepare(Caller("codex-7")).text
-    (told,) = [line for line in text.splitlines() if "uncommitted changes" in line]
+    (told,) = [line for line in text.splitlines() if "contains claude" in line]
     assert "old.py" in told
     assert "new.py" not in told
 
@@ -216,7 +216,7 @@ def test_the_warning_names_the_worktree_of_an_unfinished_file(guarded, tmp_path)
     guarded.clock.advance(301)
 
     assert (
-        f"{ONE} left uncommitted changes in {other} (backup: refs/"
+        f"{ONE} left uncommitted changes in {other} (1 line, 1s ago; to see them: git show refs/"
         in guarded.edit(B, "README.md").text
     )
 
@@ -243,10 +243,9 @@ def test_a_claim_by_command_gets_the_warning_as_a_message(guarded):
     guarded.claim("codex-7", "src/")
 
     told = Briefings(guarded.store).prepare(Caller("codex-7")).text
-    assert "uncommitted changes" in told
+    assert told.count("contains claude-11111111's uncommitted changes") == 1
     assert copies(guarded)[0].ref in told
-    guarded.claim("codex-7", "src/new.py")
-    assert guarded.kinds().count("progress_update") == 1
+    assert guarded.claim("codex-7", "src/new.py").left == ()
 
 
 @linux
@@ -347,9 +346,9 @@ def test_the_warning_says_if_no_backup_could_be_saved(guarded, monkeypatch):
     guarded.processes[A] = killed()
     guarded.edit(A, "new.py")
     guarded.write("new.py")
-    monkeypatch.setattr("dibs.services.guard.departures.keep", lambda *_, **__: "")
+    monkeypatch.setattr("dibs.services.salvage.files.LARGEST", 1)
 
-    assert "no backup could be saved" in guarded.edit(B, "new.py").text
+    assert "no copy could be saved" in guarded.edit(B, "new.py").text
 
 
 @linux

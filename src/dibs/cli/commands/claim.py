@@ -112,6 +112,7 @@ def acquire(
             task=args.task,
             request_id=request_id,
             watching=watching,
+            shows_left=True,
         )
 
     if not wait:

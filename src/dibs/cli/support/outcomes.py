@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.rules import Denied, Granted, Outcome, Queued
+    from dibs.core.claims.rules import Denied, Granted, LeftWork, Outcome, Queued
     from dibs.shapes.quoting import Quoting
 
 #: More lines than this become a summary with the first few.
@@ -44,6 +44,8 @@ def show_outcome(
 
     if isinstance(value, Granted):
         _show_granted(value, now, reader, own_reason, verbose=verbose)
+        for line in shortened([_left_line(one) for one in value.left], verbose=verbose):
+            print(line)
         return
     from dibs.shapes.claims import next_steps
     from dibs.shapes.quoting import Quoting
@@ -94,6 +96,12 @@ def _show_granted(
         for claim, seconds in zip(value.claims, left, strict=True)
     ]
     print("\n".join(quoted.page(lines) if quoted else lines))
+
+
+def _left_line(left: LeftWork) -> str:
+    """Return whose uncommitted changes a claimed file contains."""
+    path = printable(left.path)
+    return f"  {yellow('note')}: {path} contains {left.agent}'s uncommitted changes ({left.about})"
 
 
 def _headlines(value: Queued | Denied, quoted: Quoting, waited: str | float) -> list[str]:

@@ -133,6 +133,8 @@ class Lost(Record):
     by: str = ""
     reason: str = ""
     told: bool = False
+    #: Whether the owner's machine has saved what it had changed.
+    kept: bool = False
 
     def __str__(self) -> str:
         """Return the message for the former owner."""
@@ -190,6 +192,40 @@ class Waiter(Record):
         return self.gives_up_in if self.ticket.standing else self.ticket.until - now
 
 
+class LeftWork(Record):
+    """Uncommitted content of another agent in a file that was claimed."""
+
+    path: str
+    agent: str
+    #: Its age in seconds.
+    age: float
+    #: How many lines it changes; 0 if unknown.
+    lines: int
+    #: The name of a saved copy; empty if none could be made.
+    salvage: str
+    #: The working tree that contains it.
+    root: str
+
+    @property
+    def view(self) -> str:
+        """The command that shows it."""
+        from dibs.core.text.untrusted import is_plain_path
+
+        if self.salvage and not self.salvage.startswith("refs/"):
+            return f"dibs salvage show {self.salvage}"
+        named = f" -- {self.path}" if is_plain_path(self.path) else ""
+        return (f"git show {self.salvage}" if self.salvage else "git diff HEAD") + named
+
+    @property
+    def about(self) -> str:
+        """Its size and age, and the command that shows it."""
+        from dibs.core.text.durations import show_span
+
+        lines = f"{self.lines} line{'' if self.lines == 1 else 's'}, " if self.lines else ""
+        copy = "" if self.salvage else "no copy could be saved; "
+        return f"{lines}{show_span(max(1.0, self.age))} ago; {copy}to see them: {self.view}"
+
+
 class Granted(Record):
     """The answer to a granted request."""
 
@@ -199,6 +235,8 @@ class Granted(Record):
     expires: tuple[float, ...]
     #: Which of them are new, in their order.
     fresh: tuple[bool, ...]
+    #: What other agents left uncommitted in the new claims.
+    left: tuple[LeftWork, ...] = ()
 
 
 class Queued(Record):

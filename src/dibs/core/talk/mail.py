@@ -42,12 +42,14 @@ class MailKind(metaclass=TextEnum):
     OVERDUE = "overdue"
     FOREIGN_WRITE = "foreign_write"
     TURN = "turn"
+    TAKEN_OVER = "taken_over"
+    UNFINISHED = "unfinished"
 
 
 #: Kinds that a briefing never omits: an agent that misses one breaks another agent's work.
 VITAL = frozenset({
     MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
-    MailKind.FOREIGN_WRITE, MailKind.TURN,
+    MailKind.FOREIGN_WRITE, MailKind.TURN, MailKind.TAKEN_OVER, MailKind.UNFINISHED,
 })  # fmt: skip
 
 
@@ -107,6 +109,8 @@ _WORDS = {
     MailKind.HANDED_OVER: "{sender} transferred {what} to you{why}",
     MailKind.RELEASED: "{sender} released {what}, which you requested",
     MailKind.TURN: "it is your turn: claim {what} within {span}, or your place in the queue lapses",
+    MailKind.TAKEN_OVER: "{sender} now holds {what}, which you left with uncommitted changes{why}",
+    MailKind.UNFINISHED: "{what} contains {sender}'s uncommitted changes{why}",
     MailKind.FORECAST: "your work and {other}'s work would conflict in {what}",
 }
 #: For an agent that requested claims: what happened to them other than a release.

@@ -170,16 +170,15 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
 
 
 def half_done(left: Sequence[tuple[str, str, str, str]], draw: Callable[[], str]) -> str:
-    """Return what a new owner must know: (path, who left it, ref of the backup, tree) of each file.
+    """Return what a new owner must know: (path, who left it, size and copy, tree) of each file.
 
     The tree is empty if the file is in the new owner's own working tree.
     """
-    fence = _Fence([text for one in left for text in one], draw)
+    fence = _Fence([text for one in left for text in (one[0], one[3])], draw)
     lines = []
-    for path, agent, salvage, tree in left[:NAMED]:
+    for path, agent, about, tree in left[:NAMED]:
         where = f" in {fence.path(tree)}" if tree else ""
-        copy = f"backup: {salvage}" if salvage else "no backup could be saved"
-        lines.append(f"- {fence.path(path)}: {agent} left uncommitted changes{where} ({copy})")
+        lines.append(f"- {fence.path(path)}: {agent} left uncommitted changes{where} ({about})")
     if len(left) > NAMED:
         lines.append(f"- and {len(left) - NAMED} more")
     return "\n".join([

@@ -176,14 +176,18 @@ def take_from_holders(rows: Rows, by: str, role: str, filed: Sequence[Filed], wo
         )  # fmt: skip
 
 
-def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
-    """Drop claims that their owner releases."""
+def give_back(
+    rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed], *, clean_in: str = ""
+) -> None:
+    """Drop claims that their owner releases; ``clean_in`` is a tree in which they cover no changes."""
     if not filed:
         return
+    from dibs.services.state.ownership import end_claim
+
     texts = [claim.pattern for _, claim in filed]
     asks = drop_asks(rows, agent, map(rows.pattern, texts))
-    for key, _ in filed:
-        rows.drop_claim(key)
+    for key, claim in filed:
+        end_claim(rows, key, claim, clean_in=clean_in)
     counted = len([claim for _, claim in filed if claim.token])
     rows.put_beat(agent, beat._replace(claims=max(0, beat.claims - counted)))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}

@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.ladder import EscalationTimes
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
-    from dibs.services.state.sessions import UnfinishedFile
     from dibs.services.state.store import Store
 
     Step = Callable[[Rows], Outcome]
     Watching = Callable[[Sequence[Conflict], float], None]
-    Left = list[tuple[str, UnfinishedFile]]
 
 #: The shortest pause of a waiter in seconds, however soon a claim expires.
 SHORTEST_PAUSE = 0.005
@@ -49,18 +47,10 @@ WATCH_EVERY = 1.0
 
 
 class Claims:
-    """Claim and list. Every method is one transaction, except ``claim`` when it waits.
+    """Claim and list. Every method is one transaction, except ``claim`` when it waits."""
 
-    ``tell_left`` notifies an agent of unfinished files under its new claims.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        tell_left: Callable[[str, Left], object] | None = None,
-    ) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._tell_left = tell_left
 
     def claim(
         self,
@@ -75,38 +65,33 @@ class Claims:
         task: str = "",
         request_id: str = "",
         watching: Watching | None = None,
+        shows_left: bool = False,
     ) -> Outcome:
         """Grant all of ``patterns`` to ``caller``, or none.
 
         With ``wait`` the call blocks in a fair queue for at most that many seconds, and calls
         ``watching`` with the conflicts and the seconds left about once a second. With ``queue`` it
-        joins the queue and returns; a later call collects the grant.
+        joins the queue and returns; a later call collects the grant. What others left uncommitted in new
+        claims is in the answer; unless the caller ``shows_left``, it is also a message.
         """
         request = self._wish(caller, patterns, mode, ttl, reason, task)
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
 
-        left: Left = []
-
         def step(rows: Rows) -> Outcome:
             def act() -> Outcome:
-                return self._attempt(rows, caller, request, patience, queue)
+                outcome = self._attempt(rows, caller, request, patience, queue)
+                mails = not shows_left and not caller.human
+                return _with_left(rows, request, outcome, mails=mails)
 
             if not request_id:
-                outcome = act()
-            else:
-                from dibs.services.state.idempotency import once
+                return act()
+            from dibs.services.state.idempotency import once
 
-                outcome = once(rows, caller.id, request_id, _fingerprint(request), act)
-            left[:] = _left_behind(rows, request, outcome)
-            return outcome
+            return once(rows, caller.id, request_id, _fingerprint(request), act)
 
         if not patience:
-            outcome = self._store.apply(step)
-        else:
-            outcome = self._claim_in_turn(request, patience, step, watching, keep=queue)
-        if left and not caller.human and self._tell_left is not None:
-            self._tell_left(caller.id, left)
-        return outcome
+            return self._store.apply(step)
+        return self._claim_in_turn(request, patience, step, watching, keep=queue)
 
     def _wish(
         self,
@@ -315,15 +300,18 @@ def _leave_queue(rows: Rows, request: Request) -> None:
         withdraw(rows, ticket, "it gave up")
 
 
-def _left_behind(rows: Rows, request: Request, outcome: Outcome) -> Left:
-    """Return unfinished files that former owners left under new claims; usually none."""
-    if not isinstance(outcome, Granted) or not any(outcome.fresh):
-        return []
+def _with_left(rows: Rows, request: Request, outcome: Outcome, *, mails: bool) -> Outcome:
+    """Add to a grant what former owners left uncommitted under the new claims; usually nothing."""
+    if not isinstance(outcome, Granted) or request.mode != EXCLUSIVE or not any(outcome.fresh):
+        return outcome
     if not rows.is_anything_left():
-        return []
-    from dibs.services.state.sessions import left_at
+        return outcome
+    from dibs.services.state.ownership import mail_left, take_over
 
-    return left_at(rows, request.patterns)
+    news = take_over(rows, request.agent, request.patterns)
+    if mails:
+        mail_left(rows, request.agent, news)
+    return outcome._replace(left=tuple(news)) if news else outcome
 
 
 def _fingerprint(request: Request) -> str:

@@ -9,6 +9,7 @@ from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.claims.acquire import SHOWN, circle_of
 from dibs.services.state.own_claims import claims_of, own_at
+from dibs.services.state.ownership import is_family
 from dibs.services.state.presence import lose
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
 
 
 def hand_over(rows: Rows, giver: str, role: str, filed: Sequence[Filed], to: str) -> list[Claim]:
@@ -76,9 +78,10 @@ def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent
     )  # fmt: skip
     theirs = rows.beat(heir.id) or Beat(rows.now, role=heir.role)
     handed = []
+    left: list[UnfinishedFile] = []
     for place, (key, claim) in enumerate(filed):
         lost = Lost(claim.pattern, claim.token, "transferred", rows.now, heir.id, told=True)
-        lose(rows, key, claim, lost)
+        left += lose(rows, key, claim, lost)
         merged = _drop_same(rows, heir.id, rows.pattern(claim.pattern))
         if rows.lost_at(heir.id, rows.pattern(claim.pattern)) is not None:
             rows.drop_lost(heir.id, rows.pattern(claim.pattern))
@@ -94,7 +97,7 @@ def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent
     rows.put_beat(heir.id, theirs)
     from dibs.services.state.mailbox import notify_new_owner
 
-    notify_new_owner(rows, giver, handed)
+    notify_new_owner(rows, giver, handed, [] if is_family(rows, giver, heir.id) else left)
     return handed
 
 

@@ -14,6 +14,7 @@ from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
 from dibs.git.untrusted import refuse_filters
+from dibs.services.state.ownership import is_family
 from dibs.services.state.sessions import left_in
 from dibs.startup.records import Record
 
@@ -58,13 +59,12 @@ class Separated(Record):
 
 
 def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, Origin]:
-    """Return the records about ``paths`` in a working tree, except those of the agent and its subagents."""
-    found = {}
-    for key, left in left_in(rows, root):
-        if left.path in paths and left.agent != agent:
-            author = rows.agent(left.agent) if left.agent else None
-            if author is None or author.parent != agent:
-                found[left.path] = (key, left)
+    """Return the newest record about each path in a working tree, except those of the agent's family."""
+    found: dict[str, Origin] = {}
+    for key, left in sorted(left_in(rows, root), key=lambda one: one[1].at):
+        own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
+        if left.path in paths and not own:
+            found[left.path] = (key, left)
     return found
 
 

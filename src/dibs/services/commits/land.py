@@ -144,7 +144,8 @@ class Landing:
             drop_left(rows, (one.key for one in self._plan.included if one.path in ready.paths))
             if back:
                 filed = [(h.key, h.claim) for h in back if rows.is_filed(h.key)]
-                give_back(rows, self._caller.id, arrive(rows, self._caller), filed)
+                beat = arrive(rows, self._caller)
+                give_back(rows, self._caller.id, beat, filed, clean_in=self._git.tree)
                 given.extend(claim for _, claim in filed)
 
         landed = self._gate.land(

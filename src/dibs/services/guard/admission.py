@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dibs.core.claims.agents import Beat
-    from dibs.core.claims.rules import Conflict
+    from dibs.core.claims.rules import Conflict, LeftWork
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.core.toolcalls.values import HookEvent
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.state.rows import FiledRow, Rows
-    from dibs.services.state.sessions import SessionRow, UnfinishedFile
+    from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
     #: The rows near each pattern, by the pattern's key.
@@ -51,8 +51,8 @@ class Decided(Record):
     conflicts: tuple[Conflict, ...] = ()
     #: Whether a short wait may help: only hot files are in the way.
     may_wait: bool = False
-    #: Files that another agent left unfinished, with the keys of their rows.
-    left: tuple[tuple[str, UnfinishedFile], ...] = ()
+    #: Files that another agent left unfinished.
+    left: tuple[LeftWork, ...] = ()
 
 
 class Wishes(Record):
@@ -274,17 +274,13 @@ def _covers(held: Pattern, one: TouchedPath) -> bool:
     return bool(one.path) and matches(held, f"./{one.path}")
 
 
-def _left(
-    rows: Rows, session: SessionRow, claimed: Sequence[Pattern]
-) -> list[tuple[str, UnfinishedFile]]:
-    """Return files in new claims that another agent left unfinished; forget the agent's own."""
-    if not rows.is_anything_left():
+def _left(rows: Rows, session: SessionRow, claimed: Sequence[Pattern]) -> list[LeftWork]:
+    """Return files in new claims that another agent left unfinished."""
+    if not claimed or not rows.is_anything_left():
         return []
-    from dibs.services.state.sessions import drop_left, left_at
+    from dibs.services.state.ownership import take_over
 
-    found = left_at(rows, claimed)
-    drop_left(rows, [row for row, left in found if left.agent == session.id])
-    return [(row, left) for row, left in found if left.agent != session.id]
+    return take_over(rows, session.id, claimed)
 
 
 def _folder(one: TouchedPath, store: Store) -> Pattern:

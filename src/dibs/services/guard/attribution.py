@@ -242,7 +242,12 @@ def _claim(rows: Rows, store: Store, agent: str, path: str) -> bool:
     ttl = max(store.config.ttl, store.engine.shortest_ttl)
     request = Request(agent, (pattern,), EXCLUSIVE, ttl)
     outcome = attempt(rows, request, beat, max_hold=store.config.max_hold, waiting=None)
-    return not isinstance(outcome, Denied | Queued)
+    if isinstance(outcome, Denied | Queued):
+        return False
+    from dibs.services.state.ownership import mail_left, take_over
+
+    mail_left(rows, agent, take_over(rows, agent, (pattern,)))
+    return True
 
 
 def _holder(cover: Cover, path: str) -> str:

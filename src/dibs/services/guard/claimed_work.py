@@ -6,18 +6,20 @@ An ignored file such as ``.env`` counts if a claim names it; a pattern does not 
 from __future__ import annotations
 
 import os
+import time
 
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
 from dibs.git.status import begin_changed, ignored_of, parsed
 from dibs.git.untrusted import guarded_calls
+from dibs.local.processes import realm
 from dibs.local.repository import trees
 from dibs.services.state.sessions import UnfinishedFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
@@ -56,9 +58,32 @@ def find_work(
             _covered(changed[root], pattern, root, question.claim.agent, now) for root in roots
         ]
         known = [one for one in files if one is not None]
-        found[question.key] = (
-            tuple(f for one in known for f in one) if len(known) == len(files) else None
-        )
+        work = tuple(f for one in known for f in one)
+        found[question.key] = work if len(known) == len(files) else None
+    copied = [question.key for question in questions if question.copy and found[question.key]]
+    saved = _saved(store, repository, {one for key in copied for one in found[key] or ()}, now)
+    return found | {key: tuple(saved[one] for one in found[key] or ()) for key in copied}
+
+
+def _saved(
+    store: Store, repository: Repository, work: Collection[UnfinishedFile], now: float
+) -> dict[UnfinishedFile, UnfinishedFile]:
+    """Save copies of uncommitted files, one entry for each author and working tree; count their lines."""
+    from dibs.services.salvage.files import keep_files
+    from dibs.services.salvage.origins import changed_lines, same_as_before
+
+    found: dict[UnfinishedFile, UnfinishedFile] = {}
+    for agent, root in sorted({(one.agent, one.root) for one in work}):
+        files = sorted(one for one in work if (one.agent, one.root) == (agent, root))
+        paths = [one.path for one in files]
+        about = f"uncommitted changes of {agent}"
+        saved = keep_files(root, repository, agent, paths, at=now, about=about)
+        git = guarded_calls(root)
+        lines = changed_lines(git, saved, paths)
+        for one in files:
+            copy = "" if one.path in saved.missing else saved.name
+            left = one._replace(salvage=copy, lines=lines.get(one.path, 0), realm=realm())
+            found[one] = same_as_before(store, git, left) or left
     return found
 
 
@@ -68,7 +93,15 @@ def _covered(
     if changed is None:
         return None
     paths = [path for path in changed if matches(pattern, f"./{path}")]
-    return [UnfinishedFile(path, agent, now, root=root) for path in paths]
+    return [UnfinishedFile(path, agent, now - _age(root, path), root=root) for path in paths]
+
+
+def _age(root: str, path: str) -> float:
+    """Return how many seconds ago a file was written; 0 if it was deleted."""
+    try:
+        return max(0.0, time.time() - os.lstat(os.path.join(root, path)).st_mtime)
+    except OSError:
+        return 0.0
 
 
 def changed_at(root: str, patterns: Iterable[Pattern]) -> list[str] | None:

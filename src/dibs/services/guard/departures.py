@@ -1,8 +1,8 @@
 """End turns and sessions: the agent ended them, or its process died.
 
 Claims on committed or unchanged files are released. Claims on files with uncommitted changes stay with the
-agent at the end of a turn; at the end of a session a backup is saved, and the next owner is notified (see
-services/guard/unfinished.py). A subagent transfers them to its parent.
+agent at the end of a turn; at the end of a session copies are saved, too, and the next owner is notified
+(see services/state/ownership.py). A subagent transfers them to its parent.
 """
 
 from __future__ import annotations
@@ -11,54 +11,33 @@ import time
 
 from dibs.core.claims.agents import AgentStatus, Caller
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.plain_commits import pattern_of
-from dibs.core.claims.rules import EXCLUSIVE
-from dibs.core.patterns.overlap import matches
 from dibs.errors import DibsError
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
 from dibs.services.guard.sessions import forget_process, is_heir
 from dibs.services.guard.subagents import UNDER
-from dibs.services.guard.unfinished import dirty_in
-from dibs.services.salvage.files import keep
+from dibs.services.state.facts import work_of
 from dibs.services.state.own_claims import claims_of
+from dibs.services.state.ownership import adopt_left, record_left
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import (
-    UnfinishedFile,
     drop_session,
     get_session,
     gone_sessions,
-    put_left,
     put_session,
     sessions,
 )
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
-
-
-class Dirt(Record):
-    """The files with uncommitted changes that an agent holds."""
-
-    #: Path and working tree.
-    files: tuple[tuple[str, str], ...] = ()
-    #: Whether git failed: then everything counts as uncommitted.
-    unknown: bool = False
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths, each once."""
-        return list(dict.fromkeys(path for path, _ in self.files))
 
 
 class Departures:
@@ -70,9 +49,7 @@ class Departures:
 
     def rest(self, session: SessionRow) -> list[str]:
         """End a turn: release unchanged files; return the files that are still held and uncommitted."""
-        dirt = self._dirt(session)
-        self._store.apply(lambda rows: _give_back_clean(rows, session, dirt))
-        return dirt.paths
+        return self._store.apply(lambda rows: _give_back_clean(rows, session))
 
     def told(self, key: str, what: str) -> bool:
         """Record what an agent was shown at the end of a turn; return whether it is new."""
@@ -134,6 +111,7 @@ class Departures:
                 try:
                     if filed:
                         hand_over(rows, session.id, "agent", filed, heir.id)
+                        adopt_left(rows, session.id, heir.id)
                 except DibsError:
                     continue  # its claims stay until they expire
                 _leave(rows, row, session, f"{heir.id} continues its session")
@@ -144,9 +122,7 @@ class Departures:
             self._store.apply(step)
 
     def _end_one(self, row: str, session: SessionRow, why: str, *, gone: bool) -> str:
-        """End one agent. Back up first: dying after that only leaves one backup too many."""
-        dirt = self._dirt(session)
-        half_done = [] if session.parent and not gone else self._kept(session, dirt)
+        """End one agent; what it leaves uncommitted is saved first."""
 
         def step(rows: Rows) -> bool:
             now = get_session(rows, row)
@@ -156,9 +132,7 @@ class Departures:
                 session.id,
             ):
                 return False  # it came back, or another process ended it first
-            for left in half_done:
-                put_left(rows, pattern_of(left.path, fold_case=self._store.fold_case), left)
-            if (dirt.files or dirt.unknown) and not gone and self._stays(rows, row, now, dirt):
+            if not gone and _give_back_clean(rows, now, ends=True) and self._stays(rows, row, now):
                 return False
             _leave(rows, row, now, why)
             return True
@@ -168,9 +142,8 @@ class Departures:
         forget_process(self._repository.state, session)
         return session.id
 
-    def _stays(self, rows: Rows, row: str, session: SessionRow, dirt: Dirt) -> bool:
+    def _stays(self, rows: Rows, row: str, session: SessionRow) -> bool:
         """Leave uncommitted files with the agent and return True, or transfer a subagent's to its parent."""
-        _give_back_clean(rows, session, dirt)
         if not session.parent:
             put_session(rows, row, session._replace(over=True))
             return True
@@ -186,71 +159,39 @@ class Departures:
             return True
         return False
 
-    def _kept(self, session: SessionRow, dirt: Dirt) -> list[UnfinishedFile]:
-        """Back up what an agent leaves behind, one ref for each working tree."""
-        if session.over or not dirt.files:
-            return []
-        at = self._store.now()
-        found = []
-        for root in dict.fromkeys(root for _, root in dirt.files):
-            paths = [path for path, where in dirt.files if where == root]
-            about = f"uncommitted changes of {session.id}"
-            ref = keep(root, self._repository, session.id, paths, at=at, about=about)
-            found += [UnfinishedFile(path, session.id, at, ref, root) for path in paths]
-        return found
 
-    def _dirt(self, session: SessionRow) -> Dirt:
-        """Return an agent's uncommitted files in each working tree it wrote to."""
+def _give_back_clean(rows: Rows, session: SessionRow, *, ends: bool = False) -> list[str]:
+    """Release the claims on files without uncommitted changes; return the uncommitted files.
 
-        def held(rows: Rows) -> list[str]:
-            return [c.pattern for _, c in claims_of(rows, session.id) if c.mode == EXCLUSIVE]
-
-        texts = self._store.look(held)
-        patterns = [p for text in texts if not (p := self._pattern(text)).scheme]
-        if not patterns:
-            return Dirt()
-        files: list[tuple[str, str]] = []
-        for root in dict.fromkeys((session.root or self._repository.root, *session.also)):
-            found = dirty_in(root, self._repository, patterns)
-            if found is None:
-                return Dirt(unknown=True)
-            files += [(path, root) for path in found]
-        return Dirt(tuple(files))
-
-    def _pattern(self, text: str) -> Pattern:
-        from dibs.core.patterns.pattern import parse
-
-        return parse(text, fold_case=self._store.fold_case)
-
-
-def _give_back_clean(rows: Rows, session: SessionRow, dirt: Dirt) -> None:
-    """Release the claims on files without uncommitted changes; named resources stay claimed."""
-    if dirt.unknown or rows.beat(session.id) is None:
-        return
+    Named resources stay claimed, and so does everything if git fails. If the session ``ends``, copies of the
+    changes are saved.
+    """
+    if rows.beat(session.id) is None:
+        return []
     beat = arrive(rows, Caller(session.id, "agent"))
-    give_back(rows, session.id, beat, _clean(rows, claims_of(rows, session.id), dirt))
-
-
-def _clean(rows: Rows, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
-    found = []
-    for key, claim in filed:
-        pattern = rows.pattern(claim.pattern)
-        if claim.task or pattern.scheme not in {"", UNDER}:
-            continue
-        dirty = any(matches(pattern, f"./{path}") for path in dirt.paths)
-        if claim.mode != EXCLUSIVE or not dirty:
-            found.append((key, claim))
-    return found
+    clean: list[Filed] = []
+    paths: dict[str, None] = {}
+    for key, claim in claims_of(rows, session.id):
+        work = work_of(rows, claim, copy=ends and not session.parent and not session.over)
+        if ends and not session.parent and work:
+            record_left(rows, session.id, work)
+        found = [claim.pattern] if work is None else [one.path for one in work]
+        paths |= dict.fromkeys(found)
+        if not found and not claim.task and rows.pattern(claim.pattern).scheme in {"", UNDER}:
+            clean.append((key, claim))
+    give_back(rows, session.id, beat, clean)
+    return list(paths)
 
 
 def _leave(rows: Rows, row: str, session: SessionRow, why: str) -> None:
     """End an agent and release everything it holds."""
-    drop_session(rows, row, session)
     agent = rows.agent(session.id)
     if agent is None or rows.beat(session.id) is None:
+        drop_session(rows, row, session)
         return
     beat = arrive(rows, Caller(session.id, agent.role))
     give_back(rows, session.id, beat, claims_of(rows, session.id))
+    drop_session(rows, row, session)
     end_agent(rows, agent, AgentStatus.EXITED, why)
     rows.emit(
         session.id,

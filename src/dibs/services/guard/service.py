@@ -168,7 +168,7 @@ class Guarding:
                 if verdict.word == Word.DENY:
                     return verdict
             paths = [one for one in paths if not one.elsewhere]
-        decided = self._decide(heard, who, paths)
+        decided = self._decide(heard, who, paths, tells=tells)
         if decided.new or heard.command:
             # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
@@ -182,9 +182,7 @@ class Guarding:
             note_read(self._repository, decided.session.id, reads)
         if self._is_watched(heard):
             self._attribution.mark(decided.session.id, heard.call)
-        if decided.left:
-            return self._half_done(decided, tells=tells)
-        return PASSED
+        return self._half_done(decided) if decided.left and tells else PASSED
 
     # -- steps
 
@@ -232,13 +230,19 @@ class Guarding:
         fold = self._store.fold_case
         return touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
 
-    def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
-        """Decide a call; wait briefly for a hot file."""
+    def _decide(
+        self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath], *, tells: bool
+    ) -> Decided:
+        """Decide a call; wait briefly for a hot file. An agent that cannot read text now gets messages."""
 
         def step(rows: Rows, *, last: bool) -> Decided:
             decided = self._admission.decide(rows, heard, who, paths, last=last)
             if not decided.refused:
                 note_activity(rows, heard, decided.session)
+            if decided.left and not tells:
+                from dibs.services.state.ownership import mail_left
+
+                mail_left(rows, decided.session.id, decided.left)
             return decided
 
         def run(*, last: bool = False) -> Decided:
@@ -263,19 +267,16 @@ class Guarding:
             decided = run()
         return decided
 
-    def _half_done(self, decided: Decided, *, tells: bool) -> Verdict:
-        """Warn an agent about unfinished work in its new claims; by message if it cannot read text now."""
-        from dibs.services.guard.unfinished import settle
-
-        agent = decided.session.id
-        left = settle(self._store, self._repository, agent, decided.left, by_mail=not tells)
-        if not left or not tells:
-            return PASSED
+    def _half_done(self, decided: Decided) -> Verdict:
+        """Warn an agent about unfinished work in its new claims."""
         from dibs.core.toolcalls.messages import half_done
 
         here = decided.session.root
-        told = [(o.path, o.agent, o.salvage, o.root if o.root != here else "") for o in left]
-        return Verdict(Word.TELL, half_done(told, _draw), reader=agent)
+        told = [
+            (one.path, one.agent, one.about, one.root if one.root != here else "")
+            for one in decided.left
+        ]
+        return Verdict(Word.TELL, half_done(told, _draw), reader=decided.session.id)
 
     def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
         """Detect what a call wrote; return whether it changed another agent's file."""

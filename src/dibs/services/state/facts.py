@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import UnfinishedFile
 
-    #: Identifies a claim: its agent, pattern, and token.
-    ClaimKey = tuple[str, str, int]
+    #: Identifies a claim and where to look: its agent, pattern, and token, and working trees.
+    ClaimKey = tuple[str, str, int, tuple[str, ...]]
     #: Uncommitted files; None if git cannot tell.
     Work = tuple[UnfinishedFile, ...] | None
 
@@ -38,7 +38,7 @@ class WorkQuestion(Record):
     @property
     def key(self) -> ClaimKey:
         """What identifies the claim."""
-        return self.claim.agent, self.claim.pattern, self.claim.token
+        return self.claim.agent, self.claim.pattern, self.claim.token, self.roots
 
 
 class OutsideFacts:
@@ -81,8 +81,9 @@ class OutsideFacts:
     def work(self, question: WorkQuestion) -> Work:
         """Return the answer; if it is not known yet, ask, and return None."""
         key = question.key
-        if key in self._work and (key in self._copied or not question.copy):
-            return self._work[key]
+        known = self._work.get(key, ())
+        if key in self._work and (key in self._copied or not question.copy or known == ()):
+            return known
         self.asked[key] = question
         return None
 
@@ -105,12 +106,22 @@ def work_of(rows: Rows, claim: Claim, *, copy: bool = False) -> Work:
         return ()
     found = session_of(rows, claim.agent)
     if found is None:
-        return rows.facts.work(WorkQuestion(claim, (), copy))
+        if _is_elsewhere(rows, claim.agent):
+            return ()
+        return rows.facts.work(WorkQuestion(claim, (claim.tree,) if claim.tree else (), copy))
     session = found[1]
     if not is_on_this_machine(session):
         return ()
     roots = dict.fromkeys(root for root in (session.root, *session.also) if root)
     return rows.facts.work(WorkQuestion(claim, tuple(roots), copy))
+
+
+def _is_elsewhere(rows: Rows, agent: str) -> bool:
+    """Return whether an agent without a session works on another machine."""
+    from dibs.local.processes import realm
+
+    known = rows.agent(agent)
+    return known is not None and known.host not in {"", realm().partition("/")[0]}
 
 
 def outlives_ttl(rows: Rows, claim: Claim) -> bool:

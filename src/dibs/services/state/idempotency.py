@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.rules import Claim, Conflict, Denied, Granted, Wait
+from dibs.core.claims.rules import Claim, Conflict, Denied, Granted, LeftWork, Wait
 from dibs.errors import BadInput
 from dibs.services.state.keys import REQUEST
 from dibs.services.state.rows import decode, encode
@@ -81,9 +81,10 @@ def _store(answer: object) -> dict[str, Any] | None:
 
 def _revive(stored: dict[str, Any]) -> Any:
     if "granted" in stored:
-        claims, token, expires, fresh = stored["granted"]
+        claims, token, expires, fresh, *left = stored["granted"]
         held = tuple(Claim(*claim) for claim in claims)
-        return Granted(held, token, tuple(expires), tuple(fresh))
+        work = tuple(LeftWork(*one) for one in (left[0] if left else ()))
+        return Granted(held, token, tuple(expires), tuple(fresh), work)
     if "denied" in stored:
         conflicts, why, cycle, *refusal = stored["denied"]
         waits = tuple(Wait(*wait) for wait in cycle)

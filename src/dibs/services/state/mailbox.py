@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Ask, Claim, Lost
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
 
 #: The losses that an owner is notified of; it learns of others in another way, or has ended.
 _LOSSES = {"expired": MailKind.EXPIRED, "revoked": MailKind.REVOKED, "void": MailKind.REVOKED}
@@ -51,11 +52,15 @@ def notify_requesters(
             tell(rows, ask.asker, MailKind.RELEASED, (ask.pattern,), sender=holder, **extra)
 
 
-def notify_new_owner(rows: Rows, giver: str, handed: Sequence[Claim]) -> None:
-    """Notify an agent that it now holds what another agent held."""
+def notify_new_owner(
+    rows: Rows, giver: str, handed: Sequence[Claim], left: Sequence[UnfinishedFile]
+) -> None:
+    """Notify an agent that it now holds what another agent held, and what that left uncommitted."""
     texts = tuple(claim.pattern for claim in handed)
     heir, token = handed[0].agent, handed[0].token
-    tell(rows, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token)
+    reason = f"it has uncommitted changes: {left[0].shown(rows.now).about}" if left else ""
+    extra = {"reason": reason} if reason else {}
+    tell(rows, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token, **extra)
 
 
 def write_notices(rows: Rows) -> None:

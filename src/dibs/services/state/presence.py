@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Ask
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
 
 
 #: The most open tool calls that are recorded for an agent.
@@ -40,6 +41,10 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         )
     elif beat.lapsed(rows.now):
         beat = _expire_own(rows, caller.id, beat)
+    if beat.lost:
+        from dibs.services.state.ownership import keep_lost
+
+        keep_lost(rows, caller.id)
     beat = Beat(rows.now, *beat[1:])
     rows.put_beat(caller.id, beat)
     return beat
@@ -153,20 +158,24 @@ def expire(rows: Rows, key: str, claim: Claim) -> None:
     )
 
 
-def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
-    """Remove a claim that its owner did not release, and notify the owner."""
-    take_off(rows, key, claim, lost)
+def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> list[UnfinishedFile]:
+    """Remove a claim that its owner did not release, and notify the owner; return what it left."""
+    left = take_off(rows, key, claim, lost)
     asks = drop_asks(rows, claim.agent, [rows.pattern(claim.pattern)])
     if asks:
         from dibs.services.state.mailbox import notify_requesters
 
         notify_requesters(rows, claim.agent, asks, why=lost.why, heir=lost.by)
+    return left
 
 
-def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
+def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> list[UnfinishedFile]:
     """Remove a claim and notify its owner; the caller handles release requests for it."""
+    from dibs.services.state.ownership import end_claim, is_looked_after, saved_of
+
     pattern = rows.pattern(claim.pattern)
-    rows.drop_claim(key)
+    lost = lost._replace(kept=is_looked_after(rows, claim))
+    left = end_claim(rows, key, claim, heir=lost.by if lost.why == "transferred" else "")
     beat = rows.beat(claim.agent)
     if beat is not None:
         rows.put_lost(claim.agent, pattern, lost)
@@ -175,7 +184,8 @@ def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
         rows.put_beat(claim.agent, beat)
         from dibs.services.state.mailbox import notify_loser
 
-        notify_loser(rows, claim.agent, lost)
+        notify_loser(rows, claim.agent, lost._replace(reason=saved_of(left, lost)))
+    return left
 
 
 def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:

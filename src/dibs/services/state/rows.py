@@ -107,6 +107,11 @@ class Rows:
         #: The event with which messages were last posted, and how many.
         self.posted = (0, 0)
 
+    @property
+    def fold_case(self) -> bool:
+        """Whether names that differ only in case are the same."""
+        return self._fold
+
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
         self.newest = self.txn.emit(Event(agent, role, kind, cut(summary, MAX_SUMMARY), details))

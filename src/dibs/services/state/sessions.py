@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import LeftWork
 from dibs.core.patterns.overlap import matches
 from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.local.processes import is_there, realm
@@ -50,15 +51,30 @@ class SessionRow(Record):
 
 
 class UnfinishedFile(Record):
-    """A file that an agent left with uncommitted changes."""
+    """Uncommitted content of a file, as it was when it changed owner.
+
+    The record stays until the file has no uncommitted changes, or until they are committed.
+    """
 
     path: str
+    #: Its author; empty for a person.
     agent: str
     at: float
-    #: The ref of a saved copy; empty if none could be made.
+    #: The ref of a saved copy, or the ID of one outside git; empty if none could be made.
     salvage: str = ""
     #: The working tree that contains it.
     root: str = ""
+    #: How many lines it changes; 0 if unknown.
+    lines: int = 0
+    #: The agents that were told about it.
+    told: tuple[str, ...] = ()
+    #: The machine of the working tree; see ``processes.realm``.
+    realm: str = ""
+
+    def shown(self, now: float) -> LeftWork:
+        """Return what the next owner must know about it."""
+        age = max(0.0, now - self.at)
+        return LeftWork(self.path, self.agent, age, self.lines, self.salvage, self.root)
 
 
 # -- sessions
@@ -127,7 +143,11 @@ def is_gone(session: SessionRow, here: str) -> bool:
 
 def is_on_this_machine(session: SessionRow) -> bool:
     """Return whether a session's working trees are on this machine, possibly in another container."""
-    there, here = session.realm.split("/"), realm().split("/")
+    return _same_machine(session.realm)
+
+
+def _same_machine(other: str) -> bool:
+    there, here = other.split("/"), realm().split("/")
     return there[1:2] == here[1:2] if there[1:] else there == here
 
 
@@ -180,8 +200,23 @@ def drop_guarded(rows: Rows, agent: str) -> None:
 
 
 def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
-    """Record that a file was left uncommitted."""
-    rows.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
+    """Record uncommitted content: one row for each file, working tree, and author."""
+    from hashlib import sha256
+
+    where = sha256(f"{left.root}\0{left.path}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    rows.txn.put(f"{LEFT}{pattern.key}//{where}/{left.agent}", encode(list(left)))
+
+
+def _left(value: str) -> UnfinishedFile:
+    left = UnfinishedFile(*decode(value))
+    return left._replace(told=tuple(left.told)) if left.told else left
+
+
+def is_left_here(left: UnfinishedFile) -> bool:
+    """Return whether the working tree of uncommitted content can be looked at from here."""
+    from os.path import isdir
+
+    return (not left.realm or _same_machine(left.realm)) and (not left.root or isdir(left.root))
 
 
 def drop_left(rows: Rows, keys: Iterable[str]) -> None:
@@ -192,10 +227,15 @@ def drop_left(rows: Rows, keys: Iterable[str]) -> None:
 
 def left_in(rows: Rows, root: str) -> Iterator[tuple[str, UnfinishedFile]]:
     """Yield the uncommitted files of a working tree that are recorded, with their keys."""
-    for key, value in rows.txn.scan((LEFT, "")):
-        left = UnfinishedFile(*decode(value))
-        if left.root in {"", root}:
+    for key, left in all_left(rows):
+        if left.root in {"", root} and (not left.realm or _same_machine(left.realm)):
             yield key, left
+
+
+def all_left(rows: Rows) -> Iterator[tuple[str, UnfinishedFile]]:
+    """Yield all records of uncommitted content, with their keys."""
+    for key, value in rows.txn.scan((LEFT, "")):
+        yield key, _left(value)
 
 
 def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
@@ -203,12 +243,14 @@ def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, Unfinish
     found: dict[str, UnfinishedFile] = {}
     for pattern in patterns:
         if pattern.literal:
-            value = rows.txn.get(f"{LEFT}{pattern.key}")
-            if value is not None:
-                found[f"{LEFT}{pattern.key}"] = UnfinishedFile(*decode(value))
+            key = f"{LEFT}{pattern.key}"
+            value = rows.txn.get(key)  # written by an earlier version
+            listed = [] if value is None else [(key, value)]
+            found |= {
+                key: _left(value) for key, value in (*listed, *rows.txn.scan((f"{key}//", "")))
+            }
             continue
-        for key, value in rows.txn.scan((LEFT, "")):
-            left = UnfinishedFile(*decode(value))
+        for key, left in list(all_left(rows)):
             if matches(pattern, f"./{left.path}"):
                 found[key] = left
     return list(found.items())

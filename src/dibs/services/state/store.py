@@ -96,8 +96,10 @@ class Store:
                 answer, newest = self.engine.transact(run)
                 break
             except _FactsNeededError:
-                self._end_dead(facts)
-                self._look_up(facts)
+                if facts.dead:
+                    self._end_dead(facts)  # which may answer the questions
+                else:
+                    self._look_up(facts)
         if newest and newest % self.trim_every == 0:
             self._trim()
         return answer

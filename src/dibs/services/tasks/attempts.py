@@ -103,8 +103,18 @@ def begin(
     return _begun(rows, caller, beat, stored, outcome), outcome
 
 
+def _tell_left(rows: Rows, agent: str, granted: Granted) -> None:
+    """Tell the agent what others left uncommitted in the files of its task."""
+    from dibs.services.state.ownership import mail_left, take_over
+
+    new = zip(granted.claims, granted.fresh, strict=True)
+    patterns = [rows.pattern(claim.pattern) for claim, fresh in new if fresh]
+    mail_left(rows, agent, take_over(rows, agent, [p for p in patterns if not p.scheme]))
+
+
 def _begun(rows: Rows, caller: Caller, beat: Beat, stored: Stored, granted: Granted) -> Stored:
     now, task = moment(rows.now), stored.task
+    _tell_left(rows, caller.id, granted)
     after = task._replace(
         status=Status.IN_PROGRESS, agent=caller.id, assigned=task.assigned or now, started=now
     )
@@ -156,6 +166,7 @@ def continue_attempt(
     hold = store.config.max_hold
     outcome = attempt(rows, request, beat, max_hold=hold, waiting=None)
     if isinstance(outcome, Granted) and any(outcome.fresh):
+        _tell_left(rows, caller.id, outcome)
         fresh = zip(outcome.claims[1:], outcome.fresh[1:], strict=True)
         claimed = dict.fromkeys((*stored.claimed, *(c.pattern for c, new in fresh if new)))
         new = stored._replace(

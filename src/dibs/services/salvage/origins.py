@@ -1,0 +1,80 @@
+"""Compare uncommitted content with the copies that former owners left: whose is it, and how much changed?"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.git.refs import commit_of, value_of
+from dibs.git.trees import EMPTY
+from dibs.services.salvage.private import chunks_of, digest_of, private_entry
+from dibs.services.state.sessions import left_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.services.salvage.files import SavedCopy
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
+    from dibs.services.state.store import Store
+
+#: The start of a copy's name if git has it.
+_REFS = "refs/"
+
+
+def changed_lines(git: GitCalls, saved: SavedCopy, paths: Sequence[str]) -> dict[str, int]:
+    """Return how many lines each saved file changes; a changed line counts once."""
+    found = {}
+    if saved.has_ref:
+        commit = value_of(git, saved.name)
+        base = commit_of(git, f"{commit}^1") or EMPTY[len(commit)]
+        out = git.must(
+            "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--end-of-options", base, commit
+        )
+        for row in os.fsdecode(out).split("\0"):
+            added, _, rest = row.partition("\t")
+            removed, _, path = rest.partition("\t")
+            found[path] = max((int(n) for n in (added, removed) if n.isdigit()), default=0)
+    for path in paths:
+        if saved.id and path not in found and path not in saved.missing:
+            found[path] = _lines_in(os.path.join(git.tree, path))
+    return found
+
+
+def _lines_in(place: str) -> int:
+    """Return the number of lines of an ignored file."""
+    try:
+        with open(place, "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
+
+
+def same_as_before(store: Store, git: GitCalls, left: UnfinishedFile) -> UnfinishedFile | None:
+    """Return the record of the author of the same content, if someone else left it before this owner."""
+
+    def others(rows: Rows) -> list[UnfinishedFile]:
+        if not rows.is_anything_left():
+            return []
+        listed = left_at(rows, [pattern_of(left.path, fold_case=store.fold_case)])
+        return [one for _, one in listed if (one.path, one.root) == (left.path, left.root)]
+
+    for one in sorted(store.look(others), key=lambda one: -one.at):
+        if one.agent != left.agent and one.salvage and _content(git, one) == _content(git, left):
+            return one
+    return None
+
+
+def _content(git: GitCalls, left: UnfinishedFile) -> str:
+    """Return what identifies the content of a copy."""
+    if left.salvage.startswith(_REFS):
+        return value_of(git, f"{left.salvage}:{left.path}")
+    from dibs.git.state import read_state
+
+    entry = private_entry(read_state(git).common, left.salvage)
+    for one in entry.files if entry is not None else ():
+        if one.path == left.path:
+            return one.digest
+    return digest_of(chunks_of(os.path.join(left.root, left.path), 0)) if not left.salvage else "?"
