@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from dibs.local.boottime import boot_shift
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -43,8 +44,10 @@ def since_boot() -> Callable[[], float]:
     clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
     if clock is None:
         return time.monotonic
-    gettime = time.clock_gettime
-    return lambda: gettime(clock)
+    gettime, shift = time.clock_gettime, boot_shift()
+    if not shift:
+        return lambda: gettime(clock)
+    return lambda: gettime(clock) - shift  # as on the machine itself, outside of this container
 
 
 def still_valid(anchor: Anchor, sources: Sources) -> bool:

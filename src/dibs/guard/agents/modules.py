@@ -62,6 +62,8 @@ PLAIN = (
     "dibs.engines.shared.folders",
     "dibs.engines.shared.writes",
     "dibs.engines.shared.sqlite",
+    "dibs.local.boottime",
+    "dibs.engines.shared.clock",
     "dibs.local.locks",
     "dibs.engines.shared.turns",
     "dibs.engines.shared.mark",
@@ -84,6 +86,7 @@ PLAIN = (
     "dibs.services.guard.service",
     "dibs.core.claims.plain_commits",
     "dibs.services.guard.touched",
+    "dibs.services.guard.ignored",
 )
 #: Run on their own, before anything else is loaded.
 ALONE = ("dibs.guard.agents.start", "dibs.guard.agents.client")
