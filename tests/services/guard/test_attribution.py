@@ -111,7 +111,7 @@ def test_a_change_in_another_agents_folder_is_detected(guarded):
 def test_a_change_to_a_claimed_ignored_file_is_detected(guarded):
     guarded.write(".gitignore", "*.secret\n")
     guarded.write("x.secret", "1")
-    guarded.edit(A, "x.secret")
+    guarded.claim(ONE, "x.secret")
     guarded.clock.now += 5
 
     command(guarded, B, "echo 2 > x.secret")
@@ -265,6 +265,7 @@ def test_files_that_git_does_not_see_are_saved_too(guarded, hides):
 
 def test_an_ignored_file_is_saved_outside_git(guarded):
     guarded.write(".git/info/exclude", "*.secret\n")
+    guarded.claim(ONE, "x.secret")
     held_and_dirty(guarded, "x.secret")
     before = guarded.git("count-objects")
 

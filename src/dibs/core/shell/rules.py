@@ -72,6 +72,9 @@ def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
         return
     tool = given.args[0].text.rpartition("/")[2]
     verb, *rest = given.operands
+    texts = [arg.text for arg in rest]
+    if texts == ["-h"] or texts[:1] == ["--help"]:
+        return
     if tool == "git" and verb.text in _MOVES:
         to.move(verb.text, rest)
     elif f"{tool} {verb.text}" == PULL_REQUEST:
@@ -80,6 +83,8 @@ def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
     if rule is not None:
         apply_rule(to, rule, [verb._replace(text=f"{tool} {verb.text}"), *rest])
     elif tool in _PACKAGES:
+        if _LOCKED.intersection(texts):
+            return
         names, changes, locks = (words.split() for words in _PACKAGES[tool])
         plain = all(arg.text.startswith("-") for arg in rest)
         locked = verb.text in locks and (plain or verb.text not in changes)
@@ -124,7 +129,11 @@ _MOVES = frozenset({
     "checkout", "switch", "rebase", "pull", "bisect", "reset", "stash", "symbolic-ref", "update-ref",
     "commit", "branch", "push",
 })  # fmt: skip
-_CHECKS = "check diff help version list-different l dry-run"
+#: Options with which a package manager changes no file of the project.
+_LOCKED = frozenset({
+    "--frozen", "--locked", "--frozen-lockfile", "--immutable", "--dry-run", "--global", "-g",
+})  # fmt: skip
+_CHECKS = "check check-formatted diff help version list-different l dry-run"
 _COPY = "tS target-directory suffix"
 _RUFF = "lsefj config select ignore extend-select line-length target-version exclude output-format"
 _IN_PLACE = _formats("i in-place", here=False)
@@ -142,10 +151,10 @@ _PACKAGES = {
     "yarn": ("package.json yarn.lock", "add remove up upgrade", "install"),
     "cargo": ("Cargo.toml Cargo.lock", "add remove rm", "update generate-lockfile"),
     "uv": ("pyproject.toml uv.lock", "add remove", "lock sync"),
-    "poetry": ("pyproject.toml poetry.lock", "add remove", "lock update install"),
+    "poetry": ("pyproject.toml poetry.lock", "add remove", "lock update"),
     "pipenv": ("Pipfile Pipfile.lock", "install uninstall", "lock update"),
     "bundle": ("Gemfile Gemfile.lock", "add remove", "install update lock"),
-    "composer": ("composer.json composer.lock", "require remove", "install update"),
+    "composer": ("composer.json composer.lock", "require remove", "update"),
     "go": ("go.mod go.sum", "get work", ""),
     "go mod": ("go.mod go.sum", "edit init tidy vendor", ""),
 }
@@ -233,7 +242,12 @@ RULES: dict[str, CommandRule] = {
     **_rules("gofmt goimports gofumpt golines", _Rule(one_dash=True, needs="w", deep=True)),
     "shfmt": _formats("w", "iln", here=False), "ktlint": _formats("F format"),
     "rubocop": _formats("a A autocorrect auto-correct autocorrect-all"),
-    "terraform fmt": _FORMATS, "tofu fmt": _FORMATS, "dart format": _FORMATS,
+    **dict.fromkeys(("terraform fmt", "tofu fmt"), _Rule(
+        one_dash=True, unless="check help write", deep=True, here=True,
+    )),
+    "dart format": _Rule(
+        "ol output line-length", unless="o output help", deep=True, here=True
+    ),
     "dart fix": _formats("apply"), "mix format": _FORMATS, "taplo fmt": _FORMATS,
     "taplo format": _FORMATS, "deno fmt": _FORMATS, "zig fmt": _FORMATS,
     "swiftformat": _Rule(unless="lint dryrun", deep=True, here=True),

@@ -89,12 +89,11 @@ def find(to: ShellEffects, given: ParsedOptions) -> None:
             places.append(arg)
     places = places or [HERE]
     words = [arg.text for arg in args]
-    name = next((words[i + 1] for i, w in enumerate(words[:-1]) if w in {"-name", "-iname"}), "*")
-    simple = "-o" not in words and "-or" not in words and words.count("-name") <= 1
-    deep = not simple or name == "*"
-    found = places if deep else [
+    names = _found_names([arg.text if arg.sure else "*" for arg in args])
+    deep = names is None
+    found = places if names is None else [
         Arg(f"**/{name}" if p.text == "." else f"{p.text.rstrip('/')}/**/{name}", True, p.sure)
-        for p in places
+        for p in places for name in names
     ]  # fmt: skip
     for arg in found if "-delete" in words else ():
         to.touch(arg, How.DELETE, deep=deep)
@@ -106,6 +105,70 @@ def find(to: ShellEffects, given: ParsedOptions) -> None:
             _run_on(to, args[begin:at], found, deep=deep)
             begin = 0
     to.gives = found
+
+
+#: What ``find`` does with a file for which all conditions before it are true.
+_ACTIONS = frozenset({
+    "-delete", "-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-printf", "-ls",
+})  # fmt: skip
+_NOT = frozenset({"!", "-not"})
+
+
+def _found_names(words: Sequence[str]) -> list[str] | None:
+    """Return names of which each found file has one; None if some may have any name."""
+    branches = _alternatives(words)
+    acting = [branch for branch in branches if _ACTIONS.intersection(branch)] or branches
+    names: list[str] = []
+    for branch in acting:
+        at = next((i for i, word in enumerate(branch) if word in _ACTIONS), len(branch))
+        before, after = branch[:at], branch[at:]
+        if after == ["-delete"] and _only_folders(before):
+            continue  # only empty ones can be deleted
+        more = _names_in(before) if before.count("(") == before.count(")") else None
+        if more is None:
+            return None
+        names += more
+    return names
+
+
+def _only_folders(words: Sequence[str]) -> bool:
+    at = words.index("-type") if "-type" in words else 0
+    plain = "(" not in words and not _NOT.intersection(words)
+    return plain and bool(at) and words[at + 1 : at + 2] == ["d"]
+
+
+def _names_in(words: Sequence[str]) -> list[str] | None:
+    """Return names of which a file has one if all these conditions are true; None if it may have any."""
+    depth = 0
+    start = -1
+    for at, word in enumerate(words):
+        if word == "(" and not depth:
+            start = -1 if at and words[at - 1] in _NOT else at
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if depth:
+            continue
+        if word == ")" and start >= 0:
+            each = [_names_in(branch) for branch in _alternatives(words[start + 1 : at])]
+            if None not in each:
+                return [name for names in each for name in names or ()]
+        elif word in {"-name", "-iname"} and not (at and words[at - 1] in _NOT):
+            name = words[at + 1 : at + 2]
+            if name and name != ["*"]:
+                return list(name)
+    return None
+
+
+def _alternatives(words: Sequence[str]) -> list[list[str]]:
+    """Split an expression at ``-o``, except in groups."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if not depth and word in {"-o", "-or", ","}:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
 
 
 def _run_on(to: ShellEffects, args: Sequence[Arg], found: list[Arg], *, deep: bool) -> None:

@@ -61,7 +61,7 @@ class Wishes(Record):
     plain: tuple[TouchedPath, ...] = ()
     hot: tuple[TouchedPath, ...] = ()
     shared: tuple[TouchedPath, ...] = ()
-    #: Folders and patterns in which no one else may hold anything; they are not claimed.
+    #: Folders, patterns, and ignored files that no one else may hold; they are not claimed.
     deep: tuple[TouchedPath, ...] = ()
 
 
@@ -75,6 +75,8 @@ class Admission:
         shortest = store.engine.shortest_ttl
         self._ttl = max(config.ttl, shortest)
         self._hot_ttl = max(config.guard_hot_ttl, shortest)
+        #: Patterns of claims that do not count for ignored files, because they do not name any.
+        self.overlooked: frozenset[str] = frozenset()
 
     def decide(
         self,
@@ -177,7 +179,12 @@ class Admission:
                 trees = {
                     one.pattern.text: one.elsewhere or session.root for one in some if one.local
                 }
-                against += [c for c in around.conflicts if self._counts(rows, session, c, trees)]
+                loose = {one.pattern.text for one in some if one.ignored}
+                against += [
+                    c for c in around.conflicts
+                    if not (c.pattern in loose and c.held in self.overlooked)
+                    and self._counts(rows, session, c, trees)
+                ]  # fmt: skip
         return plain, against
 
     def _counts(
@@ -240,7 +247,7 @@ def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], ne
             continue
         if rule == PathRule.SHARE:
             shared.append(one)
-        elif one.deep:
+        elif one.deep or one.ignored:
             deep.append(one)
         elif rule == PathRule.HOT:
             hot.append(one)

@@ -197,7 +197,11 @@ class Guarding:
                 self._repository, heard.command, heard.cwd, fold_case=self._store.fold_case,
                 powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
             )  # fmt: skip
-        return paths
+        if not paths:
+            return paths
+        from dibs.services.guard.ignored import with_ignored
+
+        return with_ignored(self._repository, paths)
 
     def _refusal(self, heard: HookEvent, decided: Decided) -> Verdict | None:
         """Return why a call is blocked, if it is."""
@@ -234,6 +238,11 @@ class Guarding:
         self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath], *, tells: bool
     ) -> Decided:
         """Decide a call; wait briefly for a hot file. An agent that cannot read text now gets messages."""
+        loose = [one for one in paths if one.ignored]
+        if loose:
+            from dibs.services.guard.ignored import broad_claims
+
+            self._admission.overlooked = broad_claims(self._store, self._repository, loose)
 
         def step(rows: Rows, *, last: bool) -> Decided:
             decided = self._admission.decide(rows, heard, who, paths, last=last)

@@ -48,8 +48,13 @@ def written_paths(
     patterns: list[Touch] = []
     for target in found.targets:
         _place(target, place, repository.root, literal, patterns)
-    paths = touched(repository, literal, place, fold_case=fold_case)
-    paths += touched(repository, patterns, place, fold_case=fold_case, literal=False)
+    paths = [
+        # What does not exist is not claimed by deleting it.
+        one._replace(deep=True) if one.how == How.DELETE and not _exists(repository, one) else one
+        for one in touched(repository, literal, place, fold_case=fold_case)
+    ]
+    for one in touched(repository, patterns, place, fold_case=fold_case, literal=False):
+        paths += _matched(repository, one, fold_case=fold_case)
     for whole in found.whole:
         folder = os.path.join(place, _from_top(whole.place, repository.root))
         try:
@@ -57,6 +62,10 @@ def written_paths(
         except (DibsError, OSError):
             continue  # detected after the command has run
     return _once(paths)
+
+
+def _exists(repository: Repository, one: TouchedPath) -> bool:
+    return os.path.lexists(os.path.join(one.elsewhere or repository.root, one.path))
 
 
 def _from_top(path: str, root: str) -> str:
@@ -85,6 +94,20 @@ def _place(
             literal.append(Touch(path, target.how, True))
     else:
         literal.append(Touch(path, target.how))
+
+
+def _matched(repository: Repository, one: TouchedPath, *, fold_case: bool) -> list[TouchedPath]:
+    """Return the files that a pattern matches now; what else it matches is ignored by git."""
+    from dibs.services.guard.ignored import listed
+
+    root = one.elsewhere or repository.root
+    found = listed(root, one.path, most=_MOST) if repository.common and one.path else None
+    if found is None:
+        return [one]
+    files = [
+        one._replace(path=path, pattern=pattern_of(path, fold_case=fold_case)) for path in found
+    ]
+    return [*files, one._replace(ignored=True)]
 
 
 def _by_git(

@@ -38,6 +38,8 @@ class TouchedPath(Record):
     elsewhere: str = ""
     #: Whether it affects only agents in the same working tree: git checks it out or discards it.
     local: bool = False
+    #: Whether git ignores it, or all of it that is not touched by name.
+    ignored: bool = False
 
 
 def touched(
