@@ -35,7 +35,10 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
 
     state = repository.state
     sessions = os.path.join(state, SESSIONS)
-    callbacks = StoreCallbacks(trim, settle, end_gone, sessions, give_turns, work, repository.root)
+    shared = state if config.engine else ""
+    callbacks = StoreCallbacks(
+        trim, settle, end_gone, sessions, give_turns, work, repository.root, shared
+    )
     return Store(engine, config, os.path.join(state, "ledger"), callbacks)
 
 

@@ -130,6 +130,21 @@ def test_an_agent_can_rewrite_its_own_commits_in_its_own_worktree(crew, tmp_path
         own.git(*command.split(), agent="bob")
 
 
+def test_a_rebased_or_amended_commit_stays_a_landed_commit(crew, tmp_path, monkeypatch):
+    crew.git("worktree", "add", "-q", "-b", "agent/bob", str(tmp_path / "bob"))
+    own = Clone(tmp_path / "bob")
+    monkeypatch.chdir(own.root)
+    land(own, crew.dibs, "bob", "b.txt")
+    monkeypatch.chdir(crew.root)
+    crew.land("alice", "c.txt")
+
+    own.git("commit", "-q", "--amend", "-m", "other", agent="bob")
+    own.git("rebase", "-q", "main", agent="bob")
+
+    tip = own.git("rev-parse", "HEAD")
+    assert f"{tip[:10]} by bob" in own.refused("reset", "--hard", "main", agent="carol")
+
+
 def test_an_agent_cannot_remove_anothers_commit_from_its_own_worktree(crew, tmp_path, monkeypatch):
     crew.git("worktree", "add", "-q", "-b", "agent/bob", str(tmp_path / "bob"))
     own = Clone(tmp_path / "bob")

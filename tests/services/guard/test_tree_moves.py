@@ -1,12 +1,17 @@
 """Commands that move HEAD or a branch in a shared working tree are checked before they run."""
 
+import os
 import subprocess
 
 import pytest
 from tests.services.guards import Guarded
 
+from dibs.config.load import Config
 from dibs.core.toolcalls.values import EventKind, Word
+from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
+from dibs.project.store import open_store
+from dibs.services.guard.service import Guarding
 from dibs.services.state.commits import Intent, finish
 from dibs.services.state.own_claims import claims_of
 
@@ -78,6 +83,24 @@ def test_head_is_free_in_another_worktree(guarded, tmp_path):
     assert guarded.shell("bob", f"git -C {there.root} switch -c new").word == Word.PASS
     assert guarded.shell("carol", "git switch -c new").word == Word.DENY
     assert apart.shell("carol", f"git -C {guarded.root} switch -c new").word == Word.DENY
+
+
+def test_head_is_free_in_another_clone_with_the_same_path(guarded, tmp_path):
+    """Two containers have the same path, and share a store on a server."""
+    engine = MemoryEngine(guarded.clock)
+    clones = []
+    for name in ("one", "two"):
+        os.makedirs(tmp_path / name)
+        clone = Guarded(
+            guarded.root, engine, guarded.repository._replace(state=str(tmp_path / name))
+        )
+        clone.store = open_store(engine, Config(engine="redis://x"), clone.repository)
+        clone.guarding = Guarding(clone.store, clone.repository)
+        clones.append(clone)
+    clones[0].edit("alice", "src/a.py")
+
+    assert clones[0].shell("bob", "git switch -c new").word == Word.DENY
+    assert clones[1].shell("carol", "git switch -c new").word == Word.PASS
 
 
 @pytest.mark.parametrize("pattern", ["@git/HEAD", "@git/*"])

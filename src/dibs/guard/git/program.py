@@ -42,16 +42,26 @@ def run(words: Sequence[str], given: bytes) -> int:
             from dibs.guard.git.server import received
 
             return received(_updates(name, rest, given))
-        if name == "post-checkout":
-            project = opened()
-            project.gating.head_moved(committer(project), project.place.repository.root)
-            return OK  # too late to refuse
+        if name in {"post-checkout", "post-rewrite"}:
+            return _after(name, os.fsdecode(given))
         from dibs.guard.git.updates import moved, pushed
 
         lines = [line.split(" ") for line in os.fsdecode(given).splitlines() if line]
         return moved(lines) if name == "reference-transaction" else pushed(lines)
     except (DibsError, OSError, ImportError) as error:
         return not_asked(error, allowed=_on_error() == "allow")
+
+
+def _after(name: str, given: str) -> int:
+    """Record what has happened: HEAD moved, or commits were replaced."""
+    project = opened()
+    caller = committer(project)
+    if name == "post-checkout":
+        project.gating.head_moved(caller, project.place.repository.root)
+    else:
+        pairs = [line.split(" ") for line in given.splitlines()]
+        project.gating.replaced(caller, [(words[0], words[1]) for words in pairs if words[1:]])
+    return OK
 
 
 def _updates(name: str, words: Sequence[str], given: bytes) -> list[tuple[str, str, str]]:

@@ -13,13 +13,13 @@ import sys
 from dibs.git.hook_scripts import BEFORE, marked
 from dibs.guard.git.messages import HEADER, WAY_OUT
 
-LOCAL = ("pre-commit", "pre-push", "reference-transaction", "post-checkout")
+LOCAL = ("pre-commit", "pre-push", "reference-transaction", "post-checkout", "post-rewrite")
 SERVER = ("pre-receive", "update")
 #: Hooks that the user's folder may get later; our folder passes them on.
 USUAL = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit"),
     *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase"),
-    *("post-merge", "post-rewrite", "pre-auto-gc"),
+    *("post-merge", "pre-auto-gc"),
 )
 
 _HEAD = """\
@@ -161,6 +161,14 @@ dibs {name} </dev/null 2>/dev/null
 exit 0
 """
 
+_POST_REWRITE = """
+given=$(cat) || exit
+[ ! -x "$before" ] || printf '%s\\n' "$given" | "$before" "$@" || exit
+[ -d {state} ] || exit 0
+printf '%s\\n' "$given" | dibs {name} 2>/dev/null
+exit 0
+"""
+
 _ARGUMENTS = """
 [ ! -x "$before" ] || "$before" "$@" || exit
 dibs {name} "$@" </dev/null
@@ -171,6 +179,7 @@ _BODIES = {
     "reference-transaction": _REFERENCE_TRANSACTION,
     "pre-push": _LINES,
     "post-checkout": _POST_CHECKOUT,
+    "post-rewrite": _POST_REWRITE,
     "pre-receive": _LINES,
     "update": _ARGUMENTS,
 }

@@ -359,7 +359,7 @@ def _grant_fresh(
     summary = f"{agent} claimed {', '.join(texts[:5])}"
     token = rows.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
     now = rows.now
-    tree, branch = rows.tree, checked_out(rows.tree) if rows.tree else ""
+    tree, branch = rows.tree_name(rows.tree), checked_out(rows.tree) if rows.tree else ""
     for place, pattern in enumerate(fresh):
         name = f"c{token}.{place}" if place else f"c{token}"
         claim = Claim(

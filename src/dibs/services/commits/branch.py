@@ -33,13 +33,11 @@ def refuse_other_branch(
 ) -> None:
     """Raise ``Unavailable`` if one of ``paths`` was claimed on another branch in this working tree."""
     now = state.ref or state.head
-    moved = [
-        held
-        for held in own
-        if held.claim.tree == git.tree and held.claim.branch and held.claim.branch != now
-    ]
+    moved = [held for held in own if held.claim.branch not in {"", now}]
     if not moved:
         return
+    here = store.look(lambda rows: rows.tree_name(git.tree))
+    moved = [held for held in moved if held.claim.tree == here]
     for path in paths:
         for held in moved:
             fits = matches(held.pattern, f"./{path}")

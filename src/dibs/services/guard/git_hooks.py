@@ -11,7 +11,7 @@ from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import few, printable
 from dibs.services.guard.shared_tree import are_related, others_in, tell_moved, tell_removed
-from dibs.services.state.commits import commit_authors, landed
+from dibs.services.state.commits import commit_authors, landed, move_commit
 from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
@@ -102,6 +102,18 @@ class Gating:
     def others_here(self, caller: Caller, tree: str) -> list[HeldHere]:
         """Return what prevents an agent from moving HEAD in a working tree."""
         return self._store.look(lambda rows: others_in(rows, caller.id, tree))
+
+    def replaced(self, caller: Caller, pairs: Sequence[tuple[str, str]]) -> None:
+        """Let the records of an agent's own landed commits follow the commits that replaced them."""
+
+        def step(rows: Rows) -> None:
+            known = landed(rows, [old for old, _ in pairs])
+            for old, new in pairs:
+                if old in known and are_related(rows, known[old][0], caller.id):
+                    move_commit(rows, old, new)
+
+        if not caller.human:
+            self._store.apply(step)
 
     def head_moved(self, caller: Caller, tree: str) -> None:
         """Record that HEAD moved in a working tree, and notify the agents that work there."""

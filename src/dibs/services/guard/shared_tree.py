@@ -43,10 +43,12 @@ def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
 
 def _is_in(rows: Rows, claim: Claim, tree: str) -> bool:
     """Return whether a claim's agent works in a working tree, or nobody knows in which one."""
-    if claim.tree == tree:
+    here = rows.tree_name(tree)
+    if claim.tree == here:
         return True
     found = session_of(rows, claim.agent)
-    if found is None:
+    other_clone = claim.tree and not claim.tree.startswith(here.removesuffix(tree))
+    if found is None or other_clone:
         return not claim.tree
     return found[1].root in {"", tree} or tree in found[1].also
 
@@ -77,16 +79,17 @@ def note_branch(rows: Rows, agent: str) -> None:
 
 
 def _put_branch(rows: Rows, agent: str, tree: str, branch: str) -> None:
+    name = rows.tree_name(tree)
     for _, claim in claims_of(rows, agent):
-        if claim.tree == tree and bool(claim.branch) != bool(branch):
+        if claim.tree == name and bool(claim.branch) != bool(branch):
             rows.put_claim(claim._replace(branch=branch), rows.pattern(claim.pattern))
 
 
 def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
     """Record that HEAD moved in a working tree: for the mover's own claims, and for the others there."""
-    branch = checked_out(tree)
+    branch, here = checked_out(tree), rows.tree_name(tree)
     for _, claim in claims_of(rows, caller.id):
-        if claim.tree == tree and claim.branch != branch:
+        if claim.tree == here and claim.branch != branch:
             rows.put_claim(claim._replace(branch=branch), rows.pattern(claim.pattern))
     others = sorted({held.holder for held in others_in(rows, caller.id, tree)})
     if not others:
@@ -95,7 +98,7 @@ def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
     rows.emit(
         caller.id, caller.role, Kind.HEAD_MOVED,
         f"{caller.id} checked out {name} where {few(others)} {'works' if len(others) == 1 else 'work'}",
-        tree=tree, branch=branch, holders=others,
+        tree=here, branch=branch, holders=others,
     )  # fmt: skip
     for agent in others:
         tell(

@@ -146,6 +146,14 @@ def forget_commits(rows: Rows, oids: Iterable[str]) -> None:
         rows.txn.delete(f"{COMMIT}{oid}")
 
 
+def move_commit(rows: Rows, old: str, new: str) -> None:
+    """Let the record of a commit follow the commit that replaced it."""
+    value = rows.txn.get(f"{COMMIT}{old}")
+    if value is not None:
+        rows.txn.put(f"{COMMIT}{new}", value)
+        rows.txn.delete(f"{COMMIT}{old}")
+
+
 def landed(rows: Rows, oids: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the agent and the branch of each of these commits that the gate landed."""
     wanted, found = set(oids), dict[str, tuple[str, str]]()

@@ -79,16 +79,24 @@ class Rows:
     """Typed reads and writes of the rows of one transaction."""
 
     __slots__ = (
-        "_beats", "_changed", "_fold", "_is_gone", "_patterns", "facts", "newest", "notices", "now", "posted",
-        "tree", "turns", "txn",
+        "_beats", "_changed", "_fold", "_is_gone", "_patterns", "_shared", "facts", "newest", "notices",
+        "now", "posted", "tree", "turns", "txn",
     )  # fmt: skip
 
     def __init__(
-        self, txn: Txn, *, fold_case: bool, facts: OutsideFacts | None = None, tree: str = ""
+        self,
+        txn: Txn,
+        *,
+        fold_case: bool,
+        facts: OutsideFacts | None = None,
+        tree: str = "",
+        shared: str = "",
     ) -> None:
         self.txn = txn
         #: The caller's working tree; empty if it has none.
         self.tree = tree
+        #: The state folder of this clone, if other clones use the same store.
+        self._shared = shared
         self.now = txn.now
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
@@ -111,6 +119,17 @@ class Rows:
     def fold_case(self) -> bool:
         """Whether names that differ only in case are the same."""
         return self._fold
+
+    def tree_name(self, root: str) -> str:
+        """Return a working tree as claims name it: with the clone's id if clones share the store.
+
+        Two clones, such as in two containers, can have the same path.
+        """
+        if not self._shared or not root:
+            return root
+        from dibs.local.repository import clone_id
+
+        return f"{clone_id(self._shared)}:{root}"
 
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""

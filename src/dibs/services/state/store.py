@@ -42,6 +42,8 @@ class StoreCallbacks(Record):
     work: Callable[[Store, Sequence[WorkQuestion]], Mapping[ClaimKey, Work]] | None = None
     #: The caller's working tree; empty for none.
     tree: str = ""
+    #: The state folder of this clone, if other clones use the same store.
+    shared: str = ""
 
 
 class Store:
@@ -126,8 +128,8 @@ class Store:
         return answer, rows.newest
 
     def _rows(self, txn: Txn, facts: OutsideFacts) -> Rows:
-        tree = self.callbacks.tree
-        return Rows(txn, fold_case=self.fold_case, facts=facts.begin(), tree=tree)
+        tree, shared = self.callbacks.tree, self.callbacks.shared
+        return Rows(txn, fold_case=self.fold_case, facts=facts.begin(), tree=tree, shared=shared)
 
     def _end_dead(self, facts: OutsideFacts) -> None:
         """End agents with dead processes; one that cannot be ended keeps its claims until they expire."""

@@ -26,7 +26,7 @@ _ACTS = {
     "keep": ("keep", "kept"),
 }
 _ACT = 9
-_GIT_HOOKS = "pre-commit, pre-push, reference-transaction, post-checkout"
+_GIT_HOOKS = "pre-commit, pre-push, reference-transaction"
 _NO_GIT = (
     "this folder is not a git repository, so commits and pushes are not guarded;"
     " to guard them: `git init && dibs init`"
