@@ -223,7 +223,7 @@ class LeftWork(Record):
 
         lines = f"{self.lines} line{'' if self.lines == 1 else 's'}, " if self.lines else ""
         copy = "" if self.salvage else "no copy could be saved; "
-        return f"{lines}{show_span(max(1.0, self.age))} ago; {copy}to see them: {self.view}"
+        return f"{lines}{show_span(max(1, round(self.age)))} ago; {copy}to see them: {self.view}"
 
 
 class Granted(Record):

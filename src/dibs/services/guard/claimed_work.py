@@ -81,7 +81,7 @@ def _saved(
         git = guarded_calls(root)
         lines = changed_lines(git, saved, paths)
         for one in files:
-            copy = "" if one.path in saved.missing else saved.name
+            copy = saved.name_of(one.path)
             left = one._replace(salvage=copy, lines=lines.get(one.path, 0), realm=realm())
             found[one] = same_as_before(store, git, left) or left
     return found

@@ -65,6 +65,14 @@ class SavedCopy(Record):
     has_ref: bool = False
     #: Files that could not be copied: too large, or not readable.
     missing: tuple[str, ...] = ()
+    #: Its ignored files, which no ref contains.
+    ignored: tuple[str, ...] = ()
+
+    def name_of(self, path: str) -> str:
+        """Return the name under which one file can be found; empty without a copy of it."""
+        if path in self.missing:
+            return ""
+        return self.id if path in self.ignored else self.name
 
     @property
     def name(self) -> str:
@@ -166,9 +174,10 @@ class _Saving:
             alike = self._with_ignored(found)
             same = alike if same is None else same & alike
         if same:
-            return SavedCopy(min(same), bool(tree))
+            return SavedCopy(min(same), bool(tree), ignored=tuple(found))
         id_ = self._commit(tree) if tree else ""
-        return SavedCopy(self._add_ignored(ignored, id_) if ignored else id_, bool(tree))
+        id_ = self._add_ignored(ignored, id_) if ignored else id_
+        return SavedCopy(id_, bool(tree), ignored=tuple(found))
 
     def _tree(self, files: Sequence[SourceFile]) -> str:
         """Return the tree of the last commit with these files changed."""

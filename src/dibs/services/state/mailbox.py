@@ -58,8 +58,10 @@ def notify_new_owner(
     """Notify an agent that it now holds what another agent held, and what that left uncommitted."""
     texts = tuple(claim.pattern for claim in handed)
     heir, token = handed[0].agent, handed[0].token
-    reason = f"it has uncommitted changes: {left[0].shown(rows.now).about}" if left else ""
-    extra = {"reason": reason} if reason else {}
+    extra: dict[str, object] = {}
+    if left:
+        about = left[0].shown(rows.now).about
+        extra["reason"] = f"it has {left[0].agent}'s uncommitted changes: {about}"
     tell(rows, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token, **extra)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Claim, LeftWork
 from dibs.core.talk.mail import MailKind
-from dibs.core.text.names import few, printable
+from dibs.core.text.names import few
 from dibs.services.state.facts import WorkQuestion, work_of
 from dibs.services.state.sessions import (
     UnfinishedFile,
@@ -70,12 +70,8 @@ def record_left(
     if copies:
         from dibs.services.state.presence import role_of
 
-        paths = [one.path for one in left]
-        rows.emit(
-            agent, role_of(rows, agent), Kind.WORK_SALVAGED,
-            f"saved {agent}'s uncommitted changes in {printable(few(paths))}",
-            ref=copies[0], paths=paths[:20], count=len(paths),
-        )  # fmt: skip
+        summary = f"saved {agent}'s uncommitted changes: {', '.join(copies)}"
+        rows.emit(agent, role_of(rows, agent), Kind.WORK_SALVAGED, summary, ref=copies[0])
     return left
 
 
@@ -107,7 +103,7 @@ def take_over(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftW
 def _tell_former(rows: Rows, agent: str, left: LeftWork) -> None:
     from dibs.services.state.mailbox import tell
 
-    reason = f"to see them: {left.view}" if left.salvage else ""
+    reason = left.view if left.salvage else ""
     tell(rows, left.agent, MailKind.TAKEN_OVER, (left.path,), sender=agent, reason=reason)
 
 
