@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -42,6 +44,16 @@ def test_parsing_matches_json(value, space):
 @given(st.text('[]{}",:0123456789.eE+-truefalsn \\\n', max_size=30) | st.text(max_size=10))
 def test_errors_match_json(text):
     assert outcome(quickjson.loads, text) == outcome(json.loads, text)
+
+
+def test_invalid_text_is_a_value_error_although_json_is_not_loaded():
+    program = "from dibs.startup import quickjson\nquickjson.raw_decode('{')"
+
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert "JSONDecodeError" in said.stderr.splitlines()[-1]
 
 
 def test_a_value_inside_a_text_is_parsed_at_its_position():

@@ -90,15 +90,18 @@ def _inspect(args: Namespace, *, repair: bool) -> int:
     from dibs.project.engines import is_recorded
     from dibs.project.project import locate
     from dibs.services.migration.measure import is_open, measure
+    from dibs.services.state.damage import findings, move_aside
 
     place = locate(args.repo)
     url = place.loaded.config.engine if args.url is None else _url(args.url)
     if args.url is None:
         is_recorded(place)
     with closing(_open(place, url)) as engine:
-        done = engine.repair() if repair else None
+        done = None
+        if repair:
+            done = [*engine.repair(), *move_aside(engine, place.repository.state)]
         closed = is_open(engine)
-        found = [*engine.inspect(), *closed]
+        found = [*engine.inspect(), *findings(engine), *closed]
         measured = measure(engine, write=not closed)
     return _show(args, url, found, measured, done)
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+#: The start of the value that an engine gives to a row whose bytes it cannot read; no valid value has it.
+UNREADABLE = "damaged: "
+
+
 class Kind(metaclass=TextEnum):
     """The kind of an event, as it is stored."""
 
@@ -83,6 +87,7 @@ class Kind(metaclass=TextEnum):
     PROGRESS_UPDATE = "progress_update"
     LEDGER_RESTARTED = "ledger_restarted"
     STORE_MOVED = "store_moved"
+    STORE_REPAIRED = "store_repaired"
 
 
 class Event(Record):

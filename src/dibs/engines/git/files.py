@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
+from dibs.core.claims.ledger import UNREADABLE
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -56,6 +57,8 @@ ROW = ".row"
 _TEXTS = ("agent", "role", "kind", "summary")
 _EMPTY = "-"
 _MARK = ","
+#: The start of the key of a file that should name its key and does not.
+_DAMAGED = "damaged/"
 #: Precedes a digest; escaped elsewhere.
 _SHORT = "~"
 #: The start of the first line of a file whose path contains a digest.
@@ -92,22 +95,29 @@ class RowFiles:
         return "/".join([FOLDER, *parts, _MARK.join(map(_name, names)) + ROW])
 
     def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:  # noqa: ARG002
-        """Return the row of a file; None for a name or content that we would not write."""
+        """Return the row of a file; None for a name that we would not write.
+
+        Content that we would not write is a damaged row: it must not look as if nothing were there.
+        """
         if not path.endswith(ROW) or not path.startswith(FOLDER + "/"):
             return None
+        text = content.decode("utf-8", "backslashreplace")
+        damaged = text.encode() != content or not text.endswith("\n")
+        key, value = f"{_DAMAGED}{path}", text
         try:
-            value = content.decode()
-            if _SHORT in path:
-                key, value = _split_key(value)
-            else:
+            if _SHORT not in path:
                 key = _key_of(path)
+            elif not damaged:
+                key, value = _split_key(text)
             key.encode()  # fails for a lone surrogate, which no store can contain
         except ValueError:
-            return None
+            if _SHORT not in path:
+                return None
+            damaged = True
         # Files of the first version can have any length.
-        if not value.endswith("\n") or path not in (self.path_of(key), self._plain_path(key)):
+        if not key.startswith(_DAMAGED) and path not in (self.path_of(key), self._plain_path(key)):
             return None
-        return {key: value[:-1]}
+        return {key: UNREADABLE + text if damaged else value[:-1]}
 
     def render(self, path: str, rows: Mapping[str, str]) -> bytes:
         """Return the value of the only row."""

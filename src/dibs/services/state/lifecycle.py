@@ -260,7 +260,10 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     owners have to claim again. Claims that a script took without a token stay: its lock file
     expires by age.
     """
-    rows = Rows(txn, fold_case=fold_case)
+    from dibs.services.state.damage import without_damaged
+
+    # A damaged row stays and keeps blocking its path, but must not keep the life from starting.
+    rows = Rows(without_damaged(txn), fold_case=fold_case)
     claims = [(key, claim) for key, claim in rows.claims() if claim.token]
     asks = list(rows.asks())
     void: set[tuple[str, str]] = set()

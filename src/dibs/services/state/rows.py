@@ -41,11 +41,17 @@ def decode(text: str, start: int = 0) -> Any:
     try:
         return raw_decode(text, start)[0]
     except ValueError:
-        raise Unavailable(
-            f"cannot read a row of the store: {text[:60]!r}",
-            code="STORE_DAMAGED",
-            hint="something other than Dibs wrote it; remove that row",
-        ) from None
+        raise unreadable("", f"it is not JSON: {text[:60]!r}") from None
+
+
+def unreadable(key: str, why: str) -> Unavailable:
+    """Return the error for a damaged row; nothing is granted while one may be a claim."""
+    row = f"the row {key[:200]!r}" if key else "a row"
+    return Unavailable(
+        f"cannot read {row} of the store: {why}",
+        code="STORE_DAMAGED",
+        hint="`dibs engine check` lists damaged rows; `dibs engine repair` moves them to a file",
+    )
 
 
 class FiledRow(Record):
@@ -68,11 +74,31 @@ def claim_of(found: FiledRow) -> Claim:
 
 
 def claim_at(key: str, r: dict[str, Any]) -> Claim:
-    """Return the claim stored under ``key``."""
-    return Claim(
-        key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
-        r["ttl"], r["since"], r["hard"], r["reason"], r["task"], r.get("tree", ""), r.get("branch", ""),
-    )  # fmt: skip
+    """Return the claim stored under ``key``; one with impossible values must not count as expired."""
+    try:
+        claim = Claim(
+            key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
+            r["ttl"], r["since"], r["hard"], r["reason"], r["task"], r.get("tree", ""), r.get("branch", ""),
+        )  # fmt: skip
+        if claim.ttl > 0 and claim.since >= 0 and claim.hard > 0 and claim.token >= 0:
+            return claim
+    except (KeyError, TypeError):
+        pass
+    raise unreadable(key, "it is not a claim")
+
+
+def filed_record(key: str, value: str) -> dict[str, Any]:
+    """Return the record of a row stored by pattern: a claim, or a pattern of a ticket."""
+    record = decode(value)
+    if type(record) is dict and ("token" in record or "ticket" in record) and value.isascii():
+        return record
+    from dibs.services.state.damage import why_damaged
+
+    why = why_damaged(key, value)
+    if why:
+        raise unreadable(key, why)
+    found: dict[str, Any] = record
+    return found
 
 
 class Rows:
@@ -164,25 +190,25 @@ class Rows:
         """Yield every row whose pattern might overlap ``pattern``."""
         for key, value in self.txn.scan(*ranges(pattern)):
             mark = key.rindex("//") + 2
-            yield FiledRow(key, key[mark : key.index("/", mark)], decode(value))
+            yield FiledRow(key, key[mark : key.index("/", mark)], filed_record(key, value))
 
     def claims_under(self, prefix: str) -> list[tuple[str, Claim]]:
         """Return one agent's claims on one pattern, with their keys; ``prefix`` covers both."""
-        found = [(key, decode(value)) for key, value in self.txn.scan((prefix, ""))]
+        found = [(key, filed_record(key, value)) for key, value in self.txn.scan((prefix, ""))]
         return [(key, claim_at(key, record)) for key, record in found if "token" in record]
 
     def of_agent(self, agent: str) -> Iterator[FiledRow]:
         """Yield every claim and ticket pattern of ``agent``."""
         mark = f"//{agent}/"
         for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
-            yield FiledRow(key, agent, decode(value))
+            yield FiledRow(key, agent, filed_record(key, value))
 
     def claims(self) -> Iterator[tuple[str, Claim]]:
         """Yield the key and claim of every claim, live or expired."""
         for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
-            record = decode(value)
+            record = filed_record(key, value)
             if "token" in record:
-                yield key, claim_of(FiledRow(key, record["agent"], record))
+                yield key, claim_at(key, record)
 
     def count_filed(self) -> int:
         """Return how many rows are stored by pattern."""
@@ -257,7 +283,7 @@ class Rows:
         """Return the heartbeat of ``agent``; None if it never joined or has ended."""
         if agent not in self._beats:
             value = self.txn.get(f"{BEAT}{agent}")
-            self._beats[agent] = None if value is None else Beat(*decode(value))
+            self._beats[agent] = None if value is None else _beat(agent, value)
         return self._beats[agent]
 
     def heard(self, agent: str) -> float:
@@ -416,6 +442,18 @@ def beat_record(beat: Beat) -> str:
     seen, ttl, hard, claims, lost, role, calls = beat
     rest = f",{quoted(calls)}" if calls else ""
     return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}{rest}]"
+
+
+def _beat(agent: str, value: str) -> Beat:
+    """Return a stored heartbeat; one with impossible values must not make claims expire."""
+    fields = decode(value)
+    try:
+        beat = Beat(*fields)
+        if type(fields) is list and beat.seen >= 0 and beat.ttl > 0 and beat.hard > 0:
+            return beat
+    except TypeError:
+        pass
+    raise unreadable(f"{BEAT}{agent}", "it is not a heartbeat")
 
 
 def _ticket(value: str) -> Ticket:

@@ -16,7 +16,7 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
+    from typing import NoReturn, TypeVar
 
     from dibs.config.load import Config
     from dibs.engines.base import Engine, Txn
@@ -112,19 +112,21 @@ class Store:
         return OutsideFacts(sessions, idle_takeover=idle, can_look=work is not None)
 
     def _run(self, txn: Txn, step: Callable[[Rows], T], facts: OutsideFacts) -> tuple[T, int]:
-        _refuse_if_closed(txn)
-        rows = self._rows(txn, facts)
         try:
+            _refuse_if_closed(txn)
+            rows = self._rows(txn, facts)
             answer = step(rows)
             if rows.turns and self.callbacks.give_turns is not None:
                 self.callbacks.give_turns(self, rows)
-        except DibsError:
+            if facts.dead or facts.asked:
+                raise _FactsNeededError
+            rows.flush()
+        except _MISREAD as error:
+            _fail(txn, error)
+        except DibsError as error:
             if facts.dead or facts.asked:
                 raise _FactsNeededError from None
-            raise
-        if facts.dead or facts.asked:
-            raise _FactsNeededError
-        rows.flush()
+            _fail(txn, error)
         return answer, rows.newest
 
     def _rows(self, txn: Txn, facts: OutsideFacts) -> Rows:
@@ -181,8 +183,11 @@ class Store:
         facts = self._facts()
 
         def run(txn: Txn) -> T:
-            _refuse_if_closed(txn)
-            return step(self._rows(txn, facts))
+            try:
+                _refuse_if_closed(txn)
+                return step(self._rows(txn, facts))
+            except (DibsError, *_MISREAD) as error:
+                _fail(txn, error)
 
         while True:
             try:
@@ -194,6 +199,22 @@ class Store:
                 if not facts.asked:
                     return answer
             self._look_up(facts)
+
+
+#: What code raises that meets a damaged row: a value of another type, or without a field.
+_MISREAD = (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError)
+
+
+def _fail(txn: Txn, error: Exception) -> NoReturn:
+    """Raise the error of a step; if it failed on a damaged row, raise one that names the row."""
+    found = error
+    if not isinstance(error, DibsError) or error.code == "STORE_DAMAGED":
+        from dibs.services.state.damage import explained
+
+        found = explained(txn, error)
+    if found is error:
+        raise error
+    raise found from error
 
 
 class _FactsNeededError(Exception):

@@ -140,13 +140,14 @@ def _findings(
     from dibs import __version__
     from dibs.install.inspect.agents import findings, unreachable, unwired
     from dibs.services.board import check as boards
+    from dibs.services.state.damage import findings as damaged
 
     project = session.project
     root = project.place.repository.root
     wired = any(agent.wired for agent in agents)
     found: dict[str, list[Finding]] = {}
     progress("checking the store")
-    found["engine"] = project.engine.inspect()
+    found["engine"] = [*project.engine.inspect(), *damaged(project.engine)]
     progress("checking the board")
     found["board"] = boards.check(project.board, root)
     progress("checking git")
