@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _FOLDER = "seen"
 #: Above this size in bytes, a file starts again empty.
 _LARGE = 256 * 1024
+#: Records are deleted this many seconds after the last one was written.
+_FORGOTTEN = 7 * 86_400.0
 _BRANCH = b"ref: "
 _OBJECT_NAMES = (40, 64)
 
@@ -91,6 +93,17 @@ def last_read(repository: Repository, agent: str) -> dict[str, str]:
         old, _, new = record.partition(">")
         found.update((path, new) for path, seen in list(found.items()) if seen == old)
     return found
+
+
+def forget_reads(repository: Repository, now: float) -> None:
+    """Delete the records of agents that have read nothing for a long time, in all working trees."""
+    top = os.path.join(repository.state, _FOLDER)
+    with contextlib.suppress(OSError):
+        for tree in os.listdir(top):
+            for agent in os.listdir(os.path.join(top, tree)):
+                place = os.path.join(top, tree, agent)
+                if os.stat(place).st_mtime < now - _FORGOTTEN:
+                    os.unlink(place)
 
 
 def _place(repository: Repository, agent: str) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
+
 import pytest
 from tests.services.commit_world import ALICE, BOB, HUMAN, World
 
 from dibs.core.claims.ledger import Kind
-from dibs.local.last_read import last_read, note_read
+from dibs.local.last_read import forget_reads, last_read, note_read
+from dibs.services.commits import gate
 from dibs.services.commits.values import CommitDenied
 
 pytestmark = pytest.mark.usefixtures("own_git")
@@ -150,6 +155,45 @@ def test_an_agents_own_commit_does_not_hide_what_others_committed_before_it(worl
     lands(world, ALICE, "1 by alice\n", "src/one.py")
     writes(world, ALICE, FIRST + "by alice\n")
     assert isinstance(world.commit(ALICE), CommitDenied)
+
+
+def test_a_commit_that_lands_during_the_agents_own_counts_as_unread(world, monkeypatch):
+    reads(world, ALICE)
+
+    def reach(step):
+        if step == "prepared":
+            monkeypatch.undo()
+            blob = world.git("hash-object", "-w", "--stdin", given=f"{FIRST}by ann\n".encode())
+            base = world.git("ls-tree", "-r", "HEAD").splitlines()
+            rows = [f"100644 blob {blob}\t{PATH}" if r.endswith(PATH) else r for r in base]
+            tree = tree_of(world, rows)
+            new = world.git("commit-tree", "-p", "HEAD", "-m", "by ann", tree)
+            world.git("update-ref", "refs/heads/main", new)
+
+    monkeypatch.setattr(gate, "reach", reach)
+    lands(world, ALICE, "1 by alice\n", "src/one.py")
+    assert world.git("log", "-2", "--format=%s").splitlines() == ["work", "by ann"]
+    writes(world, ALICE, FIRST + "by alice\n")
+    assert isinstance(world.commit(ALICE), CommitDenied)
+
+
+def tree_of(world, rows):
+    """Return a tree with these entries, written with an index of its own."""
+    given = "".join(f"{row}\n" for row in rows).encode()
+    environ = {**os.environ, "GIT_INDEX_FILE": os.path.join(world.root, ".git/other-index")}
+    words = ["git", "-C", world.root]
+    subprocess.run([*words, "update-index", "--index-info"], input=given, env=environ, check=True)
+    done = subprocess.run([*words, "write-tree"], env=environ, check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+def test_records_of_reads_are_deleted_after_a_while(world):
+    repository = world.project.place.repository
+    reads(world, ALICE)
+    forget_reads(repository, time.time())
+    assert last_read(repository, "alice")
+    forget_reads(repository, time.time() + 30 * 86_400)
+    assert last_read(repository, "alice") == {}
 
 
 def test_an_agents_own_commits_keep_what_it_read_up_to_date(world):

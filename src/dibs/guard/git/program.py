@@ -106,7 +106,7 @@ def _undoing(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blo
     index = os.environ.get("GIT_INDEX_FILE", "") or os.path.join(repository.root, ".git", "index")
     index = os.path.abspath(index)
     found = project.commits.overtaken(git, index, paths)
-    if found or caller.human or set(last_read(repository, caller.id).values()) <= {head}:
+    if found or caller.human or not last_read(repository, caller.id):
         return found
     from dibs.git.trees import staged
 

@@ -14,21 +14,16 @@ from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
 from dibs.git.untrusted import refuse_filters
-from dibs.services.state.ownership import is_family
-from dibs.services.state.sessions import left_in
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.git.status import PathStatus
     from dibs.git.untrusted import SafeGit
-    from dibs.services.state.rows import Rows
+    from dibs.services.commits.scope import Origin
     from dibs.services.state.sessions import UnfinishedFile
-
-    #: The key of a record, and the record.
-    Origin = tuple[str, UnfinishedFile]
 
 
 class Inherited(Record):
@@ -56,16 +51,6 @@ class Separated(Record):
     included: tuple[Inherited, ...] = ()
     #: Files whose content cannot be separated.
     blocked: tuple[Blocked, ...] = ()
-
-
-def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, Origin]:
-    """Return the newest record about each path in a working tree, except those of the agent's family."""
-    found: dict[str, Origin] = {}
-    for key, left in sorted(left_in(rows, root), key=lambda one: one[1].at):
-        own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
-        if left.path in paths and not own:
-            found[left.path] = (key, left)
-    return found
 
 
 def separate(

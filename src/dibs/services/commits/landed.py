@@ -12,12 +12,12 @@ from dibs.core.changes.landed import LandedChange, both_versions, changed_lines,
 from dibs.core.claims.coverage import Blocked, BlockReason
 from dibs.git.objects import ABSENT
 from dibs.git.trees import parsed
-from dibs.local.last_read import last_read, note_read
+from dibs.local.last_read import note_read
 from dibs.services.state.commits import commit_authors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
@@ -39,14 +39,15 @@ def refuse_undoing(
     caller: Caller,
     changes: Sequence[TreeChange],
     parent: str,
+    seen: Mapping[str, str],
 ) -> list[Blocked]:
     """Return the paths at which a commit on ``parent`` undoes others' commits that its agent has not read.
 
-    They are shown in the refusal, so they count as read from now on.
+    ``seen`` has the commit at which the agent last read each path. What is returned is shown in the refusal,
+    so it counts as read from now on.
     """
-    seen = last_read(repository, caller.id)
     stale: dict[str, list[TreeChange]] = {}
-    for change in changes if seen and parent else ():
+    for change in changes:
         commit = seen.get(change.path, parent)
         if commit != parent:
             stale.setdefault(commit, []).append(change)

@@ -12,6 +12,8 @@ from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.local.repository import find
 from dibs.services.commits.private_index import stats
 from dibs.services.state.own_claims import claims_of
+from dibs.services.state.ownership import is_family
+from dibs.services.state.sessions import left_in
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from dibs.services.commits.private_index import Stat
     from dibs.services.commits.values import CommitPlan, CommitRequest
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
+
+    #: The key and the record of uncommitted content that a file had before.
+    Origin = tuple[str, UnfinishedFile]
 
 
 class ClaimsNow(Record):
@@ -117,6 +123,16 @@ def still_covered(
             raise fenced(path, gone[0][1] if gone else None)
         needed[found.claim.id] = found.claim
     return list(needed.values())
+
+
+def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, Origin]:
+    """Return the newest record about each path in a working tree, except those of the agent's family."""
+    found: dict[str, Origin] = {}
+    for key, left in sorted(left_in(rows, root), key=lambda one: one[1].at):
+        own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
+        if left.path in paths and not own:
+            found[left.path] = (key, left)
+    return found
 
 
 # -- choosing the files of a commit

@@ -15,16 +15,14 @@ from dibs.errors import NotFound, Unavailable
 from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
-from dibs.local.last_read import note_commit
+from dibs.local.last_read import last_read, note_commit
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.branch import refuse_other_branch
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
-from dibs.services.commits.inherited import named, origins, separate, view
 from dibs.services.commits.land import Landing
-from dibs.services.commits.landed import commit_authors_in, refuse_undoing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
-from dibs.services.commits.scope import chosen_from, lost_for, refusal_for, standing
+from dibs.services.commits.scope import chosen_from, lost_for, origins, refusal_for, standing
 from dibs.services.commits.shared_index import overtaken
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File, about
@@ -46,8 +44,7 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
-    from dibs.services.commits.inherited import Origin
-    from dibs.services.commits.scope import ClaimsNow
+    from dibs.services.commits.scope import ClaimsNow, Origin
     from dibs.services.commits.values import CommitRequest
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -120,11 +117,17 @@ class Commits:
         self, caller: Caller, git: GitCalls, changes: Sequence[TreeChange], parent: str
     ) -> list[Blocked]:
         """Return the changes of a commit that undo others' commits unread by the caller; only once."""
-        where = self._repository
-        return refuse_undoing(self._store, where, git, caller, changes, parent)
+        seen = last_read(self._repository, caller.id)
+        if not parent or set(seen.values()) <= {parent}:
+            return []
+        from dibs.services.commits.landed import refuse_undoing
+
+        return refuse_undoing(self._store, self._repository, git, caller, changes, parent, seen)
 
     def overtaken(self, git: GitCalls, index: str, paths: Sequence[str]) -> list[Blocked]:
         """Return staged paths that would undo a commit because git read the index before it landed."""
+        from dibs.services.commits.landed import commit_authors_in
+
         found = overtaken(git, index, paths)
         made_by = commit_authors_in(self._store, [commit for commit, _ in found])
         return [
@@ -212,6 +215,8 @@ class Commits:
         trial: bool,
     ) -> CommitPlan | CommitDenied:
         """Leave out what other agents wrote before the caller's claim."""
+        from dibs.services.commits.inherited import named, separate, view
+
         parts = separate(
             git, plan.state.common, plan.chosen, older, whole=request.inherited, trial=trial
         )

@@ -15,6 +15,7 @@ from zlib import crc32
 
 from dibs.errors import DibsError
 from dibs.local.files import write_file
+from dibs.local.last_read import forget_reads
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -172,12 +173,13 @@ class TreeSnapshots:
 
 def sweep(store: Store, repository: Repository) -> None:
     """Delete what ended agents left, and what is outdated, in all working trees of a clone."""
+    now = time.time()
+    forget_reads(repository, now)
     entries = list(islice(_all_entries(os.path.join(repository.state, _FOLDER)), _MOST_SWEPT))
     agents = {entry.name.rpartition("~")[0] for entry in entries}
     if not agents:
         return
     ended = store.look(lambda rows: {agent for agent in agents if rows.beat(agent) is None})
-    now = time.time()
     for entry in entries:
         agent, _, call = entry.name.rpartition("~")
         lasts = _FORGOTTEN if call == _OWN else _LONGEST_CALL
