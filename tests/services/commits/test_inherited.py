@@ -29,11 +29,11 @@ def world(tmp_path):
     return made
 
 
-def left_by(world, agent, path=PATH, *, copy=True):
+def left_by(world, agent, path=PATH, *, copy=True, at=1.0):
     """Record that the file's uncommitted content is an agent's, or a person's, as if it had left it."""
     repository = world.project.place.repository
-    ref = keep(world.root, repository, agent or "human", [path], at=1.0, about="x") if copy else ""
-    left = UnfinishedFile(path, agent, 1.0, ref, world.root)
+    ref = keep(world.root, repository, agent or "human", [path], at=at, about="x") if copy else ""
+    left = UnfinishedFile(path, agent, at, ref, world.root)
     fold = world.project.store.fold_case
     world.project.store.apply(lambda rows: put_left(rows, pattern_of(path, fold_case=fold), left))
     return ref
@@ -257,3 +257,33 @@ def test_line_endings_that_git_converts_do_not_hide_whose_lines_they_are(world):
     world.put(PATH, edited(l3="by alice", l15="by bob").replace("\n", "\r\n"))
     world.committed(BOB)
     assert committed_text(world) == edited(l15="by bob")
+
+
+def test_after_several_owners_only_other_agents_lines_are_left_out(world):
+    world.claim(BOB, PATH)
+    world.put(PATH, edited(l3="by bob"))
+    left_by(world, "bob", at=1.0)
+    world.put(PATH, edited(l3="by bob", l8="by alice"))
+    left_by(world, "alice", at=2.0)
+    world.put(PATH, edited(l3="by bob", l8="by alice", l12="by a person"))
+    left_by(world, "", at=3.0)
+    world.put(PATH, edited(l3="by bob", l8="by alice", l12="by a person", l17="by bob"))
+
+    answer = world.committed(BOB)
+
+    assert committed_text(world) == edited(l3="by bob", l12="by a person", l17="by bob")
+    assert [(o.agent, o.lines) for o in answer.excluded] == [("alice", 1)]
+    assert [(o.agent, o.lines) for o in answer.included] == [("", 1)]
+    assert world.dirty() == {f" M {PATH}"}
+
+
+def test_the_work_of_two_other_agents_is_left_out_and_both_are_named(world):
+    world.claim(BOB, PATH)
+    world.put(PATH, edited(l3="by alice"))
+    left_by(world, "alice", at=1.0)
+    world.put(PATH, edited(l3="by alice", l8="by carol", l9="by carol"))
+    left_by(world, "carol", at=2.0)
+    world.put(PATH, edited(l3="by alice", l8="by carol", l9="by carol", l17="by bob"))
+    answer = world.committed(BOB)
+    assert committed_text(world) == edited(l17="by bob")
+    assert [(o.agent, o.lines) for o in answer.excluded] == [("alice", 1), ("carol", 2)]

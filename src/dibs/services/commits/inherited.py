@@ -57,7 +57,7 @@ def separate(
     git: SafeGit,
     common: str,
     chosen: Sequence[PathStatus],
-    found: Mapping[str, Origin],
+    found: Mapping[str, Sequence[Origin]],
     *,
     whole: bool,
     trial: bool,
@@ -76,22 +76,24 @@ def separate(
             if change.path not in found:
                 kept.append(change)
                 continue
-            key, left = found[change.path]
-            about = Inherited(left.path, left.agent, 0, left.salvage, key)
-            if whole or not left.agent:
+            records = found[change.path]
+            older = [parts.about(change, records, one) for one in records if not one.own]
+            if whole or not any(one.foreign for one in records):
                 kept.append(change)
-                included.append(about._replace(lines=parts.lines_of(change, left)))
+                included += older
                 continue
-            part = parts.own(change, left)
+            theirs = [about for about in older if about.agent]
+            part = parts.own(change, records)
             if part is None:
-                blocked.append(inherited_path(about.path, about.agent, view(about)))
+                blocked.append(inherited_path(change.path, theirs[-1].agent, view(theirs[-1])))
                 continue
             entry, lines = part
             if entry != _last(change):
                 kept.append(change)
+                included += [about for about in older if not about.agent]
                 own[change.path] = entry
             if lines or entry == _last(change):
-                excluded.append(about._replace(lines=lines))
+                excluded += [theirs[0]._replace(lines=lines)] if not theirs[1:] else theirs
             else:
                 del own[change.path]  # the last commit already has the other agent's content
     return Separated(tuple(kept), own, tuple(excluded), tuple(included), tuple(blocked))
@@ -120,31 +122,50 @@ class _Parts:
         self._quarantine = quarantined(common, objects)
         self._result = self._quarantine if trial else {}
 
-    def own(self, change: PathStatus, left: UnfinishedFile) -> tuple[TreeEntry, int] | None:
-        """Return the last commit's version plus the caller's changes, and how many lines are not in it.
+    def own(self, change: PathStatus, records: Sequence[Origin]) -> tuple[TreeEntry, int] | None:
+        """Return the file without other agents' changes, and how many lines these have.
 
-        None if they cannot be separated.
+        Each record is a version by its author. None if the changes cannot be separated.
         """
-        last, disk = _last(change), self._on_disk(change)
-        copy = self._copied(left)
-        if copy is None:
-            return None
-        if disk == copy:
-            return last, self._lines(last, disk)
-        if copy == last:
-            return disk, 0
-        if any(one.mode not in FILES for one in (last, copy, disk)):
-            return None
-        oid = self._merged(last.oid, copy.oid, disk.oid)
-        if not oid:
-            return None
-        own = TreeEntry(disk.mode if disk.mode != copy.mode else last.mode, oid)
-        return own, self._lines(own, disk) or int(own != disk)
+        disk = entry = self._on_disk(change)
+        versions = [_last(change), *(self._copied(one.left) for one in records)]
+        at = len(records)
+        while at:
+            if not records[at - 1].foreign:
+                at -= 1
+                continue
+            base = versions[at]
+            while at and records[at - 1].foreign:
+                at -= 1
+            without = self._without(entry, base, versions[at])
+            if without is None:
+                return None
+            entry = without
+        return entry, self._lines(entry, disk) or int(entry != disk)
 
-    def lines_of(self, change: PathStatus, left: UnfinishedFile) -> int:
-        """Return how many lines a copy changes; 0 without a copy."""
+    def _without(
+        self, entry: TreeEntry, base: TreeEntry | None, before: TreeEntry | None
+    ) -> TreeEntry | None:
+        """Return a version without the changes from ``before`` to ``base``; None if that is impossible."""
+        if base is None or before is None:
+            return None
+        if entry == base:
+            return before
+        if base == before:
+            return entry
+        if any(one.mode not in FILES for one in (entry, base, before)):
+            return None
+        oid = self._merged(before.oid, base.oid, entry.oid)
+        mode = entry.mode if entry.mode != base.mode else before.mode
+        return TreeEntry(mode, oid) if oid else None
+
+    def about(self, change: PathStatus, records: Sequence[Origin], one: Origin) -> Inherited:
+        """Return what a record says, with the number of lines that its author changed."""
+        left, at = one.left, records.index(one)
+        before = self._copied(records[at - 1].left) if at else _last(change)
         copy = self._copied(left)
-        return 0 if copy is None else self._lines(_last(change), copy)
+        lines = 0 if copy is None or before is None else self._lines(before, copy)
+        return Inherited(left.path, left.agent, lines or left.lines, left.salvage, one.key)
 
     def _on_disk(self, change: PathStatus) -> TreeEntry:
         place = os.path.join(self._git.tree, change.path)

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import UnfinishedFile
 
-    #: The key and the record of uncommitted content that a file had before.
-    Origin = tuple[str, UnfinishedFile]
-
 
 class ClaimsNow(Record):
     """The live claims at one moment, and the claims that an agent has lost."""
@@ -42,6 +39,20 @@ class ClaimsNow(Record):
     #: The agent's own live, exclusive claims on paths.
     own: tuple[OwnedPattern, ...]
     lost: tuple[Lost, ...]
+
+
+class Origin(Record):
+    """A record of uncommitted content that a file had before."""
+
+    key: str
+    left: UnfinishedFile
+    #: Whether the agent, its parent, or a subagent wrote it.
+    own: bool = False
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another agent wrote it."""
+        return bool(self.left.agent) and not self.own
 
 
 def standing(rows: Rows, agent: str) -> ClaimsNow:
@@ -125,14 +136,17 @@ def still_covered(
     return list(needed.values())
 
 
-def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, Origin]:
-    """Return the newest record about each path in a working tree, except those of the agent's family."""
-    found: dict[str, Origin] = {}
+def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, list[Origin]]:
+    """Return the records of older content in ``paths`` of a working tree, oldest first.
+
+    Paths with content of the agent's family alone are missing.
+    """
+    found: dict[str, list[Origin]] = {}
     for key, left in sorted(left_in(rows, root), key=lambda one: one[1].at):
-        own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
-        if left.path in paths and not own:
-            found[left.path] = (key, left)
-    return found
+        if left.path in paths:
+            own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
+            found.setdefault(left.path, []).append(Origin(key, left, bool(own)))
+    return {path: some for path, some in found.items() if not all(one.own for one in some)}
 
 
 # -- choosing the files of a commit

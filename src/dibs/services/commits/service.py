@@ -169,7 +169,7 @@ class Commits:
 
         def look(
             rows: Rows,
-        ) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]], dict[str, Origin]]:
+        ) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]], dict[str, list[Origin]]]:
             now = standing(rows, caller.id)
             found = sort(caller.id, (change.path for change in plain), now.cover, guards=guards)
             foreign = [*(item.path for item in found.others), *found.nobody]
@@ -210,7 +210,7 @@ class Commits:
         caller: Caller,
         request: CommitRequest,
         plan: CommitPlan,
-        older: dict[str, Origin],
+        older: dict[str, list[Origin]],
         *,
         trial: bool,
     ) -> CommitPlan | CommitDenied:
