@@ -497,6 +497,23 @@ def test_prove_fails_if_a_guard_that_init_installed_is_missing(dibs, repo, damag
     assert told
 
 
+def test_hooks_that_skip_reads_are_reported_until_init_runs_again(dibs, repo):
+    def change(settings):
+        for event in ("PostToolUse", "PostToolUseFailure"):
+            settings["hooks"][event][0]["matcher"] = "^(Write|Edit|Bash)$"
+
+    def told():
+        found = dibs("doctor", "--json").json["findings"]
+        return [f["text"] for f in found if f["what"] == "claude" and "reads" in f["text"]]
+
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    assert told() == []
+    _changed(repo / ".claude" / "settings.local.json", change)
+    assert len(told()) == 1
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    assert told() == []
+
+
 def test_a_setting_of_the_repository_takes_precedence_over_the_users(dibs, repo, tmp_path):
     dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
     (tmp_path / "home" / ".claude").mkdir()

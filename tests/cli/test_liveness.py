@@ -1,5 +1,6 @@
 """All surfaces agree on a claim in the moment after its agent's process died."""
 
+import json
 import os
 import signal
 import subprocess
@@ -137,3 +138,85 @@ def test_a_claim_of_an_agent_that_lives_is_shown_everywhere(agent, dibs):
     with Dibs.open(agent="bob") as bob:
         assert all(READERS[reader](dibs, bob) for reader in READERS)
     assert os.path.exists(f"/proc/{agent.pid}")
+
+
+@pytest.fixture
+def idle_agent(agent, project):
+    """The same agent ten minutes after its last heartbeat; its tool call has ended."""
+
+    def step(rows):
+        beat = rows.beat(AGENT)
+        rows.put_beat(AGENT, beat._replace(seen=beat.seen - 600, calls=""))
+        for _, claim in list(rows.claims()):
+            rows.put_claim(claim._replace(since=claim.since - 600), rows.pattern(claim.pattern))
+
+    project.store.apply(step)
+    return agent
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_surface_shows_an_idle_agents_unfinished_work_while_its_process_runs(
+    idle_agent, dibs, project, reader
+):
+    before = project.engine.view(lambda txn: list(txn.scan(("", ""))))
+    with Dibs.open(agent="bob") as bob:
+        assert READERS[reader](dibs, bob)
+        assert project.engine.view(lambda txn: list(txn.scan(("", "")))) == before
+        os.unlink("a.py")
+
+        assert not READERS[reader](dibs, bob)
+
+
+def test_a_denial_by_an_idle_agent_says_that_the_claim_does_not_expire(idle_agent, dibs):
+    denied = dibs("claim", "a.py", agent="bob")
+
+    assert denied.status == 3
+    assert f"{AGENT} holds a.py (does not expire while its process runs)" in denied.out
+    assert denied.out.splitlines()[1].endswith("request a release: dibs ask a.py")
+    (conflict,) = dibs("claim", "a.py", "--json", agent="bob").json["conflicts"]
+    assert conflict["while_running"] is True
+    assert conflict["expires_in"] > 3_600
+    assert "at exit" in dibs("status").out
+
+
+def test_a_commit_over_an_idle_agents_unfinished_work_is_refused(idle_agent, project):
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.plain_commits import PlainCommit
+
+    (stopped,) = project.gating.judge(Caller("bob"), [PlainCommit(("a.py",))])
+
+    assert (stopped.holder, stopped.while_running) == (AGENT, True)
+
+
+#: A hook whose agent is killed while it reads the agent's call.
+ORPHAN = """
+import os, signal, sys
+from dibs.guard.agents import program
+
+def read(_):
+    agent = os.getppid()
+    os.kill(agent, signal.SIGKILL)
+    while os.getppid() == agent:
+        pass
+    return sys.argv[1].encode()
+
+program.read = read
+status = program.attend(["claude"])
+open("answered", "w").close()
+"""
+STARTER = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+
+
+def test_an_agent_that_dies_during_its_first_hook_holds_nothing(repo, dibs):
+    call = {
+        "session_id": "11111111", "cwd": str(repo), "hook_event_name": "PreToolUse",
+        "tool_name": "Write", "tool_input": {"file_path": str(repo / "a.py"), "content": "x"},
+    }  # fmt: skip
+    dibs("claim", "other.py", agent="carol")
+    subprocess.run([sys.executable, "-c", STARTER, ORPHAN, json.dumps(call)], check=False)
+    deadline = time.monotonic() + 30
+    while not os.path.exists("answered") and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert "lock_acquired" in dibs("log", "--agent", AGENT, "--json").out
+    assert dibs("claim", "a.py", agent="bob").status == 0

@@ -190,6 +190,14 @@ def test_no_claim_of_a_session_expires_during_a_tool_call(guarded, process):
     assert guarded.held() == set()
 
 
+def test_a_call_of_an_mcp_server_counts_too(guarded, process):
+    session_in(guarded, process)
+    guarded.hear(A, EventKind.BEFORE, tool="mcp__tests__run_all", call="call-1")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == {(ONE, "README.md")}
+
+
 def test_a_tool_call_of_a_dead_process_is_over(guarded, process):
     session_in(guarded, process)
     guarded.shell(A, "make test", call="call-1")

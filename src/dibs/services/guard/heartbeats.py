@@ -41,8 +41,9 @@ def note_activity(rows: Rows, heard: HookEvent, session: SessionRow) -> None:
 
 
 def is_read(heard: HookEvent) -> bool:
-    """Return whether a tool call only reads: it runs no command and writes no file."""
-    return not heard.command and all(touch.how == How.READ for touch in heard.touches)
+    """Return whether a tool call only reads: it runs no command, no MCP tool, and writes no file."""
+    runs = heard.command or heard.tool.startswith("mcp")
+    return not runs and all(touch.how == How.READ for touch in heard.touches)
 
 
 def is_known_active(rows: Rows, heard: HookEvent, who: HookCaller, ttl: float) -> bool:
