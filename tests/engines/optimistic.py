@@ -13,7 +13,7 @@ import time
 from itertools import count
 
 from dibs.core.claims.ledger import Entry
-from dibs.engines.shared.writes import RefusesWrites, not_above
+from dibs.engines.shared.writes import RefusesWrites, filter_entries, not_above
 
 
 class State:
@@ -108,9 +108,9 @@ class Attempt:
             self.ledger = list(self.state.ledger)
         return [entry for entry in self.ledger + self.told if entry.seq > self.trimmed]
 
-    def events(self, after=0, *, newest_first=False):
+    def events(self, after=0, *, newest_first=False, agents=(), kinds=()):
         entries = [entry for entry in self.entries() if entry.seq > after]
-        return iter(entries[::-1] if newest_first else entries)
+        return filter_entries(entries[::-1] if newest_first else entries, agents, kinds)
 
     def trim(self, upto):
         going = [entry.seq for entry in self.entries()[:-1] if entry.seq <= upto]

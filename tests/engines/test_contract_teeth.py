@@ -234,6 +234,12 @@ BROKEN = {
         attempts(emit=numbers_by_count, ledger_holds=always),
         ["test_trimming_keeps_the_newest_entry_so_that_no_number_repeats"],
     ),
+    "entries of others are returned": (
+        attempts(events=lambda self, after=0, **how: Attempt.events(
+            self, after, newest_first=how.get("newest_first", False)
+        )),
+        ["test_entries_are_filtered_by_agent_and_kind"],
+    ),
     "trimming drops the newest": (
         attempts(trim=trim_all),
         ["test_trimming_keeps_the_newest_entry_so_that_no_number_repeats"],

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from dibs.core.claims.ledger import Entry, Event
     from dibs.core.text.findings import Finding
@@ -51,8 +51,15 @@ class Txn(Protocol):
         """Append ``event`` to the ledger and return its sequence number."""
         ...
 
-    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger entries with a sequence number above ``after``."""
+    def events(
+        self,
+        after: int = 0,
+        *,
+        newest_first: bool = False,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+    ) -> Iterator[Entry]:
+        """Yield the ledger entries above the number ``after``, of some agents and kinds or of all."""
         ...
 
     def restore(self, entry: Entry) -> None:

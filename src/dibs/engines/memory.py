@@ -8,11 +8,11 @@ from bisect import bisect_left, bisect_right, insort
 
 from dibs.core.claims.ledger import Entry
 from dibs.core.text.findings import Finding, Level
-from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
+from dibs.engines.shared.writes import Pending, RefusesWrites, filter_entries, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from threading import Condition
     from typing import TypeVar
 
@@ -141,10 +141,17 @@ class _MemoryTxn:
         self._events.append(Entry(self._newest, self.now, *event[:4], details))
         return self._newest
 
-    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+    def events(
+        self,
+        after: int = 0,
+        *,
+        newest_first: bool = False,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+    ) -> Iterator[Entry]:
         entries = self._state.ledger[self._dropped :] + self._events
         entries = entries[bisect_right(entries, after, key=_number) :]
-        return iter(entries[::-1] if newest_first else entries)
+        return filter_entries(entries[::-1] if newest_first else entries, agents, kinds)
 
     def restore(self, entry: Entry) -> None:
         if entry.seq <= self._newest:

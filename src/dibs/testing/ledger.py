@@ -7,7 +7,7 @@ import time
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from dibs.core.claims.ledger import Entry, Kind
+from dibs.core.claims.ledger import Entry, Event, Kind
 from dibs.core.patterns.filing import Range
 from dibs.testing.steps import (
     LONG,
@@ -65,6 +65,27 @@ class LedgerPart:
             ["second", "first", "before"],
             ["second"],
         )
+
+    def test_entries_are_filtered_by_agent_and_kind(self, connect: Connect) -> None:
+        def write(txn: Txn) -> None:
+            for agent, kind in (("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")):
+                txn.emit(Event(agent, "agent", kind, agent + kind, {}))
+
+        connect().transact(write)
+
+        def step(txn: Txn) -> list[list[str]]:
+            txn.emit(Event("c", "agent", "x", "cx", {}))
+            wanted: list[tuple[list[str], list[str]]] = [
+                (["b"], []),
+                ([], ["x"]),
+                (["a", "c"], ["x"]),
+            ]
+            return [
+                [e.summary for e in txn.events(newest_first=True, agents=agents, kinds=kinds)]
+                for agents, kinds in wanted
+            ]
+
+        assert connect().transact(step) == [["by", "bx"], ["cx", "bx", "ax"], ["cx", "ax"]]
 
     def test_numbers_start_above_zero_and_grow_across_steps_and_handles(
         self, connect: Connect

@@ -437,3 +437,24 @@ class TestScans:
         expected = {"ready/a/2", "ready/b/2", "ready/c/2", *written} - {"beat/x", "task/1"}
         assert (found, asked) == (sorted(expected), statements)
         engine.close()
+
+
+def test_the_file_shrinks_when_the_ledger_is_trimmed(tmp_path):
+    path = str(tmp_path / "state.db")
+    engine = SqliteEngine(path)
+    engine.transact(
+        lambda txn: [txn.emit(Event("alice", "agent", "x", "x" * 300, {})) for _ in range(5_000)]
+    )
+    before = _pages(path)
+
+    while engine.transact(lambda txn: txn.trim(next(txn.events()).seq + 499)):
+        pass
+
+    assert _pages(path) < before / 2
+    engine.close()
+
+
+def _pages(path):
+    db = apsw.Connection(path)
+    ((count,),) = db.execute("PRAGMA page_count")
+    return count

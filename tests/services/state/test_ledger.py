@@ -5,7 +5,8 @@ import json
 from tests.services.crew import Crew, caller
 
 from dibs.core.claims.agents import Agent
-from dibs.services.state.ledger import Query
+from dibs.core.claims.ledger import Entry
+from dibs.services.state.ledger import TRIM_BATCH, Query
 
 
 def test_entries_are_returned_oldest_first_and_up_to_the_limit(crew):
@@ -133,3 +134,44 @@ def test_secrets_in_free_text_are_masked_before_they_are_stored(crew):
 
     assert secret not in repr(entries)
     assert secret not in repr(crew.rows())
+
+
+def test_a_large_ledger_is_trimmed_in_short_transactions(tmp_path):
+    crew = Crew(str(tmp_path), ledger_limit=100)
+    entries = [Entry(n, 0.0, "alice", "agent", "x", str(n), {}) for n in range(1, 9_001)]
+    crew.engine.transact(lambda txn: [txn.restore(entry) for entry in entries])
+    dropped = []
+    trim = crew.engine.transact
+
+    def counted(step):
+        dropped.append(trim(step))
+        return dropped[-1]
+
+    crew.engine.transact = counted
+
+    assert crew.ledger.trim(patience=0.0) == dropped[0] == TRIM_BATCH  # a command does one batch
+    assert crew.ledger.trim(patience=60.0) == 9_000 - TRIM_BATCH - 95
+
+    assert max(dropped) == TRIM_BATCH
+    assert [e.seq for e in crew.ledger.history()] == list(range(1, 9_001))
+
+
+def test_entries_of_a_new_life_do_not_make_older_ones_disappear_early():
+    crew = Crew(ledger_limit=100)
+    numbers = [*range(1, 51), *range(1_000_001, 1_000_031)]
+    entries = [Entry(n, 0.0, "alice", "agent", "x", "", {}) for n in numbers]
+    crew.engine.transact(lambda txn: [txn.restore(entry) for entry in entries])
+
+    assert crew.ledger.trim() == 0
+
+
+def test_recent_entries_come_with_all_entries_of_some_kinds(crew):
+    crew.claim("alice", "a")
+    crew.claim("alice", "b")
+    crew.claim("bob", "c")
+
+    found = crew.ledger.recent(1, kinds=("agent_joined",))
+
+    assert [e.summary for e in found] == [
+        "alice joined as agent", "bob joined as agent", "bob claimed c",
+    ]  # fmt: skip

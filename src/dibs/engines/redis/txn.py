@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Entry, decode_details, encode_details
-from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
+from dibs.engines.shared.writes import Pending, RefusesWrites, filter_entries, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from typing import Any
 
     from dibs.core.claims.ledger import Event
@@ -92,13 +92,21 @@ class RedisTxn:
         self.entries_out.append((number, repr(self.now), agent, role, str(kind), summary, text))
         return number
 
-    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+    def events(
+        self,
+        after: int = 0,
+        *,
+        newest_first: bool = False,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+    ) -> Iterator[Entry]:
         """Yield the ledger entries with a sequence number above ``after``."""
         after = max(after, self.dropped_below - 1)
         own = [_entry(*words) for words in self.entries_out if words[0] > after]
         upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
         stored = self._read(after, upto, newest_first)
-        return _chain(reversed(own), stored) if newest_first else _chain(stored, own)
+        found = _chain(reversed(own), stored) if newest_first else _chain(stored, own)
+        return filter_entries(found, agents, kinds)
 
     def restore(self, entry: Entry) -> None:
         """Append an entry of another store with its number and time."""

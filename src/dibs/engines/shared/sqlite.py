@@ -13,16 +13,16 @@ from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from typing import Any, NoReturn
 
     from dibs.core.claims.ledger import Event
 
 _GET = "SELECT value FROM kv WHERE key = ?"
+#: Give unused pages back to the file system, few enough that it takes milliseconds; see sqlite/open.py.
+_SHRINK = "PRAGMA incremental_vacuum(500)"
 _EMIT = "INSERT INTO ledger(at, agent, role, kind, summary, details) VALUES (?, ?, ?, ?, ?, ?)"
-_ENTRIES = (
-    "SELECT seq, at, agent, role, kind, summary, details FROM ledger WHERE seq > ? ORDER BY seq"
-)
+_ENTRIES = "SELECT seq, at, agent, role, kind, summary, details FROM ledger WHERE seq > ?"
 
 _DAMAGED = "the file was not changed; restore a backup, or move it and its -wal file away and run `dibs init`"
 #: The most ranges, and the most rows, in one statement.
@@ -76,9 +76,23 @@ class SqliteTxn:
         self.first = self.first or number
         return number
 
-    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger entries with a sequence number above ``after``."""
-        cursor = self._cursor().execute(_ENTRIES + " DESC" if newest_first else _ENTRIES, (after,))
+    def events(
+        self,
+        after: int = 0,
+        *,
+        newest_first: bool = False,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+    ) -> Iterator[Entry]:
+        """Yield the ledger entries above the number ``after``, of some agents and kinds or of all."""
+        query = _ENTRIES
+        values: list[int | str] = [after]
+        for column, wanted in (("agent", agents), ("kind", kinds)):
+            if wanted:
+                query += f" AND {column} IN ({', '.join('?' * len(wanted))})"
+                values += wanted
+        query += " ORDER BY seq DESC" if newest_first else " ORDER BY seq"
+        cursor = self._cursor().execute(query, tuple(values))
         return (
             Entry(seq, at, agent, role, kind, summary, decode_details(details))
             for seq, at, agent, role, kind, summary, details in cursor
@@ -102,7 +116,9 @@ class SqliteTxn:
         self._run(
             "DELETE FROM ledger WHERE seq <= ? AND seq < (SELECT max(seq) FROM ledger)", (upto,)
         )
-        return self._db.changes()
+        dropped = self._db.changes()
+        self._run(_SHRINK).fetchall()  # each step gives back one page
+        return dropped
 
     def flush(self) -> None:
         """Write what was held back."""

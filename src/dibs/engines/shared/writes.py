@@ -6,8 +6,10 @@ from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any, NoReturn
+
+    from dibs.core.claims.ledger import Entry
 
 #: Up to this many keys are checked one by one; a claim writes fewer.
 FEW = 256
@@ -53,6 +55,19 @@ class Pending(dict[str, str | None]):
         while end < len(keys) and keys[end].startswith(prefix):
             end += 1
         return keys[start:end]
+
+
+def filter_entries(
+    entries: Iterable[Entry], agents: Collection[str], kinds: Collection[str]
+) -> Iterator[Entry]:
+    """Yield the entries of these agents and kinds; of all if none are named."""
+    if not agents and not kinds:
+        return iter(entries)
+    return (
+        entry
+        for entry in entries
+        if (not agents or entry.agent in agents) and (not kinds or entry.kind in kinds)
+    )
 
 
 class RefusesWrites:

@@ -183,6 +183,7 @@ def _bring_up_to_date(db: apsw.Connection, gate: Turns, options: OpenOptions) ->
             schema.continue_after(db, options.first_seq - 1)
 
     if mode != "wal":
+        db.execute("PRAGMA auto_vacuum = incremental")  # only a new file can shrink in small steps
         db.execute("PRAGMA journal_mode = wal")
     _alone(db, gate, options, upgrade)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from dibs.core.claims.ledger import Kind
 from dibs.core.text.durations import show_span
 from dibs.core.text.findings import Finding, Level
 from dibs.core.toolcalls.coverage import standings
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The difference between the store's clock and this machine's that makes shown times misleading, in seconds.
 _APART = 60.0
+#: How many ledger entries are searched for unguarded writes.
+_RECENT = 10_000
 #: How many names are listed.
 _NAMED = 5
 
@@ -48,8 +51,9 @@ class Doctoring:
         return [tree.path for tree in found if not (tree.main or tree.missing or tree.wrong)]
 
     def standings(self) -> list[GuardStatus]:
-        """Return which agents were guarded and which wrote unguarded, as far back as the ledger goes."""
-        return standings(Ledger(self._store).after(0)[0])
+        """Return which agents were guarded, and which wrote unguarded recently."""
+        guards = (Kind.AGENT_GUARDED, Kind.SUB_AGENT_SPAWNED)
+        return standings(Ledger(self._store).recent(_RECENT, guards))
 
     def inspect(self, version: str, *, wired: bool = False) -> list[Finding]:
         """Return findings; change nothing. ``wired`` says that agents are supposed to be guarded."""

@@ -13,13 +13,15 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from typing import BinaryIO
 
     from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Txn
     from dibs.services.state.store import Store
 
+#: How many entries one transaction trims, and for how many seconds a command goes on with that.
+TRIM_BATCH, TRIM_TIME = 2_000, 0.1
 #: How much of a monthly file is read to find its last entry.
 TAIL = 1 << 20
 
@@ -67,7 +69,10 @@ class Ledger:
 
         def step(txn: Txn) -> list[Entry]:
             chosen: list[Entry] = []
-            for entry in txn.events(query.after, newest_first=True):
+            matching = txn.events(
+                query.after, newest_first=True, agents=query.agents, kinds=query.kinds
+            )
+            for entry in matching:
                 if len(chosen) >= limit or entry.at < query.since:
                     break
                 if query.wants(entry):
@@ -106,6 +111,17 @@ class Ledger:
 
         return self._store.engine.view(step)
 
+    def recent(self, count: int, kinds: Collection[str] = ()) -> list[Entry]:
+        """Return the newest ``count`` entries and all entries of some kinds, oldest first."""
+
+        def step(txn: Txn) -> list[Entry]:
+            found = list(islice(txn.events(newest_first=True), count))[::-1]
+            first = found[0].seq if found else 0
+            older = txn.events(kinds=kinds) if kinds else iter(())
+            return [*(entry for entry in older if entry.seq < first), *found]
+
+        return self._store.engine.view(step)
+
     def after(self, seq: int) -> tuple[list[Entry], bool]:
         """Return the entries after ``seq``, and whether none of them was already archived."""
 
@@ -126,45 +142,46 @@ class Ledger:
                 yield entry
         yield from current
 
-    def trim(self) -> int:
-        """Trim the ledger to its limit, after archiving older entries in the monthly files."""
-        limit = self._store.config.ledger_limit
-        keep = limit - self._store.trim_every
-        old = self._store.engine.view(lambda txn: _beyond(txn, keep))
-        if not old:
-            return 0
-        if self._store.archive:
-            _archive(self._store.archive, old)
-        upto = old[-1].seq
+    def trim(self, patience: float = TRIM_TIME) -> int:
+        """Trim the ledger towards its limit, after archiving older entries in the monthly files.
 
-        def step(txn: Txn) -> int:
-            return txn.trim(upto) if txn.get(CLOSED) is None else 0
+        Each transaction drops few entries, so that no one waits for it, and no batch starts after
+        ``patience`` seconds; the next command continues.
+        """
+        import time
 
-        return self._store.engine.transact(step)
+        keep = self._store.config.ledger_limit - self._store.trim_every
+        until = time.monotonic() + patience
+        total = 0
+        while old := self._store.engine.view(lambda txn: _beyond(txn, keep)):
+            if self._store.archive:
+                _archive(self._store.archive, old)
+            upto = old[-1].seq
+            dropped = self._store.engine.transact(lambda txn, upto=upto: _trim(txn, upto))  # type: ignore[misc]
+            total += dropped
+            if not dropped or time.monotonic() >= until:
+                break
+        return total
+
+
+def _trim(txn: Txn, upto: int) -> int:
+    return txn.trim(upto) if txn.get(CLOSED) is None else 0
 
 
 def _beyond(txn: Txn, keep: int) -> list[Entry]:
-    """Return all entries except the newest ``keep``, oldest first."""
+    """Return the oldest entries, oldest first: at most one batch, and none of the newest ``keep``."""
     newest = next(txn.events(newest_first=True), None)
     if newest is None:
         return []
-    old, last = [], 0
-    for entry in txn.events():
-        if last and entry.seq != last + 1:
-            return _all_but(
-                txn, keep
-            )  # numbers jump at a new life: count entries, which takes longer
-        if entry.seq > newest.seq - keep:
-            break
-        old.append(entry)
-        last = entry.seq
-    return old
-
-
-def _all_but(txn: Txn, keep: int) -> list[Entry]:
-    old = list(islice(txn.events(newest_first=True), keep, None))
-    old.reverse()
-    return old
+    last = newest.seq - keep
+    kept = next(txn.events(max(last, 0)), newest)
+    if last > 0 and kept.seq != last + 1:
+        # Numbers jump at a new life: count entries, which takes longer.
+        below = next(islice(txn.events(newest_first=True), keep, None), None)
+        last = below.seq if below is not None else 0
+    if last <= 0:
+        return []
+    return [entry for entry in islice(txn.events(), TRIM_BATCH) if entry.seq <= last]
 
 
 def _archive(folder: str, entries: list[Entry]) -> None:

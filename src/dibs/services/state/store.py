@@ -67,7 +67,7 @@ class Store:
         self.callbacks = callbacks
         self.fold_case = config.fold_case
         #: The number of entries after which the ledger's limit is checked.
-        self.trim_every = max(1, config.ledger_limit // 20)
+        self.trim_every = max(1, min(config.ledger_limit // 20, 1_000))
 
     def ttl(self, given: object = None) -> float:
         """Return the requested ttl or the default; refuse one that the engine does not support."""
