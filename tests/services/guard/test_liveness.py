@@ -253,6 +253,19 @@ def test_a_tool_call_of_a_subagent_keeps_the_claims_of_its_session(guarded, proc
     assert guarded.held() == {(ONE, "README.md")}
 
 
+def test_a_session_takes_over_from_its_own_subagent_that_was_interrupted(guarded, process):
+    guarded.processes[A] = running(process.pid)
+    guarded.start(A)
+    guarded.edit(A, "a.py", subagent="s1")
+    guarded.write("a.py", "half")
+    guarded.hear(A, EventKind.AFTER, "a.py", tool="Write", subagent="s1")
+    guarded.clock.advance(LONG)
+
+    assert guarded.edit(B, "a.py").word == Word.DENY
+    assert guarded.edit(A, "a.py").word != Word.DENY
+    assert guarded.held() == {(ONE, "a.py")}
+
+
 @pytest.mark.parametrize("moment", [EventKind.BEFORE, EventKind.AFTER])
 def test_a_read_is_a_heartbeat(guarded, moment):
     guarded.start(A)

@@ -140,11 +140,17 @@ def _weigh_claim(
         return
     # Check the process only if its claim conflicts.
     left = rows.deadline(claim) - rows.now
-    if left > 0:
-        while_running = rows.is_while_running(claim)
+    while_running = rows.is_while_running(claim)
+    if left > 0 and not (while_running and _is_parent(rows, request.agent, claim.agent)):
         result.conflicts.append(obstacle(asked, claim, witness, left, while_running=while_running))
     else:
         result.dead[found.key] = claim
+
+
+def _is_parent(rows: Rows, agent: str, other: str) -> bool:
+    """Return whether ``agent`` started ``other``: a subagent that was interrupted never ends by itself."""
+    child = rows.agent(other)
+    return child is not None and child.parent == agent
 
 
 def _sort_ticket(
