@@ -68,7 +68,10 @@ def release(dibs: Dibs, asked: ReleaseAsked) -> dict[str, Any]:
     except Fenced:
         refuse_if_anothers(dibs, patterns, asked.token)
         raise
-    return tell(dibs, ANSWERS["release"], {"released": shapes.claims(released)})
+    answer = {"released": shapes.claims(released)}
+    if left := dibs.project.holdings.left(dibs.caller.id, released):
+        answer["left"] = [shapes.left(one) for one in left]
+    return tell(dibs, ANSWERS["release"], answer)
 
 
 def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> None:

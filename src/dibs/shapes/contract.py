@@ -142,7 +142,7 @@ ANSWERS = {
     ),
     "run": "status:int claims:claim* lost:lost* released:claim*",
     "renew": "outcome claims:claim* lost:lost* asks:ask*",
-    "release": "released:claim*",
+    "release": "released:claim* [left:left_work*]",
     "status": "now:time claims:held_claim* queue:ticket* agents:agent* decisions:any",
     "who": "paths:holders*",
     "changes": "trees:changed_tree*",

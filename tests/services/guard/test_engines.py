@@ -7,11 +7,18 @@ import sys
 import time
 
 import pytest
+from tests.services.crew import caller
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.guards import Guarded
 
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.core.toolcalls.values import Word
+from dibs.git.calls import GitCalls
 from dibs.local.processes import running
+from dibs.services.claims.holdings import Holdings
+from dibs.services.salvage.entries import listed
+from dibs.services.state.lifecycle import begin_life
 
 A, B = "11111111-a", "22222222-b"
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -46,6 +53,30 @@ def test_two_sessions_with_one_store_exclude_each_other_until_one_dies(store, tm
     second.commit()
     second.end(B)
     assert second.held() == set()
+
+
+@pytest.mark.parametrize("way", ["release", "revoke", "transfer", "new life"])
+def test_on_every_engine_changes_are_saved_before_they_change_owner(store, tmp_path, own_git, way):
+    first, second = Guarded(tmp_path / "repo", store()), Guarded(tmp_path / "repo", store())
+    holdings, pattern = Holdings(second.store), parse("README.md")
+    second.claim("bob", "other.py")
+    first.claim("alice", "README.md")
+    first.write("README.md", "half")
+    if way == "release":
+        holdings.release(caller("alice"))
+    elif way == "revoke":
+        holdings.revoke(Caller("hugo", "human"), pattern, reason="a test")
+    elif way == "transfer":
+        holdings.transfer(caller("alice"), [pattern], to="bob")
+    else:
+        second.engine.transact(lambda txn: begin_life(txn, "a test"))
+        first.claim("alice", "more.py")
+
+    if way != "transfer":
+        (told,) = second.claim("bob", "README.md").left
+        assert told.agent == "alice"
+    (copy,) = listed(GitCalls(first.root))
+    assert first.git("show", f"{copy.ref}:README.md") == "half"
 
 
 EDITOR = """

@@ -1,4 +1,4 @@
-"""Uncommitted changes are saved before they change owner, and both sides are told."""
+"""Uncommitted changes are saved before they change owner, and both sides are notified."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
-from dibs.core.toolcalls.values import Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import GitCalls
 from dibs.project.project import open_project
 from dibs.services.briefing.service import Briefings
@@ -82,7 +82,7 @@ WAYS = [released, expired, left, stopped, revoked]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_however_a_claim_ends_its_changes_are_saved_and_both_sides_are_told(guarded, way):
+def test_however_a_claim_ends_its_changes_are_saved_and_both_sides_are_notified(guarded, way):
     change(guarded)
     way(guarded)
 
@@ -254,6 +254,47 @@ def test_releasing_a_clean_path_takes_two_git_calls(guarded, monkeypatch):
     released(guarded)
 
     assert len(calls) <= 2
+
+
+def test_changes_of_a_subagent_go_to_its_parent_without_a_warning(guarded):
+    guarded.edit(A, "other.py")
+    guarded.edit(A, "src/a.py", subagent="s1")
+    guarded.write("src/a.py", "half\ntwo\n")
+    guarded.end(A, subagent="s1")
+
+    (record,) = records(guarded)
+    assert record.agent != ONE
+    assert guarded.held() == {(ONE, "other.py"), (ONE, "src/a.py")}
+    assert "it has claude" not in mail(guarded, ONE)
+    assert len(copies(guarded)) == 1
+
+
+def test_after_a_cleared_context_the_changes_are_the_sessions_own(guarded):
+    guarded.edit(A, "src/a.py")
+    guarded.write("src/a.py", "half\ntwo\n")
+    guarded.end(A, source="clear")
+    guarded.start("22222222-b", source="clear")
+
+    assert {record.agent for record in records(guarded)} == {"claude-22222222"}
+    assert guarded.edit("22222222-b", "src/a.py").word == Word.PASS
+
+
+def test_an_owner_on_another_machine_saves_its_changes_at_its_next_call(guarded, monkeypatch):
+    guarded.edit(A, "src/a.py")
+    guarded.write("src/a.py", "half\ntwo\n")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("dibs.services.state.sessions.realm", lambda: "far/2/3")
+        guarded.clock.advance(301)
+        assert guarded.claim("bob", "src/a.py").left == ()
+    assert copies(guarded) == []
+
+    heard = guarded.hear(A, EventKind.PROMPTED).text
+
+    (copy,) = copies(guarded)
+    assert f"bob holds it now; your uncommitted changes are saved: git show {copy.ref}" in heard
+    assert {record.agent for record in records(guarded)} == {ONE}
+    guarded.hear(A, EventKind.PROMPTED)
+    assert len(copies(guarded)) == 1
 
 
 # -- kills

@@ -96,6 +96,7 @@ def acquire(
     *,
     queue: bool = False,
     request_id: str = "",
+    shows_left: bool = True,
 ) -> Outcome:
     """Claim the patterns with the options of ``dibs claim``, and wait if they say so."""
     wait = session.project.config.wait if args.wait is None else args.wait
@@ -112,7 +113,7 @@ def acquire(
             task=args.task,
             request_id=request_id,
             watching=watching,
-            shows_left=True,
+            shows_left=shows_left,
         )
 
     if not wait:

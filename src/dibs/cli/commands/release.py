@@ -13,7 +13,7 @@ exit status: 0 released, 4 you had already lost it, 6 you do not hold it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, REQUEST_ID, VERBOSE, arg, number
-from dibs.cli.support.text import printable
+from dibs.cli.support.text import printable, yellow
 from dibs.errors import BadUsage
 from dibs.shapes import claims
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.rules import Claim
+    from dibs.core.claims.rules import Claim, LeftWork
 
 
 OPTIONS = (
@@ -52,12 +52,15 @@ def run(args: Namespace) -> int:
             token=args.token,
             request_id=args.request_id,
         )
+        left = session.project.holdings.left(session.caller.id, released)
         shape = {"released": claims.claims(released)}
-        session.show(lambda: shape, lambda: _print(released, session))
+        if left:
+            shape["left"] = [claims.left(one) for one in left]
+        session.show(lambda: shape, lambda: _print(released, left, session))
     return 0
 
 
-def _print(released: list[Claim], session: Session) -> None:
+def _print(released: list[Claim], left: list[LeftWork], session: Session) -> None:
     from dibs.cli.support.outcomes import shortened
 
     if not released:
@@ -65,3 +68,7 @@ def _print(released: list[Claim], session: Session) -> None:
         return
     lines = [f"released {printable(claim.pattern)}" for claim in released]
     print("\n".join(shortened(lines, verbose=session.verbose)))
+    if left:
+        notes = [f"{printable(one.path)} has uncommitted changes ({one.about})" for one in left]
+        for line in shortened(notes, verbose=session.verbose):
+            print(f"  {yellow('note')}: {line.lstrip()}")

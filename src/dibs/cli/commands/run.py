@@ -79,7 +79,7 @@ def run(args: Namespace) -> int:
         if not args.claim:
             return _Run(session, args, ttl, ()).run()
         args.reason = args.reason or " ".join(args.command)[:200]
-        answer = acquire(session, args, args.claim)
+        answer = acquire(session, args, args.claim, shows_left=False)
         if not isinstance(answer, Granted):
             show(session, answer, args.reason, waited=args.wait)
             return HELD

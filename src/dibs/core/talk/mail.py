@@ -104,7 +104,7 @@ def id_in(text: str) -> str:
 
 _WORDS = {
     MailKind.RELEASE_REQUEST: "{sender} requested {what}{why}",
-    MailKind.EXPIRED: "your {claims} on {what} expired",
+    MailKind.EXPIRED: "your {claims} on {what} expired{why}",
     MailKind.REVOKED: "{sender} revoked your {claims} on {what}{why}",
     MailKind.HANDED_OVER: "{sender} transferred {what} to you{why}",
     MailKind.RELEASED: "{sender} released {what}, which you requested",

@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.core.claims.rules import LeftWork
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Rows
@@ -101,6 +102,14 @@ class Holdings:
         fingerprint = "release\n" + "\n".join(sorted(p.key for p in patterns))
         return self._store.apply(
             lambda rows: once(rows, caller.id, request_id, fingerprint, lambda: action(rows))
+        )
+
+    def left(self, agent: str, released: Sequence[Claim]) -> list[LeftWork]:
+        """Return the saved changes that an agent left uncommitted under claims that it released."""
+        from dibs.services.state.ownership import own_left
+
+        return self._store.look(
+            lambda rows: own_left(rows, agent, [rows.pattern(c.pattern) for c in released])
         )
 
     def transfer(

@@ -167,8 +167,8 @@ TABLE = {
         (f"{GUARDED}ID",
          "when an agent's tool calls were first guarded, and in which dialect",
          "forever"),
-        (f"{LEFT}KEY",
-         "a file that an agent left with uncommitted changes: who, when, and the ref of a copy",
-         "until another agent takes it over"),
+        (f"{LEFT}KEY//TREE/ID",
+         "uncommitted changes of an agent that no longer holds the file: when, a copy, and who was notified",
+         "until the changes are committed or undone"),
     ),
 }  # fmt: skip

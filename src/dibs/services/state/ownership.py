@@ -40,8 +40,8 @@ def end_claim(
 ) -> list[UnfinishedFile]:
     """Remove a claim; return the uncommitted files that it covered, which are saved and recorded.
 
-    ``heir`` is told in another way. ``clean_in`` is a working tree in which the caller knows that the claim
-    covers no changes; others are not looked at.
+    ``heir`` is notified in another way. ``clean_in`` is a working tree that the caller knows to be clean;
+    others are not looked at.
     """
     rows.drop_claim(key)
     if clean_in:
@@ -107,6 +107,12 @@ def _tell_former(rows: Rows, agent: str, left: LeftWork) -> None:
     tell(rows, left.agent, MailKind.TAKEN_OVER, (left.path,), sender=agent, reason=reason)
 
 
+def own_left(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftWork]:
+    """Return what an agent itself left uncommitted under claims that it released."""
+    found = left_at(rows, patterns) if rows.is_anything_left() else []
+    return [left.shown(rows.now) for _, left in found if left.agent == agent]
+
+
 def mail_left(rows: Rows, agent: str, news: Iterable[LeftWork]) -> None:
     """Tell a new owner by message what others left, because it cannot read text now."""
     from dibs.services.state.mailbox import tell
@@ -139,9 +145,12 @@ def keep_lost(rows: Rows, agent: str) -> None:
         left = record_left(rows, agent, work)
         if any(one.salvage for one in left):
             from dibs.services.state.mailbox import tell
+            from dibs.services.state.own_claims import others
 
-            kind, paths = MailKind.UNFINISHED, tuple(one.path for one in left)
-            tell(rows, agent, kind, paths, sender=agent, reason=left[0].shown(rows.now).about)
+            now = [claim.agent for _, claim in others(rows, agent, [pattern])]
+            holder = f"{now[0]} holds it now; " if now else ""
+            reason = f"{holder}your uncommitted changes are saved: {left[0].shown(rows.now).view}"
+            tell(rows, agent, MailKind.EXPIRED, (lost.pattern,), sender="", reason=reason)
 
 
 def is_looked_after(rows: Rows, claim: Claim) -> bool:
@@ -163,7 +172,7 @@ def is_family(rows: Rows, one: str, other: str) -> bool:
 
 
 def saved_of(left: Sequence[UnfinishedFile], lost: Lost) -> str:
-    """Return what a former owner is told about its changes, after the reason of its loss."""
+    """Return the notice to a former owner about its changes, after the reason of its loss."""
     saved = ""
     if left:
         copied = next((one for one in left if one.salvage), None)

@@ -66,7 +66,7 @@ class UnfinishedFile(Record):
     root: str = ""
     #: How many lines it changes; 0 if unknown.
     lines: int = 0
-    #: The agents that were told about it.
+    #: The agents that were notified of it.
     told: tuple[str, ...] = ()
     #: The machine of the working tree; see ``processes.realm``.
     realm: str = ""
