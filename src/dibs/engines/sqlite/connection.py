@@ -149,7 +149,9 @@ class SqliteConnection:
         except OSError as error:
             raise sqlite.replaced(self._path) from error
         size = found.st_size
-        if found.st_ino != self._inode or found.st_dev != self._device or size < self._size:
+        if found.st_ino != self._inode or found.st_dev != self._device:
+            raise sqlite.replaced(self._path)
+        if size < self._size and size < _size_in_header(self._path):
             raise sqlite.replaced(self._path)
         self._size = size
 
@@ -210,6 +212,14 @@ class SqliteConnection:
         ((seq,),) = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
         assert isinstance(seq, int)
         return seq
+
+
+def _size_in_header(path: str) -> int:
+    """Return how large a database says it is; it shrinks when the ledger is trimmed."""
+    with open(path, "rb") as file:
+        header = file.read(32)
+    page = int.from_bytes(header[16:18], "big")
+    return max(_PAGE, int.from_bytes(header[28:32], "big") * (page if page > 1 else 1 << 16))
 
 
 def _size(path: str) -> int:
