@@ -87,6 +87,7 @@ CODES = {
     "AGENT_SAME": Code((BadInput,), "a claim is transferred to its own owner", "name another agent"),
     "TRANSFER_OVERLAP": Code((BadInput,), "a claim is transferred while another of your claims overlaps it", "transfer both, or release one"),
     "DEADLOCK": Code((NotAllowed,), "a transfer would create a deadlock", "release something first"),
+    "AGENT_SHARED": Code((NotAllowed,), "two live processes with the same `DIBS_AGENT` meet on a path", "give one of them another name; `--agent` acts under the name anyway"),
     "AGENT_STOPPED": Code((NotAllowed,), "the calling agent was stopped", "stop working; a human can let the agent rejoin"),
     "NO_AGENT": Code((NotFound,), "no agent has that id", "see `dibs agent ls`"),
     "NO_TASK": Code((NotFound,), "the task does not exist, or you do not hold it in the queue", "see `dibs task ls`"),

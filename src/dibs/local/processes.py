@@ -104,6 +104,20 @@ def above(pid: int) -> Iterator[RunningProcess]:
             yield found
 
 
+def environment_of(pid: int) -> frozenset[bytes]:
+    """Return the variables with which a process was started; empty if they are hidden or unknown."""
+    try:
+        with open(f"{_PROC}/{pid}/environ", "rb", buffering=0) as file:
+            return frozenset(file.read().split(b"\0"))
+    except OSError:
+        return frozenset()
+
+
+def is_foster(process: RunningProcess) -> bool:
+    """Return whether a process only adopts orphaned ones, and so says nothing about who started them."""
+    return process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS)
+
+
 def agent_above(hook: int, told: str = "") -> RunningProcess | None:
     """Return the process of the agent that started a hook: the hook's nearest ancestor that is not a shell.
 
@@ -118,10 +132,8 @@ def agent_above(hook: int, told: str = "") -> RunningProcess | None:
             known = True  # a person pipes an event into the hook; a terminal is not an agent
         if not known and process.name not in _SHELLS:
             known = True
-            foster = process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS)
-            nearest = (
-                None if foster else process
-            )  # adopted: the process that started the hook is dead
+            # adopted: the process that started the hook is dead
+            nearest = None if is_foster(process) else process
         if known and not number:
             break
     return nearest

@@ -13,6 +13,8 @@ exit status: 0 granted, 3 denied or queued
 
 from __future__ import annotations
 
+import os
+
 from dibs.cli.support import HELD
 from dibs.cli.support.parsing import LITERAL, REQUEST_ID, VERBOSE, arg
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
@@ -20,7 +22,7 @@ from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dibs.cli.support.session import Session
@@ -61,8 +63,6 @@ def _warnings(session: Session, args: Namespace, *, granted: bool) -> list[str]:
 
     After a denial, only patterns that have a suggestion matter.
     """
-    import os
-
     tree, texts = session.project.tree, args.pattern
     here = os.path.join(tree.repository.root, tree.repository.subdir)
     unseen = [text for text in texts if not os.path.lexists(os.path.join(here, text))]
@@ -116,8 +116,21 @@ def acquire(
             shows_left=shows_left,
         )
 
-    if not wait:
-        return ask()
+    if not os.environ.get("DIBS_AGENT"):
+        return _in_line(session, ask) if wait else ask()
+    from dibs.cli.support.namesakes import Namesakes, is_named
+
+    named = Namesakes(session) if is_named(session, args) and not args.shared else None
+    if named is not None:
+        named.refuse(session.patterns(texts, literal=args.literal), "claim")
+    answer = _in_line(session, ask) if wait else ask()
+    if named is not None and isinstance(answer, Granted):
+        named.record(answer.claims)
+    return answer
+
+
+def _in_line(session: Session, ask: Callable[[WaitLine], Outcome]) -> Outcome:
+    """Wait, and show the position in the queue."""
     from dibs.cli.support.waiting import WaitLine
     from dibs.local.signals import leaving_on_end
 

@@ -14,6 +14,7 @@ that you have not read), 4 you lost a claim, 6 nothing to commit
 
 from __future__ import annotations
 
+import os
 import sys
 
 from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
@@ -93,9 +94,26 @@ def run(args: Namespace) -> int:
     message = "" if args.dry_run and not (args.message or args.file) else _message(args)
     with Session(args) as session:
         request = _request(session, args, message)
+        if os.environ.get("DIBS_AGENT"):
+            _refuse_namesakes(session, args, request)
         answer = session.project.commits.commit(session.caller, request, trial=args.dry_run)
         _show(session, answer)
     return 0 if isinstance(answer, Committed) else REFUSED
+
+
+def _refuse_namesakes(session: Session, args: Namespace, request: CommitRequest) -> None:
+    """Refuse to commit what another live process with the caller's name holds."""
+    from dibs.cli.support.namesakes import Namesakes, is_named
+    from dibs.services.commits.values import Committed
+
+    named = Namesakes(session) if is_named(session, args) else None
+    if named is None or not named.claims():
+        return
+    answer = session.project.commits.commit(session.caller, request, trial=True)
+    if isinstance(answer, Committed):
+        tree = session.project.tree
+        paths = [os.path.join(tree.repository.root, file.path) for file in answer.files]
+        named.refuse([tree.resolve(path, literal=True) for path in paths], "commit")
 
 
 def _message(args: Namespace) -> str:
