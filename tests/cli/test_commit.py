@@ -165,7 +165,7 @@ def test_a_commit_says_which_lines_of_another_agent_it_left_out(tree, dibs):
     ref = left_by(tree, "alice", "a.py")
     answer = dibs("commit", "-m", "x", agent="bob")
     assert answer.status == 6
-    assert f"git diff HEAD {ref} -- a.py" in answer.err
+    assert f"git show {ref} -- a.py" in answer.err
     (tree / "a.py").write_text("".join(["by alice\n", *lines, "by bob\n"]))
     shape = dibs("commit", "--dry-run", "--json", agent="bob").json
     assert shape["excluded"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]

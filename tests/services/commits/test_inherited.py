@@ -133,7 +133,7 @@ def test_a_commit_without_changes_of_ones_own_is_refused_and_names_the_author(wo
     with pytest.raises(NotFound, match="by alice") as caught:
         world.commit(BOB)
     assert caught.value.code == "NOTHING_CHANGED"
-    assert f"git diff HEAD {ref} -- {PATH}" in caught.value.hint
+    assert f"git show {ref} -- {PATH}" in caught.value.hint
     assert "--inherited" in caught.value.hint
     assert world.head() == before
     assert records(world) == [(PATH, "alice")]
@@ -198,7 +198,8 @@ def test_a_commit_that_cannot_separate_two_agents_work_is_refused(world, case):
 
     assert isinstance(answer, CommitDenied)
     assert [(b.path, b.why, b.holder) for b in answer.blocked] == [(PATH, "inherited", "alice")]
-    assert "git diff HEAD" in answer.blocked[0].hint
+    shown = "git diff HEAD" if case is without_copy else "git show refs/salvage/alice/"
+    assert shown in answer.blocked[0].hint
     assert "--inherited" in answer.blocked[0].hint
     assert (world.head(), world.dirty()) == (head, dirty), "nothing changes"
 

@@ -103,7 +103,8 @@ def view(about: Inherited) -> str:
     """Return the command that shows an agent's uncommitted content."""
     from shlex import quote
 
-    return " ".join(filter(None, ("git diff HEAD", about.copy, "--", quote(about.path))))
+    is_commit = about.copy.startswith("refs/")
+    return f"git {f'show {about.copy}' if is_commit else 'diff HEAD'} -- {quote(about.path)}"
 
 
 def _last(change: PathStatus) -> TreeEntry:
@@ -161,11 +162,12 @@ class _Parts:
 
     def about(self, change: PathStatus, records: Sequence[Origin], one: Origin) -> Inherited:
         """Return what a record says, with the number of lines that its author changed."""
-        left, at = one.left, records.index(one)
-        before = self._copied(records[at - 1].left) if at else _last(change)
-        copy = self._copied(left)
-        lines = 0 if copy is None or before is None else self._lines(before, copy)
-        return Inherited(left.path, left.agent, lines or left.lines, left.salvage, one.key)
+        left, at, lines = one.left, records.index(one), one.left.lines
+        if not lines or at:  # the record counts from the last commit
+            before = self._copied(records[at - 1].left) if at else _last(change)
+            copy = self._copied(left)
+            lines = lines if copy is None or before is None else self._lines(before, copy)
+        return Inherited(left.path, left.agent, lines, left.salvage, one.key)
 
     def _on_disk(self, change: PathStatus) -> TreeEntry:
         place = os.path.join(self._git.tree, change.path)
