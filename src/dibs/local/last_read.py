@@ -12,6 +12,8 @@ import contextlib
 import os
 from zlib import crc32
 
+from dibs.local.files import write_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 _FOLDER = "seen"
-#: Above this size in bytes, a file starts again empty.
-_LARGE = 256 * 1024
+#: Above this size in bytes, only the last record of each path stays, and of these the newest.
+_LARGE, _MOST = 256 * 1024, 1000
 #: Records are deleted this many seconds after the last one was written.
 _FORGOTTEN = 7 * 86_400.0
 _BRANCH = b"ref: "
@@ -80,14 +82,19 @@ def note_commit(repository: Repository, agent: str, old: str, new: str) -> None:
 
 def last_read(repository: Repository, agent: str) -> dict[str, str]:
     """Return for each path that an agent has read the commit that was checked out."""
+    return _table(_place(repository, agent))
+
+
+def _table(place: str) -> dict[str, str]:
     try:
-        content = _content(_place(repository, agent))
+        content = _content(place)
     except OSError:
         return {}
     found: dict[str, str] = {}
     for record in os.fsdecode(content).split("\0")[:-1]:
         commit, space, path = record.partition(" ")
         if space:
+            found.pop(path, None)  # so that the newest come last
             found[path] = commit
             continue
         old, _, new = record.partition(">")
@@ -113,7 +120,6 @@ def _place(repository: Repository, agent: str) -> str:
 
 def _append(place: str, records: Iterable[str]) -> None:
     """Add records; a full disk only means that less is detected."""
-    data = b"".join(os.fsencode(record) + b"\0" for record in records)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     with contextlib.suppress(OSError):
         try:
@@ -122,8 +128,14 @@ def _append(place: str, records: Iterable[str]) -> None:
             os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             handle = os.open(place, flags, 0o600)
         try:
-            if os.fstat(handle).st_size > _LARGE:
-                os.ftruncate(handle, 0)  # the oldest reads are the least useful ones
-            os.write(handle, data)
+            os.write(handle, _joined(records))
+            large = os.fstat(handle).st_size > _LARGE
         finally:
             os.close(handle)
+        if large:
+            newest = list(_table(place).items())[-_MOST:]
+            write_file(place, _joined(f"{commit} {path}" for path, commit in newest))
+
+
+def _joined(records: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(record) + b"\0" for record in records)
