@@ -46,13 +46,13 @@ def is_read(heard: HookEvent) -> bool:
     return not runs and all(touch.how == How.READ for touch in heard.touches)
 
 
-def is_known_active(rows: Rows, heard: HookEvent, who: HookCaller, ttl: float) -> bool:
-    """Return whether a read has nothing to record or to deliver: the last heartbeat is recent."""
+def active_reader(rows: Rows, heard: HookEvent, who: HookCaller, ttl: float) -> str:
+    """Return the agent of a read that needs no heartbeat and has no news; empty if there is more to do."""
     session = get_session(rows, row_of(rows, heard, who))
     if session is None or session.over or session.forgot or not runs_in(session, who):
-        return False
+        return ""
     for agent in (session.id, session.parent) if session.parent else (session.id,):
         beat = rows.beat(agent)
         if beat is None or rows.now - beat.seen >= FRESH * min(ttl, beat.ttl):
-            return False
-    return not rows.has_unread(session.id)
+            return ""
+    return "" if rows.has_unread(session.id) else session.id

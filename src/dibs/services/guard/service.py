@@ -17,7 +17,7 @@ from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, How, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.heartbeats import is_known_active, is_read, note_activity
+from dibs.services.guard.heartbeats import active_reader, is_read, note_activity
 from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import put_session
@@ -97,7 +97,10 @@ class Guarding:
         moment = heard.moment
         if moment in _TOOL and is_read(heard) and not self._store.config.guard_reads:
             ttl = self._store.config.ttl
-            if self._store.look(lambda rows: is_known_active(rows, heard, who, ttl)):
+            reader = self._store.look(lambda rows: active_reader(rows, heard, who, ttl))
+            if reader:
+                if moment == EventKind.BEFORE and heard.touches:
+                    self._note_reads(reader, self._touched(heard))
                 return PASSED
         if moment == EventKind.BEFORE:
             return self._before(heard, who, tells=tells)
@@ -175,16 +178,20 @@ class Guarding:
         refusal = self._refusal(heard, decided)
         if refusal is not None:
             return refusal
-        reads = [one.path for one in paths if one.how == How.READ and not one.deep]
-        if reads:
-            from dibs.local.last_read import note_read
-
-            note_read(self._repository, decided.session.id, reads)
+        self._note_reads(decided.session.id, paths)
         if self._is_watched(heard):
             self._attribution.mark(decided.session.id, heard.call)
         return self._half_done(decided) if decided.left and tells else PASSED
 
     # -- steps
+
+    def _note_reads(self, agent: str, paths: Sequence[TouchedPath]) -> None:
+        """Record which files an agent reads, so that its commits do not undo what it has not seen."""
+        reads = [one.path for one in paths if one.how == How.READ and not one.deep]
+        if reads:
+            from dibs.local.last_read import note_read
+
+            note_read(self._repository, agent, reads)
 
     def _paths(self, heard: HookEvent) -> list[TouchedPath]:
         """Return the paths that a call touches: those its tool names, and those a shell would write."""
