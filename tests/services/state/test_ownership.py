@@ -292,8 +292,17 @@ def test_an_owner_on_another_machine_saves_its_changes_at_its_next_call(guarded,
 
     (copy,) = copies(guarded)
     assert f"bob holds it now; your uncommitted changes are saved: git show {copy.ref}" in heard
-    assert {record.agent for record in records(guarded)} == {ONE}
     guarded.hear(A, EventKind.PROMPTED)
+    assert len(copies(guarded)) == 1
+
+
+def test_a_former_owner_that_returns_is_not_the_author_of_later_changes(guarded):
+    change(guarded)
+    revoked(guarded)
+    change(guarded, "bob", text="mine\n")
+    guarded.claim("alice", "other.py")
+
+    assert {(record.agent, record.lines) for record in records(guarded)} == {("alice", 1)}
     assert len(copies(guarded)) == 1
 
 

@@ -106,7 +106,7 @@ def work_of(rows: Rows, claim: Claim, *, copy: bool = False) -> Work:
         return ()
     found = session_of(rows, claim.agent)
     if found is None:
-        if _is_elsewhere(rows, claim.agent):
+        if is_elsewhere(rows, claim.agent):
             return ()
         return rows.facts.work(WorkQuestion(claim, (claim.tree,) if claim.tree else (), copy))
     session = found[1]
@@ -116,7 +116,7 @@ def work_of(rows: Rows, claim: Claim, *, copy: bool = False) -> Work:
     return rows.facts.work(WorkQuestion(claim, tuple(roots), copy))
 
 
-def _is_elsewhere(rows: Rows, agent: str) -> bool:
+def is_elsewhere(rows: Rows, agent: str) -> bool:
     """Return whether an agent without a session works on another machine."""
     from dibs.local.processes import realm
 

@@ -12,7 +12,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Claim, LeftWork
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few
-from dibs.services.state.facts import WorkQuestion, work_of
+from dibs.services.state.facts import WorkQuestion, is_elsewhere, work_of
 from dibs.services.state.sessions import (
     UnfinishedFile,
     all_left,
@@ -66,13 +66,16 @@ def record_left(
     known = {one.salvage for _, one in all_left(rows)} if left else set()
     for one in left:
         put_left(rows, _pattern(rows, one.path), one)
-    copies = sorted({one.salvage for one in left} - known - {""})
-    if copies:
-        from dibs.services.state.presence import role_of
-
-        summary = f"saved {agent}'s uncommitted changes: {', '.join(copies)}"
-        rows.emit(agent, role_of(rows, agent), Kind.WORK_SALVAGED, summary, ref=copies[0])
+    for copy in sorted({one.salvage for one in left} - known - {""}):
+        _emit_saved(rows, agent, copy)
     return left
+
+
+def _emit_saved(rows: Rows, agent: str, copy: str) -> None:
+    from dibs.services.state.presence import role_of
+
+    summary = f"saved {agent}'s uncommitted changes: {copy}"
+    rows.emit(agent, role_of(rows, agent), Kind.WORK_SALVAGED, summary, ref=copy)
 
 
 def take_over(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftWork]:
@@ -136,20 +139,25 @@ def keep_lost(rows: Rows, agent: str) -> None:
     """Save what an agent changed under claims that it lost where its files cannot be seen."""
     if not rows.facts.can_look:
         return
+    from dibs.services.state.mailbox import tell
+    from dibs.services.state.own_claims import others
+
     for _, lost in list(rows.lost(agent)):
         if lost.kept or lost.why not in _ELSEWHERE:
             continue
         pattern = rows.pattern(lost.pattern)
         work = work_of(rows, _as_claim(agent, lost.pattern, lost.token), copy=True) or ()
         rows.put_lost(agent, pattern, lost._replace(kept=True))
-        left = record_left(rows, agent, work)
-        if any(one.salvage for one in left):
-            from dibs.services.state.mailbox import tell
-            from dibs.services.state.own_claims import others
-
-            now = [claim.agent for _, claim in others(rows, agent, [pattern])]
-            holder = f"{now[0]} holds it now; " if now else ""
-            reason = f"{holder}your uncommitted changes are saved: {left[0].shown(rows.now).view}"
+        now = [claim for _, claim in others(rows, agent, [pattern])] if work else []
+        # What another agent holds in the same tree may be its own work by now; the copy is enough.
+        held = {claim.tree for claim in now if claim.tree}
+        record_left(rows, agent, [one for one in work if one.root not in held])
+        copied = next((one for one in work if one.salvage), None)
+        if copied is not None:
+            if not rows.newest:  # a message needs an event
+                _emit_saved(rows, agent, copied.salvage)
+            holder = f"{now[0].agent} holds it now; " if now else ""
+            reason = f"{holder}your uncommitted changes are saved: {copied.shown(rows.now).view}"
             tell(rows, agent, MailKind.EXPIRED, (lost.pattern,), sender="", reason=reason)
 
 
@@ -157,10 +165,16 @@ def is_looked_after(rows: Rows, claim: Claim) -> bool:
     """Return whether this machine can see the files of a claim's owner."""
     if claim.mode != EXCLUSIVE:
         return True
+    from os.path import isdir
+
     from dibs.services.state.sessions import is_on_this_machine
 
     found = session_of(rows, claim.agent)
-    return rows.facts.can_look and found is not None and is_on_this_machine(found[1])
+    if found is None:
+        here, root = not is_elsewhere(rows, claim.agent), claim.tree
+    else:
+        here, root = is_on_this_machine(found[1]), found[1].root
+    return rows.facts.can_look and here and (not root or isdir(root))
 
 
 def is_family(rows: Rows, one: str, other: str) -> bool:
