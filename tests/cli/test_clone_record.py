@@ -228,7 +228,7 @@ def test_a_damaged_record_is_refused_and_replaced_by_a_human(dibs, held, record)
     assert answer.status == 78
     assert "dibs engine use --force" in answer.err
 
-    assert dibs("engine", "use", "--force").status == 0
+    assert dibs("engine", "use", "--force", "--json").json == {"engine": "sqlite", "used": True}
     assert dibs("claim", "b.py", "--new", agent="bob").status == 0
 
 

@@ -230,6 +230,7 @@ ANSWERS = {
     ),
     "doctor": "well:bool findings:any* agents:any* crew:any* [done:text*] [proofs:any*]",
     "engine check": "engine safe:bool findings:any* measured:any",
+    "engine use": "engine used:bool",
     "engine migrate": (
         "[id] [engine] [cancelled:bool] [from] [to] [setting] [verified:bool] [rows:int] [entries:int]"
         " [newest:int] [claims:int] [digest]"
