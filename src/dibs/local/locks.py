@@ -13,7 +13,7 @@ except ImportError:  # Windows
 #: Whether this system has file locks. Without them every lock succeeds; callers that need them check this.
 SUPPORTED = fcntl is not None
 
-#: Seconds between two tries: the first pause and the longest.
+#: Seconds between two tries: the first pause and the longest; after that a process waits in line.
 _SHORTEST, _LONGEST = 0.0005, 0.02
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -95,8 +95,34 @@ def _wait(handle: int, timeout: float | None) -> bool:
         return True
     give_up, pause = time.monotonic() + timeout, _SHORTEST
     while not try_lock(handle):
-        if time.monotonic() >= give_up:
+        left = give_up - time.monotonic()
+        if left <= 0:
             return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, _LONGEST)
+        if pause > _LONGEST:
+            return _wait_in_line(handle, left)
+        time.sleep(min(pause, left))
+        pause *= 1.5
     return True
+
+
+def _wait_in_line(handle: int, timeout: float) -> bool:
+    """Wait for the system to grant the lock, in the order of requests; polling would let newcomers pass.
+
+    A blocking ``flock`` has no timeout, so another thread waits. If it gets the lock too late, the lock
+    ends with its handle, which is then the last one.
+    """
+    from threading import Thread
+
+    waiting, taken = os.dup(handle), []
+
+    def wait() -> None:
+        try:
+            fcntl.flock(waiting, fcntl.LOCK_EX)
+            taken.append(True)
+        finally:
+            os.close(waiting)
+
+    thread = Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    return bool(taken)
