@@ -310,7 +310,21 @@ def test_with_idle_takeover_an_idle_agent_can_be_replaced(tmp_path, own_git, pro
 
     guarded.clock.advance(LONG)
 
+    assert guarded.held() == {(ONE, "a.py")}
     assert isinstance(guarded.claim("bob", "a.py"), Granted)
+    assert guarded.held() == {("bob", "a.py")}
+    (lost,) = guarded.agents.show(ONE)[1]
+    assert lost.at == guarded.clock.now
+
+
+def test_an_idle_agent_that_nobody_replaced_keeps_its_claim(tmp_path, own_git, process):
+    guarded = Guarded(tmp_path / "repo", idle_takeover=LONG)
+    idle(guarded, process)
+    assert guarded.agents.sweep() == 0
+
+    guarded.hear(A, EventKind.PROMPTED)
+
+    assert isinstance(guarded.claim("bob", "a.py"), Denied)
 
 
 def test_idle_takeover_waits_for_an_open_call(tmp_path, own_git, process):

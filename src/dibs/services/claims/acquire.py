@@ -25,6 +25,7 @@ from dibs.core.claims.rules import (
 )
 from dibs.errors import BadInput
 from dibs.local.repository import checked_out
+from dibs.services.state.facts import may_take_over
 from dibs.services.state.presence import drop_expired, expire, withdraw
 from dibs.services.state.rows import FiledRow, claim_of
 from dibs.startup.records import Record
@@ -141,16 +142,10 @@ def _weigh_claim(
     # Check the process only if its claim conflicts.
     left = rows.deadline(claim) - rows.now
     while_running = rows.is_while_running(claim)
-    if left > 0 and not (while_running and _is_parent(rows, request.agent, claim.agent)):
+    if left > 0 and not (while_running and may_take_over(rows, request.agent, claim)):
         result.conflicts.append(obstacle(asked, claim, witness, left, while_running=while_running))
     else:
         result.dead[found.key] = claim
-
-
-def _is_parent(rows: Rows, agent: str, other: str) -> bool:
-    """Return whether ``agent`` started ``other``: a subagent that was interrupted never ends by itself."""
-    child = rows.agent(other)
-    return child is not None and child.parent == agent
 
 
 def _sort_ticket(

@@ -60,7 +60,7 @@ class OutsideFacts:
     ) -> None:
         #: If this folder does not exist, no agent process runs on this machine; empty to skip the check.
         self.sessions = sessions
-        #: After how many seconds without activity a running agent's claims expire after all; 0 for never.
+        #: After how many seconds without activity others may take a running agent's claims; 0 for never.
         self.idle_takeover = idle_takeover
         #: Whether working trees can be looked at.
         self.can_look = can_look
@@ -134,11 +134,25 @@ def outlives_ttl(rows: Rows, claim: Claim) -> bool:
     found = session_of(rows, claim.agent)
     if found is None or not runs_here(found[1]):
         return False
-    beat = rows.beat(claim.agent)
-    if beat is not None and beat.calls and rows.now < beat.seen + LONGEST_CALL:
+    if _has_open_call(rows, claim.agent):
         return True
-    idle = rows.facts.idle_takeover
-    if idle and rows.now >= rows.heard(claim.agent) + idle:
-        return False
     work = work_of(rows, claim)
     return work is None or bool(work)
+
+
+def may_take_over(rows: Rows, agent: str, claim: Claim) -> bool:
+    """Return whether ``agent`` may take a claim that has outlived its ttl.
+
+    A parent may take it from its subagent: one that was interrupted never reports its end. Anyone may
+    take it from an agent that has been idle for ``idle_takeover``.
+    """
+    owner = rows.agent(claim.agent)
+    if owner is not None and owner.parent == agent:
+        return True
+    idle, silent = rows.facts.idle_takeover, rows.now - rows.heard(claim.agent)
+    return bool(idle) and silent >= idle and not _has_open_call(rows, claim.agent)
+
+
+def _has_open_call(rows: Rows, agent: str) -> bool:
+    beat = rows.beat(agent)
+    return beat is not None and bool(beat.calls) and rows.now < beat.seen + LONGEST_CALL

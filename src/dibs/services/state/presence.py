@@ -146,7 +146,8 @@ def drop_expired(rows: Rows, ticket: Ticket) -> None:
 
 def expire(rows: Rows, key: str, claim: Claim) -> None:
     """Remove an expired claim; notify its owner and fence its token."""
-    lost = Lost(claim.pattern, claim.token, "expired", rows.deadline(claim))
+    at = min(rows.deadline(claim), rows.now)  # an idle owner can lose it before its deadline
+    lost = Lost(claim.pattern, claim.token, "expired", at)
     lose(rows, key, claim, lost)
     rows.emit(
         claim.agent,
