@@ -88,8 +88,11 @@ def test_ordinary_keys_stay_readable():
 
 
 @pytest.mark.parametrize("content", [b"", b"v", b"\xff\n"])
-def test_a_file_that_we_would_not_write_is_not_ours(content):
-    assert RowFiles().parse("dibs/a.row", content, 0.0) is None
+def test_a_file_with_content_that_we_would_not_write_is_a_damaged_row(content):
+    assert RowFiles().parse("dibs/a.row", content, 0.0)["a"].startswith("damaged: ")
+
+
+def test_a_file_with_a_name_that_we_would_not_write_is_not_ours():
     assert RowFiles().parse("dibs/%61.row", b"v\n", 0.0) is None
     assert RowFiles().parse("src/a.row", b"v\n", 0.0) is None
 
@@ -132,7 +135,7 @@ def test_other_files_on_the_branch_are_not_changed(machine, bare, tmp_path):
 
     after = git(bare, "ls-tree", "-r", "dibs").splitlines()
     assert [line for line in after if "meta.json" not in line] == before.splitlines()
-    assert everything(machine()) == []
+    assert everything(machine()) == [("notes", "damaged: \\xff no row\r\n")]
 
 
 def test_a_file_in_the_way_is_reported_and_kept(machine, bare):

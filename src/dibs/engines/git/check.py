@@ -131,7 +131,28 @@ def repair(link: GitConnection, timeout: float) -> list[str]:
             raise Unavailable(
                 "another process is using the remote", code="STORE_BUSY", hint="try again"
             )
-        return done + _rebuild(link, deadline)
+        restored = _restore_branch(link, deadline)
+        return done + (restored or _rebuild(link, deadline))
+
+
+def _restore_branch(link: GitConnection, deadline: float) -> list[str]:
+    """Create the branch again from this machine's copy if the remote lost its objects, for example to ``gc``.
+
+    The copy may lack the newest changes, so a new life starts.
+    """
+    found = link.remote.look(deadline)
+    if not found or link.remote.is_complete(deadline):
+        return []
+    branch, url = link.remote.place.branch, shown(link.remote.place.url)
+    if not link.cache.head().remote:
+        raise Unavailable(
+            f"{url} lost objects of the branch {branch}, and this machine has no copy of it",
+            code="STORE_DAMAGED",
+            hint="run `dibs engine repair` on a machine that used it before",
+        )
+    link.restore(found, f"the remote lost objects of the branch {branch}", deadline)
+    made = f"created the branch {branch} of {url} again from this machine's copy"
+    return [f"{made}, because the remote had lost some of its objects; all claims are void"]
 
 
 def _rebuild(link: GitConnection, deadline: float) -> list[str]:

@@ -19,6 +19,8 @@ from dibs.engines.git.repo import (
     read_ref,
     write_ref,
 )
+from dibs.engines.git.txn import render_commit
+from dibs.errors import Unavailable
 from dibs.git.run import TimedOut
 
 TYPE_CHECKING = False
@@ -162,6 +164,28 @@ class GitConnection(SharedCopy):
                 keep_lost(self.repo, lost, int(self._parts.sources.wall()))
             return head._replace(broken=why)
         return self._seen(head)
+
+    def restore(self, found: str, why: str, deadline: float) -> None:
+        """Replace the branch, whose commit ``found`` the remote lost, by this machine's copy of the state.
+
+        The copy becomes a commit without parents: older commits may be missing, too. The next step
+        starts a new life.
+        """
+        gone = Unavailable("the remote lost the branch", code="STORE_DAMAGED")
+        self.give_up(CommitFate.REFUSED, gone, deadline)
+        with self.cache.writing(deadline) as head:
+            self.objects.name_by(head.algorithm)
+            number = self.cache.next_fate()
+            content = render_commit(head.root, "", (), self._parts.sources.wall())
+            commit = self.objects.write("commit", content, number)
+            self.objects.flush()
+        self.remote.replace(found, commit, deadline)
+        reading = self.now_reading()
+        with self.cache.writing(deadline) as head:
+            keep_lost(self.repo, head.remote, int(self._parts.sources.wall()))
+            self.cache.set_head(
+                head._replace(tip=commit, remote=commit, pending=0, broken=why, asked=reading)
+            )
 
     def _seen(self, head: Head) -> Head:
         return head._replace(

@@ -155,7 +155,11 @@ class GitEngine:
         self._shut()
         done = repair_cache(self._parts.state, self._timeout)
         with self._link() as link:
-            return done + repair(link, self._timeout)
+            done += repair(link, self._timeout)
+            broken = link.head().broken
+        if broken:
+            self.transact(lambda _: None)  # starts the new life
+        return done
 
     def _meet(self, link: GitConnection, deadline: float) -> None:
         """Contact the remote once before this machine's first step."""

@@ -75,6 +75,11 @@ _MEANINGS = (
         Unavailable, code="REMOTE_DOWN", message="cannot reach {}", hint="try again",
     ),
     Meaning(
+        ("not our ref", "bad object", "missing necessary objects", "repository corruption on the remote"),
+        Unavailable, code="STORE_DAMAGED", message="{} lost objects of the branch",
+        hint="run `dibs engine repair` on the machine that used it last",
+    ),
+    Meaning(
         ("not allowed",), Misconfigured, code="REMOTE_URL",
         message="git does not allow {}", hint="use a file, ssh, https, or git URL",
     ),
@@ -90,6 +95,12 @@ def refused(text: str, url: str) -> DibsError | None:
             folder = _shell_word(shown(url).removeprefix("file://"))
             return meaning.error(message, code=meaning.code, hint=meaning.hint.format(folder))
     return None
+
+
+def lost_objects(text: str, url: str) -> DibsError | None:
+    """Return the error for a remote that no longer has what its branch points to, if git says that."""
+    error = refused(text, url)
+    return error if error is not None and error.code == "STORE_DAMAGED" else None
 
 
 def _shell_word(text: str) -> str:

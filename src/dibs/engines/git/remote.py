@@ -23,6 +23,8 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ABSENT = "couldn't find remote ref"
 #: Age in seconds after which a lock file on a local remote counts as abandoned.
 STALE = 60.0
+#: The ref for objects that are fetched only to see whether the remote has them.
+_PROBE = "refs/dibs/probe"
 
 
 class PushOutcome(metaclass=TextEnum):
@@ -160,6 +162,24 @@ class Remote:
             return PushOutcome.UNCLEAR
         return self._outcome(result)
 
+    def is_complete(self, deadline: float) -> bool:
+        """Return whether the remote has all objects of the branch, by fetching all of them."""
+        argv = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+                "--refetch", "--end-of-options", self.place.url, f"+{self.place.ref}:{_PROBE}")  # fmt: skip
+        result = self._run(*argv, deadline=deadline)
+        self._run("update-ref", "-d", _PROBE, deadline=deadline)
+        return not result.code or errors.lost_objects(result.err, self.place.url) is None
+
+    def replace(self, old: str, commit: str, deadline: float) -> None:
+        """Delete the branch, which is at ``old`` and incomplete, and create it again at ``commit``."""
+        lease = f"--force-with-lease={self.place.ref}:{old}"
+        argv = ("push", "--porcelain", "--no-verify", lease, "--end-of-options", self.place.url)
+        self._ask(*argv, f":{self.place.ref}", deadline=deadline)
+        self._ask(
+            "push", "--porcelain", "--no-verify", "--no-follow-tags", "--end-of-options", self.place.url,
+            f"{commit}:{self.place.ref}", deadline=deadline,
+        )  # fmt: skip
+
     def _outcome(self, result: GitResult) -> str:
         if result.code == 0:
             return PushOutcome.LANDED
@@ -173,6 +193,8 @@ class Remote:
         said = f"{reason}\n{result.err}".lower()
         if kind == "rejected":
             return PushOutcome.LOST
+        if (lost := errors.lost_objects(said, self.place.url)) is not None:
+            raise lost
         if ".lock': file exists" in said:
             return PushOutcome.LOCKED
         if "hook declined" in said or "protected" in said or "prohibited" in said:
