@@ -148,6 +148,7 @@ def test_each_field_has_a_variable(place):
         "DIBS_GUARD_HOT_TTL": "10s",
         "DIBS_GUARD_HOT_WAIT": "1s",
         "DIBS_GUARD_READS": "true",
+        "DIBS_GUARD_PEOPLE": "refuse",
         "DIBS_GUARD_ON_ERROR": "allow",
         "DIBS_GUARD_DEADLINE": "1s",
         "DIBS_GUARD_DAEMON": "true",
@@ -211,7 +212,7 @@ def test_each_field_has_a_variable(place):
             500,
         ),
         *("off", ("build/", "*.log"), ("deploy/",), ("**/go.sum",)),
-        *(10.0, 1.0, True, "allow", 1.0, True),
+        *(10.0, 1.0, True, "refuse", "allow", 1.0, True),
     )
 
 

@@ -73,6 +73,7 @@ class Config(Record):
     guard_hot_ttl: float = 30.0
     guard_hot_wait: float = 5.0
     guard_reads: bool = False
+    guard_people: str = "save"
     guard_on_error: str = "deny"
     guard_deadline: float = 2.0
     guard_daemon: bool = False

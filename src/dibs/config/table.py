@@ -194,6 +194,9 @@ FIELDS = (
           "How long an edit of such a file waits for its turn before it is blocked."),
     Field("guard_reads", "guard", "reads", *flag(),
           "Also take a shared claim when an agent reads a file."),
+    Field("guard_people", "guard", "people", *choice("save", "refuse", "off"),
+          "What happens before an agent discards or overwrites uncommitted changes that no agent made: "
+          "save a copy, refuse the call, or nothing (off)."),
     Field("guard_on_error", "guard", "on_error", *choice("deny", "allow"),
           "Whether tool calls are allowed when the store is unreachable."),
     Field("guard_deadline", "guard", "deadline", *span("guard_deadline", 0.1, 8.0),

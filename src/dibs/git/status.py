@@ -78,11 +78,15 @@ def changed(git: GitCalls, *paths: str) -> list[PathStatus]:
     return parsed(begin_changed(git, *paths).must())
 
 
-def begin_changed(git: GitCalls, *paths: str, ignored: bool = False) -> GitProcess:
-    """Start ``git status``; read its output with ``parsed``, ``ignored_of``, and ``compared_with``."""
+def begin_changed(git: GitCalls, *paths: str, ignored: str = "") -> GitProcess:
+    """Start ``git status``; read its output with ``parsed``, ``ignored_of``, and ``compared_with``.
+
+    ``ignored`` is "traditional" for each ignored file, or "matching" for a folder that is ignored as a whole.
+    """
+    also = [f"--ignored={ignored}"] if ignored else []
     return git.begin(
         "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",
-        "--ignore-submodules=dirty", "--no-ahead-behind", *(["--ignored"] if ignored else []), "--", *paths,
+        "--ignore-submodules=dirty", "--no-ahead-behind", *also, "--", *paths,
     )  # fmt: skip
 
 
@@ -103,6 +107,12 @@ def ignored_among(git: GitCalls, paths: Sequence[str]) -> set[str]:
         variables={"GIT_LITERAL_PATHSPECS": "0"},
     )  # fmt: skip
     return {os.fsdecode(path)[2:] for path in result.out.split(b"\0") if path}
+
+
+def changed_or_ignored(git: GitCalls, *paths: str) -> tuple[list[PathStatus], list[str]]:
+    """Return the changed paths, and the files that are ignored by themselves, not with their folder."""
+    out = begin_changed(git, *paths, ignored="matching").must()
+    return parsed(out), [path for path in ignored_of(out) if not path.endswith("/")]
 
 
 def compared_with(out: bytes) -> str:

@@ -273,7 +273,8 @@ GIT = [
     ("git commit -am x", [], [("commit", "all")]),
     ("git commit -m x a", [], [("commit", "only")]),
     ("git -c core.hooksPath= commit --no-verify -m x", [], [("commit", "")]),
-    ("git status; git diff; git log; git add a; git push", [], []),
+    ("git status; git diff; git log; git push", [], []),
+    ("git add a", [], [("add", "")]),
 ]
 
 
@@ -287,9 +288,11 @@ def test_git_writes(command, paths, whole):
 
 def test_a_commit_contains_what_was_staged_before_it():
     assert writes("cd src; git add a .; git commit -m x b").whole == (
+        TreeCommand("add", "", "src", ("src/a", "src")),
         TreeCommand("commit", "only", "src", ("src/a", "src", "src/b")),
     )
     assert writes("git add -A && git commit -m x").whole == (
+        TreeCommand("add", "", "", (":/",)),
         TreeCommand("commit", "", "", (":/",)),
     )
 

@@ -42,9 +42,10 @@ class WriteTarget(Record):
 class TreeCommand(Record):
     """A git command that may change any file of the working tree."""
 
-    #: checkout, switch, reset, stash, unstash, clean, merge, pick, commit
+    #: checkout, force, switch, reset, stash, unstash, drop, unbranch, clean, merge, pick, add, commit
     verb: str
-    #: The commit that it checks out, merges or applies; empty for the last one.
+    #: The commit that it checks out, merges or applies, or the stash or branch that it deletes; empty for the
+    #: last one.
     revision: str = ""
     #: Where it runs: relative to the agent's folder, or absolute.
     place: str = ""
@@ -102,7 +103,7 @@ class ShellEffects:
         if self.place is None:
             self.unsure = True
         else:
-            paths = tuple(self._staged) if verb == "commit" else ()
+            paths = tuple(self._staged) if verb in {"commit", "add"} else ()
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
 
     def move(self, verb: str, args: Sequence[Arg]) -> None:

@@ -35,23 +35,30 @@ def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
         _write(to, paths)
         return
     start = given.operands
-    if given.has("b B orphan") or (start and paths is not None):
+    if given.has("f force") and len(start) <= 1:
+        _discard(to, "force", start)
+    elif given.has("b B orphan") or (start and paths is not None):
         _switch_to(to, start[:1])
     elif len(start) > 1 or any(a.text == "." or a.glob or not a.sure for a in start):
         _write(to, start)
     elif start:
         # A branch or a path: ``services/guard/shell_targets.py`` can check.
         to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
-    elif given.has("f force"):
-        to.tree("reset")
 
 
 def _switch(to: ShellEffects, given: ParsedOptions) -> None:
     """Switch to another commit."""
-    if given.operands:
+    if given.has("discard-changes f force"):
+        _discard(to, "reset", given.operands[:1])
+    else:
         _switch_to(to, given.operands[:1])
-    elif given.has("discard-changes f force"):
-        to.tree("reset")
+
+
+def _discard(to: ShellEffects, verb: str, start: list[Arg]) -> None:
+    """Switch to another commit and discard uncommitted changes."""
+    sure = [arg for arg in start if arg.sure]
+    to.tree(verb if sure else "reset", _revision(sure[0]) if sure else "")
+    to.unsure = to.unsure or sure != start
 
 
 def _switch_to(to: ShellEffects, start: Iterable[Arg]) -> None:
@@ -79,6 +86,7 @@ def _add(to: ShellEffects, given: ParsedOptions) -> None:
     if given.acts:
         whole = given.has("A all u update") and not given.operands
         to.stage([Arg(TOP)] if whole else given.operands)
+        to.tree("add", "tracked" if given.has("u update") else "")
 
 
 def _stash(to: ShellEffects, given: ParsedOptions) -> None:
@@ -90,9 +98,19 @@ def _stash(to: ShellEffects, given: ParsedOptions) -> None:
     if verb == "push" and paths:
         _write(to, paths)
     elif verb in {"push", "save"} and not given.has("staged S"):
-        to.tree("stash", "all" if given.has("u a include-untracked all") else "")
+        every = given.has("a all")
+        to.tree("stash", "ignored" if every else "all" if given.has("u include-untracked") else "")
     elif verb in {"pop", "apply", "branch"}:
         to.tree("unstash", named[-1] if named else "stash@{0}")
+    elif verb in {"drop", "clear"}:
+        to.tree("drop", "" if verb == "clear" else named[-1] if named else "stash@{0}")
+
+
+def _branch(to: ShellEffects, given: ParsedOptions) -> None:
+    """Delete branches, even those with commits that no other branch has."""
+    if given.has("D") or (given.has("d delete") and given.has("f force")):
+        for arg in given.operands:
+            to.tree("unbranch", arg.text if arg.sure else "")
 
 
 def _clean(to: ShellEffects, given: ParsedOptions) -> None:
@@ -101,7 +119,8 @@ def _clean(to: ShellEffects, given: ParsedOptions) -> None:
         for arg in given.operands:
             to.touch(arg, How.DELETE, deep=True)
         if not given.operands:
-            to.tree("clean", "ignored" if given.has("x X") else "")
+            ignored = "only" if given.has("X") else "ignored" if given.has("x") else ""
+            to.tree("clean", ignored)
 
 
 def _checkout_index(to: ShellEffects, given: ParsedOptions) -> None:
@@ -171,6 +190,7 @@ RULES: dict[str, CommandRule] = {
     "git read-tree": rule_of(act=_reset, needs="u"),
     "git checkout-index": rule_of(act=_checkout_index),
     "git stash": rule_of("m message", act=_stash),
+    "git branch": rule_of("u set-upstream-to contains points-at format sort", act=_branch),
     "git clean": rule_of("e exclude", act=_clean, unless="n dry-run"),
     "git rm": rule_of(how=How.DELETE, deep=True, unless="cached n dry-run"),
     "git mv": rule_of("tS target-directory suffix", act=copy, how=How.DELETE),

@@ -137,6 +137,15 @@ _FOREIGN = {
     ): "{sender} checked out {what} in {other}, where you hold files; dibs commit refuses until "
     "it is your branch again",
     ("removed", True): "{sender} removed your {what} from {other}",
+    (
+        "taker",
+        True,
+    ): "Dibs saved a copy of {whose} uncommitted changes to {what} before your call{why}",
+    ("taker", False): "{what} with {whose} uncommitted changes changed while your command ran{why}",
+    (
+        "author",
+        False,
+    ): "{what} with your uncommitted changes changed while {sender} ran a command{why}",
 }
 #: For an owner that did not keep its promise.
 _PROMISED = "{sender} is still waiting for {what}, which you promised by now{why}"
@@ -174,4 +183,5 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         other=data.get("other", ""),
         heir=data.get("heir", ""),
         span=data.get("span", ""),
+        whose=data.get("whose", ""),
     )

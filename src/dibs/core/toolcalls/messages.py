@@ -26,6 +26,8 @@ _BY_SETTINGS = {
     "human": "only humans may change it ([guard] human in dibs.toml)",
     "guarded": "it configures the user's tools; only humans may change it",
     "unclaimed": "this project requires a claim before an edit, and you have none",
+    "people": "it has your user's uncommitted changes, which this would discard",
+    "uncopied": "it has your user's uncommitted changes, and no copy of it could be saved (too large?)",
 }
 
 
@@ -137,6 +139,11 @@ def _next(refused: Sequence[DeniedPath]) -> list[str]:
         words.append(f"Claim it first: `dibs claim {_argument(free.path)}`")
     if whys & {"human", "guarded"}:
         words.append("Leave it unchanged, and tell the user what you would change.")
+    if whys & {"people", "uncopied"}:
+        words.append(
+            "Ask your user to commit or stash these changes first, or work on other files. Editing them in "
+            "place is allowed."
+        )
     return words
 
 
@@ -167,6 +174,32 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
         "If you are done: `dibs commit -m MESSAGE`. To drop a change, undo it, then `dibs release PATH`.",
         "Otherwise end your turn again: they stay yours while your process runs.",
     ])  # fmt: skip
+
+
+def saved_copies(copies: Sequence[tuple[str, Sequence[str], str]], draw: Callable[[], str]) -> str:
+    """Return which copies were saved before a call: (of what, paths, ID) of each."""
+    fence = _Fence([path for _, paths, _ in copies for path in paths], draw)
+    lines = [
+        f"Dibs: saved a copy of {what} {_listed(paths, fence)} first: dibs salvage show {name}"
+        for what, paths, name in copies
+    ]
+    return "\n".join([*fence.legend(), *lines])
+
+
+def included(files: Sequence[tuple[str, str]], draw: Callable[[], str]) -> str:
+    """Return whose files a `git add` or `git commit` includes: (path, owner); a person has no name."""
+    fence = _Fence([path for path, _ in files], draw)
+    parts = []
+    for owner in dict.fromkeys(owner for _, owner in files):
+        theirs = [path for path, who in files if who == owner]
+        parts.append(f"{owner or 'your user'} ({_listed(theirs, fence)})")
+    line = f"Dibs: this includes uncommitted changes that you did not make: {'; '.join(parts)}"
+    return "\n".join([*fence.legend(), line])
+
+
+def _listed(paths: Sequence[str], fence: _Fence) -> str:
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(fence.path(path) for path in paths[:NAMED]) + more
 
 
 def half_done(left: Sequence[tuple[str, str, str, str]], draw: Callable[[], str]) -> str:

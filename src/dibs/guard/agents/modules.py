@@ -86,6 +86,9 @@ PLAIN = (
     "dibs.core.claims.plain_commits",
     "dibs.services.guard.touched",
     "dibs.services.guard.ignored",
+    "dibs.local.files",
+    "dibs.services.guard.before_call",
+    "dibs.services.guard.protection",
 )
 #: Run on their own, before anything else is loaded.
 ALONE = ("dibs.guard.agents.start", "dibs.guard.agents.client")

@@ -53,6 +53,10 @@ class Decided(Record):
     may_wait: bool = False
     #: Files that another agent left unfinished.
     left: tuple[LeftWork, ...] = ()
+    #: What the call has claimed.
+    fresh: tuple[Pattern, ...] = ()
+    #: Files in it that the agent itself left unfinished.
+    resumed: tuple[str, ...] = ()
 
 
 class Wishes(Record):
@@ -109,6 +113,8 @@ class Admission:
         """Return the settings' rule for a path."""
         if one.steering:
             return PathRule.GUARDED
+        if one.ignored and one.local:  # it disappears with other ignored files
+            return PathRule.CLAIM
         return self._policy.fate(one.path, one.how, deep=one.deep)
 
     def _by_claims(
@@ -149,7 +155,8 @@ class Admission:
             # A survey from before this call's other grants is outdated.
             seen = None if wishes.hot or wishes.shared else around
             claimed += self._claim_plain(rows, session, wishes.plain, seen)
-        return so_far._replace(left=tuple(_left(rows, session, claimed)))
+        left, resumed = _left(rows, session, claimed)
+        return so_far._replace(fresh=tuple(claimed), left=tuple(left), resumed=tuple(resumed))
 
     def _claim_hot(
         self, rows: Rows, so_far: Decided, beat: Beat, hot: Sequence[TouchedPath]
@@ -281,13 +288,17 @@ def _covers(held: Pattern, one: TouchedPath) -> bool:
     return bool(one.path) and matches(held, f"./{one.path}")
 
 
-def _left(rows: Rows, session: SessionRow, claimed: Sequence[Pattern]) -> list[LeftWork]:
-    """Return files in new claims that another agent left unfinished."""
+def _left(
+    rows: Rows, session: SessionRow, claimed: Sequence[Pattern]
+) -> tuple[list[LeftWork], list[str]]:
+    """Return files in new claims that another agent left unfinished, and those that the agent itself left."""
     if not claimed or not rows.is_anything_left():
-        return []
+        return [], []
     from dibs.services.state.ownership import take_over
+    from dibs.services.state.sessions import left_at
 
-    return take_over(rows, session.id, claimed)
+    own = [left.path for _, left in left_at(rows, claimed) if left.agent == session.id]
+    return take_over(rows, session.id, claimed), own
 
 
 def _folder(one: TouchedPath, store: Store) -> Pattern:

@@ -21,7 +21,7 @@ from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.services.claims.views import held_in
-from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
+from dibs.services.guard.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots, stat_of
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.local.repository import Repository
     from dibs.services.guard.before_call import Stat
+    from dibs.services.guard.people import OthersWork
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -67,29 +68,60 @@ class Attribution:
         self._marks = TreeSnapshots(repository)
         self._copies = CommandCopies(repository.root, self._marks.folder)
 
-    def mark(self, agent: str, call: str = "") -> None:
-        """Take a snapshot of the tree before an agent's command runs."""
+    def mark(
+        self,
+        agent: str,
+        call: str = "",
+        work: OthersWork | None = None,
+        *,
+        saved: Sequence[str] = (),
+    ) -> None:
+        """Take a snapshot of the tree before an agent's command runs.
+
+        ``work`` are the changes of people in it, and ``saved`` the files of which a copy was saved.
+        """
         if not self._repository.common:
             return
-        now, claims = self._claims()
+        now, claims = self.claims()
         others = [held for held in claims if held.claim.agent != agent]
-        dirty = self._dirty()
+        dirty = self._dirty() if work is None else work.dirty
         cover = Cover(others)
         paths = {held.pattern.path.removeprefix("./") for held in others if held.pattern.literal}
         known = dirty is not None
-        paths.update(dirty or ())
+        paths.update(dirty or (), work.files if work is not None else ())
         root = self._repository.root
         stats = {path: stat_of(root, path) for path in sorted(paths)}
         # Include files that git reports as unchanged: they may be ignored or marked assume-unchanged.
-        at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
+        theirs = {} if work is None else work.files
+        at_stake = {
+            path: about
+            for path, about in stats.items()
+            if about and (path in theirs or any(cover.of(path)))
+        }
         known_copies = self._marks.cached()
-        blobs: dict[str, str] = {}
         with contextlib.suppress(OSError):  # a full disk must not block the command
             blobs = self._copies.add(at_stake, known_copies)
             made = {path: [at_stake[path], digest] for path, digest in blobs.items()}
             if any(known_copies.get(path) != row for path, row in made.items()):
                 self._marks.cache({**known_copies, **made})
-            self._marks.put(TreeSnapshot(agent, call, now, stats, blobs, known))
+            mark = TreeSnapshot(agent, call, now, stats, blobs, known)
+            self._marks.put(mark if work is None else self._with_work(mark, work, saved))
+
+    def _with_work(
+        self, mark: TreeSnapshot, work: OthersWork, saved: Sequence[str]
+    ) -> TreeSnapshot:
+        from dibs.services.guard.saved_refs import stashes_in
+        from dibs.services.guard.taken_work import pin
+
+        staged = {path: one for path, one in work.staged.items() if f"{STAGED}{path}" not in saved}
+        pin(self._repository, self._marks, [name for _, name in staged.values()])
+        own = self._marks.own(mark.agent)
+        stashes = [
+            name for name in stashes_in(self._repository.common) if f"{STASH}{name}" not in own
+        ]
+        return mark._replace(
+            others=work.files, staged=staged, saved=tuple(saved), stashes=tuple(stashes)
+        )
 
     def found(self, agent: str, call: str = "") -> list[ForeignChange]:
         """Report foreign changes since the snapshot and return them; claim unclaimed files."""
@@ -112,13 +144,15 @@ class Attribution:
         """Detect, report, and claim what changed since a snapshot."""
         agent, dirty = mark.agent, self._dirty()
         changes = self._changes(mark, dirty)
+        taken = self._taken(mark, changes)
         if not changes:
-            return []
-        now, claims = self._claims()
+            return taken
+        now, claims = self.claims()
         cover = Cover(claims)
         owners = {path: _holder(cover, path) for path in changes}
         owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
-        own = [path for path, holder in owners.items() if holder in {agent, ""}]
+        lost = {one.path for one in taken}
+        own = [p for p, holder in owners.items() if holder in {agent, ""} and p not in lost]
         self._marks.note_own(agent, own, now)
         theirs = self._marks.owned_by_others(agent, changes)
         # A subagent may write under its parent's claims.
@@ -136,7 +170,21 @@ class Attribution:
         if running <= {agent}:
             free = [path for path, holder in owners.items() if not holder and path not in theirs]
             self._take(agent, free)
-        return foreign
+        return [*foreign, *taken]
+
+    def _taken(self, mark: TreeSnapshot, changes: Sequence[str]) -> list[ForeignChange]:
+        """Report what a command took away of people's work; note the agent's own stashes."""
+        if self._store.config.guard_people == "off" or not self._repository.common:
+            return []
+        from dibs.services.guard.saved_refs import stashes_in
+        from dibs.services.guard.taken_work import report_taken
+
+        if mark.stashes is not None:
+            now = stashes_in(self._repository.common)
+            own = [f"{STASH}{name}" for name in now if name not in mark.stashes]
+            self._marks.note_own(mark.agent, own, mark.at)
+        copies = report_taken(self._store, self._marks, self._repository, mark, changes)
+        return [ForeignChange(path, one.author, one.ref) for one in copies for path in one.paths]
 
     # -- what changed
 
@@ -167,7 +215,9 @@ class Attribution:
         same = self._copies.unchanged(touched, mark.blobs)
         return [path for path in found if path not in same]
 
-    def _claims(self) -> tuple[float, list[OwnedPattern]]:
+    def claims(self) -> tuple[float, list[OwnedPattern]]:
+        """Return the time, and all exclusive claims on paths."""
+
         def step(rows: Rows) -> tuple[float, list[OwnedPattern]]:
             held = [
                 OwnedPattern(h.claim, rows.pattern(h.claim.pattern), h.expires_in)

@@ -7,7 +7,6 @@ of agents that have ended.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from itertools import islice
@@ -15,7 +14,6 @@ from zlib import crc32
 
 from dibs.errors import DibsError
 from dibs.local.files import write_file
-from dibs.local.last_read import forget_reads
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -40,6 +38,23 @@ _OWN = "own"
 #: How many files one sweep looks at, to keep it short.
 _MOST_SWEPT = 2000
 _FOLDER = "marks"
+#: Starts the name of a stash among an agent's own writes.
+STASH = "stash:"
+#: Starts the name of a file's staged content among the copies of a call.
+STAGED = "staged:"
+
+
+class _suppress:  # noqa: N801 - like contextlib.suppress, which takes longer to import than an edit's check
+    """Ignores errors of these kinds."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
 
 
 class TreeSnapshot(Record):
@@ -53,6 +68,14 @@ class TreeSnapshot(Record):
     blobs: dict[str, str]
     #: Whether git could list the changed files.
     known: bool = True
+    #: The authors of files that no agent holds and the agent did not make; empty for a person.
+    others: dict[str, str] = {}  # noqa: RUF012 - a default of a record, never changed
+    #: Mode and object of what is staged, but neither on disk nor committed.
+    staged: dict[str, list[str]] = {}  # noqa: RUF012
+    #: The files that a copy was saved of, because the command shows that it writes them.
+    saved: tuple[str, ...] = ()
+    #: The stashes that the agent did not make; None if unknown.
+    stashes: tuple[str, ...] | None = None
 
 
 def stat_of(root: str, path: str) -> Stat:
@@ -83,7 +106,7 @@ class TreeSnapshots:
 
     def take_all(self, agent: str) -> list[TreeSnapshot]:
         """Return and delete the snapshots of an agent's calls whose end was not reported."""
-        with contextlib.suppress(OSError):
+        with _suppress(OSError):
             names = [name for name in os.listdir(self.folder) if name.rpartition("~")[0] == agent]
             marks = [self._taken(name) for name in names if not name.endswith("~own")]
             return [mark for mark in marks if mark is not None]
@@ -91,7 +114,7 @@ class TreeSnapshots:
 
     def _taken(self, name: str) -> TreeSnapshot | None:
         found = self._read(name)
-        with contextlib.suppress(OSError):
+        with _suppress(OSError):
             os.unlink(os.path.join(self.folder, name))
         if not isinstance(found, list) or len(found) != len(TreeSnapshot._fields):
             return None
@@ -100,7 +123,7 @@ class TreeSnapshots:
     def running(self, besides: str = "") -> Iterator[str]:
         """Yield the agent of each running call that has a snapshot, ``besides`` one agent."""
         oldest = time.time() - _LONGEST_CALL
-        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+        with _suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 agent, _, call = entry.name.rpartition("~")
                 if agent not in {"", besides} and call != _OWN and _mtime(entry) > oldest:
@@ -119,21 +142,52 @@ class TreeSnapshots:
         merged = {**{p: v for p, v in self._table(name).items() if p not in noted}, **noted}
         self._write(name, encode(dict(list(merged.items())[-_MOST_OWN:])))
 
+    def own(self, agent: str) -> dict[str, list[Any]]:
+        """Return the files that an agent's own calls wrote: path to state and time."""
+        return self._table(f"{agent}~own")
+
+    def by_others(self, agent: str) -> dict[str, list[tuple[str, Stat]]]:
+        """Return the files that other agents' own calls wrote: path to agents and states."""
+        found: dict[str, list[tuple[str, Stat]]] = {}
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            return found
+        for name in names:
+            other, _, rest = name.rpartition("~")
+            if rest == "own" and other != agent:
+                for path, (about, _) in self._table(name).items():
+                    found.setdefault(path, []).append((other, about))
+        return found
+
+    def inherit(self, before: str, heir: str) -> None:
+        """Let an agent have written what another one wrote whose claims it takes over."""
+        noted = self.own(before)
+        if noted:
+            self._write(f"{heir}~own", encode({**noted, **self.own(heir)}))
+
+    def pinned(self) -> list[str]:
+        """Return the objects that a ref reaches for the sake of snapshots."""
+        found = self._read("pinned")
+        return found if isinstance(found, list) else []
+
+    def pin(self, names: Sequence[str]) -> None:
+        """Record the objects that a ref reaches."""
+        self._write("pinned", encode(list(names)))
+
     def owned_by_others(self, agent: str, paths: Sequence[str]) -> set[str]:
         """Return the files that are exactly as another agent's own call left them."""
-        found: set[str] = set()
-        with contextlib.suppress(OSError):
-            for name in os.listdir(self.folder):
-                if not name.endswith("~own") or name == f"{agent}~own":
-                    continue
-                noted = self._table(name)
-                found |= {p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p)}
-        return found
+        noted = self.by_others(agent)
+        return {
+            path
+            for path in paths
+            if any(left == stat_of(self._root, path) for _, left in noted.get(path, ()))
+        }
 
     def writers(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the agents whose own calls left these files exactly as they are now."""
         found: dict[str, str] = {}
-        with contextlib.suppress(OSError):
+        with _suppress(OSError):
             for name in os.listdir(self.folder):
                 agent, _, call = name.rpartition("~")
                 noted = self._table(name) if call == _OWN else {}
@@ -173,6 +227,8 @@ class TreeSnapshots:
 
 def sweep(store: Store, repository: Repository) -> None:
     """Delete what ended agents left, and what is outdated, in all working trees of a clone."""
+    from dibs.local.last_read import forget_reads
+
     now = time.time()
     forget_reads(repository, now)
     entries = list(islice(_all_entries(os.path.join(repository.state, _FOLDER)), _MOST_SWEPT))
@@ -186,15 +242,15 @@ def sweep(store: Store, repository: Repository) -> None:
         if agent in ended:  # a call of another agent may have begun before its last write
             lasts = _LONGEST_CALL if call == _OWN else 0.0
         if _mtime(entry) <= now - lasts:
-            with contextlib.suppress(OSError):
+            with _suppress(OSError):
                 os.unlink(entry.path)
 
 
 def _all_entries(folder: str) -> Iterator[os.DirEntry[str]]:
     """Yield the files that belong to an agent."""
-    with contextlib.suppress(OSError), os.scandir(folder) as trees:
+    with _suppress(OSError), os.scandir(folder) as trees:
         for tree in trees:
-            with contextlib.suppress(OSError), os.scandir(tree.path) as entries:
+            with _suppress(OSError), os.scandir(tree.path) as entries:
                 yield from (entry for entry in entries if "~" in entry.name)
 
 

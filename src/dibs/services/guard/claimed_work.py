@@ -114,7 +114,7 @@ def changed_at(root: str, patterns: Iterable[Pattern]) -> list[str] | None:
     try:
         git = guarded_calls(root, timeout=_PATIENCE)
         for start in range(0, len(literal), _MANY):
-            out = begin_changed(git, *literal[start : start + _MANY], ignored=True).must()
+            out = begin_changed(git, *literal[start : start + _MANY], ignored="traditional").must()
             found |= dict.fromkeys([*(change.path for change in parsed(out)), *ignored_of(out)])
         if any(_may_be_elsewhere(root, pattern) for pattern in wanted):
             found |= dict.fromkeys(change.path for change in parsed(begin_changed(git).must()))

@@ -8,6 +8,7 @@ agent at the end of a turn; at the end of a session copies are saved, too, and t
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from dibs.core.claims.agents import AgentStatus, Caller
 from dibs.core.claims.ledger import Kind
@@ -15,6 +16,7 @@ from dibs.errors import DibsError
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
+from dibs.services.guard.before_call import TreeSnapshots
 from dibs.services.guard.sessions import forget_process, is_heir
 from dibs.services.guard.subagents import UNDER
 from dibs.services.state.facts import work_of
@@ -98,7 +100,8 @@ class Departures:
     def inherit(self, key: str, heir: SessionRow) -> None:
         """Transfer the claims of an earlier session of the same process, whose context was cleared."""
 
-        def step(rows: Rows) -> None:
+        def step(rows: Rows) -> list[str]:
+            before = []
             for row, session in sessions(rows):
                 if row == key or not is_heir(heir, session):
                     continue
@@ -115,11 +118,20 @@ class Departures:
                 except DibsError:
                     continue  # its claims stay until they expire
                 _leave(rows, row, session, f"{heir.id} continues its session")
+                before.append(session.id)
+            return before
 
         if self._store.look(
             lambda rows: any(is_heir(heir, session) for _, session in sessions(rows))
         ):
-            self._store.apply(step)
+            for before in self._store.apply(step):
+                self._writes_pass(before, heir)
+
+    def _writes_pass(self, before: str, heir: SessionRow) -> None:
+        """Let an agent have made the changes of one whose claims it takes over."""
+        tree = self._repository._replace(root=heir.root or self._repository.root)
+        with suppress(OSError):
+            TreeSnapshots(tree).inherit(before, heir.id)
 
     def _end_one(self, row: str, session: SessionRow, why: str, *, gone: bool) -> str:
         """End one agent; what it leaves uncommitted is saved first."""
@@ -139,6 +151,8 @@ class Departures:
 
         if not self._store.apply(step):
             return ""
+        if session.parent:
+            self._writes_pass(session.id, session._replace(id=session.parent))
         forget_process(self._repository.state, session)
         return session.id
 

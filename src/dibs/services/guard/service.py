@@ -20,7 +20,7 @@ from dibs.services.guard.admission import Admission
 from dibs.services.guard.heartbeats import active_reader, is_read, note_activity
 from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
 from dibs.services.state.presence import arrive
-from dibs.services.state.sessions import put_session
+from dibs.services.state.sessions import get_session, put_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dibs.services.guard.admission import Decided
     from dibs.services.guard.attribution import Attribution
     from dibs.services.guard.departures import Departures
+    from dibs.services.guard.protection import Protection
     from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.state.rows import Rows
@@ -164,6 +165,8 @@ class Guarding:
     def _before(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Check and claim what a tool is about to touch."""
         paths = self._paths(heard)
+        writes = any(one.how != How.READ for one in paths)
+        watched = self._is_watched(heard)
         if self.elsewhere is not None and (other := _by_tree(paths)):
             for root, touches in other.items():
                 there = heard._replace(touches=tuple(touches), command="", cwd=root)
@@ -171,7 +174,10 @@ class Guarding:
                 if verdict.word == Word.DENY:
                     return verdict
             paths = [one for one in paths if not one.elsewhere]
-        decided = self._decide(heard, who, paths, tells=tells)
+        refused = self._refused(heard, who, paths) if writes or watched else []
+        decided = self._decide(heard, who, [] if refused else paths, tells=tells)
+        if refused:
+            return _blocked(heard, decided._replace(refused=tuple(refused)))
         if decided.new or heard.command:
             # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
@@ -179,9 +185,51 @@ class Guarding:
         if refusal is not None:
             return refusal
         self._note_reads(decided.session.id, paths)
-        if self._is_watched(heard):
-            self._attribution.mark(decided.session.id, heard.call)
-        return self._half_done(decided) if decided.left and tells else PASSED
+        said = PASSED
+        if writes or watched:
+            said = self._protect(heard, decided, paths, watched=watched, tells=tells)
+        if said.word == Word.DENY or not (decided.left and tells):
+            return said
+        return _both(said, self._half_done(decided))
+
+    def _protect(
+        self,
+        heard: HookEvent,
+        decided: Decided,
+        paths: Sequence[TouchedPath],
+        *,
+        watched: bool,
+        tells: bool,
+    ) -> Verdict:
+        """Save others' uncommitted work that a call takes away, and take a snapshot for what it hides."""
+        agent, protection = decided.session.id, self._protection
+        if decided.resumed:
+            protection.resume(agent, decided.resumed)
+        if watched:
+            done = protection.before_command(heard, agent, paths, decided.fresh, self._attribution)
+        else:
+            done = protection.before_edit(heard, agent, paths, decided.fresh)
+        if done.denied:
+            return _blocked(heard, decided._replace(refused=done.denied))
+        if not (done.copies or done.included):
+            return PASSED
+        from dibs.services.guard.protection import mail, words
+
+        if not tells:
+            mail(self._store, agent, done)
+            return PASSED
+        text = words(done, _draw)
+        return Verdict(Word.TELL, text, reader=agent)
+
+    def _refused(
+        self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]
+    ) -> list[DeniedPath]:
+        """Return the files with a person's changes that a call may not take away."""
+        if self._store.config.guard_people != "refuse":
+            return []
+        known = self._store.look(lambda rows: get_session(rows, row_of(rows, heard, who)))
+        agent = known.id if known is not None else ""
+        return self._protection.refused(heard, agent, paths, self._attribution)
 
     # -- steps
 
@@ -301,10 +349,11 @@ class Guarding:
         if heard.touches and not is_read(heard):
             from dibs.services.guard.before_call import TreeSnapshots
 
-            marks = TreeSnapshots(self._repository)
-            if marks.any_open(session.id):
-                now = self._store.now()
-                marks.note_own(session.id, [one.path for one in self._touched(heard)], now)
+            marks, now = TreeSnapshots(self._repository), self._store.now()
+            written = [
+                one for one in self._touched(heard) if one.how != How.READ and not one.elsewhere
+            ]
+            marks.note_own(session.id, [one.path for one in written], now)
         return False
 
     def _is_watched(self, heard: HookEvent) -> bool:
@@ -335,6 +384,12 @@ class Guarding:
         from dibs.services.guard.before_call import sweep
 
         sweep(self._store, self._repository)
+
+    @property
+    def _protection(self) -> Protection:
+        from dibs.services.guard.protection import Protection
+
+        return Protection(self._store, self._repository, self.waits)
 
     @property
     def _departures(self) -> Departures:
@@ -383,6 +438,13 @@ def _blocked(heard: HookEvent, decided: Decided) -> Verdict:
     what = "command" if heard.command else "read" if only_reads else "edit"
     text = refusal(decided.refused, _draw, what)
     return Verdict(Word.DENY, text, note(session, decided.refused), reader=session)
+
+
+def _both(first: Verdict, second: Verdict) -> Verdict:
+    """Return one answer with the text of both."""
+    if Word.PASS in {first.word, second.word}:
+        return second if first.word == Word.PASS else first
+    return first._replace(text=f"{first.text}\n{second.text}")
 
 
 def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:

@@ -10,6 +10,7 @@ import os
 from itertools import islice
 
 from dibs.core.claims.plain_commits import pattern_of
+from dibs.core.patterns.pattern import parse
 from dibs.core.shell.words import TOP
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
 
+#: Commands that change no file; see ``services/guard/people.py``.
+_NO_FILES = frozenset({"add", "drop", "unbranch"})
 #: A glob that matches more files than this is checked as a pattern.
 _MOST = 500
 #: The time limit for git to list what a command would change, in seconds.
@@ -120,10 +123,27 @@ def _by_git(
     if there.common != repository.common or not there.common:
         return
     elsewhere = "" if there.root == repository.root else there.root
+    commits = whole.verb == "commit"
+    touch = TouchedPath(
+        "", parse("**"), deep=True, elsewhere=elsewhere, local=not commits, stays=commits
+    )
     for path in _changed_by(there, whole, folder, cwd):
+        yield touch._replace(path=path, pattern=pattern_of(path, fold_case=fold_case))
+    for path in _ignored_by(there, whole, folder):
         pattern = pattern_of(path, fold_case=fold_case)
-        local = whole.verb != "commit"
-        yield TouchedPath(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
+        yield touch._replace(path=path, pattern=pattern, ignored=True)
+
+
+def _ignored_by(there: Repository, whole: TreeCommand, folder: str) -> Iterable[str]:
+    """Return the files, ignored by themselves, that a command deletes or stashes."""
+    if whole.verb not in {"clean", "stash"} or whole.revision not in {"ignored", "only"}:
+        return ()
+    from dibs.git.status import changed_or_ignored
+    from dibs.git.untrusted import guarded_calls
+
+    _, ignored = changed_or_ignored(guarded_calls(there.root, there, timeout=_PATIENCE))
+    place = "." if whole.verb == "stash" else os.path.relpath(os.path.realpath(folder), there.root)
+    return [path for path in ignored if place == "." or path.startswith(f"{place}/")]
 
 
 def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) -> Iterable[str]:
@@ -133,17 +153,28 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
 
     git = guarded_calls(there.root, there, timeout=_PATIENCE)
     verb, revision = whole.verb, whole.revision
-    if verb == "checkout":
+    if verb in _NO_FILES:
+        return ()
+    if verb in {"checkout", "force"}:
         if os.path.lexists(os.path.join(folder, revision)) or not commit_of(git, revision):
             full = os.path.realpath(os.path.join(folder, revision))
             inside = os.path.relpath(full, there.root)
             return [c.path for c in changed(git) if f"{c.path}/".startswith(f"{inside}/")]
-        verb = "switch"
+        verb = "switch" if verb == "checkout" else "reset"
     if verb == "commit":
         return _committed(changed(git), whole, there.root, cwd)
     dirty = changed(git) if verb in {"reset", "stash", "clean"} else []
-    found = [c.path for c in dirty if c.untracked == (verb == "clean") or revision == "all"]
-    if revision and verb not in {"stash", "clean"}:
+    found = [
+        c.path for c in dirty if c.untracked == (verb == "clean") or (verb == "stash" and revision)
+    ]
+    if verb == "clean":
+        inside = os.path.relpath(os.path.realpath(folder), there.root)
+        return [
+            path
+            for path in found
+            if revision != "only" and (inside == "." or path.startswith(f"{inside}/"))
+        ]
+    if revision and verb != "stash":
         found += _differing(git, verb, revision)
     return dict.fromkeys(found)
 
@@ -166,6 +197,33 @@ def _committed(
             yield path
 
 
+def swept(
+    commands: Iterable[TreeCommand],
+    dirty: Iterable[str],
+    untracked: frozenset[str],
+    root: str,
+    cwd: str,
+) -> list[str]:
+    """Return the changed files that ``git add`` or ``git commit -a`` includes without naming them."""
+    found: dict[str, None] = {}
+    for one in commands:
+        if one.verb == "add":
+            full = [
+                os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in one.paths
+            ]
+            named = [os.path.relpath(path, root) for path in full]
+        elif one.verb == "commit" and one.revision == "all":
+            named = ["."]
+        else:
+            continue
+        tracked = one.verb == "commit" or one.revision == "tracked"
+        for path in dirty:
+            inside = any(name == "." or path.startswith(f"{name}/") for name in named)
+            if inside and not (tracked and path in untracked):
+                found[path] = None
+    return list(found)
+
+
 def _differing(git: GitCalls, verb: str, revision: str) -> list[str]:
     """Return the files that differ between HEAD and the commit that is checked out or merged."""
     from dibs.git.refs import commit_of
@@ -186,5 +244,7 @@ def _once(paths: Iterable[TouchedPath]) -> list[TouchedPath]:
     found: dict[tuple[str, str], TouchedPath] = {}
     for one in paths:
         key = ("read" if one.how == How.READ else "write", one.pattern.key)
-        found.setdefault(key, one)
+        before = found.setdefault(key, one)
+        if before.stays and not one.stays:
+            found[key] = one
     return list(found.values())

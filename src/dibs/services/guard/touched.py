@@ -40,6 +40,8 @@ class TouchedPath(Record):
     local: bool = False
     #: Whether git ignores it, or all of it that is not touched by name.
     ignored: bool = False
+    #: Whether its content stays as it is: git adds it to a commit.
+    stays: bool = False
 
 
 def touched(
