@@ -95,13 +95,16 @@ class Agent:
 
     # -- commits
 
-    def commit(self, paths: tuple[str, ...] = (), *, release: bool = False) -> str:
+    def commit(
+        self, paths: tuple[str, ...] = (), *, release: bool = False, inherited: bool = False
+    ) -> str:
         """Commit through Dibs; return the commit, or the error code."""
         try:
             wish = CommitRequest(
                 f"{self.name}: step {self.count}",
                 tuple(parse(path, literal=True) for path in paths),
                 release=release,
+                inherited=inherited,
             )
             answer = self.project.commits.commit(self.caller, wish)
         except DibsError as error:
@@ -402,10 +405,10 @@ def has_lock(place: Path) -> bool:
 
 
 def commit_alone(project: Project, caller: Caller) -> str:
-    """Commit what ``caller`` holds; return the commit or the error code."""
+    """Commit what ``caller`` holds, with what others left in it; return the commit or the error code."""
     agent = Agent.__new__(Agent)
     agent.project, agent.caller, agent.name, agent.count = project, caller, caller.id, 0
-    return agent.commit()
+    return agent.commit(inherited=True)
 
 
 def succeed(repo: str, variables: str, path: str) -> Any:

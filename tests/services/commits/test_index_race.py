@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 
 import pytest
-from tests.services.commit_world import ALICE, World
+from tests.services.commit_world import ALICE, BOB, World
 
 from dibs.cli import main
+from dibs.git import index
 from dibs.services.commits import gate
 
 pytestmark = pytest.mark.usefixtures("own_git")
@@ -122,3 +125,47 @@ def test_the_git_hook_allows_a_deliberate_revert(world):
     world.put("src/one.py", "1\n")
     world.git("commit", "-q", "-m", "revert", "src/one.py")
     assert world.git("show", "HEAD:src/one.py") == "1"
+
+
+#: Commits as alice, and stops when it reaches a step.
+STOPPING = """
+import os, signal, sys
+from dibs.core.claims.agents import Caller
+from dibs.project.project import open_project
+from dibs.services.commits import gate
+from dibs.services.commits.values import CommitRequest
+
+def reach(step):
+    if step == sys.argv[2]:
+        gate.reach = lambda step: None
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+gate.reach = reach
+open_project(sys.argv[1], {}).commits.commit(Caller("alice"), CommitRequest("by alice"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS)
+def test_a_stopped_commit_leaves_no_staged_files_when_another_takes_over(world, monkeypatch, step):
+    monkeypatch.setattr(index, "STOPPED", 0.1)
+    monkeypatch.setattr(gate, "TURN", 0.1)
+    world.claim(ALICE, "src/one.py")
+    world.put("src/one.py", "by alice\n")
+    world.claim(BOB, "src/two.py")
+    world.put("src/two.py", "by bob\n")
+    process = subprocess.Popen([sys.executable, "-c", STOPPING, world.root, step])
+    os.waitpid(process.pid, os.WUNTRACED)
+
+    world.committed(BOB, "by bob")
+
+    assert world.git("show", "HEAD:src/two.py") == "by bob"
+    landed = world.git("show", "HEAD:src/one.py") == "by alice"
+    assert landed == (step in {"moved", "followed"})
+    assert world.git("diff", "--cached", "--name-only") == "plain.txt"
+    os.kill(process.pid, signal.SIGCONT)
+    assert process.wait(timeout=60) == 0
+    assert world.git("show", "HEAD:src/one.py") == "by alice"
+    assert world.git("show", "HEAD:src/two.py") == "by bob"
+    assert world.git("diff", "--cached", "--name-only") == "plain.txt"
+    assert world.dirty() == {"A  plain.txt"}
