@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -47,6 +48,16 @@ def test_a_hidden_command_cannot_take_head_off_its_branch(shared, command):
     assert shared.git("symbolic-ref", "HEAD") == "refs/heads/main"
     assert shared.git("rev-parse", "HEAD") == tip
     assert not (shared.root / ".git/rebase-merge").exists()
+
+
+def test_without_agents_the_hook_starts_no_interpreter_for_head(shared):
+    hook = shared.root / ".git/hooks/reference-transaction"
+    hook.write_text(re.sub("(?m)^python=.*", "python=/none", hook.read_text()))
+
+    shared.git("checkout", "-q", "--detach")
+    shared.git("switch", "-q", "main")
+
+    assert shared.run("checkout", "--detach", agent="bob").returncode != 0
 
 
 def test_a_newer_git_reports_that_head_follows_another_branch(shared):

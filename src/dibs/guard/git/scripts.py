@@ -95,8 +95,14 @@ git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-d
 
 # The pre-commit hook has already checked this update if its note is from the same git process, the branch
 # moves over exactly the checked paths to a commit on top, and the store has not changed since. An update of
-# HEAD alone matters if it takes HEAD off its branch.
+# HEAD alone matters if an agent takes HEAD off its branch.
 _REFERENCE_TRANSACTION = """
+has_agents() {{
+    for one in {state}/sessions/* "${{GIT_DIR:-.git}}"/dibs/sessions/*; do
+        [ ! -e "$one" ] || return 0
+    done
+    [ -n "${{DIBS_AGENT-}}" ]
+}}
 if [ -x "$before" ]; then
     given=$(cat) || exit
     printf '%s\\n' "$given" | "$before" "$@" || exit
@@ -123,8 +129,8 @@ if [ -z "$found" ]; then
     [ -n "$head" ] || exit 0
     read -r now <"${{GIT_DIR:-.git}}/HEAD" || exit 0
     case $now in
-    *.invalid) exit 0 ;;
-    ref:*) printf '%s\n' "$head" | dibs reference-transaction; exit ;;
+    *.invalid) ;;
+    ref:*) ! has_agents || {{ printf '%s\n' "$head" | dibs reference-transaction; exit; }} ;;
     esac
     exit 0
 fi
