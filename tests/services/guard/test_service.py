@@ -362,6 +362,14 @@ def test_with_claims_per_worktree_the_other_worktrees_claims_count_there(tmp_pat
         there.close()
 
 
+def test_a_read_that_is_heard_only_when_it_has_ended_is_recorded_too(guarded):
+    head = guarded.git("rev-parse", "HEAD")
+    for path in ("README.md", "src/a.py"):  # the second call needs no heartbeat
+        guarded.hear(A, EventKind.AFTER, Touch(path, How.READ), tool="Read")
+
+    assert last_read(guarded.repository, ONE) == {"README.md": head, "src/a.py": head}
+
+
 def test_a_read_is_recorded_with_the_commit_that_was_checked_out(guarded):
     guarded.read(A, "README.md")
     first = guarded.git("rev-parse", "HEAD")

@@ -100,7 +100,7 @@ class Guarding:
             ttl = self._store.config.ttl
             reader = self._store.look(lambda rows: active_reader(rows, heard, who, ttl))
             if reader:
-                if moment == EventKind.BEFORE and heard.touches:
+                if heard.touches:
                     self._note_reads(reader, self._touched(heard))
                 return PASSED
         if moment == EventKind.BEFORE:
@@ -346,7 +346,9 @@ class Guarding:
         """Detect what a call wrote; return whether it changed another agent's file."""
         if self._is_watched(heard):
             return bool(self._attribution.found(session.id, heard.call))
-        if heard.touches and not is_read(heard):
+        if heard.touches and is_read(heard):
+            self._note_reads(session.id, self._touched(heard))
+        elif heard.touches:
             from dibs.services.guard.before_call import TreeSnapshots
 
             marks, now = TreeSnapshots(self._repository), self._store.now()
@@ -365,7 +367,7 @@ class Guarding:
             from dibs.core.shell.writes import writes
 
             return not writes(heard.command).quiet
-        for touch in heard.touches:
+        for touch in () if is_read(heard) else heard.touches:
             try:
                 about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
             except (OSError, ValueError):
