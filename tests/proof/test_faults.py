@@ -19,7 +19,7 @@ from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.project import engines, project
+from dibs.project import local_store, project
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Store
 
@@ -215,7 +215,7 @@ def test_a_missing_store_whose_creator_was_killed_early_is_detected_like_any_oth
 ):
     """The creator dies when the store exists but the folder does not say so yet."""
     with monkeypatch.context() as patch:
-        patch.setattr(engines, "_mark", _die)
+        patch.setattr(local_store, "_mark", _die)
         opened = project.open_project(str(repo.path), {})
         with pytest.raises(SystemExit):
             opened.engine.transact(lambda _: None)
