@@ -274,6 +274,23 @@ def test_a_store_that_fails_after_a_briefing_does_not_stop_the_server(repo):
         wire.close()
 
 
+def test_a_running_server_stops_using_a_store_that_the_clone_no_longer_uses(tmp_path):
+    import subprocess
+
+    from dibs.project import clone_record
+    from dibs.project.project import locate
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    wire = Stdio(tmp_path, "long-lived", NEW)
+    try:
+        assert wire.call("claim", paths=["a"])["outcome"] == "granted"
+        other = {"DIBS_ENGINE": f"sqlite://{tmp_path}/other.db"}
+        clone_record.write(locate(str(tmp_path), other), replace=True)
+        assert wire.fails("claim", paths=["b"])["code"] == "ENGINE_MISMATCH"
+    finally:
+        wire.close()
+
+
 def test_a_running_server_uses_new_settings_and_a_new_store_at_the_next_call(tmp_path):
     import shutil
     import subprocess

@@ -14,6 +14,7 @@ from dibs.core.toolcalls.values import PASSED, EventKind, Verdict, Word
 from dibs.errors import BadInput, DibsError
 from dibs.guard.dialects import dialect
 from dibs.local.identity import VARIABLE
+from dibs.project.engines import is_recorded
 from dibs.project.project import open_project
 
 TYPE_CHECKING = False
@@ -160,6 +161,7 @@ class Guard:
         self._sessions.add(heard.session)
         process = running(os.getpid()) or 0
         try:
+            is_recorded(self._project.place)  # the clone may use another store by now
             verdict = self._project.guarding.hear(
                 heard, process, self._environ, tells=heard.listens
             )

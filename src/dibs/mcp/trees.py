@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, NotFound
+from dibs.project.engines import is_recorded
 from dibs.project.project import locate, open_project
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class McpTree:
                 project = open_project(self._start)
                 self._past.append(self._project)  # other threads may still use it
                 self._project, self._stamp, self._stale = project, stamp, False
+            is_recorded(self._project.place)  # the clone may use another store by now
             return self._project
 
     def failed(self, error: DibsError) -> None:
