@@ -100,9 +100,10 @@ def test_a_dead_agents_claims_do_not_block_anyone(agent, dibs):
 
 def test_a_dead_agents_uncommitted_changes_are_saved_and_reported_to_the_next_owner(agent, dibs):
     die(agent)
-    dibs("claim", "a.py", agent="bob")
+    granted = dibs("claim", "a.py", agent="bob")
 
-    assert "has uncommitted changes" in dibs("inbox", agent="bob").out
+    assert f"a.py contains {AGENT}'s uncommitted changes" in granted.out
+    assert f"refs/salvage/{AGENT}/" in granted.out
 
 
 def test_a_dead_agent_is_listed_as_exited(agent, dibs):
