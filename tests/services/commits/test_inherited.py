@@ -288,3 +288,18 @@ def test_the_work_of_two_other_agents_is_left_out_and_both_are_named(world):
     answer = world.committed(BOB)
     assert committed_text(world) == edited(l17="by bob")
     assert [(o.agent, o.lines) for o in answer.excluded] == [("alice", 1), ("carol", 2)]
+
+
+def test_lines_next_to_each_other_are_separated_commit_after_commit(world):
+    first = world.read(PATH)
+    world.put(PATH, f"{first}by alice\n")
+    world.claim(BOB, PATH)
+    left_by(world, "alice")
+    world.put(PATH, f"{first}by alice\nby bob\n")
+    world.committed(BOB)
+    assert world.git("show", f"HEAD:{PATH}") == f"{first}by bob".strip()
+    world.put(PATH, f"{first}by alice\nby bob\nmore by bob\n")
+
+    world.committed(BOB)
+
+    assert world.git("show", f"HEAD:{PATH}") == f"{first}by bob\nmore by bob".strip()

@@ -1,7 +1,7 @@
 """Separate a caller's own changes from uncommitted content that was in a file before the caller claimed it.
 
 The store records such content with its author and a copy (``UnfinishedFile``). The caller's own part is what
-changed after the copy: a three-way merge of the last commit, the copy, and the disk.
+changed after the copy (core/changes/separation.py).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 
+from dibs.core.changes.separation import without
 from dibs.core.claims.coverage import Blocked, inherited_path
 from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
@@ -119,7 +120,6 @@ class _Parts:
         objects = os.path.join(folder, "objects")
         os.mkdir(objects)
         self._git = git
-        self._folder = folder
         self._quarantine = quarantined(common, objects)
         self._result = self._quarantine if trial else {}
 
@@ -129,35 +129,35 @@ class _Parts:
         Each record is a version by its author. None if the changes cannot be separated.
         """
         disk = entry = self._on_disk(change)
-        versions = [_last(change), *(self._copied(one.left) for one in records)]
-        at = len(records)
-        while at:
-            if not records[at - 1].foreign:
-                at -= 1
-                continue
-            base = versions[at]
-            while at and records[at - 1].foreign:
-                at -= 1
-            without = self._without(entry, base, versions[at])
-            if without is None:
-                return None
-            entry = without
+        versions = [self._copied(one.left) for one in records]
+        end = len(records)
+        while end:
+            begin = end
+            while begin and records[begin - 1].foreign:
+                begin -= 1
+            if begin < end:
+                copy, before = versions[end - 1], versions[begin - 1] if begin else _last(change)
+                if entry != copy and not begin:
+                    before = self._copied(records[end - 1].left, "^")
+                part = before if entry == copy else self._without(entry, copy, before)
+                if part is None:
+                    return None
+                entry = part
+            end = max(begin - 1, 0)
         return entry, self._lines(entry, disk) or int(entry != disk)
 
     def _without(
-        self, entry: TreeEntry, base: TreeEntry | None, before: TreeEntry | None
+        self, entry: TreeEntry, copy: TreeEntry | None, before: TreeEntry | None
     ) -> TreeEntry | None:
-        """Return a version without the changes from ``before`` to ``base``; None if that is impossible."""
-        if base is None or before is None:
+        """Return a version without the changes from ``before`` to ``copy``; None if that is impossible."""
+        if copy is None or before is None:
             return None
-        if entry == base:
-            return before
-        if base == before:
+        if copy == before:
             return entry
-        if any(one.mode not in FILES for one in (entry, base, before)):
+        if any(one.mode not in FILES for one in (entry, copy, before)):
             return None
-        oid = self._merged(before.oid, base.oid, entry.oid)
-        mode = entry.mode if entry.mode != base.mode else before.mode
+        oid = self._merged(before.oid, copy.oid, entry.oid)
+        mode = entry.mode if entry.mode != copy.mode else before.mode
         return TreeEntry(mode, oid) if oid else None
 
     def about(self, change: PathStatus, records: Sequence[Origin], one: Origin) -> Inherited:
@@ -181,11 +181,12 @@ class _Parts:
         usual = "100755" if executable else "100644"
         return TreeEntry(change.work_mode if change.work_mode in FILES else usual, oid)
 
-    def _copied(self, left: UnfinishedFile) -> TreeEntry | None:
-        """Return the copied version, as git would commit it; None without a copy."""
+    def _copied(self, left: UnfinishedFile, parent: str = "") -> TreeEntry | None:
+        """Return the copied version as git would commit it, or its ``parent``; None without a copy."""
         if not left.salvage.startswith("refs/"):
             return None
-        words = ("ls-tree", "-z", "--full-tree", "--end-of-options", left.salvage, "--", left.path)
+        commit = f"{left.salvage}{parent}"
+        words = ("ls-tree", "-z", "--full-tree", "--end-of-options", commit, "--", left.path)
         found = self._git.run(*words)
         if found.code:
             return None
@@ -202,18 +203,15 @@ class _Parts:
         words = ("hash-object", "-w", *as_file, "--stdin")
         return self._git.must(*words, given=content, variables=self._quarantine).decode().strip()
 
-    def _merged(self, last: str, copy: str, disk: str) -> str:
-        """Return the last version with the changes from the copy to the disk; empty for a conflict."""
-        places = []
-        for name, oid in (("last", last), ("copy", copy), ("disk", disk)):
-            places.append(os.path.join(self._folder, name))
-            with open(places[-1], "wb") as file:
-                file.write(self._git.must("cat-file", "blob", oid, variables=self._quarantine))
-        merged = self._git.run("merge-file", "-p", "-q", *places)
-        if merged.code:
+    def _merged(self, before: str, copy: str, entry: str) -> str:
+        """Return a version without the changes from ``before`` to ``copy``; empty if they are mixed."""
+        names = (before, copy, entry)
+        texts = [self._git.must("cat-file", "blob", n, variables=self._quarantine) for n in names]
+        merged = without(*texts)
+        if merged is None:
             return ""
         words = ("hash-object", "-w", "--no-filters", "--stdin")
-        return self._git.must(*words, given=merged.out, variables=self._result).decode().strip()
+        return self._git.must(*words, given=merged, variables=self._result).decode().strip()
 
     def _lines(self, one: TreeEntry, other: TreeEntry) -> int:
         """Return how many lines differ; a changed line counts once."""
