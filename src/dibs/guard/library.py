@@ -205,6 +205,7 @@ class Guard:
 
         why = printable(" ".join(str(error).split()))[:400]
         asked = heard is None or heard.moment == EventKind.BEFORE
-        if asked and self._project.config.guard_on_error == "deny":
+        wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
+        if asked and (wrong_store or self._project.config.guard_on_error == "deny"):
             return Verdict(Word.DENY, f"blocked because the claim check failed: {why}")
         return PASSED._replace(note=f"dibs: allowed although the claim check failed: {why}")
