@@ -349,9 +349,15 @@ def end(project):
     project.agents.leave(caller("alice"))
 
 
-@pytest.mark.parametrize("act", [let_go, take_away, end])
+def hand_over(project):
+    project.holdings.transfer(caller("alice"), [parse("src/*"), parse(".env")], to="bob")
+
+
+@pytest.mark.parametrize("act", [let_go, take_away, end, hand_over])
 def test_after_a_kill_the_claim_exists_or_a_record_names_the_copy(guarded, act):
-    guarded.write("dibs.toml", "")
+    project = open_project(guarded.root, {})
+    project.claims.claim(caller("bob"), [parse("other.py")])
+    project.close()
     killed, number = True, 0
     while killed:
         path, secret = f"src/{number}.py", f"text of {number}\n"
@@ -362,14 +368,15 @@ def test_after_a_kill_the_claim_exists_or_a_record_names_the_copy(guarded, act):
         guarded.write(".env", secret)
         killed = killed_at(guarded.root, number, act)
         project = open_project(guarded.root, {})
-        held = {h.claim.pattern for h in project.claims.all()[0]}
+        held = {h.claim.pattern for h in project.claims.all("alice")[0]}
         found = {left.path: left for _, left in project.store.look(lambda r: list(all_left(r)))}
         if path not in held:
             assert guarded.git("show", f"{found[path].salvage}:{path}") == secret.strip()
         if ".env" not in held:
             entry = show(GitCalls(guarded.root), found[".env"].salvage).ignored
             assert b"".join(unpacked(entry.copy_of(".env"))).decode() == secret
-        project.holdings.release(caller("alice"))
+        for agent in ("alice", "bob"):
+            project.holdings.release(caller(agent))
         project.close()
         number += 1
     assert number > 10

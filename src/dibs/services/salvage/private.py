@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _FOLDER = os.path.join("dibs", "salvage")
-_ABOUT, _END = "entry.json", ".gz"
+_ABOUT, _END, _DRAFT = "entry.json", ".gz", ".draft-"
 #: Makes zlib write and read the format of gzip.
 _GZIP = 31
 #: How much of a file is in memory at once, in bytes.
@@ -114,7 +114,7 @@ def add_private(
     """
     place = os.path.join(common, _FOLDER, id_)
     _make(os.path.dirname(place), common)
-    draft = tempfile.mkdtemp(prefix=".draft-", dir=os.path.join(common, _FOLDER))
+    draft = tempfile.mkdtemp(prefix=_DRAFT, dir=os.path.join(common, _FOLDER))
     try:
         rows: list[list[object]] = []
         for path, (mode, content) in files.items():
@@ -151,6 +151,16 @@ def _sync(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def forget_drafts(common: str, before: float) -> None:
+    """Delete entries that a killed process began before this time and never completed."""
+    base = os.path.join(common, _FOLDER)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(base):
+            place = os.path.join(base, name)
+            if name.startswith(_DRAFT) and os.stat(place).st_mtime < before:
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def private_entries(common: str) -> list[PrivateEntry]:

@@ -26,6 +26,7 @@ from dibs.services.salvage.private import (
     add_private,
     chunks_of,
     digest_of,
+    forget_drafts,
     has_private,
     private_entry,
 )
@@ -149,7 +150,8 @@ def sides(git: GitCalls, git_dir: str) -> list[str]:
 
 
 def sweep(common: str, now: float) -> None:
-    """Delete .keep files that dead processes left, so that git can collect the packs again."""
+    """Delete what dead processes left: drafts, and .keep files, so that git can collect the packs again."""
+    forget_drafts(common, now - _FORGOTTEN)
     packs = os.path.join(common, "objects", "pack")
     for name in os.listdir(packs):
         path = os.path.join(packs, name)
