@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 VARIABLE = "DIBS_AGENT"
 
 _USER_MAX, _PLACE_MAX = 40, 20
+#: Follows the user's name in the ID of the human at any terminal.
+_AT_TERMINAL = "terminal"
 _TTY_NR_FIELD = 4  # of /proc/self/stat, counted after the command's closing parenthesis
 _CONSOLE_MAJOR = 4
 _FIRST_SERIAL_MINOR = 64
@@ -65,7 +67,8 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
             ) from None
     terminal = _terminal()
     user = _sanitized(_user(environ), _USER_MAX)
-    place = _sanitized(terminal or f"s{_session()}", _PLACE_MAX)
+    # A person in several terminals is one human; without a terminal, each session may be another program.
+    place = _AT_TERMINAL if terminal else _sanitized(f"s{_session()}", _PLACE_MAX)
     return Identity(f"{user}-{place}", human=True, source=TERMINAL if terminal else LOGIN)
 
 

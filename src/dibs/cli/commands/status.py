@@ -21,6 +21,8 @@ from dibs.cli.support.tables import table
 from dibs.cli.support.text import dim, green, span, yellow
 from dibs.core.claims.agents import DEAD, HUMAN, IDLE, STOPPED, WORKING
 from dibs.core.text.durations import check_span
+from dibs.core.toolcalls.people import PERSON
+from dibs.errors import DibsError
 from dibs.shapes.claims import overview
 from dibs.shapes.quoting import Quoting
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from dibs.services.claims.views import Overview
 
 
+#: Copies of people's changes are mentioned for this many seconds.
+_RECENT = 86_400.0
 #: How many stopped or dead agents are listed; the others are counted as ended.
 _STOPPED_SHOWN = 5
 
@@ -53,8 +57,29 @@ def run(args: Namespace) -> int:
         if args.watch:
             return _watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-        session.show(lambda: overview(taken), lambda: print("\n".join(lines(taken, session))))
+        session.show(
+            lambda: overview(taken),
+            lambda: print("\n".join([*lines(taken, session), *_copies_line(session)])),
+        )
     return 0
+
+
+def _copies_line(session: Session) -> list[str]:
+    """Return the line about copies of people's uncommitted changes that were saved in the last day."""
+    now = session.now()
+    try:
+        found = session.project.salvage.all()
+    except DibsError:  # a project outside git
+        return []
+    recent = [s for s in found if s.id.startswith(f"{PERSON}/") and now - s.at < _RECENT]
+    if not recent:
+        return []
+    copies = "1 copy" if len(recent) == 1 else f"{len(recent)} copies"
+    age = span(max(0.0, now - recent[0].at))
+    return [
+        "",
+        f"saved {copies} of people's uncommitted changes (newest: {age} ago): dibs salvage ls",
+    ]
 
 
 def lines(taken: Overview, session: Session) -> list[str]:

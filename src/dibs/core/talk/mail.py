@@ -141,6 +141,7 @@ _FOREIGN = {
         "taker",
         True,
     ): "Dibs saved a copy of {whose} uncommitted changes to {what} before your call{why}",
+    ("undone", True): "your uncommitted changes to {what} were discarded outside your calls{why}",
     ("taker", False): "{what} with {whose} uncommitted changes changed while your command ran{why}",
     (
         "author",

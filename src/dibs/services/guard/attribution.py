@@ -257,6 +257,7 @@ class Attribution:
                 for one in theirs
             ]
             self._store.apply(lambda rows, kept=kept, ref=ref: _tell(rows, agent, kept, ref))  # type: ignore[misc]
+            self._marks.note_own(holder, paths, mark.at)  # the owner knows
             found += kept
         return found
 

@@ -160,6 +160,13 @@ class TreeSnapshots:
                     found.setdefault(path, []).append((other, about))
         return found
 
+    def is_moved(self, agent: str) -> bool:
+        """Return whether a file is not as the agent's own calls left it."""
+        return any(
+            about is not None and stat_of(self._root, path) != about
+            for path, (about, _) in self.own(agent).items()
+        )
+
     def inherit(self, before: str, heir: str) -> None:
         """Let an agent have written what another one wrote whose claims it takes over."""
         noted = self.own(before)

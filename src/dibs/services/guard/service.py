@@ -138,6 +138,7 @@ class Guarding:
                 self._note_branch(heard.command, session.id)
         elif heard.moment == EventKind.PROMPTED:
             mail = bool(self._attribution.unheard(session.id, ended=False)) or mail
+            self._undone(session, tells=False)
         if not tells or heard.moment == EventKind.OTHER:
             return PASSED
         if session.forgot:
@@ -185,12 +186,24 @@ class Guarding:
         if refusal is not None:
             return refusal
         self._note_reads(decided.session.id, paths)
-        said = PASSED
+        said = self._undone(decided.session, tells=tells)
         if writes or watched:
-            said = self._protect(heard, decided, paths, watched=watched, tells=tells)
+            protected = self._protect(heard, decided, paths, watched=watched, tells=tells)
+            said = protected if protected.word == Word.DENY else _both(said, protected)
         if said.word == Word.DENY or not (decided.left and tells):
             return said
         return _both(said, self._half_done(decided))
+
+    def _undone(self, session: SessionRow, *, tells: bool) -> Verdict:
+        """Tell an agent if someone discarded its changes since its last call."""
+        from dibs.services.guard.before_call import TreeSnapshots
+
+        if not TreeSnapshots(self._repository).is_moved(session.id):
+            return PASSED
+        from dibs.services.guard.taken_work import report_undone
+
+        found = report_undone(self._store, self._repository, session.id, self._attribution)
+        return self._brief(session) if found and tells else PASSED
 
     def _protect(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.claims.coverage import Cover
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.core.text.names import few, printable
@@ -12,7 +13,8 @@ from dibs.errors import DibsError
 from dibs.git.refs import value_of
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
-from dibs.services.guard.before_call import STASH
+from dibs.services.guard.before_call import STASH, TreeSnapshots, stat_of
+from dibs.services.guard.differing import differing
 from dibs.services.guard.people import KeptWork
 from dibs.services.guard.saved_refs import save_staged, save_stash, stashes_in
 from dibs.services.salvage.before_command import CommandCopies
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.local.repository import Repository
-    from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots
+    from dibs.services.guard.attribution import Attribution
+    from dibs.services.guard.before_call import TreeSnapshot
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -122,3 +125,73 @@ def pin(repository: Repository, marks: TreeSnapshots, names: Iterable[str]) -> N
     except (DibsError, OSError):
         return
     marks.pin(wanted)
+
+
+# -- an agent's changes that someone discarded outside its calls
+
+
+def report_undone(
+    store: Store, repository: Repository, agent: str, attribution: Attribution
+) -> bool:
+    """Notify an agent of its files that lost their uncommitted changes; return whether there are any."""
+    root, marks = repository.root, TreeSnapshots(repository)
+    own = {p: v[0] for p, v in marks.own(agent).items() if v[0] and not p.startswith(STASH)}
+    moved = [path for path, about in own.items() if stat_of(root, path) != about]
+    if not moved or agent in set(marks.running()):
+        return False
+    now, claims = attribution.claims()
+    cover = Cover(held for held in claims if held.claim.agent == agent)
+    held = [path for path in moved if any(cover.of(path))]
+    there = [path for path in held if os.path.lexists(os.path.join(root, path))]
+    changed = differing(root, there) if there else []
+    gone = [path for path in held if path not in changed]
+    if not gone:
+        return False
+    where = _where(repository, agent, gone, marks, own, now)
+    marks.note_own(agent, gone, now)
+
+    def step(rows: Rows) -> None:
+        from dibs.services.state.mailbox import tell
+
+        shown = printable(few(gone))
+        summary = f"{agent}'s uncommitted changes to {shown} were discarded outside its calls"
+        rows.emit(agent, "agent", Kind.PROGRESS_UPDATE, summary, paths=gone[:20], count=len(gone))
+        tell(
+            rows, agent, MailKind.FOREIGN_WRITE, tuple(gone), sender="", told="undone", sure=True,
+            reason=where,
+        )  # fmt: skip
+
+    store.apply(step)
+    return True
+
+
+def _where(
+    repository: Repository,
+    agent: str,
+    paths: Sequence[str],
+    marks: TreeSnapshots,
+    own: dict[str, list[int]],
+    now: float,
+) -> str:
+    """Return where the discarded content is, as far as that is known."""
+    found = []
+    stash = next(iter(stashes_in(repository.common)), "")
+    if stash and _has(repository, stash, paths[0]):
+        found.append("git stash list shows them")
+    cached = marks.cached()
+    files = {p: (own[p][3], cached[p][1]) for p in paths if p in cached and cached[p][0] == own[p]}
+    if files:
+        about = f"uncommitted changes to {few(list(files))} that someone discarded"
+        copies = CommandCopies(repository.root, marks.folder)
+        saved = copies.save(repository, agent, files, at=now, about=about)
+        found += [f"dibs salvage show {saved.id}"] if saved.id else []
+    return "; ".join(found) or "Dibs has no copy of them"
+
+
+def _has(repository: Repository, stash: str, path: str) -> bool:
+    """Return whether a stash changes a file."""
+    try:
+        git = guarded_calls(repository.root, repository)
+        return value_of(git, f"{stash}:{path}") != value_of(git, f"{stash}^1:{path}")
+    except (DibsError, OSError):
+        return False

@@ -1,0 +1,162 @@
+"""A person's uncommitted work: whose it is, when it is saved, and who learns of it."""
+
+import subprocess
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.core.claims.agents import Caller
+from dibs.core.toolcalls.values import EventKind, Word
+from dibs.services.briefing.service import Briefings
+from dibs.services.state.sessions import all_left
+
+ONE = "claude-11111111"
+A, B = "11111111-a", "22222222-b"
+REF = "refs/salvage/human"
+
+
+def made(root, **settings):
+    found = Guarded(root, **settings)
+    found.write("src/a.py", "first\n")
+    found.write("src/b.py", "second\n")
+    found.commit()
+    for session in (A, B):
+        said = found.start(session)
+        Briefings(found.store).delivered(Caller(said.reader, "agent"), said.delivery)
+    return found
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    return made(tmp_path / "repo")
+
+
+def saved(guarded, agent="human"):
+    out = guarded.git("for-each-ref", "--format=%(refname)", f"refs/salvage/{agent}/")
+    return out.split()
+
+
+def run(guarded, session, command):
+    before = guarded.shell(session, command, call="c")
+    subprocess.run(command, shell=True, cwd=guarded.root, check=False, capture_output=True)
+    return before, guarded.hear(session, EventKind.AFTER, command=command, tool="Bash", call="c")
+
+
+def write(guarded, session, path, text):
+    said = guarded.edit(session, path)
+    guarded.write(path, text)
+    guarded.hear(session, EventKind.AFTER, path, tool="Write")
+    return said
+
+
+@pytest.mark.parametrize("command", ["git checkout .", "rm src/a.py", "git stash", "> src/a.py"])
+def test_the_copy_exists_before_the_command_runs(guarded, command):
+    guarded.write("src/a.py", "by a person\n")
+
+    said = guarded.shell(A, command)
+
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:src/a.py") == "by a person"
+    assert said.word == Word.TELL
+    assert f"dibs salvage show {ref.removeprefix('refs/salvage/')}" in said.text
+
+
+def test_the_first_edit_of_a_file_with_a_persons_changes_records_their_origin(guarded):
+    guarded.write("src/a.py", "by a person\n")
+
+    assert write(guarded, A, "src/a.py", "both\n").word == Word.TELL
+    assert write(guarded, A, "src/a.py", "more\n").word == Word.PASS
+
+    (ref,) = saved(guarded)
+    ((_, left),) = guarded.store.look(lambda rows: list(all_left(rows)))
+    assert (left.path, left.agent, left.salvage) == ("src/a.py", "", ref)
+
+
+def test_an_agents_own_changes_are_not_a_persons(guarded):
+    write(guarded, A, "src/a.py", "mine\n")
+    run(guarded, A, "echo mine > new.txt; python3 -c \"open('gen.txt', 'w')\"")
+    run(
+        guarded,
+        A,
+        "git checkout -q -b side; git commit -qam x; git switch -q main; git merge -q side",
+    )
+
+    before, after = run(guarded, A, "git stash -q; git reset -q --hard; git clean -fdq; rm -rf src")
+
+    assert saved(guarded) == []
+    assert "saved a copy" not in before.text + after.text
+
+
+def test_what_a_command_hides_is_saved_and_both_sides_learn_of_it(guarded):
+    guarded.write("src/a.py", "by a person\n")
+    guarded.write("work.sh", "rm src/a.py\n")
+    guarded.commit()
+    guarded.write("src/a.py", "by a person again\n")
+
+    before, after = run(guarded, A, "sh work.sh")
+
+    assert before.word == Word.PASS
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:src/a.py") == "by a person again"
+    assert "dibs salvage show" in after.text
+    brief = Briefings(guarded.store).prepare(Caller("anna", "human"), full=True)
+    assert "src/a.py with your uncommitted changes changed" in brief.text + brief.whole
+
+
+@pytest.mark.parametrize("command", ["git checkout .", "rm src/a.py", "git stash"])
+def test_refuse_blocks_the_command_and_claims_nothing(tmp_path, own_git, command):
+    guarded = made(tmp_path / "repo", guard_people="refuse")
+    guarded.write("src/a.py", "by a person\n")
+
+    said = guarded.shell(A, command)
+
+    assert said.word == Word.DENY
+    assert "src/a.py: it has your user's uncommitted changes" in said.text
+    assert guarded.held() == set()
+    assert guarded.edit(A, "src/a.py").word == Word.DENY
+    assert guarded.hear(A, EventKind.BEFORE, "src/a.py", tool="Edit").word == Word.TELL
+
+
+def test_off_saves_nothing(tmp_path, own_git):
+    guarded = made(tmp_path / "repo", guard_people="off")
+    guarded.write("src/a.py", "by a person\n")
+
+    assert write(guarded, A, "src/a.py", "x\n").word == Word.PASS
+    guarded.write("src/b.py", "by a person\n")
+    run(guarded, A, "git checkout .")
+
+    assert saved(guarded) == []
+
+
+def test_adding_everything_says_whose_changes_it_includes(guarded):
+    write(guarded, B, "src/b.py", "by another agent\n")
+    guarded.write("src/a.py", "by a person\n")
+    guarded.write("new.txt", "by a person\n")
+
+    said = guarded.shell(A, "git add -A")
+
+    assert (
+        "your user (new.txt, src/a.py)" in said.text or "your user (src/a.py, new.txt)" in said.text
+    )
+    assert "claude-22222222 (src/b.py)" in said.text
+    assert guarded.shell(A, "git add src/a.py", call="d").word == Word.PASS
+
+
+@pytest.mark.parametrize("command", ["git stash -q", "git checkout -q src/a.py", "rm src/a.py"])
+def test_an_agent_learns_that_a_person_discarded_its_changes(guarded, command):
+    write(guarded, A, "src/a.py", "half done\n")
+
+    subprocess.run(command, shell=True, cwd=guarded.root, check=True)
+
+    said = guarded.edit(A, "src/b.py")
+    assert "your uncommitted changes to src/a.py were discarded outside your calls" in said.text
+    assert ("git stash list" in said.text) == ("stash" in command)
+    assert "discarded" not in guarded.edit(A, "src/b.py").text
+
+
+def test_an_agents_own_reset_is_not_reported_to_it(guarded):
+    write(guarded, A, "src/a.py", "half done\n")
+
+    run(guarded, A, "git checkout -q -- src/a.py")
+
+    assert guarded.edit(A, "src/b.py").word == Word.PASS
