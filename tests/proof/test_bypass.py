@@ -129,7 +129,7 @@ def test_it_is_stopped_before_it_happens(world, way):
 
 @pytest.mark.parametrize("way", CAUGHT, ids=lambda way: way.says)
 def test_it_is_caught_after_it_happened(world, way):
-    for number, (tool, given) in enumerate(calls(way, world), 1):
+    for tool, given in calls(way, world):
         world.before("rival", tool, given, passes=True)
         if tool == "Bash":
             subprocess.run(["bash", "-c", given["command"]], cwd=world.root, check=True)
@@ -138,10 +138,9 @@ def test_it_is_caught_after_it_happened(world, way):
         said = world.hook("PostToolUse", "rival", tool, given)
 
         assert "which claude-holder holds" in said, (given, said)
-        refs = world.git("for-each-ref", "--format=%(refname)", "refs/salvage/").split()
-        assert len(refs) == number
-        kept = [world.git("show", f"{ref}:src/a.py") for ref in refs]
-        assert kept == [WORK] * number
+        folder = "refs/salvage/claude-holder/"
+        (ref,) = world.git("for-each-ref", "--format=%(refname)", folder).split()
+        assert world.git("show", f"{ref}:src/a.py") == WORK  # the same content is saved once
         with open(world.root / "src/a.py", "r+") as file:  # the same file under other names
             file.truncate()
             file.write(WORK)
