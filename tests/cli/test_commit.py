@@ -155,7 +155,7 @@ def left_by(tree, agent, path):
     return ref
 
 
-def test_a_commit_says_which_lines_of_another_agent_it_left_out(tree, dibs):
+def test_a_commit_says_which_of_another_agents_lines_it_left_out(tree, dibs):
     lines = [f"{number}\n" for number in range(20)]
     (tree / "a.py").write_text("".join(lines))
     subprocess.run(["git", "add", "a.py"], check=True)

@@ -340,7 +340,7 @@ def test_idle_takeover_waits_for_an_open_call(tmp_path, own_git, process):
     assert isinstance(guarded.claim("bob", "a.py"), Granted)
 
 
-# -- what everyone is told
+# -- what listings, denials, and statuses report
 
 
 def test_listings_and_denials_say_that_the_claim_lasts_while_its_process_runs(guarded, process):

@@ -204,7 +204,7 @@ def test_the_queue_of_a_running_merge_is_not_ended_by_a_waiter(yard):
     assert yard.merge("eve").fine
 
 
-def test_a_claim_of_another_machine_is_not_ended_because_of_an_old_lock_file(yard):
+def test_another_machines_claim_is_not_ended_because_of_an_old_lock_file(yard):
     yard.work("bob", {"a.txt": "of bob\n"})
     yard.work("eve", {"b.txt": "of eve\n"})
     assert yard.merge("bob").fine  # leaves a lock file that nobody holds

@@ -117,7 +117,7 @@ class SqliteTxn:
             "DELETE FROM ledger WHERE seq <= ? AND seq < (SELECT max(seq) FROM ledger)", (upto,)
         )
         dropped = self._db.changes()
-        self._run(_SHRINK).fetchall()  # each step gives back one page
+        self._run(_SHRINK).fetchall()  # each step frees one page
         return dropped
 
     def flush(self) -> None:

@@ -11,8 +11,9 @@ import os
 import stat
 import time
 
+from dibs.local.files import write_file
 from dibs.services.salvage.files import SavedCopy, SourceFile, save_files
-from dibs.services.salvage.private import chunks_of, digest_of, write_packed
+from dibs.services.salvage.private import chunks_of, digest_of, packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,17 +61,12 @@ class CommandCopies:
         return found
 
     def _copy(self, path: str, mode: int) -> str:
-        draft = os.path.join(self._folder, f".{os.getpid()}-{time.monotonic_ns()}")
-        try:
-            digest = write_packed(
-                draft, chunks_of(os.path.join(self._root, path), mode), sync=False
-            )
-            os.replace(draft, self._place(digest))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(draft)
-            raise
-        return digest
+        from hashlib import sha256
+
+        digest = sha256()
+        content = b"".join(packed(chunks_of(os.path.join(self._root, path), mode), digest))
+        write_file(self._place(digest.hexdigest()), content)
+        return digest.hexdigest()
 
     def _has(self, digest: str) -> bool:
         """Return whether a copy exists, and mark it as used."""

@@ -21,6 +21,7 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from hashlib import _Hash as Hash
 
 _FOLDER = os.path.join("dibs", "salvage")
 _ABOUT, _END, _DRAFT = "entry.json", ".gz", ".draft-"
@@ -73,20 +74,25 @@ def unpacked(path: str) -> Iterator[bytes]:
     yield unpacker.flush()
 
 
-def write_packed(path: str, content: Iterable[bytes], *, sync: bool) -> str:
+def packed(content: Iterable[bytes], digest: Hash) -> Iterator[bytes]:
+    """Yield a content compressed, and add it to ``digest``."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+    for piece in content:
+        digest.update(piece)
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def write_packed(path: str, content: Iterable[bytes]) -> str:
     """Write a new compressed file that only this user can read; return the SHA-256 of its content."""
     from hashlib import sha256
 
-    digest, packer = sha256(), zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+    digest = sha256()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as file:
-        for piece in content:
-            digest.update(piece)
-            file.write(packer.compress(piece))
-        file.write(packer.flush())
+        file.writelines(packed(content, digest))
         file.flush()
-        if sync:
-            os.fsync(handle)
+        os.fsync(handle)
     return digest.hexdigest()
 
 
@@ -119,7 +125,7 @@ def add_private(
         rows: list[list[object]] = []
         for path, (mode, content) in files.items():
             copy = os.path.join(draft, f"{len(rows)}{_END}")
-            rows.append([path, mode, write_packed(copy, content, sync=True)])
+            rows.append([path, mode, write_packed(copy, content)])
         about = {"at": int(at), "subject": subject, "files": rows}
         write_file(os.path.join(draft, _ABOUT), encode(about), sync=True)
         try:
