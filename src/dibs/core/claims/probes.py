@@ -11,6 +11,7 @@ from dibs.core.claims.ledger import Kind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.rules import Claim
 
 #: Prefixes of a test agent's name, its session, and its test file. Hexadecimal digits follow.
 PROBE_AGENT, PROBE_SESSION, PROBE_FILE = "prove-", "prove", ".dibs-prove-"
@@ -36,6 +37,11 @@ def is_probe_agent(name: str) -> bool:
     return (
         bool(before) and mark != session and len(mark) == SESSION_DIGITS and _HEX.issuperset(mark)
     )
+
+
+def is_probe_claim(claim: Claim) -> bool:
+    """Return whether a test agent holds a test file, which is nobody's work."""
+    return is_probe_agent(claim.agent) and claim.pattern.startswith(PROBE_FILE)
 
 
 def is_probe_entry(entry: Entry) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 
+from dibs.core.claims.probes import is_probe_claim
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
@@ -35,9 +36,10 @@ _MANY = 500
 def find_work(
     store: Store, repository: Repository, questions: Sequence[WorkQuestion]
 ) -> Mapping[ClaimKey, Work]:
-    """Return the uncommitted files that each claim covers, None where git fails."""
+    """Return the uncommitted files that each claim covers, None where git fails; test files do not count."""
+    found: dict[ClaimKey, Work] = {question.key: () for question in questions}
     if not repository.common:
-        return {question.key: () for question in questions}
+        return found
     now = store.now()
     every = trees(repository)
     asked = [
@@ -47,12 +49,12 @@ def find_work(
             question.roots or every,
         )
         for question in questions
+        if not is_probe_claim(question.claim)
     ]
     changed = {
         root: changed_at(root, [pattern for _, pattern, roots in asked if root in roots])
         for root in dict.fromkeys(root for *_, roots in asked for root in roots)
     }
-    found: dict[ClaimKey, Work] = {}
     for question, pattern, roots in asked:
         files = [
             _covered(changed[root], pattern, root, question.claim.agent, now) for root in roots
