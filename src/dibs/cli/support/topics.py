@@ -22,8 +22,8 @@ renew it, and Dibs releases it once the file is committed and the turn ends.
 
 A claim expires 5m after its owner's last heartbeat (setting claims.ttl). Guarded
 tool calls are heartbeats, and so is dibs renew. A claim on a path with uncommitted
-changes does not expire while its session's process runs on this machine; it changes
-owner only by release, an accepted request, revocation, death, or claims.max_hold.
+changes does not expire while its session's process runs on this machine. Before
+such a path changes owner, Dibs saves a copy and tells both owners (dibs salvage ls).
 
 If another agent holds what you need:
 
@@ -45,6 +45,7 @@ earlier one that it conflicts with; a request for other paths is granted at once
   dibs status                          see the queue
 
 A waiter that has sent no heartbeat for 30s (claims.waiter_ttl) is skipped.
+After --queue, you get a message when it is your turn, and have as long to claim.
 
 A request that would create a deadlock is denied at once, and the denial names the
 cycle. Claim everything you need in one command, and this cannot happen.
@@ -112,7 +113,8 @@ them to both agents, and saves the old content.
   dibs config guard.auto_claim   what an edit claims: file, directory, or off
   dibs salvage ls                list saved copies
 
-Guards never block your own edits, only those of agents.
+Guards never block your own edits, only those of agents. Before an agent's call
+discards your uncommitted changes, Dibs saves a copy (setting guard.people).
 """
 
 PAGES = {"claims": _CLAIMS, "queue": _QUEUE, "engines": _ENGINES, "guards": _GUARDS}
