@@ -7,6 +7,7 @@ from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
+from dibs.local.repository import find
 from dibs.services.briefing.service import Briefings
 from dibs.services.state.sessions import all_left
 
@@ -160,3 +161,19 @@ def test_an_agents_own_reset_is_not_reported_to_it(guarded):
     run(guarded, A, "git checkout -q -- src/a.py")
 
     assert guarded.edit(A, "src/b.py").word == Word.PASS
+
+
+def test_a_claim_in_another_tree_does_not_protect_a_persons_changes_here(guarded, tmp_path):
+    guarded.git("worktree", "add", "-q", str(tmp_path / "other"))
+    other = Guarded(
+        tmp_path / "other", engine=guarded.engine, repository=find(str(tmp_path / "other"), {})
+    )
+    other.start("33333333-c")
+    assert other.edit("33333333-c", "src/a.py").word == Word.PASS
+    guarded.write("src/a.py", "by a person\n")
+
+    said = guarded.shell(A, "git stash")
+
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:src/a.py") == "by a person"
+    assert said.word == Word.TELL

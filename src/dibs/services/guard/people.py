@@ -20,6 +20,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.local.processes import realm
 from dibs.services.guard.before_call import TreeSnapshots, stat_of
 from dibs.services.guard.differing import differing
+from dibs.services.guard.shared_tree import is_in
 from dibs.services.salvage.files import keep_files
 from dibs.services.state.sessions import UnfinishedFile, left_at, put_left
 from dibs.startup.records import Record
@@ -96,7 +97,7 @@ class PeoplesWork:
                 files[path] = about
         marks = TreeSnapshots(self._repository._replace(root=root))
         own, others = marks.own(agent), marks.by_others(agent)
-        cover, mine = Cover(claims), {agent, self._parent(agent)}
+        cover, mine = self._cover(claims, root), {agent, self._parent(agent)}
         found: dict[str, str] = {}
         for path, about in files.items():
             held = next((held.claim.agent for held in cover.of(path)), "")
@@ -114,6 +115,14 @@ class PeoplesWork:
         untracked = frozenset(c.path for c in changes if c.untracked)
         staged = _only_staged(changes, found)
         return OthersWork(root, found, staged, [c.path for c in changes], untracked)
+
+    def _cover(self, claims: Sequence[OwnedPattern], root: str) -> Cover:
+        """Return the claims of agents that work in a tree: elsewhere, they protect nothing here."""
+
+        def here(rows: Rows) -> list[OwnedPattern]:
+            return [held for held in claims if is_in(rows, held.claim, root)]
+
+        return Cover(self._store.look(here) if claims else ())
 
     def _kept(self, root: str, paths: Sequence[str]) -> list[str]:
         """Return the files that are as another agent left them, according to the copy, if there is one."""

@@ -33,7 +33,7 @@ def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
     for _, claim in rows.claims():
         pattern = rows.pattern(claim.pattern)
         matters = not pattern.scheme or overlap(rows.pattern(HEAD), pattern) is not None
-        if not matters or not _is_in(rows, claim, tree) or are_related(rows, claim.agent, agent):
+        if not matters or not is_in(rows, claim, tree) or are_related(rows, claim.agent, agent):
             continue
         left = rows.deadline(claim) - rows.now
         if left > 0:
@@ -41,7 +41,7 @@ def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
     return found
 
 
-def _is_in(rows: Rows, claim: Claim, tree: str) -> bool:
+def is_in(rows: Rows, claim: Claim, tree: str) -> bool:
     """Return whether a claim's agent works in a working tree, or nobody knows in which one."""
     here = rows.tree_name(tree)
     if claim.tree == here:
