@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from dibs.cli.support import COMMANDS, INTERRUPTED, OK, load, quieten
-from dibs.errors import BadUsage, DibsError, Unavailable
+from dibs.errors import BadUsage, DibsError, Unavailable, system_error
 
 TYPE_CHECKING = False  # importing typing would double the time of `dibs help`
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def _answer(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        what = f"operating system error: {place}{error.strerror or error}"
-        return _report(Unavailable(what, code="SYSTEM"), as_json=as_json)
+        return _report(system_error(error), as_json=as_json)
     except Exception as error:  # noqa: BLE001 - the top of a surface
         return _report_bug(error, as_json=as_json)
 

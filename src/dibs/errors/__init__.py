@@ -101,6 +101,12 @@ class Misconfigured(DibsError):
     exit_status = 78
 
 
+def system_error(error: OSError) -> Unavailable:
+    """Return the error that reports an operating system error, with the file if it names one."""
+    place = f"{error.filename}: " if error.filename else ""
+    return Unavailable(f"operating system error: {place}{error.strerror or error}", code="SYSTEM")
+
+
 def humans_only(message: str, agent: str, *, hint: str, field: str = "") -> NotAllowed:
     """Return the refusal of something reserved for humans; it says who Dibs thinks the caller is."""
     who = f"you are {agent} (see `dibs whoami -v`)"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dibs.cli.support.text import printable, yellow
 from dibs.core.text.durations import check_span
-from dibs.errors import BadUsage, DibsError, Misconfigured, Unavailable, Unknown
+from dibs.errors import BadUsage, DibsError, Misconfigured, Unavailable, Unknown, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                 pause = every or (EVERY if files.live else EVERY_UNWATCHED)
                 try:
                     mark = session.project.engine.wait(0, 0)
-                    done = cycle(changed)
+                    done = _run(cycle, changed)
                     lost = False
                     remarks = (done.aside, done.troubles, done.left)
                     if printed is None or done.moved or remarks != printed:
@@ -137,6 +137,14 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                     files.pause(min(pause, EVERY_UNWATCHED))
         except KeyboardInterrupt:
             return 0
+
+
+def _run(cycle: Callable[[bool], Cycle], changed: bool) -> Cycle:
+    """Run a cycle; a folder that is moved or removed meanwhile is an error that may pass."""
+    try:
+        return cycle(changed)
+    except OSError as error:
+        raise system_error(error) from error
 
 
 def _say_once(error: DibsError, lost: bool) -> bool:
