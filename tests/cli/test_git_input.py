@@ -288,8 +288,11 @@ def test_row_90_a_commit_on_a_detached_head_moves_no_branch(shop, dibs):
     before = git("rev-parse", "main")
     git("checkout", "-q", "--detach")
 
-    answer = dibs("commit", "-m", "x", agent="alice")
+    refused = dibs("commit", "-m", "x", agent="alice")
+    answer = dibs("commit", "-m", "x", "--anyway", agent="alice")
 
+    assert refused.status == 69
+    assert "`git switch main`" in refused.err
     assert answer.status == 0
     assert "detached HEAD" in answer.out
     assert git("rev-parse", "main") == before

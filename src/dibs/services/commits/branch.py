@@ -71,9 +71,12 @@ def _renamed(git_dir: str, branch: str) -> str:
 
 
 def _refusal(store: Store, path: str, claim: Claim, state: TreeState) -> Unavailable:
+    from shlex import quote
+
     before, after = _name(claim.branch), _name(state.ref)
     who = store.look(lambda rows: _mover(rows, claim)) or "someone"
-    back = f"git switch {before}" if state.ref and claim.branch.startswith(_HEADS) else "git switch"
+    branch = claim.branch.removeprefix(_HEADS)
+    back = f"git switch {'' if branch != claim.branch else '--detach '}{quote(printable(branch))}"
     return Unavailable(
         f"nothing was committed: you claimed {shown(path)} on {before}, and {who} checked out {after} since",
         code="REPO_STATE",
