@@ -125,7 +125,7 @@ def test_what_one_setting_shows_can_be_pasted_into_the_file(dibs, repo):
 
 
 def test_a_long_list_is_short_in_the_table_and_whole_by_itself(dibs):
-    assert "guard.hot            **/package-lock.json and 12 more" in dibs("config").out
+    assert "guard.hot             **/package-lock.json and 12 more" in dibs("config").out
     assert "**/CHANGELOG.md" in dibs("config", "guard.hot").out
 
 

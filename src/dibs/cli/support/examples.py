@@ -61,6 +61,7 @@ _EXAMPLES = {
     "task add": ("fix-login.yaml",),
     "engine check": ("", "redis://host:6379/0"),
     "engine repair": ("git:origin",),
+    "engine use": ("",),
     "engine migrate": ("sqlite redis://host:6379/0", "sqlite git:origin"),
     "daemon status": ("",),
     "daemon start": ("",),
