@@ -25,7 +25,7 @@ if __name__ == "__main__":
 from scripts import bare
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Files that exist before the first command.
+#: Files that are committed before the first command.
 FILES = ("src/auth/login.py", "notes.md")
 #: Programs that a page may show and that a bare environment does not have.
 SKIPPED = ("make ", "pip ", "pipx ", "uv ", "git clone ", "claude", "codex")
@@ -68,6 +68,7 @@ class Terminal:
         for key in ("name", "email"):
             self.run(f"git config --global user.{key} you@example.com")
         self.run("git init -q -b main")
+        self.run("git add -A && git commit -q -m start")
 
     def run(self, command: str) -> list[str]:
         """Run ``command`` and return its output; it may change folder, variables and functions."""

@@ -92,7 +92,7 @@ def test_each_command_in_the_readmes_table_works(terminal):
         .partition("\n## ")[0]
     )
     commands = re.findall(r"(?m)^\| `(dibs [^`]+)` \|", table)
-    terminal.run("git add . && git commit -qm Start && dibs task new 'Fix the login'")
+    terminal.run("dibs task new 'Fix the login'")
     before = {
         "ask": "dibs claim src/auth/ --agent alice",
         "commit": "dibs claim notes.md && echo more >> notes.md",
