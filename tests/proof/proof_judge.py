@@ -27,9 +27,11 @@ from dibs.core.claims.rules import Denied, Granted, Queued
 from dibs.core.patterns.pattern import parse
 
 if TYPE_CHECKING:
+    from dibs.core.claims.ledger import Entry
     from dibs.core.claims.rules import Claim
 
 FENCED = Raised("Fenced", "FENCED")
+NEVER = float("inf")
 #: The most conflicts that one denial names.
 SHOWN = 20
 
@@ -48,12 +50,15 @@ class Judge:
         step = self.world.aim(step)
         self.steps += 1
         before, circle = self.rows, self.oracle.in_a_circle()
+        open_before = self.oracle.turns()
         answer = self.world.do(step)
         self.rows = self.world.rows()
         getattr(self, f"_judge_{step.do}", self._judge_simple)(step, answer)
         if isinstance(answer, Raised):
             assert self.rows == before, "a call that fails changes nothing"
-        self.newest = check_ledger(self.world.ledger(self.newest), before, self.rows, self.newest)
+        entries = self.world.ledger(self.newest)
+        self.newest = check_ledger(entries, before, self.rows, self.newest)
+        self._check_turns(step, answer, entries, open_before)
         self._check_listings()
         self._check_swept(step, answer)
         if step.do in {"claim", "transfer"}:
@@ -326,6 +331,46 @@ class Judge:
         assert token > self.oracle.newest_token, "tokens only grow"
         self.oracle.newest_token = token
 
+    # -- turns
+
+    def _check_turns(
+        self, step: Step, answer: Any, entries: list[Entry], open_before: set[int]
+    ) -> None:
+        """Check who was told that its turn has come, and from when its time counts.
+
+        The step that removes the last obstacle says so. If the obstacle expired by itself, the next
+        request that meets the ticket does; other steps may.
+        """
+        oracle, free = self.oracle, self.oracle.turns()
+        met = {c.ticket for c in getattr(answer, "conflicts", ()) if c.ticket}
+        due = met & free
+        if step.do not in ("advance", "advance_to_end"):
+            due |= free - open_before
+        given = {
+            record["number"]: record["collect_by"]
+            for record in (json.loads(v) for k, v in self.rows.items() if k.startswith("wait/"))
+            if record.get("collect_by")
+        }
+        for number, place in oracle.places.items():
+            if place.collect_by < NEVER:
+                assert given.get(number) == place.collect_by, "a turn's time does not change"
+            elif number in given:
+                assert number in free, "nobody gets a turn while something is in its way"
+                assert given[number] == oracle.now + WAITER_TTL
+                assert self._was_told(place, entries), "nobody loses a place unnoticed"
+                oracle.places[number] = place._replace(collect_by=given[number])
+            else:
+                assert number not in due, f"{place} was not told that its turn has come"
+
+    def _was_told(self, place: Place, entries: list[Entry]) -> bool:
+        """Return whether ``entries`` have the turn, with a message that its agent has not read."""
+        return any(
+            entry.kind == "lock_turn"
+            and entry.details["ticket"] == place.number
+            and any(key.startswith(f"unread/{place.agent}/{entry.seq:016d}.") for key in self.rows)
+            for entry in entries
+        )
+
     # -- what readers see
 
     def _check_listings(self) -> None:
@@ -366,7 +411,7 @@ class Judge:
             self._check_conflicts(agent, "exclusive", found, holds, places)
 
     def _check_swept(self, step: Step, answer: Any) -> None:
-        """Check that an agent that a call touched has no expired claim left in the store."""
+        """Check that a call leaves no expired claim of its agent, and none that was in its way."""
         if isinstance(answer, Raised) or step.do not in ("claim", "renew", "release", "beat"):
             return
         for key, value in self.rows.items():
@@ -380,7 +425,9 @@ class Judge:
             if "token" in record:
                 known = (record["agent"], name(record["pattern"])) in self.oracle.holds
                 touched = record["agent"] == step.agent or (
-                    step.do == "claim" and any(overlap(record["pattern"], t) for t in step.texts)
+                    step.do == "claim"
+                    and rivals(step.mode, record["mode"])
+                    and any(overlap(record["pattern"], t) for t in step.texts)
                 )
                 assert known or not touched, f"{record} expired and still exists"
 

@@ -87,6 +87,8 @@ class Place(NamedTuple):
     lasts: float
     until: float
     standing: bool
+    #: When it lapses because its turn came, for a standing one that was notified.
+    collect_by: float = float("inf")
 
 
 class Oracle:
@@ -112,7 +114,7 @@ class Oracle:
     def place_ends(self, place: Place) -> float:
         """Return when ``place`` is skipped."""
         seen = max(place.seen, self.seen[place.agent]) if place.standing else place.seen
-        return min(seen + place.lasts, place.until)
+        return min(seen + place.lasts, place.until, place.collect_by)
 
     def move_to(self, now: float) -> None:
         """Advance time; what expires is gone permanently."""
@@ -196,6 +198,14 @@ class Oracle:
             )
         ]
         return holds, places
+
+    def turns(self) -> set[int]:
+        """Return the tickets without a process that nothing blocks any more."""
+        return {
+            place.number
+            for place in self.places.values()
+            if place.standing and not any(self.blockers(place.agent, place.names, place.mode))
+        }
 
     def waits_for(self, agent: str, asked: tuple[str, ...], mode: str) -> set[str]:
         """Return the agents that such a request waits for."""

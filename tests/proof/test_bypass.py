@@ -129,7 +129,11 @@ def test_it_is_stopped_before_it_happens(world, way):
 
 @pytest.mark.parametrize("way", CAUGHT, ids=lambda way: way.says)
 def test_it_is_caught_after_it_happened(world, way):
-    for tool, given in calls(way, world):
+    for number, (tool, given) in enumerate(calls(way, world), 1):
+        work = f"{WORK}{number // 2}\n"  # some replace the same content, some do not
+        with open(world.root / "src/a.py", "r+") as file:  # the same file under other names
+            file.truncate()
+            file.write(work)
         world.before("rival", tool, given, passes=True)
         if tool == "Bash":
             subprocess.run(["bash", "-c", given["command"]], cwd=world.root, check=True)
@@ -138,12 +142,10 @@ def test_it_is_caught_after_it_happened(world, way):
         said = world.hook("PostToolUse", "rival", tool, given)
 
         assert "which claude-holder holds" in said, (given, said)
-        folder = "refs/salvage/claude-holder/"
-        (ref,) = world.git("for-each-ref", "--format=%(refname)", folder).split()
-        assert world.git("show", f"{ref}:src/a.py") == WORK  # the same content is saved once
-        with open(world.root / "src/a.py", "r+") as file:  # the same file under other names
-            file.truncate()
-            file.write(WORK)
+        saved = world.git("for-each-ref", "--format=%(refname)", "refs/salvage/claude-holder/")
+        refs = saved.split()
+        kept = [world.git("show", f"{ref}:src/a.py") for ref in refs]
+        assert sorted(kept) == [f"{WORK}{one}\n" for one in range(number // 2 + 1)]
 
 
 def test_a_plain_commit_is_stopped_at_the_gate(world, capfd, monkeypatch):
