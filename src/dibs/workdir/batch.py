@@ -2,7 +2,7 @@
 
 All new texts are written and synced before the first rename, so the disk is waited for about once, not once
 per file. The order for each file is: text, synced; rename in its old place; rename to its new place;
-folders, synced.
+new place, synced. A rename is one change to the disk, so the old place needs no sync of its own.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class FileBatch:
             self._sync_all()
             self._each(self._swap)
             self._each(self._move)
-            for opened in self._handles.values():
-                self._disk.sync(opened.handle, ".")
+            for place in dict.fromkeys(job.target.place for job in self._jobs if job.ok):
+                self._disk.sync(self._handle(place), ".")
             self._each(self._look)
         except (DibsError, OSError):
             for job in self._jobs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from dibs.core.text.names import quote
 from dibs.errors import Misconfigured
@@ -82,13 +82,10 @@ class Disk:
         os.unlink(name, dir_fd=folder)
 
     def make(self, folder: int, name: str) -> None:
-        """Create a folder unless it exists."""
+        """Create a folder unless it exists; if a power failure removes it, the rows restore its files."""
         self.reach("make", name)
-        try:
+        with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-        except FileExistsError:
-            return
-        os.fsync(folder)
 
 
 def read(folder: int, name: str, limit: int) -> tuple[bytes, FileStamp]:
@@ -211,6 +208,9 @@ class Folders:
         return OpenFolder(self._opened(place, make=make))
 
     def _opened(self, place: str, *, make: bool) -> int:
+        above, _, name = place.rpartition("/")
+        if name and self._kept is not None and above in self._kept:
+            return self._step(self._kept[above], name, make=make)
         if self._held >= 0:
             return self._walk(os.dup(self._held), place, make=make)
         path = f"{self.folder}/{place}" if place else self.folder

@@ -184,7 +184,8 @@ class BoardScan:
 
 def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> BoardScan:
     """Compare the board with the index."""
-    return BoardScan(folders, index, now, thorough=thorough).run()
+    with folders.kept_open():
+        return BoardScan(folders, index, now, thorough=thorough).run()
 
 
 def _misplaced(entry: os.DirEntry[str]) -> tuple[str, str]:

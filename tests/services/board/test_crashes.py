@@ -196,6 +196,38 @@ def test_a_crash_while_setting_a_damaged_file_aside_loses_neither_file(tmp_path)
         assert [path for path in world.files() if path.endswith(".tmp")] == []
 
 
+def test_taking_a_task_waits_for_the_disk_once_for_its_text_and_once_for_its_new_folder(tmp_path):
+    world = World(tmp_path / "board")
+    prepare(world)
+    disk = CrashingDisk()
+    world.open(disk)
+    with world.board.command(Caller("newcomer"), makes=True):
+        world.tasks.take(Caller("newcomer"))
+
+    assert disk.steps.count("make") == 1
+    assert disk.steps.count("sync") == 2
+    assert disk.steps.index("save") > len(disk.steps) - 1 - disk.steps[::-1].index("sync")
+
+
+@pytest.mark.parametrize("lost", ["folder", "both moves"])
+def test_a_power_failure_that_undoes_a_move_is_repaired_and_is_no_hand_edit(tmp_path, lost):
+    world = World(tmp_path / "board")
+    prepare(world)
+    old = world.read("inbox/a-new.yaml")
+    with world.board.command(Caller("newcomer"), makes=True):
+        world.tasks.start(Caller("newcomer"), "a-new")
+    row = world.row("a-new")
+    world.sh("rm -r assigned/newcomer")
+    if lost == "both moves":
+        world.write("inbox/a-new.yaml", old)
+
+    settled = world.reconcile()
+
+    assert (settled.accepted, settled.aside, settled.kept) == ([], [], [])
+    assert world.row("a-new") == row
+    world.consistent()
+
+
 def test_two_crashes_in_a_row_are_harmless(tmp_path):
     for first in range(0, 12, 2):
         for second in range(0, 8, 2):
