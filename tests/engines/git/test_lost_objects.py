@@ -8,7 +8,9 @@ import subprocess
 import pytest
 
 from dibs.core.claims.ledger import Kind
+from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.engine import GitEngine
+from dibs.engines.git.remote import Remote
 from dibs.errors import Unavailable
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing.steps import entries, everything, increment, put
@@ -71,6 +73,56 @@ def test_repair_restores_the_branch_from_this_machines_copy_as_a_new_life(machin
     assert machine("new").transact(increment) > last
     assert engine.transact(increment) > last
     subprocess.run(["git", "-C", bare, "fsck", "--strict"], check=True)
+
+
+class KilledError(Exception):
+    """Simulates a kill at one point."""
+
+
+def kill(*_):
+    raise KilledError
+
+
+@pytest.mark.parametrize("point", ["push", "adopt"])
+@pytest.mark.parametrize("after", ["repair", "step", "view"])
+def test_a_repair_that_is_killed_keeps_the_rows(machine, bare, monkeypatch, point, after):
+    """Killed after the branch was deleted, or after it was created again."""
+    engine = machine()
+    put(engine, task="kept")
+    last = engine.transact(increment)
+    lose_objects(bare)
+    owner = Remote if point == "push" else GitConnection
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, point, kill)
+        with pytest.raises(KilledError):
+            machine().repair()
+
+    if after == "repair":
+        machine().repair()
+    elif after == "step":
+        engine.transact(increment)
+
+    assert dict(everything(machine()))["task"] == "kept"
+    assert dict(everything(machine("new")))["task"] == "kept"
+    assert machine("new").transact(increment) > last
+    restarted = [e for e in entries(machine()) if e.kind == Kind.LEDGER_RESTARTED]
+    assert "lost objects" in restarted[-1].summary
+
+
+def test_a_branch_that_another_machine_created_meanwhile_is_not_replaced(
+    machine, bare, monkeypatch
+):
+    machine().transact(increment)
+    lose_objects(bare)
+    with monkeypatch.context() as patch:
+        patch.setattr(Remote, "push", kill)
+        with pytest.raises(KilledError):
+            machine().repair()
+    put(machine("new"), task="theirs")
+
+    assert dict(everything(machine()))["task"] == "theirs"
+    machine().transact(increment)
+    assert dict(everything(machine("new")))["task"] == "theirs"
 
 
 def test_a_machine_that_saw_more_follows_the_repaired_branch(machine, bare):

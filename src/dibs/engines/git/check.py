@@ -150,7 +150,7 @@ def _restore_branch(link: GitConnection, deadline: float) -> list[str]:
             code="STORE_DAMAGED",
             hint="run `dibs engine repair` on a machine that used it before",
         )
-    link.restore(found, f"the remote lost objects of the branch {branch}", deadline)
+    link.restore(found, deadline)
     made = f"created the branch {branch} of {url} again from this machine's copy"
     return [f"{made}, because the remote had lost some of its objects; all claims are void"]
 

@@ -13,7 +13,9 @@ from dibs.engines.git.objects import damaged
 from dibs.engines.git.remote import PushOutcome
 from dibs.engines.git.repo import (
     REMOTE_REF,
+    RESTORED_REF,
     clear_leftovers,
+    drop_ref,
     keep_lost,
     open_repo,
     read_ref,
@@ -102,7 +104,12 @@ class GitConnection(SharedCopy):
         there = self.remote.fetch(REMOTE_REF, limit, history=history)
         if patience:
             deadline = max(deadline, time.monotonic() + self._parts.timeout)
-        self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)
+        restored = read_ref(self.repo, RESTORED_REF)
+        if restored and not there:
+            self._recreate(restored, deadline)
+        self.adopt(read_ref(self.repo, REMOTE_REF) if there else restored, reading, deadline)
+        if restored:
+            drop_ref(self.repo, RESTORED_REF)
 
     def adopt(self, commit: str, reading: float, deadline: float) -> None:
         """Accept ``commit`` as the remote's state, as read at ``reading``."""
@@ -157,6 +164,8 @@ class GitConnection(SharedCopy):
             why = f"the branch {branch} was deleted"
         elif lost and not grown:
             why = f"the branch {branch} was force-pushed to an older commit"
+            if commit == read_ref(self.repo, RESTORED_REF):
+                why = f"the remote lost objects of the branch {branch}"
         elif head.newest < had.seen:
             why = f"the branch {branch} lost its newest ledger entries"
         if why and not (head.life > had.seen_life and head.newest > had.seen):
@@ -165,11 +174,12 @@ class GitConnection(SharedCopy):
             return head._replace(broken=why)
         return self._seen(head)
 
-    def restore(self, found: str, why: str, deadline: float) -> None:
+    def restore(self, found: str, deadline: float) -> None:
         """Replace the branch, whose commit ``found`` the remote lost, by this machine's copy of the state.
 
-        The copy becomes a commit without parents: older commits may be missing, too. The next step
-        starts a new life.
+        The copy becomes a commit without parents: older commits may be missing, too. Git accepts no
+        commit while a branch lacks objects, so the branch is deleted first. Until it exists again, a ref
+        keeps the copy, and every fetch of this machine creates it. The next step starts a new life.
         """
         gone = Unavailable("the remote lost the branch", code="STORE_DAMAGED")
         self.give_up(CommitFate.REFUSED, gone, deadline)
@@ -179,12 +189,20 @@ class GitConnection(SharedCopy):
             content = render_commit(head.root, "", (), self._parts.sources.wall())
             commit = self.objects.write("commit", content, number)
             self.objects.flush()
-        self.remote.replace(found, commit, deadline)
-        reading = self.now_reading()
-        with self.cache.writing(deadline) as head:
-            keep_lost(self.repo, head.remote, int(self._parts.sources.wall()))
-            self.cache.set_head(
-                head._replace(tip=commit, remote=commit, pending=0, broken=why, asked=reading)
+        write_ref(self.repo, RESTORED_REF, commit)
+        self.remote.delete(found, deadline)
+        self.fetch(deadline)
+
+    def _recreate(self, commit: str, deadline: float) -> None:
+        """Create the branch, which was deleted because it was incomplete, at ``commit``."""
+        outcome = self.remote.push(commit, "", deadline)
+        if outcome != PushOutcome.LANDED:
+            place = self.remote.place
+            raise Unavailable(
+                f"could not create the branch {place.branch} of {errors.shown(place.url)} again "
+                f"({outcome}); this machine keeps its content",
+                code="STORE_DAMAGED",
+                hint="run `dibs engine repair` here again",
             )
 
     def _seen(self, head: Head) -> Head:

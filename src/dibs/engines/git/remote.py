@@ -170,15 +170,11 @@ class Remote:
         self._run("update-ref", "-d", _PROBE, deadline=deadline)
         return not result.code or errors.lost_objects(result.err, self.place.url) is None
 
-    def replace(self, old: str, commit: str, deadline: float) -> None:
-        """Delete the branch, which is at ``old`` and incomplete, and create it again at ``commit``."""
+    def delete(self, old: str, deadline: float) -> None:
+        """Delete the branch, which is at ``old``."""
         lease = f"--force-with-lease={self.place.ref}:{old}"
         argv = ("push", "--porcelain", "--no-verify", lease, "--end-of-options", self.place.url)
         self._ask(*argv, f":{self.place.ref}", deadline=deadline)
-        self._ask(
-            "push", "--porcelain", "--no-verify", "--no-follow-tags", "--end-of-options", self.place.url,
-            f"{commit}:{self.place.ref}", deadline=deadline,
-        )  # fmt: skip
 
     def _outcome(self, result: GitResult) -> str:
         if result.code == 0:

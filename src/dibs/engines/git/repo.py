@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 REMOTE_REF = "refs/dibs/remote"
 LOST_REFS = "refs/dibs/lost"
+#: The commit that replaces a branch whose objects the remote lost, until the branch is there.
+RESTORED_REF = "refs/dibs/restored"
 
 _CONFIG = {
     "sha1": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
@@ -85,6 +87,12 @@ def write_ref(repo: str, name: str, commit: str) -> None:
     """Set one of our refs."""
     os.makedirs(os.path.dirname(f"{repo}/{name}"), exist_ok=True)
     _write(repo, name, commit + "\n")
+
+
+def drop_ref(repo: str, name: str) -> None:
+    """Delete one of our refs, if it exists."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{repo}/{name}")
 
 
 def keep_lost(repo: str, commit: str, at: int) -> None:
