@@ -167,7 +167,7 @@ CODES = {
     "STORE_BUSY": Code((Unavailable,), "other processes kept the store busy for too long", "try again"),
     "STORE_FORKED": Code((Unavailable,), "an open store was used in a forked process", "open it again in that process"),
     "STORE_REPLACED": Code((Unavailable,), "the store was deleted or replaced while it was open", "stop, and start again"),
-    "STORE_DAMAGED": Code((Unavailable,), "the store is damaged", "run `dibs engine repair` (git), or restore a backup"),
+    "STORE_DAMAGED": Code((Unavailable,), "the store is damaged", "a human runs `dibs engine repair`, or restores a backup"),
     "STORE_MISSING": Code((Misconfigured,), "the project's state is missing", "restore it, or run `dibs init`"),
     "STORE_FOREIGN": Code((Misconfigured,), "the file is not a Dibs store", "use another file"),
     "STORE_MOVED": Code((Misconfigured,), "the project's state was moved to another engine", "add the line in the message to `dibs.toml`"),

@@ -14,8 +14,9 @@ from tests.guard.hooking import call, environment, hook, project
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import Granted
+from dibs.core.claims.rules import Denied, Granted
 from dibs.core.patterns.pattern import parse
+from dibs.core.talk.mail import MailKind
 from dibs.engines.git.files import RowFiles
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -23,11 +24,14 @@ from dibs.errors import DibsError, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.claims.views import overview
 from dibs.services.state import keys
-from dibs.services.state.damage import damaged_rows, findings, move_aside, why_damaged
+from dibs.services.state.damage import damaged_rows, findings, why_damaged
 from dibs.services.state.lifecycle import begin_life
+from dibs.services.state.mailbox import messages
+from dibs.services.state.row_repair import move_aside
 from dibs.services.state.store import Store
 
 ALICE, BOB = Caller("alice"), Caller("bob")
+HUMAN = Caller("ada", "human")
 #: A key of each kind of row with a form of its own. Other kinds are free text, or only their key counts.
 FORMED = {
     "at/": "at/a.py//alice/c2",
@@ -201,8 +205,9 @@ def test_a_new_life_starts_although_rows_are_damaged(store):
 def test_repair_moves_damaged_rows_to_a_file_and_says_where(store, tmp_path):
     key = spoil(store, "at/", "[]")
 
-    (line,) = move_aside(store.engine, str(tmp_path))
+    line, freed = move_aside(store, HUMAN, str(tmp_path))
 
+    assert freed == "freed a.py, claimed by alice; alice gets a message"
     (kept,) = tmp_path.glob("damaged-rows-*.jsonl")
     assert str(kept) in line
     assert json.loads(kept.read_text()) == {"key": key, "value": "[]", "why": "it is not an object"}
@@ -210,6 +215,64 @@ def test_repair_moves_damaged_rows_to_a_file_and_says_where(store, tmp_path):
     assert isinstance(Claims(store).claim(BOB, [parse("a.py")]), Granted)
     kinds = store.engine.view(lambda txn: [entry.kind for entry in txn.events()])
     assert Kind.STORE_REPAIRED in kinds
+
+
+@pytest.mark.parametrize(("prefix", "path"), [("at/", "a.py"), ("in/", "src/**/*.py")])
+@pytest.mark.parametrize("value", ["[]", "{", '{"pattern":7}'])
+def test_repair_tells_the_owner_of_a_damaged_claim_and_fences_its_token(
+    store, tmp_path, prefix, path, value
+):
+    spoil(store, prefix, value)
+
+    move_aside(store, HUMAN, str(tmp_path))
+
+    sent = store.look(lambda rows: [m for m in messages(rows) if m.kind == MailKind.REVOKED])
+    assert [(m.to, m.role, m.data["patterns"]) for m in sent] == [("alice", "human", [path])]
+    lost = store.look(lambda rows: [lost for _, lost in rows.lost("alice")])
+    assert [(one.why, one.by, one.pattern) for one in lost] == [("revoked", "ada", path)]
+    revoked = store.look(lambda rows: [e for e in rows.events() if e.kind == Kind.LOCK_REVOKED])
+    assert [entry.details["holder"] for entry in revoked] == ["alice"]
+
+
+def test_an_agent_cannot_repair_the_store(store, tmp_path):
+    key = spoil(store, "at/", "[]")
+
+    with pytest.raises(DibsError) as caught:
+        move_aside(store, BOB, str(tmp_path))
+
+    assert caught.value.code == "HUMANS_ONLY"
+    assert store.engine.view(lambda txn: txn.get(key)) == "[]"
+
+
+def test_repair_of_a_damaged_heartbeat_keeps_the_agents_claims(store, tmp_path):
+    spoil(store, "beat/", "[]")
+
+    (line,) = move_aside(store, HUMAN, str(tmp_path))
+
+    assert "beat/alice" in line
+    assert isinstance(Claims(store).claim(BOB, [parse("a.py")]), Denied)
+    assert store.look(lambda rows: rows.beat("alice")).claims == 2
+
+
+def test_a_claim_under_another_patterns_key_is_reported(store):
+    key = spoil(store, "at/", json.dumps({**CLAIM, "pattern": "b.py"}))
+
+    (found,) = findings(store.engine)
+
+    assert repr(key) in found.text
+    assert "pattern is not the one in its key" in found.text
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_claims_on_unusual_patterns_are_in_their_place(fold):
+    store = Store(MemoryEngine(), Config(case="insensitive" if fold else "sensitive"))
+    texts = ["Straße/Ä.py", "src/[ab]*.PY", "@port/8080", "@task/Fix A", "{a,b}/**", ":odd/x", "**"]
+    for number, text in enumerate(texts):
+        pattern = parse(text, fold_case=fold)
+        Claims(store).claim(Caller(f"agent{number}"), [pattern], mode="shared")
+
+    assert store.engine.view(lambda txn: list(damaged_rows(txn))) == []
+    assert len(overview(store).claims) == len(texts)
 
 
 def test_a_failing_step_in_an_intact_store_keeps_its_error(store):
@@ -279,6 +342,29 @@ def test_no_command_shows_a_traceback_and_the_hook_answers(repo, value):
     assert repaired.returncode == 0, repaired
     assert "damaged-rows-" in repaired.stdout
     assert run(repo, "claim", "held.py", "--agent", "eve").returncode == 0
+
+
+def test_doctor_lists_all_damaged_rows_and_fix_repairs_them(repo):
+    keys = ["at/held.py//bob/c2", "session/claude/s1", "task/00/t1", "tree/alice"]
+    for key in keys:
+        write_raw(repo, key, "[]" if key != "session/claude/s1" else "{}")
+
+    said = run(repo, "doctor")
+
+    assert said.returncode == 78, said
+    text = " ".join(said.stdout.split())
+    assert all(key in text for key in keys)
+    assert text.count("`dibs engine repair`") == len(keys)
+    assert "frees held.py, claimed by bob" in text
+
+    refused = run(repo, "engine", "repair", "--agent", "eve")
+    assert refused.returncode == 77
+    assert "a human" in refused.stderr
+    left = run(repo, "doctor", "--fix", "--agent", "eve")
+    assert "only a human can repair it" in left.stdout
+
+    assert "freed held.py, claimed by bob" in run(repo, "doctor", "--fix").stdout
+    assert "is damaged" not in run(repo, "doctor").stdout
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)

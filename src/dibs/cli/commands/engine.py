@@ -82,7 +82,11 @@ def _check(args: Namespace) -> int:
 
 
 def _repair(args: Namespace) -> int:
-    """Repair what can be repaired without losing anything, then check."""
+    """Repair what can be repaired, then check (humans only)."""
+    from dibs.cli.support.session import careful_caller
+    from dibs.services.state.row_repair import refuse_agents
+
+    refuse_agents(careful_caller(args))
     return _inspect(args, repair=True)
 
 
@@ -90,7 +94,7 @@ def _inspect(args: Namespace, *, repair: bool) -> int:
     from dibs.project.engines import is_recorded
     from dibs.project.project import locate
     from dibs.services.migration.measure import is_open, measure
-    from dibs.services.state.damage import findings, move_aside
+    from dibs.services.state.damage import findings
 
     place = locate(args.repo)
     url = place.loaded.config.engine if args.url is None else _url(args.url)
@@ -99,11 +103,21 @@ def _inspect(args: Namespace, *, repair: bool) -> int:
     with closing(_open(place, url)) as engine:
         done = None
         if repair:
-            done = [*engine.repair(), *move_aside(engine, place.repository.state)]
+            done = _repaired(args, place, engine)
         closed = is_open(engine)
         found = [*engine.inspect(), *findings(engine), *closed]
         measured = measure(engine, write=not closed)
     return _show(args, url, found, measured, done)
+
+
+def _repaired(args: Namespace, place: Location, engine: Engine) -> list[str]:
+    from dibs.cli.support.session import careful_caller
+    from dibs.project.store import open_store
+    from dibs.services.state.row_repair import move_aside
+
+    store = open_store(engine, place.loaded.config, place.repository)
+    state = place.repository.state
+    return [*engine.repair(), *move_aside(store, careful_caller(args), state)]
 
 
 def _use(args: Namespace) -> int:

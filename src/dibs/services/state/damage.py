@@ -6,11 +6,13 @@ alone: a newer version may have written it.
 
 from __future__ import annotations
 
-from dibs.core.claims.ledger import UNREADABLE, Event, Kind
+from dibs.core.claims.ledger import UNREADABLE
 from dibs.core.claims.rules import MODES
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.patterns.pattern import parse
 from dibs.core.text.findings import Finding, Level
+from dibs.core.text.names import printable
 from dibs.errors import DibsError
-from dibs.services.state.lifecycle import STORE
 from dibs.services.state.rows import decode, unreadable
 from dibs.startup.records import Record
 
@@ -79,9 +81,9 @@ class DamagedRow(Record):
 
 
 def damaged_rows(txn: Txn) -> Iterator[DamagedRow]:
-    """Yield every row that cannot be read."""
+    """Yield every row that cannot be read, and claims that are not stored under their pattern."""
     for key, value in txn.scan(("", "")):
-        why = why_damaged(key, value)
+        why = why_damaged(key, value) or _why_misplaced(key, value)
         if why:
             yield DamagedRow(key, str(value), why)
 
@@ -127,44 +129,20 @@ def findings(engine: Engine) -> list[Finding]:
         found = engine.view(lambda txn: list(damaged_rows(txn)))
     except UnicodeDecodeError:
         return []  # the engine reports such rows itself
-    remedy = "`dibs engine repair` moves it to a file"
-    shown = [
-        Finding(Level.BAD, "rows", f"the row {row.key[:200]!r} is damaged: {row.why}; {remedy}")
-        for row in found[:_SHOWN]
-    ]
+    shown = [Finding(Level.BAD, "rows", _report(row)) for row in found[:_SHOWN]]
     if len(found) > _SHOWN:
         shown.append(Finding(Level.BAD, "rows", f"{len(found) - _SHOWN} more rows are damaged"))
     return shown
 
 
-def move_aside(engine: Engine, folder: str) -> list[str]:
-    """Move the damaged rows of a store to a file in ``folder``; return one line for each.
+def _report(row: DamagedRow) -> str:
+    from dibs.services.state.row_repair import claim_behind
 
-    They are in the file before they are deleted. The path of a damaged claim is unclaimed after that.
-    """
-    found = engine.view(lambda txn: list(damaged_rows(txn)))
-    if not found:
-        return []
-    from time import time_ns
-
-    from dibs.local.files import write_file
-    from dibs.startup.quickjson import dumps
-
-    path = f"{folder}/damaged-rows-{time_ns()}.jsonl"
-    write_file(path, "".join(dumps(row._asdict()) + "\n" for row in found), sync=True)
-    saved = set(found)
-
-    def delete(txn: Txn) -> list[DamagedRow]:
-        gone = [row for row in damaged_rows(txn) if row in saved]
-        for row in gone:
-            txn.delete(row.key)
-            summary = f"moved the damaged row {row.key[:200]} to a file: {row.why}"
-            txn.emit(Event(STORE, "store", Kind.STORE_REPAIRED, summary, {"key": row.key}))
-        return gone
-
-    return [
-        f"moved the row {row.key[:200]!r} to {path}: {row.why}" for row in engine.transact(delete)
-    ]
+    lost = claim_behind(row)
+    remedy = "a human runs `dibs engine repair`, which moves it to a file"
+    if lost is not None:
+        remedy += f" and frees {printable(lost.pattern)}, claimed by {printable(lost.agent)}"
+    return f"the row {row.key[:200]!r} is damaged: {row.why}; {remedy}"
 
 
 def why_damaged(key: str, value: object) -> str:
@@ -177,7 +155,7 @@ def why_damaged(key: str, value: object) -> str:
         value.isascii() or value.encode()
     except UnicodeEncodeError:
         return "it contains invalid UTF-8"
-    name = _name_of(key)
+    name = name_of(key)
     if name in _NUMBERED:
         number = value.partition(" ")[0]
         return "" if number.isascii() and number.isdigit() else "it does not start with a number"
@@ -220,6 +198,22 @@ def _why_not_claim(key: str, record: dict[str, Any]) -> str:
     return "" if f"//{record['agent']}/" in key else "agent is not the one in its key"
 
 
+def _why_misplaced(key: str, value: str) -> str:
+    """Return why a readable claim protects nothing: its key is another pattern's."""
+    if name_of(key) != "claim":
+        return ""
+    record = decode(value)
+    for fold in (True, False):
+        try:
+            pattern = parse(record["pattern"], fold_case=fold)
+        except DibsError:
+            return "pattern is invalid"
+        # A task is stored under the name that its file has.
+        if pattern.scheme == "task" or key.startswith(f"{entry_prefix(pattern)}{record['agent']}/"):
+            return ""
+    return "pattern is not the one in its key"
+
+
 def _why_not_record(name: str, record: Any) -> str:
     module, kind, listed = _RECORDS[name]
     __import__(module)
@@ -251,7 +245,7 @@ def _is(value: Any, kind: str, default: Any) -> bool:
     return not isinstance(value, int | float) or value >= 0 or value == default
 
 
-def _name_of(key: str) -> str:
+def name_of(key: str) -> str:
     """Return the kind of a row: the first word of its key; for a row stored by pattern, claim or place."""
     name = key.partition("/")[0]
     if name in {"at", "in"}:

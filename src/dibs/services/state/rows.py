@@ -50,7 +50,7 @@ def unreadable(key: str, why: str) -> Unavailable:
     return Unavailable(
         f"cannot read {row} of the store: {why}",
         code="STORE_DAMAGED",
-        hint="`dibs engine check` lists damaged rows; `dibs engine repair` moves them to a file",
+        hint="`dibs engine check` lists damaged rows; a human moves them to a file with: dibs engine repair",
     )
 
 

@@ -19,21 +19,26 @@ from __future__ import annotations
 import os
 
 from dibs.core.text.findings import Level
-from dibs.errors import Misconfigured
+from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
 
     from dibs.cli.commands.doctor.text import DoctorReport
     from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
+    from dibs.core.claims.agents import Caller
     from dibs.core.text.findings import Finding
     from dibs.install.inspect.agents import AgentSetup
     from dibs.install.inspect.gaps import Gap
     from dibs.install.prove.run import GuardProof
+    from dibs.project.project import Project
     from dibs.services.commits.doctor import GitCare
+
+    T = TypeVar("T")
 
 WRONG, UNSAFE = 65, 78
 
@@ -56,7 +61,7 @@ def run(args: Namespace) -> int:
 
     wrong = _wrong_store(args)
     if wrong:
-        report = DoctorReport({"engine": wrong}, [], [], None, None)
+        report = DoctorReport({"engine": wrong}, [], [], None, None, fix="")
         if args.json:
             print_json(report.shape())
         else:
@@ -70,7 +75,7 @@ def run(args: Namespace) -> int:
             done = _repair(session, progress) if args.fix else None
             missing = gaps(repository, agents)
             found = _findings(session, agents, missing, progress)
-            standings = session.project.doctoring.standings()
+            standings = _despite_damage(session.project.doctoring.standings)
         report = DoctorReport(found, agents, standings, [] if args.prove else None, done)
         if args.prove:
             report = _with_proofs(session, report, _prove(session, agents, missing))
@@ -129,9 +134,30 @@ def _repair(session: Session, progress: Progress) -> list[str]:
 
     progress("repairing")
     project, caller = session.project, session.caller
-    done = [*project.engine.repair(), *boards.repair(project.board, caller)]
-    done += [*project.doctoring.repair(caller), *_git(session).repair()]
+    done = _repair_store(project, caller)
+    done += _despite_damage(lambda: boards.repair(project.board, caller))
+    done += _despite_damage(lambda: project.doctoring.repair(caller))
+    done += _despite_damage(lambda: _git(session).repair())
     return [*done, *sweep(project.place.repository, time.time())]
+
+
+def _repair_store(project: Project, caller: Caller) -> list[str]:
+    from dibs.services.state.row_repair import move_aside
+
+    if not caller.human:
+        return ["left the store as it is: only a human can repair it"]
+    state = project.place.repository.state
+    return [*project.engine.repair(), *move_aside(project.store, caller, state)]
+
+
+def _despite_damage(look: Callable[[], list[T]]) -> list[T]:
+    """Return the result; nothing if rows are damaged, which the check of the store reports."""
+    try:
+        return look()
+    except Unavailable as error:
+        if error.code != "STORE_DAMAGED":
+            raise
+        return []
 
 
 def _findings(
@@ -149,16 +175,18 @@ def _findings(
     progress("checking the store")
     found["engine"] = [*project.engine.inspect(), *damaged(project.engine)]
     progress("checking the board")
-    found["board"] = boards.check(project.board, root)
+    found["board"] = _despite_damage(lambda: boards.check(project.board, root))
     progress("checking git")
-    found["git"] = _git(session).inspect()
+    found["git"] = _despite_damage(lambda: _git(session).inspect())
     progress("checking worktrees and agents")
-    found["crew"] = project.doctoring.inspect(__version__, wired=wired)
+    found["crew"] = _despite_damage(lambda: project.doctoring.inspect(__version__, wired=wired))
     found["agents"] = [
         *findings(agents, root),
         *(gap.as_finding() for gap in missing),
         *unreachable(agents, os.environ),
-        *unwired(root, project.doctoring.trees(), os.path.expanduser("~"), os.environ),
+        *unwired(
+            root, _despite_damage(project.doctoring.trees), os.path.expanduser("~"), os.environ
+        ),
     ]
     return found
 

@@ -42,6 +42,8 @@ class DoctorReport(Record):
     proofs: list[GuardProof] | None
     #: The repairs that were made; None without ``--fix``.
     done: list[str] | None
+    #: What to run if there are problems; empty if that is in the findings.
+    fix: str = "run `dibs doctor --fix` to repair what it can"
 
     @property
     def guarded(self) -> bool:
@@ -144,7 +146,7 @@ class DoctorReport(Record):
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
         warnings = f", {_plural(warned, 'warning')}" if warned else ""
         if bad:
-            fix = "" if self.done is not None else ": run `dibs doctor --fix` to repair what it can"
+            fix = "" if self.done is not None or not self.fix else f": {self.fix}"
             print(f"{red(_plural(bad, 'problem'))}{warnings}{fix}")
         elif self.well:
             print(green("healthy") + warnings)
