@@ -1,6 +1,8 @@
 """A person's uncommitted work: whose it is, when it is saved, and who learns of it."""
 
+import os
 import subprocess
+import time
 
 import pytest
 from tests.services.guards import Guarded
@@ -177,3 +179,76 @@ def test_a_claim_in_another_tree_does_not_protect_a_persons_changes_here(guarded
     (ref,) = saved(guarded)
     assert guarded.git("show", f"{ref}:src/a.py") == "by a person"
     assert said.word == Word.TELL
+
+
+def left_by_people(guarded):
+    found = guarded.store.look(lambda rows: [left for _, left in all_left(rows)])
+    return [(left.path, left.salvage) for left in found if not left.agent]
+
+
+@pytest.mark.parametrize("command", ["", "> src/a.py", "sed -i s/mine/again/ src/a.py"])
+def test_what_a_person_adds_to_an_agents_file_is_saved_before_the_agent_rewrites_it(
+    guarded, command
+):
+    write(guarded, A, "src/a.py", "mine\n")
+    guarded.write("src/a.py", "mine\nby a person\n")
+
+    said = guarded.shell(A, command) if command else write(guarded, A, "src/a.py", "mine again\n")
+
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:src/a.py") == "mine\nby a person"
+    assert said.word == Word.TELL
+    assert f"dibs salvage show {ref.removeprefix('refs/salvage/')}" in said.text
+    assert left_by_people(guarded) == [("src/a.py", ref)]
+
+
+def test_each_change_of_a_person_between_two_rewrites_is_saved_once(guarded):
+    write(guarded, A, "src/a.py", "mine\n")
+    for text in ("mine\nby a person\n", "mine\nmore by a person\n"):
+        guarded.write("src/a.py", text)
+        assert write(guarded, A, "src/a.py", "mine\n").word == Word.TELL
+        assert write(guarded, A, "src/a.py", "mine\n").word == Word.PASS
+
+    assert len(saved(guarded)) == 2
+
+
+def test_an_edit_of_a_file_that_a_person_changed_meanwhile_records_the_origin_once(guarded):
+    write(guarded, A, "src/a.py", "mine\n")
+    for number, word in enumerate((Word.TELL, Word.PASS)):
+        guarded.write("src/a.py", f"mine\nby a person {number}\n")
+        assert guarded.hear(A, EventKind.BEFORE, "src/a.py", tool="Edit").word == word
+        guarded.hear(A, EventKind.AFTER, "src/a.py", tool="Edit")
+
+    ((_, ref),) = left_by_people(guarded)
+    assert saved(guarded) == [ref]
+
+
+@pytest.mark.parametrize("text", ["a = 'x'\n", 'a = "x"\n', "a =\n  'x',\n"])
+def test_a_file_that_was_touched_or_formatted_after_the_edit_is_still_the_agents(guarded, text):
+    write(guarded, A, "src/a.py", "a = 'x'\n")
+    guarded.write("src/a.py", text)
+
+    assert write(guarded, A, "src/a.py", "b = 1\n").word == Word.PASS
+    assert saved(guarded) == []
+
+
+def test_a_person_who_formats_a_file_later_does_not_lose_that(guarded):
+    write(guarded, A, "src/a.py", "a = 'x'\n")
+    guarded.write("src/a.py", 'a = "x"\n')
+    later = time.time() + 120
+    os.utime(os.path.join(guarded.root, "src/a.py"), (later, later))
+
+    assert write(guarded, A, "src/a.py", "b = 1\n").word == Word.TELL
+
+
+def test_what_a_subagent_wrote_is_not_a_persons(guarded):
+    write(guarded, A, "src/a.py", "mine\n")
+    child = {"subagent": "s1"}
+    guarded.hear(A, EventKind.BEFORE, "src/a.py", tool="Write", **child)
+    guarded.write("src/a.py", "by the child\n")
+    guarded.hear(A, EventKind.AFTER, "src/a.py", tool="Write", **child)
+    guarded.hear(A, EventKind.SUBAGENT_STOPPED, **child)
+
+    assert "your user's" not in write(guarded, A, "src/a.py", "mine again\n").text
+    assert write(guarded, A, "src/a.py", "mine again\n").word == Word.PASS
+    assert saved(guarded) == []

@@ -1,7 +1,7 @@
 """Whose uncommitted changes a call would take away. Pure.
 
-A change belongs to the agent that is known to have made it, or that holds the file and has written it. All
-other uncommitted changes belong to a person.
+A change belongs to the agent that is known to have made it. All other uncommitted changes belong to a person,
+including those to a file that an agent holds, if the file is not as that agent's own calls left it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,15 @@ def is_output(path: str) -> bool:
     return path.endswith(_OUTPUT)
 
 
-def author_of(
-    holder: str, mine: Container[str], *, wrote: bool, unchanged: bool, known: str
-) -> str | None:
+def author_of(holder: str, mine: Container[str], *, unchanged: bool, known: str) -> str | None:
     """Return whose uncommitted change a file contains; empty for a person, None if no copy is needed.
 
-    ``wrote`` says whether the calling agent has written the file, ``unchanged`` whether it is still exactly
-    as that agent left it, and ``known`` which other agent is known to have left it as it is.
+    ``unchanged`` says whether the calling agent has written the file and it is still as that agent left it,
+    and ``known`` which other agent is known to have left it as it is.
     """
     if holder and holder not in mine:
         return None  # the claim protects it
-    if unchanged or (holder and wrote):
-        return None
-    return known
+    return None if unchanged else known
 
 
 def of(author: str) -> str:

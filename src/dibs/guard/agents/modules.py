@@ -87,6 +87,7 @@ PLAIN = (
     "dibs.services.guard.touched",
     "dibs.services.guard.ignored",
     "dibs.local.files",
+    "dibs.local.own_writes",
     "dibs.services.guard.before_call",
     "dibs.services.guard.protection",
 )

@@ -20,8 +20,9 @@ from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
+from dibs.local.own_writes import stat_of
 from dibs.services.claims.views import held_in
-from dibs.services.guard.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots, stat_of
+from dibs.services.guard.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.toolcalls.policy import GuardPolicy
+    from dibs.local.own_writes import Stat
     from dibs.local.repository import Repository
-    from dibs.services.guard.before_call import Stat
     from dibs.services.guard.people import OthersWork
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store

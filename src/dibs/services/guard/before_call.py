@@ -14,6 +14,13 @@ from zlib import crc32
 
 from dibs.errors import DibsError
 from dibs.local.files import write_file
+from dibs.local.own_writes import (
+    is_as_left,
+    note_written,
+    read_written,
+    replace_written,
+    stat_of,
+)
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -22,11 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from dibs.local.own_writes import Stat
     from dibs.local.repository import Repository
     from dibs.services.state.store import Store
-
-    #: A file's mtime, size, inode, mode, and ctime (which no program can set); None without a file.
-    Stat = list[int] | None
 
 #: A call that started longer ago than this, in seconds, has ended without a report.
 _LONGEST_CALL = 3600.0
@@ -78,15 +83,6 @@ class TreeSnapshot(Record):
     stashes: tuple[str, ...] | None = None
 
 
-def stat_of(root: str, path: str) -> Stat:
-    """Return what distinguishes a file's state from an earlier one."""
-    try:
-        found = os.lstat(os.path.join(root, path))
-    except (OSError, ValueError):
-        return None
-    return [found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_ctime_ns]
-
-
 class TreeSnapshots:
     """The snapshots of one working tree."""
 
@@ -135,16 +131,15 @@ class TreeSnapshots:
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
         """Record the state of files that an agent's own call has just written."""
-        noted = {path: [stat_of(self._root, path), now] for path in paths}
-        if not noted:
-            return
-        name = f"{agent}~own"
-        merged = {**{p: v for p, v in self._table(name).items() if p not in noted}, **noted}
-        self._write(name, encode(dict(list(merged.items())[-_MOST_OWN:])))
+        note_written(self._own(agent), self._root, paths, now)
 
     def own(self, agent: str) -> dict[str, list[Any]]:
-        """Return the files that an agent's own calls wrote: path to state and time."""
-        return self._table(f"{agent}~own")
+        """Return the files that an agent's own calls wrote: path to state, time, and checksums."""
+        return read_written(self._own(agent))
+
+    def moved(self, own: dict[str, list[Any]], paths: Iterable[str]) -> list[str]:
+        """Return the files that an agent's ``own`` calls wrote and someone else has changed since."""
+        return [p for p in paths if p in own and not is_as_left(self._root, p, own[p])]
 
     def by_others(self, agent: str) -> dict[str, list[tuple[str, Stat]]]:
         """Return the files that other agents' own calls wrote: path to agents and states."""
@@ -156,22 +151,22 @@ class TreeSnapshots:
         for name in names:
             other, _, rest = name.rpartition("~")
             if rest == "own" and other != agent:
-                for path, (about, _) in self._table(name).items():
-                    found.setdefault(path, []).append((other, about))
+                for path, noted in self.own(other).items():
+                    found.setdefault(path, []).append((other, noted[0]))
         return found
 
     def is_moved(self, agent: str) -> bool:
         """Return whether a file is not as the agent's own calls left it."""
         return any(
-            about is not None and stat_of(self._root, path) != about
-            for path, (about, _) in self.own(agent).items()
+            noted[0] is not None and stat_of(self._root, path) != noted[0]
+            for path, noted in self.own(agent).items()
         )
 
     def inherit(self, before: str, heir: str) -> None:
         """Let an agent have written what another one wrote whose claims it takes over."""
         noted = self.own(before)
         if noted:
-            self._write(f"{heir}~own", encode({**noted, **self.own(heir)}))
+            replace_written(self._own(heir), {**noted, **self.own(heir)})
 
     def pinned(self) -> list[str]:
         """Return the objects that a ref reaches for the sake of snapshots."""
@@ -197,14 +192,14 @@ class TreeSnapshots:
         with _suppress(OSError):
             for name in os.listdir(self.folder):
                 agent, _, call = name.rpartition("~")
-                noted = self._table(name) if call == _OWN else {}
+                noted = self.own(agent) if call == _OWN else {}
                 same = (p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p))
                 found.update(dict.fromkeys(same, agent))
         return found
 
     def last_noted(self, agent: str) -> float:
         """Return the time of an agent's last recorded write; 0 for none."""
-        return max((at for _, at in self._table(f"{agent}~own").values()), default=0.0)
+        return max((noted[1] for noted in self.own(agent).values()), default=0.0)
 
     def cached(self) -> dict[str, list[Any]]:
         """Return the copies made so far: path to stat and digest."""
@@ -213,6 +208,9 @@ class TreeSnapshots:
     def cache(self, copies: dict[str, list[Any]]) -> None:
         """Store the copies made so far."""
         self._write("copies", encode(dict(list(copies.items())[-_MOST_OWN:])))
+
+    def _own(self, agent: str) -> str:
+        return os.path.join(self.folder, f"{agent}~{_OWN}")
 
     def _table(self, name: str) -> dict[str, list[Any]]:
         found = self._read(name)

@@ -17,11 +17,13 @@ from dibs.core.toolcalls.values import How
 from dibs.git.objects import ABSENT, SUBMODULE
 from dibs.git.status import changed_or_ignored
 from dibs.git.untrusted import guarded_calls
+from dibs.local.own_writes import stat_of
 from dibs.local.processes import realm
-from dibs.services.guard.before_call import TreeSnapshots, stat_of
+from dibs.services.guard.before_call import TreeSnapshots
 from dibs.services.guard.differing import differing
 from dibs.services.guard.shared_tree import is_in
 from dibs.services.salvage.files import keep_files
+from dibs.services.state.ownership import is_family
 from dibs.services.state.sessions import UnfinishedFile, left_at, put_left
 from dibs.startup.records import Record
 
@@ -97,20 +99,22 @@ class PeoplesWork:
                 files[path] = about
         marks = TreeSnapshots(self._repository._replace(root=root))
         own, others = marks.own(agent), marks.by_others(agent)
+        moved = set(marks.moved(own, files))
         cover, mine = self._cover(claims, root), {agent, self._parent(agent)}
         found: dict[str, str] = {}
         for path, about in files.items():
             held = next((held.claim.agent for held in cover.of(path)), "")
             new = any(matches(pattern, f"./{path}") for pattern in fresh)
-            noted = own.get(path)
             author = author_of(
                 "" if new and held in mine else held, mine,
-                wrote=noted is not None, unchanged=noted is not None and noted[0] == about,
+                unchanged=path in own and path not in moved,
                 known=next((who for who, left in others.get(path, ()) if left == about), ""),
             )  # fmt: skip
             if author is not None:
                 found[path] = author
-        for path in self._kept(root, list(found)):
+        family = self._family(agent, set(found.values()))
+        shared = [path for path in found if path in own and found[path] in family]
+        for path in dict.fromkeys([*shared, *self._kept(root, list(found))]):
             del found[path]
         untracked = frozenset(c.path for c in changes if c.untracked)
         staged = _only_staged(changes, found)
@@ -143,6 +147,21 @@ class PeoplesWork:
     def _parent(self, agent: str) -> str:
         known = self._store.look(lambda rows: rows.agent(agent)) if agent else None
         return known.parent if known is not None else ""
+
+    def _family(self, agent: str, others: set[str]) -> set[str]:
+        """Return the agents that are the parent of an agent, or a subagent of it."""
+        names = sorted(others - {""})
+        if not names:
+            return set()
+        return self._store.look(lambda rows: {one for one in names if is_family(rows, agent, one)})
+
+    def unrecorded(self, root: str, paths: Sequence[str]) -> list[str]:
+        """Return the files that have no record of a person's changes yet."""
+        fold = self._store.fold_case
+        patterns = [pattern_of(path, fold_case=fold) for path in paths]
+        found = self._store.look(lambda rows: left_at(rows, patterns)) if paths else []
+        known = {left.path for _, left in found if left.root in {"", root} and not left.agent}
+        return [path for path in paths if path not in known]
 
     def save(
         self, agent: str, work: OthersWork, paths: Sequence[str], before: str = "a command"

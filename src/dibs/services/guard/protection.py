@@ -65,30 +65,30 @@ class Protection:
     def before_edit(
         self, heard: HookEvent, agent: str, paths: Sequence[TouchedPath], fresh: Sequence[Pattern]
     ) -> Protected:
-        """Save what an edit tool is about to write for the first time, if it has others' changes."""
+        """Save files with others' changes that an edit tool is about to write."""
         done = Protected()
         if self._mode == "off" or not self._repository.common:
             return done
+        new = {pattern.key for pattern in fresh}
         for root in dict.fromkeys(one.elsewhere or self._repository.root for one in paths):
-            here = [one for one in paths if (one.elsewhere or self._repository.root) == root]
             marks = TreeSnapshots(self._repository._replace(root=root))
             own = marks.own(agent)
-            new = {pattern.key for pattern in fresh}
-            first = [
-                one.path
-                for one in here
-                if one.how != How.READ
+            here = {
+                one.path: one.path not in own or one.pattern.key in new
+                for one in paths
+                if (one.elsewhere or self._repository.root) == root
+                and one.how != How.READ
                 and one.path
-                and (one.path not in own or one.pattern.key in new)
-            ]
-            if not first:
-                continue
-            there = [path for path in first if os.path.lexists(os.path.join(root, path))]
+            }
+            moved = marks.moved(own, [path for path, first in here.items() if not first])
+            written = [path for path, first in here.items() if first or path in moved]
+            there = [path for path in written if os.path.lexists(os.path.join(root, path))]
             if there:
-                done = self._edited(heard, agent, root, there, fresh)
+                found = self._edited(heard, agent, root, there, fresh, moved)
+                done = Protected(found.denied, (*done.copies, *found.copies))
             if done.denied:
                 return done
-            marks.note_own(agent, first, self._store.now())
+            marks.note_own(agent, written, self._store.now())
         return done
 
     def _edited(
@@ -98,6 +98,7 @@ class Protection:
         root: str,
         paths: Sequence[str],
         fresh: Sequence[Pattern],
+        moved: Sequence[str],
     ) -> Protected:
         from dibs.services.guard.differing import differing
 
@@ -112,6 +113,9 @@ class Protection:
         except (DibsError, OSError):
             return Protected()
         risk = [path for path in changed if path in work.files]
+        if not _replaces(heard):  # what it does not name stays in the file
+            known = set(moved).difference(people.unrecorded(root, moved))
+            risk = [path for path in risk if path not in known]
         if self._refuses and _replaces(heard):
             return Protected(tuple(DeniedPath(path, "people") for path in risk))
         done = self._save(agent, work, risk, written=risk, before="an edit")

@@ -364,11 +364,13 @@ class Guarding:
         elif heard.touches:
             from dibs.services.guard.before_call import TreeSnapshots
 
-            marks, now = TreeSnapshots(self._repository), self._store.now()
-            written = [
-                one for one in self._touched(heard) if one.how != How.READ and not one.elsewhere
-            ]
-            marks.note_own(session.id, [one.path for one in written], now)
+            written: dict[str, list[str]] = {}
+            for one in self._touched(heard):
+                if one.how != How.READ:
+                    written.setdefault(one.elsewhere or self._repository.root, []).append(one.path)
+            for root, paths in written.items():
+                marks = TreeSnapshots(self._repository._replace(root=root))
+                marks.note_own(session.id, paths, self._store.now())
         return False
 
     def _is_watched(self, heard: HookEvent) -> bool:

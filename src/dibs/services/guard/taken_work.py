@@ -13,7 +13,8 @@ from dibs.errors import DibsError
 from dibs.git.refs import value_of
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
-from dibs.services.guard.before_call import STASH, TreeSnapshots, stat_of
+from dibs.local.own_writes import stat_of
+from dibs.services.guard.before_call import STASH, TreeSnapshots
 from dibs.services.guard.differing import differing
 from dibs.services.guard.people import KeptWork
 from dibs.services.guard.saved_refs import save_staged, save_stash, stashes_in
