@@ -11,7 +11,9 @@ from tests.servers import RedisServer
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Event
 from dibs.core.patterns.pattern import parse
+from dibs.engines.redis import connection
 from dibs.engines.redis import server as redis_server
 from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.redis.url import RedisNode
@@ -312,3 +314,43 @@ def test_asynchronous_replicas_are_reported(tmp_path):
 
             assert levels["failover"] == level
             engine.close()
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_search_of_the_ledger_transfers_only_matching_entries(
+    open_engine, monkeypatch, newest_first
+):
+    monkeypatch.setattr(connection, "PAGE", 3)
+    monkeypatch.setattr(connection, "SEARCHED", 7)
+    transferred, entry_of = [], connection.entry_of
+
+    def note(identifier, flat):
+        transferred.append(identifier)
+        return entry_of(identifier, flat)
+
+    monkeypatch.setattr(connection, "entry_of", note)
+    engine = open_engine()
+    kinds = ["lock_acquired", "lock_released"]
+
+    def write(txn):
+        for number in range(60):
+            agent = "rare" if number % 29 == 0 else "worker"
+            txn.emit(Event(agent, "agent", kinds[number // 5 % 2], str(number), {}))
+
+    engine.transact(write)
+
+    def found(**wanted):
+        transferred.clear()
+        step = lambda txn: list(txn.events(newest_first=newest_first, **wanted))  # noqa: E731
+        numbers = [int(entry.summary) for entry in engine.view(step)]
+        assert len(transferred) == len(numbers)
+        return numbers[::-1] if newest_first else numbers
+
+    odd = [number for number in range(60) if number // 5 % 2]
+    assert found(agents=["rare"]) == [0, 29, 58]
+    assert found(kinds=[kinds[1]]) == odd
+    assert found(agents=["rare", "nobody"], kinds=[kinds[1]]) == [
+        n for n in (0, 29, 58) if n in odd
+    ]
+    assert found(agents=["nobody"]) == []
+    assert found(agents=["rare", "worker"], kinds=kinds) == list(range(60))

@@ -13,7 +13,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: A project's keys, in the order of the script; their common hash tag keeps them on one cluster node.
 NAMES = ("meta", "values", "keys", "ledger")
-#: Ledger entries read at once.
-PAGE = 500
+#: Ledger entries that are read at once, and that the server checks at once in a search.
+PAGE, SEARCHED = 500, 2_000
 #: The name prefix of a life that ended because the store was repaired.
 TORN = "torn-"
 #: How far the server's clock may deviate: in seconds, and as a share of the time since the last reading.
@@ -249,18 +249,39 @@ class RedisConnection:
             self.newest = txn.entries_out[-1][0]
         replica.bound()
 
-    def entries(self, after: int, upto: int, newest_first: bool, until: float) -> Iterator[Entry]:
-        """Yield the ledger entries above ``after`` and up to ``upto``, page by page."""
-        ledger = self.key("ledger")
+    def entries(
+        self,
+        after: int,
+        upto: int,
+        newest_first: bool,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+        *,
+        until: float,
+    ) -> Iterator[Entry]:
+        """Yield the ledger entries above ``after`` and up to ``upto``, page by page.
+
+        With ``agents`` or ``kinds``, only theirs; the server selects them.
+        """
+        ledger, search = self.key("ledger"), _search() if agents or kinds else ""
         while after < upto:
             low, high = f"{after + 1}-0", f"{upto}-0"
-            command = (
-                ("XREVRANGE", ledger, high, low) if newest_first else ("XRANGE", ledger, low, high)
-            )
-            page = self.wire.call(*command, "COUNT", PAGE, until=until)
+            command = ("XREVRANGE", high, low) if newest_first else ("XRANGE", low, high)
+            if search:
+                words = ("EVAL", search, 1, ledger, *command, SEARCHED, PAGE, len(agents))
+                last, page = self.wire.call(*words, *agents, *kinds, until=until)
+            else:
+                verb, *ends = command
+                page = self.wire.call(verb, ledger, *ends, "COUNT", PAGE, until=until)
+                last = page[-1][0] if len(page) == PAGE else ""
             for identifier, flat in page:
                 yield entry_of(identifier, flat)
-            if len(page) < PAGE:
+            if not last:
                 return
-            last = int(page[-1][0].partition("-")[0])
-            after, upto = (after, last - 1) if newest_first else (last, upto)
+            number = int(last.partition("-")[0])
+            after, upto = (after, number - 1) if newest_first else (number, upto)
+
+
+def _search() -> str:
+    with open(os.path.join(os.path.dirname(__file__), "search.lua"), encoding="utf-8") as file:
+        return file.read()

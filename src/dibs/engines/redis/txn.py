@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Event
     from dibs.engines.redis.replica import KnownRange, Replica
 
-    Read = Callable[[int, int, bool], Iterator[Entry]]
+    Read = Callable[[int, int, bool, Collection[str], Collection[str]], Iterator[Entry]]
 
 
 class RedisTxn:
@@ -104,7 +104,7 @@ class RedisTxn:
         after = max(after, self.dropped_below - 1)
         own = [_entry(*words) for words in self.entries_out if words[0] > after]
         upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
-        stored = self._read(after, upto, newest_first)
+        stored = self._read(after, upto, newest_first, agents, kinds)
         found = _chain(reversed(own), stored) if newest_first else _chain(stored, own)
         return filter_entries(found, agents, kinds)
 
