@@ -25,6 +25,10 @@ def dibs(folder, *words):
     )
 
 
+def run_git(folder, *words):
+    subprocess.run(["git", "-C", folder, *words], check=True)
+
+
 @pytest.fixture
 def clone(tmp_path):
     folder = project(tmp_path / "clone")
@@ -130,3 +134,20 @@ def test_a_purge_forgets_the_mark(clone):
 
     assert not (clone / ".git" / "dibs.mark").exists()
     assert dibs(clone, "claim", "held.py", "--agent", "eve").returncode == 0
+
+
+def test_a_purge_forgets_the_marks_of_all_worktrees(clone, tmp_path):
+    (clone / "dibs.toml").write_text('[worktree]\nclaims = "worktree"\n')
+    run_git(clone, "add", "dibs.toml")
+    run_git(clone, "commit", "-qm", "settings")
+    run_git(clone, "worktree", "add", "-q", tmp_path / "tree")
+    dibs(clone, "engine", "use", "--force")
+    for words in (("claim", "a.py", "--new"), ("release", "a.py")):
+        assert dibs(tmp_path / "tree", *words, "--agent", "bob").returncode == 0
+    mark = clone / ".git" / "worktrees" / "tree" / "dibs.mark"
+    assert mark.exists()
+
+    assert dibs(clone, "init", "--uninstall", "--purge", "--yes", "--force").returncode == 0
+
+    assert not mark.exists()
+    assert dibs(tmp_path / "tree", "claim", "a.py", "--new", "--agent", "eve").returncode == 0

@@ -102,16 +102,21 @@ def _look(repository: Repository) -> tuple[dict[str, int], list[str], str]:
 
 
 def _folders(repository: Repository) -> list[str]:
+    """Return the folders with state that exist."""
+    return [
+        place
+        for place in _places(repository)
+        if os.path.isdir(place) and os.listdir(place) != [_COPIES]
+    ]
+
+
+def _places(repository: Repository) -> list[str]:
     places = [shared_state(repository), repository.state]
     if repository.common:
         above = os.path.join(repository.common, "worktrees")
         names = sorted(os.listdir(above)) if os.path.isdir(above) else []
         places += [os.path.join(above, name, own) for name in names for own in _IN_WORKTREE]
-    return [
-        place
-        for place in dict.fromkeys(places)
-        if os.path.isdir(place) and os.listdir(place) != [_COPIES]
-    ]
+    return list(dict.fromkeys(places))
 
 
 def _refs_below(repository: Repository, prefix: str) -> tuple[str, ...]:
@@ -133,8 +138,8 @@ def purge(repository: Repository, plan: PurgePlan) -> None:
             os.mkdir(place, 0o700)
             os.rename(os.path.join(aside, _COPIES), os.path.join(place, _COPIES))
         shutil.rmtree(aside)
-    for mark in (f"{shared_state(repository)}.mark", f"{repository.state}.mark"):
+    for place in _places(repository):
         with suppress(FileNotFoundError):
-            os.unlink(mark)
+            os.unlink(f"{place}.mark")
     for ref in plan.refs:
         GitCalls(repository.root).must("update-ref", "-d", ref)

@@ -97,7 +97,7 @@ def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
     """
     if not path:
         return
-    lock = FileLock(f"{path}.lock")
+    lock = FileLock(f"{path}.gate")  # stays, as those of a database do
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         if lock.take(_PATIENCE):
