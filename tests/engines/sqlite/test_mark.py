@@ -89,6 +89,35 @@ def test_a_store_that_lost_changes_issues_no_number_twice(path, opened, tmp_path
     assert [entry.kind for entry in entries(engine)].count(Kind.LEDGER_RESTARTED) == 1
 
 
+def overwrite_with_copy(path, copy):
+    lose_log(path, copy)
+    shutil.copyfile(copy, path)
+
+
+def lose_only_log(path, copy):
+    os.unlink(f"{path}-wal")
+
+
+@pytest.mark.parametrize("lose", [lose_log, lose_only_log, overwrite_with_copy])
+@pytest.mark.parametrize("act", ["transact", "view"])
+def test_an_open_handle_does_not_continue_with_a_lost_log(path, opened, tmp_path, lose, act):
+    """It would see, and change, a store that no other process sees."""
+    handle = opened()
+    handle.transact(increment)
+    checkpoint(path)
+    shutil.copy(path, tmp_path / "copy")
+    last = [handle.transact(increment) for _ in range(5)][-1]
+
+    lose(path, tmp_path / "copy")
+
+    with pytest.raises(Unavailable) as caught:
+        getattr(handle, act)(lambda txn: txn.get("n"))
+    assert caught.value.code == "STORE_REPLACED"
+    assert handle.transact(increment) > LIFE > last
+    assert opened().view(lambda txn: txn.get("n")) == handle.view(lambda txn: txn.get("n"))
+    assert apsw.Connection(str(path)).execute("PRAGMA integrity_check").get == "ok"
+
+
 def test_claims_of_a_restored_copy_are_void_and_their_owner_is_notified(path, opened, tmp_path):
     alice, bob = Caller("alice"), Caller("bob")
     before = Store(opened(), Config())

@@ -41,7 +41,7 @@ class SqliteConnection:
     """An open connection. Its owner ensures that one thread uses it at a time."""
 
     __slots__ = (
-        "_clock", "_db", "_device", "_gate", "_highest", "_inode", "_mark", "_path", "_renew", "_run",
+        "_clock", "_db", "_device", "_gate", "_highest", "_inode", "_log", "_mark", "_path", "_renew", "_run",
         "_size", "_timeout", "broken",
     )  # fmt: skip
 
@@ -51,6 +51,8 @@ class SqliteConnection:
         self._db, self._gate, self._clock, identity = open_store(options)
         self._inode, self._device = identity.st_ino, identity.st_dev
         self._run = self._db.cursor().execute
+        #: The write-ahead log that SQLite opened; while a handle is open, SQLite does not delete it.
+        self._log = _inode(options.path + "-wal")
         self._mark = Mark(options.mark)
         #: The highest number that this handle knows of; every handle's own numbers are in the mark as well.
         self._highest = self._mark.read()
@@ -133,7 +135,7 @@ class SqliteConnection:
     def close(self) -> None:
         """Close the connection and the gate."""
         try:
-            if _size(self._path + "-wal") > _LONG_LOG:
+            if _size(self._path + "-wal") > _LONG_LOG and not self._is_log_replaced():
                 self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             self._db.close(True)
         finally:
@@ -154,6 +156,13 @@ class SqliteConnection:
         if size < self._size and size < _size_in_header(self._path):
             raise sqlite.replaced(self._path)
         self._size = size
+        if self._is_log_replaced():
+            self.broken = True
+            raise sqlite.replaced(self._path)
+
+    def _is_log_replaced(self) -> bool:
+        """Return whether others use another log: they do not see this handle's changes, nor it theirs."""
+        return self._log != 0 and _inode(self._path + "-wal") != self._log
 
     def _failure(self, error: apsw.Error, *, committing: bool = False) -> DibsError:
         if isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
@@ -220,6 +229,13 @@ def _size_in_header(path: str) -> int:
         header = file.read(32)
     page = int.from_bytes(header[16:18], "big")
     return max(_PAGE, int.from_bytes(header[28:32], "big") * (page if page > 1 else 1 << 16))
+
+
+def _inode(path: str) -> int:
+    try:
+        return _stat(path).st_ino
+    except OSError:
+        return 0
 
 
 def _size(path: str) -> int:
