@@ -392,3 +392,50 @@ def test_a_plain_commit_that_undoes_what_others_committed_since_the_agent_read_i
     entry = json.loads(dibs("log", "--json", "--kind", "commit_refused"))[-1]
     assert entry["details"]["holders"] == []
     repo.git("commit", "-am", "x", agent="carol")
+
+
+def leave(repo, dibs, text, path="a.txt"):
+    """Let alice write uncommitted lines to a file that she holds, and release it."""
+    repo.write(path, text)
+    dibs("release", path, agent="alice")
+
+
+def test_a_plain_commit_that_includes_another_agents_uncommitted_work_is_refused_once(repo, dibs):
+    leave(repo, dibs, "by alice\nand more\n")
+    dibs("claim", "a.txt", agent="bob")
+    repo.write("a.txt", "by alice\nand more\nby bob\n")
+
+    said = repo.refused("commit", "-am", "x", agent="bob")
+
+    assert "a.txt: it would include 2 lines of alice (view: git show refs/salvage/alice/" in said
+    assert 'dibs commit -m "MESSAGE"' in said
+    assert "dibs commit --inherited" in said
+    entry = json.loads(dibs("log", "--json", "--kind", "commit_refused"))[-1]
+    assert entry["details"]["paths"] == ["a.txt"]
+    repo.git("commit", "-am", "x", agent="bob")
+
+
+def test_a_sweeping_commit_of_what_another_agent_left_unclaimed_is_refused_once(repo, dibs):
+    leave(repo, dibs, "by alice\n")
+    repo.edit("b.txt")
+
+    said = repo.refused("commit", "-am", "x", agent="bob")
+
+    assert "a.txt: it would include 1 line of alice" in said
+    assert "b.txt" not in said
+    repo.refused("commit", "-am", "x", agent="carol")  # each agent once
+    repo.git("commit", "-am", "x", agent="bob")
+
+
+def test_a_plain_commit_without_the_other_agents_lines_passes(repo, dibs):
+    leave(repo, dibs, "by alice\n")
+    repo.write("a.txt", "by bob\n")
+    repo.git("commit", "-am", "x", agent="bob")
+
+
+def test_the_author_and_a_human_commit_uncommitted_work_plainly(repo, dibs):
+    leave(repo, dibs, "by alice\n")
+    repo.git("commit", "-am", "x", agent="alice")
+    dibs("claim", "a.txt", agent="alice")
+    leave(repo, dibs, "again\n")
+    repo.git("commit", "-am", "x")

@@ -74,6 +74,10 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
     first = {stop.why: _word(stop.path) for stop in reversed(stopped)}
     if BlockReason.UNCLAIMED in first:
         found.append(f"  to claim it: dibs claim {first[BlockReason.UNCLAIMED]}")
+    if BlockReason.INHERITED in first:
+        found.append('  to leave it out: dibs commit -m "MESSAGE"')
+        found.append('  to include it and name its author: dibs commit --inherited -m "MESSAGE"')
+        found.append("  if you mean it, run the same command again")
     if BlockReason.HELD not in first:
         return found
     path = first[BlockReason.HELD]
@@ -88,8 +92,8 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
 
 def _line(stop: Blocked) -> str:
     path = printable(stop.path)
-    if stop.why == BlockReason.GUARDED:
-        return f"{path}: {stop.hint}"
+    if stop.why in {BlockReason.GUARDED, BlockReason.INHERITED}:
+        return f"{path}: {printable(stop.hint)}"
     if stop.why == BlockReason.UNDOES:
         lines = [*(f"-{line}" for line in stop.landed), *(f"+{line}" for line in stop.yours)]
         unread = ", which you have not read" if lines else ""

@@ -83,7 +83,7 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     header = _store_header(project)
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
     stopped = project.gating.judge(caller, [PlainCommit(paths)])
-    stopped = stopped or _undoing(project, caller, paths)
+    stopped = stopped or _others_work(project, caller, paths)
     if stopped:
         return refuse(stopped, "commit", caller, project)
     needs_own = project.config.gate_unclaimed == "deny" and not caller.human
@@ -93,10 +93,10 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     return OK
 
 
-def _undoing(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blocked]:
-    """Return what a commit undoes of others' commits: unread by an agent, or unknown to git's index."""
+def _others_work(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blocked]:
+    """Return what a commit undoes of others' commits, or includes of other agents' uncommitted work."""
     from dibs.guard.git.updates import git_here
-    from dibs.local.last_read import checked_out, last_read
+    from dibs.local.last_read import checked_out
 
     repository = project.place.repository
     head = checked_out(repository)
@@ -106,11 +106,14 @@ def _undoing(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blo
     index = os.environ.get("GIT_INDEX_FILE", "") or os.path.join(repository.root, ".git", "index")
     index = os.path.abspath(index)
     found = project.commits.overtaken(git, index, paths)
-    if found or caller.human or not last_read(repository, caller.id):
+    if found or caller.human:
         return found
     from dibs.git.trees import staged
 
-    return project.commits.undoing(caller, git, staged(git, head, index), head)
+    changes = staged(git, head, index)
+    return project.commits.undoing(caller, git, changes, head) or project.commits.including(
+        caller, git, changes, head
+    )
 
 
 def _store_header(project: Project) -> bytes:

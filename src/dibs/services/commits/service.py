@@ -124,6 +124,14 @@ class Commits:
 
         return refuse_undoing(self._store, self._repository, git, caller, changes, parent, seen)
 
+    def including(
+        self, caller: Caller, git: GitCalls, changes: Sequence[TreeChange], parent: str
+    ) -> list[Blocked]:
+        """Return the changes of a plain commit with uncommitted work of other agents; only once."""
+        from dibs.services.commits.included import refuse_including
+
+        return refuse_including(self._store, self._repository, git, caller, changes, parent)
+
     def overtaken(self, git: GitCalls, index: str, paths: Sequence[str]) -> list[Blocked]:
         """Return staged paths that would undo a commit because git read the index before it landed."""
         from dibs.services.commits.landed import commit_authors_in
