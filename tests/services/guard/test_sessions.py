@@ -228,7 +228,7 @@ def test_a_zombie_process_is_dead(guarded, sleeper):
 @linux
 def test_a_reused_process_id_is_another_process(guarded):
     here = running(os.getpid())
-    guarded.processes[A] = here._replace(born=here.born - 1)
+    guarded.processes[A] = here._replace(born=here.born - 2)
     guarded.edit(A, "a.py")
 
     assert guarded.edit(B, "a.py").word == Word.PASS
@@ -387,7 +387,8 @@ def test_a_process_is_identified_by_its_id_and_start_time():
     here = running(os.getpid())
 
     assert is_there(here.pid, here.born)
-    assert not is_there(here.pid, here.born + 1)
+    assert is_there(here.pid, here.born + 1)  # a time namespace may round differently
+    assert not is_there(here.pid, here.born + 2)
     assert running(2**22 + 1) is None
     assert running(0) is None
 
