@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from dibs.core.claims.rules import view_command
+
 
 @pytest.fixture
 def tree(repo):
@@ -165,7 +167,7 @@ def test_a_commit_says_which_of_another_agents_lines_it_left_out(tree, dibs):
     ref = left_by(tree, "alice", "a.py")
     answer = dibs("commit", "-m", "x", agent="bob")
     assert answer.status == 6
-    assert f"git show {ref} -- a.py" in answer.err
+    assert f"git show {ref} -- :/a.py" in answer.err
     (tree / "a.py").write_text("".join(["by alice\n", *lines, "by bob\n"]))
     shape = dibs("commit", "--dry-run", "--json", agent="bob").json
     assert shape["excluded"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]
@@ -177,9 +179,19 @@ def test_a_commit_says_which_of_another_agents_lines_it_left_out(tree, dibs):
     assert "a.py: it has uncommitted changes of alice that cannot be separated" in answer.out
     answer = dibs("commit", "-m", "y", "--inherited", agent="bob")
     assert answer.status == 0
-    assert "includes changes of alice that were there before you claimed it: a.py (1 line)" in (
-        answer.out
-    )
+    assert "includes 1 line of alice in a.py from before your claim" in (answer.out)
+
+
+@pytest.mark.parametrize("name", ["a.py", "s/[id].py", "_a b.py", "!a.py", "s/it's.py"])
+def test_the_command_that_shows_another_agents_changes_works_in_every_folder(tree, name):
+    (tree / "s").mkdir()
+    (tree / name).write_text("by alice\n")
+    ref = left_by(tree, "alice", name)
+    for folder in (tree, tree / "s"):
+        shown = subprocess.run(
+            ["sh", "-c", view_command(ref, name)], cwd=folder, capture_output=True, check=True
+        )
+        assert b"+by alice" in shown.stdout
 
 
 def test_a_commit_names_a_persons_changes_that_it_includes(tree, dibs):
@@ -187,7 +199,7 @@ def test_a_commit_names_a_persons_changes_that_it_includes(tree, dibs):
     (tree / "a.py").write_text("by a person\n")
     left_by(tree, "", "a.py")
     answer = dibs("commit", "-m", "x", agent="bob")
-    assert "includes changes that were there before you claimed it: a.py (1 line)" in answer.out
+    assert "includes 1 line in a.py from before your claim" in answer.out
 
 
 def test_a_commit_that_would_undo_an_unread_commit_shows_both_versions(tree, dibs):
@@ -208,7 +220,7 @@ def test_a_commit_that_would_undo_an_unread_commit_shows_both_versions(tree, dib
     assert f"a.py: it would undo {landed[:10]} by bob, which you have not read" in answer.out
     assert "by bob</data-" in answer.out
     assert "    yours:\n      by alice\n" in answer.out
-    assert "git diff HEAD -- a.py" in answer.out
+    assert "git diff HEAD -- :/a.py" in answer.out
     note_read(find(str(tree), {}), "alice", ["a.py"], parent_of(landed))
     shape = dibs("commit", "-m", "alice", "--json", agent="alice").json
     assert (shape["outcome"], shape["code"]) == ("refused", "UNDOES")

@@ -388,7 +388,7 @@ def test_a_plain_commit_that_undoes_what_others_committed_since_the_agent_read_i
     assert "c.txt: it would undo " in said
     assert "-by bob" in said
     assert "+by carol" in said
-    assert "git diff HEAD -- c.txt" in said
+    assert "git diff HEAD -- :/c.txt" in said
     entry = json.loads(dibs("log", "--json", "--kind", "commit_refused"))[-1]
     assert entry["details"]["holders"] == []
     repo.git("commit", "-am", "x", agent="carol")

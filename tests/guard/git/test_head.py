@@ -97,7 +97,11 @@ def test_a_claim_on_head_keeps_it(repo, dibs):
 def test_agents_get_a_message_when_someone_else_checks_out_another_branch(shared, dibs):
     shared.git("switch", "-q", "other")
 
-    assert "checked out other" in dibs("inbox", agent="alice")
+    assert "dibs commit refuses until it is your branch again" in dibs("inbox", agent="alice")
+
+    shared.git("switch", "-q", "main")
+
+    assert "again, where you claimed files on it" in dibs("inbox", agent="alice")
 
 
 # -- commits

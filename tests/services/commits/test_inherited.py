@@ -133,7 +133,7 @@ def test_a_commit_without_changes_of_ones_own_is_refused_and_names_the_author(wo
     with pytest.raises(NotFound, match="by alice") as caught:
         world.commit(BOB)
     assert caught.value.code == "NOTHING_CHANGED"
-    assert f"git show {ref} -- {PATH}" in caught.value.hint
+    assert f"git show {ref} -- :/{PATH}" in caught.value.hint
     assert "--inherited" in caught.value.hint
     assert world.head() == before
     assert records(world) == [(PATH, "alice")]

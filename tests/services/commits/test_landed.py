@@ -59,7 +59,7 @@ def test_a_rewrite_from_memory_that_drops_another_agents_commit_is_refused_once(
     assert (item.path, item.why, item.holder, item.commit) == (PATH, "undoes", "bob", landed)
     assert item.landed == ("by bob",)
     assert item.yours == ("by alice",)
-    assert "git diff HEAD -- src/a.py" in item.hint
+    assert "git diff HEAD -- :/src/a.py" in item.hint
     assert world.head() == before
     assert world.read(PATH) == FIRST + "by alice\n"
     assert world.ledger(Kind.COMMIT_REFUSED)

@@ -65,7 +65,7 @@ def test_an_agent_with_a_dead_process_is_reported_and_ended_by_repair(guarded):
     child.communicate()
 
     (text,) = told(guarded, "process")
-    assert f"(process {child.pid}) is dead and has 1 claim left" in text
+    assert f"(process {child.pid}) is dead; its 1 claim blocks no one" in text
     (line,) = doctor(guarded).repair(Caller("you", "human"))
     assert line.endswith(": its process is dead")
     assert told(guarded, "process") == []

@@ -141,7 +141,8 @@ def _staging(file: Dirty) -> str:
 def _about(file: Dirty) -> str:
     if file.held is not None:
         pattern = printable(file.held.claim.pattern)
-        return f"{pattern} (expires in {span(file.held.expires_in)})"
+        left = "at exit" if file.held.while_running else f"in {span(file.held.expires_in)}"
+        return f"{pattern} (expires {left})"
     if file.shared_by:
         return f"shared by {', '.join(file.shared_by)}"
     return "-"

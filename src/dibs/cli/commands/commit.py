@@ -191,21 +191,15 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
 def _print_older(answer: Committed) -> None:
     """Show the changes that were in the files before, by author."""
     for one in answer.included:
-        whose = "changes" if not one.agent else f"changes of {one.agent}"
-        print(f"includes {whose} that were there before you claimed it: {_older(one)}")
+        print(f"includes {_older(one)} from before your claim")
     for one in answer.excluded:
-        what = f"{_lines(one.lines)} of" if one.lines else "changes of"
-        print(yellow(f"left out {what} {one.agent} in {printable(shown(one.path))}"), end="")
-        print(" (include them with --inherited)")
+        print(f"{yellow(f'left out {_older(one)}')} (include them with --inherited)")
 
 
 def _older(one: Inherited) -> str:
-    count = f" ({_lines(one.lines)})" if one.lines else ""
-    return f"{printable(shown(one.path))}{count}"
-
-
-def _lines(count: int) -> str:
-    return f"{count} line" if count == 1 else f"{count} lines"
+    lines = f"{one.lines} line{'' if one.lines == 1 else 's'}" if one.lines else "changes"
+    whose = f" of {one.agent}" if one.agent else ""
+    return f"{lines}{whose} in {printable(shown(one.path))}"
 
 
 def _print_left(answer: Committed, reader: Caller) -> None:

@@ -7,7 +7,7 @@ never allows writing.
 from __future__ import annotations
 
 from dibs.core.claims.protected import guarded
-from dibs.core.claims.rules import EXCLUSIVE
+from dibs.core.claims.rules import EXCLUSIVE, from_top
 from dibs.core.patterns.pattern import matches
 from dibs.startup.records import Record, TextEnum
 
@@ -206,7 +206,7 @@ def inherited_path(path: str, agent: str = "", view: str = "") -> Blocked:
 
 def undoing_path(path: str, agent: str, commit: str) -> Blocked:
     """Return that git's index still has ``path`` as it was before a commit."""
-    hint = f"git read its index before that commit; update it: git reset -q -- {_shell_word(path)}"
+    hint = f"git read its index before that commit; update it: git reset -q -- {from_top(path)}"
     return Blocked(path, BlockReason.UNDOES, agent, hint=hint, commit=commit)
 
 

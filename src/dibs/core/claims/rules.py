@@ -192,6 +192,23 @@ class Waiter(Record):
         return self.gives_up_in if self.ticket.standing else self.ticket.until - now
 
 
+def view_command(copy: str, path: str = "") -> str:
+    """Return the command that shows a saved copy, or else what is uncommitted, from any folder."""
+    if copy and not copy.startswith("refs/"):
+        return f"dibs salvage show {copy}"
+    return (f"git show {copy}" if copy else "git diff HEAD") + (
+        f" -- {from_top(path)}" * bool(path)
+    )
+
+
+def from_top(path: str) -> str:
+    """Return git's word for a path of the repository, whatever the current folder is."""
+    from shlex import quote
+
+    # Git reads some characters after ":/" as more flags; another colon ends the flags.
+    return quote((":/" if path[:1].isalnum() or path[:1] == "." else ":/:") + path)
+
+
 class LeftWork(Record):
     """Uncommitted content of another agent in a file that was claimed."""
 
@@ -211,10 +228,7 @@ class LeftWork(Record):
         """The command that shows it."""
         from dibs.core.text.untrusted import is_plain_path
 
-        if self.salvage and not self.salvage.startswith("refs/"):
-            return f"dibs salvage show {self.salvage}"
-        named = f" -- {self.path}" if is_plain_path(self.path) else ""
-        return (f"git show {self.salvage}" if self.salvage else "git diff HEAD") + named
+        return view_command(self.salvage, self.path if is_plain_path(self.path) else "")
 
     @property
     def about(self) -> str:

@@ -6,7 +6,7 @@ holds files there or the resource ``@git/HEAD``.
 
 from __future__ import annotations
 
-from dibs.core.text.durations import show_span
+from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import printable
 from dibs.startup.records import Record
 
@@ -29,16 +29,17 @@ class HeldHere(Record):
     task: str = ""
     #: Seconds until the claim expires unless renewed.
     expires_in: float = 0.0
+    #: Whether it lasts while its owner's process runs.
+    while_running: bool = False
 
 
 def refusal(held: Sequence[HeldHere]) -> list[str]:
     """Return the lines of a refusal to move HEAD: who works in the tree, and what to do next."""
-    lines = ["dibs: refused: HEAD stays where it is while other agents work in this working tree:"]
+    lines = ["dibs: refused: this would move HEAD while other agents work in this working tree:"]
     for one in held[:_SHOWN]:
         left = show_span(max(1, round(one.expires_in)))
-        lines.append(
-            f"  {one.holder} holds {printable(one.pattern)} (expires in {left} unless renewed)"
-        )
+        until = show_expiry(left, while_running=one.while_running)
+        lines.append(f"  {one.holder} holds {printable(one.pattern)} ({until})")
     if len(held) > _SHOWN:
         lines.append(f"  and {len(held) - _SHOWN} more")
     lines.append("  to work on another branch, use a worktree: dibs worktree new")

@@ -136,6 +136,10 @@ _FOREIGN = {
         True,
     ): "{sender} checked out {what} in {other}, where you hold files; dibs commit refuses until "
     "it is your branch again",
+    (
+        "returned",
+        True,
+    ): "{sender} checked out {what} in {other} again, where you claimed files on it",
     ("removed", True): "{sender} removed your {what} from {other}",
     (
         "taker",

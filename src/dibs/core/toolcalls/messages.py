@@ -76,7 +76,16 @@ def refusal(refused: Sequence[DeniedPath], draw: Callable[[], str], what: str = 
 def shared_head(held: Sequence[HeldHere], draw: Callable[[], str]) -> str:
     """Return why a command may not move HEAD, and what to do instead."""
     refused = [
-        DeniedPath(".", "held", one.holder, one.pattern, one.reason, one.task, one.expires_in)
+        DeniedPath(
+            ".",
+            "held",
+            one.holder,
+            one.pattern,
+            one.reason,
+            one.task,
+            one.expires_in,
+            while_running=one.while_running,
+        )
         for one in held
     ]
     fence = _Fence([t for one in held for t in (one.pattern, one.reason, one.task)], draw)
@@ -84,7 +93,7 @@ def shared_head(held: Sequence[HeldHere], draw: Callable[[], str]) -> str:
     if len(refused) > NAMED:
         lines.append(f"- and {len(refused) - NAMED} more")
     return "\n".join([
-        "Dibs blocked this command. HEAD stays where it is while other agents work in this working tree:",
+        "Dibs blocked this command. It would move HEAD while other agents work in this working tree:",
         *fence.legend(), *lines,
         "To work on another branch, create a worktree and work there: `dibs worktree new`",
         "Do not work around this: `dibs commit` refuses if the branch changed under an agent.",
@@ -215,6 +224,6 @@ def half_done(left: Sequence[tuple[str, str, str, str]], draw: Callable[[], str]
     if len(left) > NAMED:
         lines.append(f"- and {len(left) - NAMED} more")
     return "\n".join([
-        "Dibs: you hold the claim now. Another agent left unfinished work:", *fence.legend(), *lines,
+        "Dibs: you now hold files with another agent's unfinished work:", *fence.legend(), *lines,
         "Read the file before you change it: keep what is good, or undo it deliberately.",
     ])  # fmt: skip

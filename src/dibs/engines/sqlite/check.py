@@ -95,7 +95,7 @@ def _memory(mark: str) -> Finding:
         text = f"{problem}, so a restored copy of the store is not detected"
         return Finding(Level.WARN, "memory", f"{text}; fix that, or delete the file")
     return Finding(
-        Level.OK, "memory", f"a store that lost changes starts a new life ({mark} is its mark)"
+        Level.OK, "memory", f"lost changes are detected (by {mark}) and start a new life"
     )
 
 

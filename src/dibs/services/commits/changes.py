@@ -115,8 +115,12 @@ class Changes:
 
     def _claims(self) -> list[OwnedPattern]:
         def step(rows: Rows) -> list[OwnedPattern]:
-            found = ((h.claim, rows.pattern(h.claim.pattern), h.expires_in) for h in held_in(rows))
-            return [OwnedPattern(*about) for about in found if not about[1].scheme]
+            found = ((held, rows.pattern(held.claim.pattern)) for held in held_in(rows))
+            return [
+                OwnedPattern(held.claim, pattern, held.expires_in, while_running=held.while_running)
+                for held, pattern in found
+                if not pattern.scheme
+            ]
 
         return self._store.look(step)
 

@@ -11,6 +11,7 @@ import tempfile
 
 from dibs.core.changes.separation import without
 from dibs.core.claims.coverage import Blocked, inherited_path
+from dibs.core.claims.rules import view_command
 from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
@@ -102,10 +103,7 @@ def separate(
 
 def view(about: Inherited) -> str:
     """Return the command that shows an agent's uncommitted content."""
-    from shlex import quote
-
-    is_commit = about.copy.startswith("refs/")
-    return f"git {f'show {about.copy}' if is_commit else 'diff HEAD'} -- {quote(about.path)}"
+    return view_command(about.copy if about.copy.startswith("refs/") else "", about.path)
 
 
 def _last(change: PathStatus) -> TreeEntry:

@@ -10,6 +10,7 @@ import os
 
 from dibs.core.changes.landed import LandedChange, both_versions, changed_lines, undone
 from dibs.core.claims.coverage import Blocked, BlockReason
+from dibs.core.claims.rules import view_command
 from dibs.git.objects import ABSENT
 from dibs.git.trees import parsed
 from dibs.local.last_read import note_read
@@ -94,17 +95,11 @@ def _judged(
         change.path,
         BlockReason.UNDOES,
         first.author,
-        hint=_hint(change.path),
+        hint=f"compare: {view_command('', change.path)}; if you mean it, run the same command again",
         commit=first.commit,
         landed=tuple(before[:SHOWN]),
         yours=tuple(after[:SHOWN]),
     )
-
-
-def _hint(path: str) -> str:
-    from shlex import quote
-
-    return f"compare: git diff HEAD -- {quote(path)}; if you mean it, run the same command again"
 
 
 def _landed(git: GitCalls, path: str, span: tuple[str, str]) -> list[LandedChange]:

@@ -11,6 +11,7 @@ import time
 from dibs.core.claims.probes import is_probe_claim
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import parse
+from dibs.core.text.names import few
 from dibs.errors import DibsError
 from dibs.git.status import begin_changed, ignored_of, parsed
 from dibs.git.untrusted import guarded_calls
@@ -78,7 +79,7 @@ def _saved(
     for agent, root in sorted({(one.agent, one.root) for one in work}):
         files = sorted(one for one in work if (one.agent, one.root) == (agent, root))
         paths = [one.path for one in files]
-        about = f"uncommitted changes of {agent}"
+        about = f"uncommitted changes to {few(paths)}"
         saved = keep_files(root, repository, agent, paths, at=now, about=about)
         git = guarded_calls(root)
         lines = changed_lines(git, saved, paths)

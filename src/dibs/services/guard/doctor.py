@@ -123,8 +123,8 @@ class Doctoring:
             Finding(
                 Level.WARN,
                 "process",
-                f"{agent} (process {pid}) is dead and has {claims} claim{'' if claims == 1 else 's'}"
-                " left; they block no one, and `dibs doctor --fix` removes them",
+                f"{agent} (process {pid}) is dead; its {claims} claim{'' if claims == 1 else 's'}"
+                f" block{'s' if claims == 1 else ''} no one (to remove: `dibs doctor --fix`)",
             )
             for agent, pid, claims in self._store.look(step)
         ]

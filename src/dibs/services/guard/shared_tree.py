@@ -37,7 +37,10 @@ def others_in(rows: Rows, agent: str, tree: str) -> list[HeldHere]:
             continue
         left = rows.deadline(claim) - rows.now
         if left > 0:
-            found.append(HeldHere(claim.agent, claim.pattern, claim.reason, claim.task, left))
+            running = rows.is_while_running(claim)
+            found.append(
+                HeldHere(claim.agent, claim.pattern, claim.reason, claim.task, left, running)
+            )
     return found
 
 
@@ -101,9 +104,11 @@ def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
         tree=here, branch=branch, holders=others,
     )  # fmt: skip
     for agent in others:
+        claimed = {claim.branch for _, claim in claims_of(rows, agent) if claim.tree == here}
+        told = "returned" if branch in claimed else "checkout"
         tell(
             rows, agent, MailKind.FOREIGN_WRITE, (name,),
-            sender=caller.id, told="checkout", sure=True, other=tree,
+            sender=caller.id, told=told, sure=True, other=tree,
         )  # fmt: skip
 
 
