@@ -1,7 +1,8 @@
 """Which commit was checked out when an agent last read a file, in small files of the clone's local state.
 
 ``seen/<tree>/<agent>`` has one record for each read, in order, each ending in NUL: ``commit path``, or
-``old>new`` for a commit of the agent's own. Losing it only means that less is detected.
+``old>new`` for a commit of the agent's own. The path ``START`` has the commit at which the agent's session
+started: it has read no file later that is missing here. Losing it only means that less is detected.
 """
 
 # On the path of hooks: import only built-in modules.
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 _FOLDER = "seen"
+#: The path of a record for all files that have none.
+START = ""
 #: Above this size in bytes, only the last record of each path stays, and of these the newest.
 _LARGE, _MOST = 256 * 1024, 1000
 #: Records are deleted this many seconds after the last one was written.
@@ -71,6 +74,12 @@ def note_read(repository: Repository, agent: str, paths: Iterable[str], commit: 
     records = [f"{commit} {path}" for path in paths]
     if commit and records:
         _append(_place(repository, agent), records)
+
+
+def note_start(repository: Repository, agent: str) -> None:
+    """Record the commit at which an agent's session started, unless that is known."""
+    if START not in last_read(repository, agent):
+        note_read(repository, agent, [START])
 
 
 def note_commit(repository: Repository, agent: str, old: str, new: str) -> None:
@@ -133,8 +142,10 @@ def _append(place: str, records: Iterable[str]) -> None:
         finally:
             os.close(handle)
         if large:
-            newest = list(_table(place).items())[-_MOST:]
-            write_file(place, _joined(f"{commit} {path}" for path, commit in newest))
+            table = _table(place)
+            first = {START: table[START]} if START in table else {}
+            newest = {**first, **dict(list(table.items())[-_MOST:])}
+            write_file(place, _joined(f"{commit} {path}" for path, commit in newest.items()))
 
 
 def _joined(records: Iterable[str]) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from tests.services.commit_world import ALICE, BOB, HUMAN, World
 
 from dibs.core.claims.ledger import Kind
-from dibs.local.last_read import forget_reads, last_read, note_read
+from dibs.local.last_read import forget_reads, last_read, note_read, note_start
 from dibs.services.commits import gate
 from dibs.services.commits.values import CommitDenied
 
@@ -234,3 +234,31 @@ def test_an_old_record_does_not_grow_without_limit(world):
     seen = last_read(repository, "alice")
     assert len(seen) < 3_000
     assert seen[PATH] == world.head(), "the newest reads stay"
+
+
+def test_a_file_that_an_agent_never_read_counts_as_read_when_its_session_started(world):
+    note_start(world.project.place.repository, ALICE.id)
+    landed = lands(world, BOB, FIRST + "by bob\n")
+    writes(world, ALICE, FIRST + "by alice\n")
+
+    answer = world.commit(ALICE)
+
+    assert isinstance(answer, CommitDenied)
+    assert (answer.code, answer.blocked[0].commit) == ("UNDOES", landed)
+    world.committed(ALICE)
+
+
+def test_an_unread_file_that_keeps_what_others_committed_is_committed_at_once(world):
+    note_start(world.project.place.repository, ALICE.id)
+    lands(world, BOB, FIRST + "by bob\n")
+    writes(world, ALICE, FIRST + "by bob\nby alice\n")
+
+    world.committed(ALICE)
+
+
+def test_the_session_start_stays_when_a_record_is_full(world):
+    repository = world.project.place.repository
+    note_start(repository, ALICE.id)
+    note_read(repository, ALICE.id, [f"src/{number:0100}.py" for number in range(3000)])
+
+    assert last_read(repository, ALICE.id)[""] == world.head()

@@ -9,7 +9,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
 from dibs.core.toolcalls.policy import GuardPolicy
 from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
-from dibs.local.last_read import last_read
+from dibs.local.last_read import START, last_read
 from dibs.local.processes import RunningProcess
 from dibs.services.state.rows import Rows
 from dibs.services.talk.mail import Mail
@@ -362,12 +362,51 @@ def test_with_claims_per_worktree_the_other_worktrees_claims_count_there(tmp_pat
         there.close()
 
 
+def reads_of(guarded):
+    return {path: at for path, at in last_read(guarded.repository, ONE).items() if path != START}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat src/a.py", "sed -n 1,9p src/a.py", "cd src && head -3 a.py", "grep -n x src/a.py | tail -1",
+     "rg x src/*.py", "cat src/a.py > copy.txt"],
+)  # fmt: skip
+def test_files_that_a_command_shows_are_recorded_as_read_and_not_claimed(guarded, command):
+    guarded.write("src/a.py")
+    head = guarded.git("rev-parse", "HEAD")
+
+    assert guarded.shell(A, command).word != Word.DENY
+
+    assert reads_of(guarded) == {"src/a.py": head}
+    assert {pattern for _, pattern in guarded.held()} <= {"copy.txt"}
+
+
+@pytest.mark.parametrize("command", ["cp src/a.py b.py", "wc -l src/a.py", "cat missing", "ls src"])
+def test_files_that_a_command_does_not_show_are_not_recorded_as_read(guarded, command):
+    guarded.write("src/a.py")
+
+    guarded.shell(A, command)
+
+    assert reads_of(guarded) == {}
+
+
+def test_the_commit_at_which_a_session_started_is_recorded_once(guarded):
+    guarded.start(A)
+    first = guarded.git("rev-parse", "HEAD")
+    guarded.write("src/a.py")
+    guarded.commit()
+    guarded.edit(A, "src/a.py")
+    guarded.start(A)
+
+    assert last_read(guarded.repository, ONE) == {START: first}
+
+
 def test_a_read_that_is_heard_only_when_it_has_ended_is_recorded_too(guarded):
     head = guarded.git("rev-parse", "HEAD")
     for path in ("README.md", "src/a.py"):  # the second call needs no heartbeat
         guarded.hear(A, EventKind.AFTER, Touch(path, How.READ), tool="Read")
 
-    assert last_read(guarded.repository, ONE) == {"README.md": head, "src/a.py": head}
+    assert reads_of(guarded) == {"README.md": head, "src/a.py": head}
 
 
 def test_a_read_is_recorded_with_the_commit_that_was_checked_out(guarded):
@@ -378,7 +417,7 @@ def test_a_read_is_recorded_with_the_commit_that_was_checked_out(guarded):
     guarded.read(A, "src/a.py", "missing.py")
     guarded.edit(A, "README.md")
     now = guarded.git("rev-parse", "HEAD")
-    assert last_read(guarded.repository, ONE) == {
+    assert reads_of(guarded) == {
         "README.md": first,
         "src/a.py": now,
         "missing.py": now,

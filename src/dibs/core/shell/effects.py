@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PULL_REQUEST = "gh pr checkout"
 #: One command names at most this many files.
 MOST = 2000
+#: The most files that a command shows; each one costs time.
+MOST_SHOWN = 20
 #: Prefixes of paths that are not lasting files.
 _NOWHERE = (
     "/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/",
@@ -65,8 +67,10 @@ class ShellEffects:
         self.moves: dict[BranchMove, None] = {}
         #: Whether all commands so far are known to write nothing.
         self.only_looks = True
-        #: Whether reads are collected, too.
+        #: Whether reads are collected among the targets, too.
         self.reads = reads
+        #: The files that commands show.
+        self.shown: dict[WriteTarget, None] = {}
         #: What a here-document gives the command.
         self.stdin: str | None = None
         #: The output of the command before it and of this one, as arguments, where known.
@@ -97,6 +101,13 @@ class ShellEffects:
         else:
             place = joined(self.place or "", path)
             self.targets[WriteTarget(place, how, deep, arg.glob, into)] = None
+
+    def show(self, arg: Arg) -> None:
+        """Record that a command shows a file's content, where its path is known."""
+        placed = self.place is not None or arg.text.startswith(("/", TOP))
+        if arg.sure and placed and arg.text not in {"", "-"} and len(self.shown) < MOST_SHOWN:
+            place = joined(self.place or "", arg.text)
+            self.shown[WriteTarget(place, How.READ, False, arg.glob)] = None
 
     def tree(self, verb: str, revision: str = "") -> None:
         """Record that git may change any file."""

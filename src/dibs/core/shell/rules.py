@@ -64,6 +64,8 @@ def _operands(to: ShellEffects, given: ParsedOptions) -> None:
         if rule.deep and arg.text.endswith("..."):  # Go's word for all beneath a folder
             arg = arg._replace(text=arg.text[:-3].rstrip("/") or ".")  # noqa: PLW2901
         to.touch(arg, how, deep=deep)
+        if how == How.READ and not deep and not given.args[0].text.endswith("wc"):
+            to.show(arg)
 
 
 def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:

@@ -57,6 +57,8 @@ class ShellWrites(Record):
     quiet: bool = False
     #: How git moves HEAD and branches.
     moves: tuple[BranchMove, ...] = ()
+    #: The files whose content it shows; at most a few.
+    shown: tuple[WriteTarget, ...] = ()
 
 
 def writes(
@@ -77,7 +79,12 @@ def writes(
     effects = walk.targets or walk.unsure or walk.whole or walk.moves
     quiet = walk.only_looks and not (effects or powershell)
     return ShellWrites(
-        tuple(walk.targets), walk.unsure, tuple(walk.whole), quiet, tuple(walk.moves)
+        tuple(walk.targets),
+        walk.unsure,
+        tuple(walk.whole),
+        quiet,
+        tuple(walk.moves),
+        tuple(walk.shown),
     )
 
 

@@ -13,7 +13,7 @@ from dibs.core.claims.coverage import Blocked, BlockReason
 from dibs.core.claims.rules import view_command
 from dibs.git.objects import ABSENT
 from dibs.git.trees import parsed
-from dibs.local.last_read import note_read
+from dibs.local.last_read import START, note_read
 from dibs.services.state.commits import commit_authors
 
 TYPE_CHECKING = False
@@ -44,12 +44,12 @@ def refuse_undoing(
 ) -> list[Blocked]:
     """Return the paths at which a commit on ``parent`` undoes others' commits that its agent has not read.
 
-    ``seen`` has the commit at which the agent last read each path. What is returned is shown in the refusal,
-    so it counts as read from now on.
+    ``seen`` has the commit at which the agent last read each path, or started. What is returned is shown in
+    the refusal, so it counts as read from now on.
     """
     stale: dict[str, list[TreeChange]] = {}
     for change in changes:
-        commit = seen.get(change.path, parent)
+        commit = seen.get(change.path) or seen.get(START, parent)
         if commit != parent:
             stale.setdefault(commit, []).append(change)
     found = []

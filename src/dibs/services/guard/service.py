@@ -179,6 +179,8 @@ class Guarding:
         decided = self._decide(heard, who, [] if refused else paths, tells=tells)
         if refused:
             return _blocked(heard, decided._replace(refused=tuple(refused)))
+        if decided.new:
+            self._note_start(decided.session.id)
         if decided.new or heard.command:
             # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
@@ -254,8 +256,14 @@ class Guarding:
 
             note_read(self._repository, agent, reads)
 
+    def _note_start(self, agent: str) -> None:
+        """Record what an agent can have read before its first call."""
+        from dibs.local.last_read import note_start
+
+        note_start(self._repository, agent)
+
     def _paths(self, heard: HookEvent) -> list[TouchedPath]:
-        """Return the paths that a call touches: those its tool names, and those a shell would write."""
+        """Return the paths that a call touches: those its tool names, and those a shell writes or shows."""
         paths = self._touched(heard) if heard.touches else []
         if heard.command:
             from dibs.services.guard.shell_targets import written_paths
@@ -431,6 +439,7 @@ class Guarding:
         key, session, new, mail = self._store.apply(step)
         if new:
             note_process(self._repository.state, session)
+            self._note_start(session.id)
         return key, session, mail
 
     def _brief(self, session: SessionRow, *, full: bool = False) -> Verdict:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _NO_FILES = frozenset({"add", "drop", "unbranch"})
 #: A glob that matches more files than this is checked as a pattern.
 _MOST = 500
+#: The most files that a command shows.
+_MOST_SHOWN = 50
 #: The time limit for git to list what a command would change, in seconds.
 _PATIENCE = 1.0
 
@@ -43,7 +45,10 @@ def written_paths(
     powershell: bool = False,
     reads: bool = False,
 ) -> list[TouchedPath]:
-    """Return the paths that ``command`` would write in the repository, and with ``reads`` those it reads."""
+    """Return the paths that ``command`` would write in the repository, and those it shows.
+
+    With ``reads``, it returns all that it reads.
+    """
     place = cwd or repository.root
     home = os.path.expanduser("~")
     found = writes(command, place, home, powershell=powershell, reads=reads)
@@ -58,6 +63,8 @@ def written_paths(
     ]
     for one in touched(repository, patterns, place, fold_case=fold_case, literal=False):
         paths += _matched(repository, one, fold_case=fold_case)
+    if found.shown and not reads:
+        paths += _shown(repository, found.shown, place, fold_case=fold_case)
     for whole in found.whole:
         folder = os.path.join(place, _from_top(whole.place, repository.root))
         try:
@@ -65,6 +72,18 @@ def written_paths(
         except (DibsError, OSError):
             continue  # detected after the command has run
     return _once(paths)
+
+
+def _shown(
+    repository: Repository, shown: Iterable[WriteTarget], cwd: str, *, fold_case: bool
+) -> list[TouchedPath]:
+    """Return the files of this working tree that a command shows."""
+    literal: list[Touch] = []
+    for target in shown:
+        _place(target, cwd, repository.root, literal, [])
+    files = [touch for touch in literal[:_MOST_SHOWN] if os.path.isfile(touch.path)]
+    found = touched(repository, files, cwd, fold_case=fold_case) if files else []
+    return [one for one in found if not (one.elsewhere or one.deep)]
 
 
 def _exists(repository: Repository, one: TouchedPath) -> bool:
