@@ -29,6 +29,9 @@ _LONG_LOG = 512 * 1024
 #: SQLite's smallest file is one page.
 _PAGE = 4096
 
+#: Seconds between two checks that the log is still the one that was opened: a check costs as much as a read.
+LOG_EVERY = 0.01
+
 _monotonic = time.monotonic
 _stat = os.stat
 
@@ -41,8 +44,8 @@ class SqliteConnection:
     """An open connection. Its owner ensures that one thread uses it at a time."""
 
     __slots__ = (
-        "_clock", "_db", "_device", "_gate", "_highest", "_inode", "_log", "_mark", "_path", "_renew", "_run",
-        "_size", "_timeout", "broken",
+        "_clock", "_db", "_device", "_gate", "_highest", "_inode", "_log", "_log_due", "_mark", "_path",
+        "_renew", "_run", "_size", "_timeout", "broken",
     )  # fmt: skip
 
     def __init__(self, options: OpenOptions) -> None:
@@ -53,6 +56,7 @@ class SqliteConnection:
         self._run = self._db.cursor().execute
         #: The write-ahead log that SQLite opened; while a handle is open, SQLite does not delete it.
         self._log = _inode(options.path + "-wal")
+        self._log_due = 0.0
         self._mark = Mark(options.mark)
         #: The highest number that this handle knows of; every handle's own numbers are in the mark as well.
         self._highest = self._mark.read()
@@ -156,9 +160,12 @@ class SqliteConnection:
         if size < self._size and size < _size_in_header(self._path):
             raise sqlite.replaced(self._path)
         self._size = size
-        if self._is_log_replaced():
-            self.broken = True
-            raise sqlite.replaced(self._path)
+        now = _monotonic()
+        if now >= self._log_due:
+            self._log_due = now + LOG_EVERY
+            if self._is_log_replaced():
+                self.broken = True
+                raise sqlite.replaced(self._path)
 
     def _is_log_replaced(self) -> bool:
         """Return whether others use another log: they do not see this handle's changes, nor it theirs."""
