@@ -66,13 +66,18 @@ def _text(args: Sequence[Arg], place: int = 0) -> str:
     return args[place].text if len(args) > place and args[place].sure else ""
 
 
+def _leaves(given: ParsedOptions, forcing: str) -> Iterator[tuple[str, str, str]]:
+    """HEAD leaves its branch; the options ``forcing`` also reset the branch that they name."""
+    yield MoveKind.HEAD, "", ""
+    forced = _text(given.of(forcing))
+    if forced:
+        yield MoveKind.RESET, forced, _text(given.operands) or "HEAD"
+
+
 def _checkout(given: ParsedOptions) -> Iterator[tuple[str, str, str]]:
     start = given.operands
     if given.has("b B orphan detach d"):
-        yield MoveKind.HEAD, "", ""
-        forced = _text(given.of("B"))
-        if forced:
-            yield MoveKind.RESET, forced, _text(start) or "HEAD"
+        yield from _leaves(given, "B")
     elif len(start) == 1 and start[0].sure:
         dashes = any(arg.text == "--" for arg in given.args)
         if not dashes or given.args[-1].text == "--":
@@ -82,10 +87,7 @@ def _checkout(given: ParsedOptions) -> Iterator[tuple[str, str, str]]:
 def _switch(given: ParsedOptions) -> Iterator[tuple[str, str, str]]:
     start = given.operands
     if given.has("c C create force-create orphan detach d"):
-        yield MoveKind.HEAD, "", ""
-        forced = _text(given.of("C force-create"))
-        if forced:
-            yield MoveKind.RESET, forced, _text(start) or "HEAD"
+        yield from _leaves(given, "C force-create")
     elif start and start[0].sure:
         yield MoveKind.CHECKOUT, "", _previous(start[0].text)
     elif start:

@@ -125,10 +125,6 @@ class TreeSnapshots:
                 if agent not in {"", besides} and call != _OWN and _mtime(entry) > oldest:
                     yield agent
 
-    def any_open(self, agent: str) -> bool:
-        """Return whether another agent has a running call."""
-        return any(self.running(besides=agent))
-
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
         """Record the state of files that an agent's own call has just written."""
         note_written(self._own(agent), self._root, paths, now)
