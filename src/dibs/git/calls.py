@@ -67,6 +67,10 @@ _USAGE = 129
 OLDEST = (2, 38)
 
 
+class SlowGit(Unavailable):
+    """A git command did not finish in time."""
+
+
 class GitProcess:
     """A running git process."""
 
@@ -83,7 +87,7 @@ class GitProcess:
         try:
             result = finish(self._process, given, time.monotonic() + timeout)
         except TimedOut:
-            raise Unavailable(
+            raise SlowGit(
                 f"git {self._what} timed out after {timeout:.0f}s", code="GIT_FAILED"
             ) from None
         return result._replace(err=result.err.strip())

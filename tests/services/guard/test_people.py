@@ -1,6 +1,7 @@
 """A person's uncommitted work: whose it is, when it is saved, and who learns of it."""
 
 import os
+import shutil
 import subprocess
 import time
 
@@ -9,8 +10,10 @@ from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
+from dibs.git.calls import SlowGit
 from dibs.local.repository import find
 from dibs.services.briefing.service import Briefings
+from dibs.services.guard import attribution, people, shell_targets
 from dibs.services.state.sessions import all_left
 
 ONE = "claude-11111111"
@@ -252,3 +255,48 @@ def test_what_a_subagent_wrote_is_not_a_persons(guarded):
     assert "your user's" not in write(guarded, A, "src/a.py", "mine again\n").text
     assert write(guarded, A, "src/a.py", "mine again\n").word == Word.PASS
     assert saved(guarded) == []
+
+
+@pytest.fixture
+def slow_git(tmp_path, monkeypatch):
+    """A git that never finishes listing the changes of a whole working tree."""
+    script = tmp_path / "bin/git"
+    script.parent.mkdir()
+    real = shutil.which("git")
+    script.write_text(
+        f'#!/bin/sh\ncase " $* " in *" status "*" -- ") exec tail -f /dev/null ;; esac\nexec {real} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    for module in (people, shell_targets, attribution):
+        name = "PATIENCE" if module is shell_targets else "_PATIENCE"
+        monkeypatch.setattr(module, name, 0.5)
+
+
+@pytest.mark.parametrize(
+    "command", ["git reset --hard", "git stash", "git checkout .", "rm -rf src"]
+)
+def test_a_command_that_discards_files_is_blocked_if_git_cannot_list_them(
+    guarded, slow_git, command
+):
+    guarded.write("src/a.py", "by a person\n")
+
+    with pytest.raises(SlowGit, match="timed out"):
+        guarded.shell(A, command)
+
+
+@pytest.mark.parametrize("command", ["rm src/a.py", "echo x > src/a.py"])
+def test_if_git_is_slow_a_command_still_saves_the_files_it_names(guarded, slow_git, command):
+    guarded.write("src/a.py", "by a person\n")
+
+    assert guarded.shell(A, command).word == Word.TELL
+
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:src/a.py") == "by a person"
+
+
+def test_if_git_is_slow_a_command_that_names_no_files_runs(guarded, slow_git):
+    guarded.write("src/a.py", "by a person\n")
+
+    assert run(guarded, A, "python3 -c pass")[0].word == Word.PASS
+    assert not guarded.held()

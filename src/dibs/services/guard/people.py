@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
 
 #: The time limit for `git status`, in seconds.
-_PATIENCE = 2.0
+_PATIENCE = 5.0
 #: The largest ignored file that is copied, and their number: many are a program's output.
 _LARGEST_IGNORED, _MOST_IGNORED = 1024 * 1024, 200
 
@@ -53,8 +53,8 @@ class OthersWork(Record):
     files: dict[str, str]
     #: Mode and object of what is staged, but neither on disk nor committed.
     staged: dict[str, list[str]]
-    #: All changed files, and the untracked ones among them.
-    dirty: list[str]
+    #: All changed files (None if unknown), and the untracked ones among them.
+    dirty: list[str] | None
     untracked: frozenset[str]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Tools that replace a whole file; names are compared ignoring case, "_", and "-".
 _WHOLE = frozenset({"write", "writefile", "create", "createfile", "writecode"})
-#: How much longer a hook may take to save copies, in seconds.
+#: How much longer a hook may take to find changed files, and again to save copies, in seconds.
 _PATIENCE = 6.0
 
 
@@ -105,12 +105,16 @@ class Protection:
         changed = differing(root, paths)
         if not changed:
             return Protected()
+        from dibs.git.calls import SlowGit
         from dibs.services.guard.people import PeoplesWork
 
         people = PeoplesWork(self._store, self._repository)
         try:
+            self._waits(_PATIENCE)
             work = people.look(agent, (), root=root, paths=changed, fresh=fresh)
-        except (DibsError, OSError):
+        except (DibsError, OSError) as error:
+            if isinstance(error, SlowGit) and _replaces(heard):
+                raise
             return Protected()
         risk = [path for path in changed if path in work.files]
         if not _replaces(heard):  # what it does not name stays in the file
@@ -180,17 +184,28 @@ class Protection:
         """Return others' work in each working tree that a command writes, and what of it is at risk."""
         if self._mode == "off" or not self._repository.common:
             return []
+        from dibs.git.calls import SlowGit
         from dibs.services.guard.people import PeoplesWork, at_risk
 
+        self._waits(_PATIENCE)
         people = PeoplesWork(self._store, self._repository)
         _, claims = attribution.claims()
         found = []
         for root in dict.fromkeys(("", *(one.elsewhere for one in paths))):
+            here = [one for one in paths if one.elsewhere == root]
             try:
                 work = people.look(agent, claims, root=root, fresh=fresh)
+            except SlowGit:  # git is slow: ask only for what the command writes, or block it
+                if not here:
+                    continue
+                names = [one.path for one in here if one.pattern.literal]
+                if len(names) < len(here):
+                    raise
+                work = people.look(agent, claims, root=root, paths=names, fresh=fresh)
+                work = work._replace(dirty=None)
             except (DibsError, OSError):
                 continue
-            found.append((work, at_risk(work, [one for one in paths if one.elsewhere == root])))
+            found.append((work, at_risk(work, here)))
         return found if found and found[0][0].root == self._repository.root else []
 
     def _save(
@@ -256,7 +271,7 @@ class Protection:
         cwd, root = heard.cwd or self._repository.root, self._repository.root
         cover = Cover(held for held in attribution.claims()[1] if held.claim.agent != agent)
         found = []
-        for path in swept(whole, work.dirty, work.untracked, root, cwd):
+        for path in swept(whole, work.dirty or [], work.untracked, root, cwd):
             held = next((held.claim.agent for held in cover.of(path)), "")
             if held or path in work.files:
                 found.append((path, held or work.files[path]))

@@ -266,8 +266,9 @@ class Guarding:
         """Return the paths that a call touches: those its tool names, and those a shell writes or shows."""
         paths = self._touched(heard) if heard.touches else []
         if heard.command:
-            from dibs.services.guard.shell_targets import written_paths
+            from dibs.services.guard.shell_targets import PATIENCE, written_paths
 
+            self.waits(PATIENCE)
             shell = heard.tool.casefold()
             paths += written_paths(
                 self._repository, heard.command, heard.cwd, fold_case=self._store.fold_case,

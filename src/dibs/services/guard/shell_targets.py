@@ -33,7 +33,7 @@ _MOST = 500
 #: The most files that a command shows.
 _MOST_SHOWN = 50
 #: The time limit for git to list what a command would change, in seconds.
-_PATIENCE = 1.0
+PATIENCE = 5.0
 
 
 def written_paths(
@@ -66,9 +66,13 @@ def written_paths(
     if found.shown and not reads:
         paths += _shown(repository, found.shown, place, fold_case=fold_case)
     for whole in found.whole:
+        from dibs.git.calls import SlowGit
+
         folder = os.path.join(place, _from_top(whole.place, repository.root))
         try:
             paths += list(_by_git(repository, whole, folder, place, fold_case=fold_case))
+        except SlowGit:  # git is slow: the command would discard files that no one could copy
+            raise
         except (DibsError, OSError):
             continue  # detected after the command has run
     return _once(paths)
@@ -160,7 +164,7 @@ def _ignored_by(there: Repository, whole: TreeCommand, folder: str) -> Iterable[
     from dibs.git.status import changed_or_ignored
     from dibs.git.untrusted import guarded_calls
 
-    _, ignored = changed_or_ignored(guarded_calls(there.root, there, timeout=_PATIENCE))
+    _, ignored = changed_or_ignored(guarded_calls(there.root, there, timeout=PATIENCE))
     place = "." if whole.verb == "stash" else os.path.relpath(os.path.realpath(folder), there.root)
     return [path for path in ignored if place == "." or path.startswith(f"{place}/")]
 
@@ -170,7 +174,7 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
     from dibs.git.status import changed
     from dibs.git.untrusted import guarded_calls
 
-    git = guarded_calls(there.root, there, timeout=_PATIENCE)
+    git = guarded_calls(there.root, there, timeout=PATIENCE)
     verb, revision = whole.verb, whole.revision
     if verb in _NO_FILES:
         return ()
