@@ -90,6 +90,23 @@ def test_a_store_that_lost_changes_issues_no_number_twice(path, opened, tmp_path
     assert [entry.kind for entry in entries(engine)].count(Kind.LEDGER_RESTARTED) == 1
 
 
+def test_a_second_loss_right_after_a_new_life_is_detected(path, opened, tmp_path):
+    engine = opened()
+    engine.transact(increment)
+    checkpoint(path)
+    shutil.copy(path, tmp_path / "copy")
+    engine.transact(increment)
+    lives = []
+    for _ in range(2):
+        engine.close()
+        restore_copy(path, tmp_path / "copy")
+        engine = opened()
+        lives.append(engine.view(lambda txn: next(txn.events(newest_first=True)).seq))
+        assert stored_mark(f"{path}.mark") == lives[-1]
+
+    assert LIFE < lives[0] < 2 * LIFE < lives[1]
+
+
 def overwrite_with_copy(path, copy):
     lose_log(path, copy)
     shutil.copyfile(copy, path)
