@@ -71,6 +71,9 @@ def hooks() -> Section:
             _copied(base), alone, apart, first="git status | tee log"
         )
         cases["read"] = Case(ours, alone, apart, event="PostToolUse", tool="Read")
+        (alone / "src").mkdir()
+        (alone / "src" / "own.py").write_text("print(1)\n" * 200, encoding="utf-8")
+        cases["after an edit"] = Case(ours, alone, apart, event="PostToolUse")
         cases["held file"] = Case(ours, alone, apart, path="held.py", blocked=True)
         cases["unfinished file"] = _unfinished(ours, base / "idle", apart)
         cases["own file, daemon"] = Case(ours, daemon, environ)
@@ -221,6 +224,7 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         ),
         at_most("Dibs hook, unclaimed file", ratio["free file"], 1.6),
         at_most("Dibs hook, read", ratio["read"], 1.6),
+        at_most("Dibs hook, after an edit", ratio["after an edit"], 1.6),
         Row("Dibs hook, blocked: another agent holds the file", f"{ratio['held file']:.2f}x"),
         Row(
             "Dibs hook, blocked: the same, past its ttl, with uncommitted changes",
@@ -233,7 +237,8 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]
     note = (
-        f"One `PreToolUse` event for a `Write`, `PostToolUse` for a read; {ROUNDS} interleaved rounds,"
+        "One `PreToolUse` event for a `Write`, or `PostToolUse` for a read and after an edit;"
+        f" {ROUNDS} interleaved rounds,"
         " relative to `python -c pass` of the same interpreter."
     )
     return Section("Agent hooks", note, rows)
