@@ -128,7 +128,7 @@ def test_a_thousand_kills_under_load_lose_nothing_that_was_confirmed(repo: Repo,
     seqs = [entry.seq for entry in entries]
     assert seqs == list(range(1, len(seqs) + 1)), "no entry is missing or duplicated"
     acknowledged = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len(acknowledged) > 100, "how many there are depends on the machine"
+    assert len(acknowledged) > 500, "how many there are depends on the machine"
     for agent, claims in acknowledged:
         for token, pattern in claims:
             assert token in grants, f"token {token} was confirmed and is lost"
