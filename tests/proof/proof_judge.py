@@ -336,7 +336,7 @@ class Judge:
     def _check_turns(
         self, step: Step, answer: Any, entries: list[Entry], open_before: set[int]
     ) -> None:
-        """Check who was told that its turn has come, and from when its time counts.
+        """Check who was notified of its turn, and from when its time counts.
 
         The step that removes the last obstacle says so. If the obstacle expired by itself, the next
         request that meets the ticket does; other steps may.

@@ -87,7 +87,7 @@ class Place(NamedTuple):
     lasts: float
     until: float
     standing: bool
-    #: When it lapses because its turn came, for a standing one that was notified.
+    #: When it lapses because its turn came, if it stays in the queue and was notified.
     collect_by: float = float("inf")
 
 

@@ -210,7 +210,7 @@ def test_taking_a_task_waits_for_the_disk_once_for_its_text_and_once_for_its_new
 
 
 @pytest.mark.parametrize("lost", ["folder", "both moves"])
-def test_a_power_failure_that_undoes_a_move_is_repaired_and_is_no_hand_edit(tmp_path, lost):
+def test_a_power_failure_that_undoes_a_move_is_repaired_and_is_not_a_hand_edit(tmp_path, lost):
     world = World(tmp_path / "board")
     prepare(world)
     old = world.read("inbox/a-new.yaml")

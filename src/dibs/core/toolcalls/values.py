@@ -103,6 +103,12 @@ class Verdict(Record):
     #: The agent that the briefing is for.
     reader: str = ""
 
+    def with_text(self, other: Verdict) -> Verdict:
+        """Return one answer with the text of both."""
+        if Word.PASS in {self.word, other.word}:
+            return other if self.word == Word.PASS else self
+        return self._replace(text=f"{self.text}\n{other.text}")
+
 
 class HookReply(Record):
     """The output of the hook's process."""

@@ -13,12 +13,19 @@ import time
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.protected import guarded
-from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
-from dibs.core.toolcalls.values import PASSED, EventKind, How, Touch, Verdict, Word
+from dibs.core.toolcalls.policy import GuardPolicy
+from dibs.core.toolcalls.values import PASSED, EventKind, How, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.heartbeats import active_reader, is_read, note_activity
-from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
+from dibs.services.guard.call_paths import CallPaths, by_tree, is_read
+from dibs.services.guard.sessions import (
+    active_reader,
+    hook_caller,
+    join_session,
+    note_activity,
+    note_process,
+    row_of,
+)
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import get_session, put_session
 
@@ -26,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dibs.core.toolcalls.policy import DeniedPath
     from dibs.core.toolcalls.values import HookEvent
     from dibs.local.processes import RunningProcess
     from dibs.local.repository import Repository
@@ -65,6 +73,7 @@ class Guarding:
             fold_case=store.fold_case,
         )
         self._admission = Admission(store, self._policy)
+        self._paths = CallPaths(repository, store.config, fold_case=store.fold_case)
         #: Called with the seconds that a call is about to wait, to extend the hook's deadline.
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree, if each tree has its own claims.
@@ -92,7 +101,9 @@ class Guarding:
         except NotAllowed as stopped:
             if stopped.code != "AGENT_STOPPED":
                 raise
-            return _stopped(heard, stopped)
+            from dibs.core.toolcalls.verdicts import stopped_agent
+
+            return stopped_agent(heard, stopped.message, _draw)
 
     def _answer(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         moment = heard.moment
@@ -101,7 +112,7 @@ class Guarding:
             reader = self._store.look(lambda rows: active_reader(rows, heard, who, ttl))
             if reader:
                 if heard.touches:
-                    self._note_reads(reader, self._touched(heard))
+                    self._paths.note_reads(reader, self._paths.named(heard))
                 return PASSED
         if moment == EventKind.BEFORE:
             return self._before(heard, who, tells=tells)
@@ -159,16 +170,16 @@ class Guarding:
             or not departures.told(key, "\n".join(paths))
         ):
             return PASSED
-        from dibs.core.toolcalls.messages import kept
+        from dibs.core.toolcalls.verdicts import still_held
 
-        return Verdict(Word.TELL, kept(paths, _draw), reader=session.id)
+        return still_held(session.id, paths, _draw)
 
     def _before(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Check and claim what a tool is about to touch."""
-        paths = self._paths(heard)
+        paths = self._paths.all(heard, self.waits)
         writes = any(one.how != How.READ for one in paths)
-        watched = self._is_watched(heard)
-        if self.elsewhere is not None and (other := _by_tree(paths)):
+        watched = self._paths.is_watched(heard)
+        if self.elsewhere is not None and (other := by_tree(paths)):
             for root, touches in other.items():
                 there = heard._replace(touches=tuple(touches), command="", cwd=root)
                 verdict = self.elsewhere(root, there, who)
@@ -180,21 +191,25 @@ class Guarding:
         if refused:
             return _blocked(heard, decided._replace(refused=tuple(refused)))
         if decided.new:
-            self._note_start(decided.session.id)
+            self._paths.note_start(decided.session.id)
         if decided.new or heard.command:
             # If a process runs several sessions, shell commands belong to the one that opened a shell last.
             note_process(self._repository.state, decided.session)
         refusal = self._refusal(heard, decided)
         if refusal is not None:
             return refusal
-        self._note_reads(decided.session.id, paths)
+        self._paths.note_reads(decided.session.id, paths)
         said = self._undone(decided.session, tells=tells)
         if writes or watched:
             protected = self._protect(heard, decided, paths, watched=watched, tells=tells)
-            said = protected if protected.word == Word.DENY else _both(said, protected)
+            said = protected if protected.word == Word.DENY else said.with_text(protected)
         if said.word == Word.DENY or not (decided.left and tells):
             return said
-        return _both(said, self._half_done(decided))
+        from dibs.core.toolcalls.verdicts import unfinished
+
+        return said.with_text(
+            unfinished(decided.session.id, decided.session.root, decided.left, _draw)
+        )
 
     def _undone(self, session: SessionRow, *, tells: bool) -> Verdict:
         """Tell an agent if someone discarded its changes since its last call."""
@@ -233,8 +248,7 @@ class Guarding:
         if not tells:
             mail(self._store, agent, done)
             return PASSED
-        text = words(done, _draw)
-        return Verdict(Word.TELL, text, reader=agent)
+        return Verdict(Word.TELL, words(done, _draw), reader=agent)
 
     def _refused(
         self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]
@@ -247,38 +261,6 @@ class Guarding:
         return self._protection.refused(heard, agent, paths, self._attribution)
 
     # -- steps
-
-    def _note_reads(self, agent: str, paths: Sequence[TouchedPath]) -> None:
-        """Record which files an agent reads, so that its commits do not undo what it has not seen."""
-        reads = [one.path for one in paths if one.how == How.READ and not one.deep]
-        if reads:
-            from dibs.local.last_read import note_read
-
-            note_read(self._repository, agent, reads)
-
-    def _note_start(self, agent: str) -> None:
-        """Record what an agent can have read before its first call."""
-        from dibs.local.last_read import note_start
-
-        note_start(self._repository, agent)
-
-    def _paths(self, heard: HookEvent) -> list[TouchedPath]:
-        """Return the paths that a call touches: those its tool names, and those a shell writes or shows."""
-        paths = self._touched(heard) if heard.touches else []
-        if heard.command:
-            from dibs.services.guard.shell_targets import PATIENCE, written_paths
-
-            self.waits(PATIENCE)
-            shell = heard.tool.casefold()
-            paths += written_paths(
-                self._repository, heard.command, heard.cwd, fold_case=self._store.fold_case,
-                powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
-            )  # fmt: skip
-        if not paths:
-            return paths
-        from dibs.services.guard.ignored import with_ignored
-
-        return with_ignored(self._repository, paths)
 
     def _refusal(self, heard: HookEvent, decided: Decided) -> Verdict | None:
         """Return why a call is blocked, if it is."""
@@ -304,12 +286,6 @@ class Guarding:
             from dibs.services.guard.shared_tree import note_branch
 
             self._store.apply(lambda rows: note_branch(rows, agent))
-
-    def _touched(self, heard: HookEvent) -> list[TouchedPath]:
-        from dibs.services.guard.touched import touched
-
-        fold = self._store.fold_case
-        return touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
 
     def _decide(
         self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath], *, tells: bool
@@ -353,51 +329,11 @@ class Guarding:
             decided = run()
         return decided
 
-    def _half_done(self, decided: Decided) -> Verdict:
-        """Warn an agent about unfinished work in its new claims."""
-        from dibs.core.toolcalls.messages import half_done
-
-        here = decided.session.root
-        told = [
-            (one.path, one.agent, one.about, one.root if one.root != here else "")
-            for one in decided.left
-        ]
-        return Verdict(Word.TELL, half_done(told, _draw), reader=decided.session.id)
-
     def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
         """Detect what a call wrote; return whether it changed another agent's file."""
-        if self._is_watched(heard):
+        if self._paths.is_watched(heard):
             return bool(self._attribution.found(session.id, heard.call))
-        if heard.touches and is_read(heard):
-            self._note_reads(session.id, self._touched(heard))
-        elif heard.touches:
-            from dibs.services.guard.before_call import TreeSnapshots
-
-            written: dict[str, list[str]] = {}
-            for one in self._touched(heard):
-                if one.how != How.READ:
-                    written.setdefault(one.elsewhere or self._repository.root, []).append(one.path)
-            for root, paths in written.items():
-                marks = TreeSnapshots(self._repository._replace(root=root))
-                marks.note_own(session.id, paths, self._store.now())
-        return False
-
-    def _is_watched(self, heard: HookEvent) -> bool:
-        """Return whether to compare the tree before and after a call.
-
-        That is a shell command that may write, or an edit of a file with several hard links.
-        """
-        if heard.command:
-            from dibs.core.shell.writes import writes
-
-            return not writes(heard.command).quiet
-        for touch in () if is_read(heard) else heard.touches:
-            try:
-                about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
-            except (OSError, ValueError):
-                continue
-            if about.st_nlink > 1 and about.st_mode & 0o170000 == 0o100000:  # noqa: PLR2004
-                return True
+        self._paths.note(session.id, heard, self._store.now())
         return False
 
     @property
@@ -440,7 +376,7 @@ class Guarding:
         key, session, new, mail = self._store.apply(step)
         if new:
             note_process(self._repository.state, session)
-            self._note_start(session.id)
+            self._paths.note_start(session.id)
         return key, session, mail
 
     def _brief(self, session: SessionRow, *, full: bool = False) -> Verdict:
@@ -457,43 +393,11 @@ class Guarding:
         return Verdict(Word.TELL, text, delivery=delivery.number, reader=session.id)
 
 
-def _blocked(heard: HookEvent, decided: Decided) -> Verdict:
-    from dibs.core.toolcalls.messages import note, refusal
-
-    session = decided.session.id
-    only_reads = all(touch.how == How.READ for touch in heard.touches)
-    what = "command" if heard.command else "read" if only_reads else "edit"
-    text = refusal(decided.refused, _draw, what)
-    return Verdict(Word.DENY, text, note(session, decided.refused), reader=session)
-
-
-def _both(first: Verdict, second: Verdict) -> Verdict:
-    """Return one answer with the text of both."""
-    if Word.PASS in {first.word, second.word}:
-        return second if first.word == Word.PASS else first
-    return first._replace(text=f"{first.text}\n{second.text}")
-
-
-def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
-    """Return what a call touches in other working trees, by root."""
-    found: dict[str, list[Touch]] = {}
-    for one in paths:
-        if one.elsewhere:
-            path = os.path.join(one.elsewhere, one.path)
-            found.setdefault(one.elsewhere, []).append(Touch(path, one.how, one.deep))
-    return found
-
-
 def _draw() -> str:
     return os.urandom(4).hex()
 
 
-def _stopped(heard: HookEvent, stopped: NotAllowed) -> Verdict:
-    """Block every tool of a stopped agent; ignore its other events."""
-    if heard.moment != EventKind.BEFORE:
-        return PASSED
-    from dibs.core.toolcalls.messages import refusal
+def _blocked(heard: HookEvent, decided: Decided) -> Verdict:
+    from dibs.core.toolcalls.verdicts import blocked
 
-    reason = stopped.message.partition(": ")[2]
-    text = refusal([DeniedPath(".", "stopped", reason=reason)], _draw, "call")
-    return Verdict(Word.DENY, text, f"dibs: {stopped.message}")
+    return blocked(heard, decided.session.id, decided.refused, _draw)

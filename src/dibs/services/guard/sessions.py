@@ -1,16 +1,19 @@
-"""Find the agent behind a hook call: its session, subagent, and process.
+"""Find the agent behind a hook call (its session, subagent, and process), and record its activity.
 
 Two sessions with the same name are two agents; so are two processes that run the same session at once.
+A subagent's call is also activity of the session that started it.
 """
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN, Agent, AgentStatus
+from dibs.core.claims.agents import HUMAN, Agent, AgentStatus, Caller
 from dibs.core.text.names import distinct
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
+from dibs.core.toolcalls.values import EventKind
 from dibs.errors import NotAllowed
 from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
-from dibs.services.state.presence import admit
+from dibs.services.guard.call_paths import is_read
+from dibs.services.state.presence import admit, arrive, note_call
 from dibs.services.state.sessions import (
     EDITORS,
     PART_MAX,
@@ -33,6 +36,13 @@ if TYPE_CHECKING:
 
 #: Variables with an agent's name and with Claude Code's own process ID.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
+
+#: A read writes a heartbeat only if this share of the ttl has passed since the last one.
+FRESH = 1 / 3
+#: The most characters of a call's id that are stored; ids differ at their end.
+_ID = 12
+#: A turn begins or ends, so no earlier tool call is still open.
+_TURNS = frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.STOPPED})
 
 
 class HookCaller(Record):
@@ -192,3 +202,29 @@ def forget_process(state: str, session: SessionRow) -> None:
     """Remove the record of an agent's process."""
     if session.pid and not session.parent:
         forget(state, session.pid, session.id)
+
+
+def note_activity(rows: Rows, heard: HookEvent, session: SessionRow) -> None:
+    """Record a call of a session that has sent its heartbeat: for its parent, and whether a tool runs."""
+    agents = [session.id]
+    if session.parent and rows.beat(session.parent) is not None:
+        arrive(rows, Caller(session.parent, "agent"))
+        agents.append(session.parent)
+    if heard.moment in _TURNS:
+        note_call(rows, session.id, "", is_open=False)
+    elif heard.moment in {EventKind.BEFORE, EventKind.AFTER} and not is_read(heard):
+        call = "".join((heard.call or heard.tool or "call").split())[-_ID:]
+        for agent in agents:
+            note_call(rows, agent, call, is_open=heard.moment == EventKind.BEFORE)
+
+
+def active_reader(rows: Rows, heard: HookEvent, who: HookCaller, ttl: float) -> str:
+    """Return the agent of a read that needs no heartbeat and has no news; empty if there is more to do."""
+    session = get_session(rows, row_of(rows, heard, who))
+    if session is None or session.over or session.forgot or not runs_in(session, who):
+        return ""
+    for agent in (session.id, session.parent) if session.parent else (session.id,):
+        beat = rows.beat(agent)
+        if beat is None or rows.now - beat.seen >= FRESH * min(ttl, beat.ttl):
+            return ""
+    return "" if rows.has_unread(session.id) else session.id

@@ -1,0 +1,115 @@
+"""The paths that a tool call touches, and what is recorded about them."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.toolcalls.values import How, Touch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.config.settings import Config
+    from dibs.core.toolcalls.values import HookEvent
+    from dibs.local.repository import Repository
+    from dibs.services.guard.touched import TouchedPath
+
+
+class CallPaths:
+    """Resolves what tool calls touch in one working tree."""
+
+    def __init__(self, repository: Repository, config: Config, *, fold_case: bool) -> None:
+        self._repository = repository
+        self._config = config
+        self._fold_case = fold_case
+
+    def all(self, heard: HookEvent, waits: Callable[[float], object]) -> list[TouchedPath]:
+        """Return the paths that a call touches: those its tool names, and those a shell writes or shows.
+
+        ``waits`` is called with the time that this may take, in seconds.
+        """
+        paths = self.named(heard) if heard.touches else []
+        if heard.command:
+            from dibs.services.guard.shell_targets import PATIENCE, written_paths
+
+            waits(PATIENCE)
+            shell = heard.tool.casefold()
+            paths += written_paths(
+                self._repository, heard.command, heard.cwd, fold_case=self._fold_case,
+                powershell=shell in {"powershell", "pwsh"}, reads=self._config.guard_reads,
+            )  # fmt: skip
+        if not paths:
+            return paths
+        from dibs.services.guard.ignored import with_ignored
+
+        return with_ignored(self._repository, paths)
+
+    def named(self, heard: HookEvent) -> list[TouchedPath]:
+        """Return the paths that a call's tool names."""
+        from dibs.services.guard.touched import touched
+
+        return touched(self._repository, heard.touches, heard.cwd, fold_case=self._fold_case)
+
+    def is_watched(self, heard: HookEvent) -> bool:
+        """Return whether to compare the tree before and after a call.
+
+        That is a shell command that may write, or an edit of a file with several hard links.
+        """
+        if heard.command:
+            from dibs.core.shell.writes import writes
+
+            return not writes(heard.command).quiet
+        for touch in () if is_read(heard) else heard.touches:
+            try:
+                about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
+            except (OSError, ValueError):
+                continue
+            if about.st_nlink > 1 and about.st_mode & 0o170000 == 0o100000:  # noqa: PLR2004
+                return True
+        return False
+
+    def note(self, agent: str, heard: HookEvent, now: float) -> None:
+        """Record which files a call read or wrote that named them."""
+        if heard.touches and is_read(heard):
+            self.note_reads(agent, self.named(heard))
+        elif heard.touches:
+            from dibs.services.guard.before_call import TreeSnapshots
+
+            written: dict[str, list[str]] = {}
+            for one in self.named(heard):
+                if one.how != How.READ:
+                    written.setdefault(one.elsewhere or self._repository.root, []).append(one.path)
+            for root, paths in written.items():
+                marks = TreeSnapshots(self._repository._replace(root=root))
+                marks.note_own(agent, paths, now)
+
+    def note_reads(self, agent: str, paths: Sequence[TouchedPath]) -> None:
+        """Record which files an agent reads, so that its commits do not undo what it has not seen."""
+        reads = [one.path for one in paths if one.how == How.READ and not one.deep]
+        if reads:
+            from dibs.local.last_read import note_read
+
+            note_read(self._repository, agent, reads)
+
+    def note_start(self, agent: str) -> None:
+        """Record what an agent can have read before its first call."""
+        from dibs.local.last_read import note_start
+
+        note_start(self._repository, agent)
+
+
+def is_read(heard: HookEvent) -> bool:
+    """Return whether a tool call only reads: it runs no command, no MCP tool, and writes no file."""
+    runs = heard.command or heard.tool.startswith("mcp")
+    return not runs and all(touch.how == How.READ for touch in heard.touches)
+
+
+def by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
+    """Return what a call touches in other working trees, by root."""
+    found: dict[str, list[Touch]] = {}
+    for one in paths:
+        if one.elsewhere:
+            path = os.path.join(one.elsewhere, one.path)
+            found.setdefault(one.elsewhere, []).append(Touch(path, one.how, one.deep))
+    return found
