@@ -341,8 +341,12 @@ def test_unknown_writes_are_reported_as_unsure(command):
 
 
 @pytest.mark.parametrize(
-    "command", ["ls -la", "cd src && cat a | grep b", "git status; git diff", "sudo ls"]
-)
+    "command",
+    [
+        "ls -la", "cd src && cat a | grep b", "git status; git diff", "sudo ls", "sed -n '1,200p' a",
+        "nl -ba a | sed -n '5,$p'", "cut -f1 a | sort -u | uniq -c",
+    ],
+)  # fmt: skip
 def test_a_read_only_command_is_quiet(command):
     assert writes(command).quiet
 
@@ -353,7 +357,8 @@ def test_a_read_only_command_is_quiet(command):
         "pytest", "ls > a", "cat $(./run)", "git commit", "ls; make", "sudo make", "git alias", "$X",
         "PAGER='tee a' git log", "env PAGER='tee a' git log", "git grep -Orm x", "less -o a b",
         "sudo PAGER='tee a' git log", "git push", "case x in $(echo ')'; make)) ;; esac",
-        "echo ${x:-$(f() { ls; }; make)}",
+        "echo ${x:-$(f() { ls; }; make)}", "sed -n '1,5w b' a", "sed -n p -e 'w b' a", "sed -n p -i a",
+        "sed -n '1e make' a", "sort -uo a b", "sort --output=a b",
     ],
 )  # fmt: skip
 def test_a_command_that_may_write_is_not_quiet(command):

@@ -13,7 +13,7 @@ from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import SlowGit
 from dibs.local.repository import find
 from dibs.services.briefing.service import Briefings
-from dibs.services.guard import attribution, people, shell_targets
+from dibs.services.guard import attribution, people, shell_targets, taken_work
 from dibs.services.state.sessions import all_left
 
 ONE = "claude-11111111"
@@ -300,3 +300,17 @@ def test_if_git_is_slow_a_command_that_names_no_files_runs(guarded, slow_git):
 
     assert run(guarded, A, "python3 -c pass")[0].word == Word.PASS
     assert not guarded.held()
+
+
+def test_a_file_that_stays_changed_is_looked_at_once(guarded, monkeypatch):
+    looks = []
+    compare = taken_work.differing
+    monkeypatch.setattr(taken_work, "differing", lambda *given: looks.append(1) or compare(*given))
+    write(guarded, A, "src/a.py", "by the agent\n")
+    guarded.write("src/a.py", "by the agent\nby a person\n")
+
+    for _ in range(3):
+        guarded.shell(A, "make")
+        guarded.hear(A, EventKind.AFTER, command="make", tool="Bash", call="")
+
+    assert len(looks) == 1

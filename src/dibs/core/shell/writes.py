@@ -43,6 +43,8 @@ _GIT_LOOKS = frozenset({
 })  # fmt: skip
 #: Options with which even a read-only git command runs another program.
 _GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
+#: A sed script of these characters only prints lines.
+_PRINTS = frozenset("0123456789,$;p ")
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
@@ -190,7 +192,7 @@ class _Walk(ShellEffects):
             self.unsure = True
             return
         name = args[0].text.rpartition("/")[2]
-        if name not in _LOOKS and not (name == "git" and _only_looks(args)):
+        if name not in _LOOKS and not _only_looks(name, args):
             self.only_looks = False
         rule = find_rule(name)
         if rule is None:
@@ -203,6 +205,14 @@ class _Walk(ShellEffects):
         self._level -= 1
 
 
-def _only_looks(args: Sequence[Arg]) -> bool:
-    runs = any(arg.text.startswith(_GIT_RUNS) for arg in args)
-    return len(args) > 1 and args[1].text in _GIT_LOOKS and not runs
+def _only_looks(name: str, args: Sequence[Arg]) -> bool:
+    """Return whether the arguments of ``git``, ``sed``, or ``sort`` make it only read."""
+    texts = [arg.text for arg in args]
+    if name == "git":
+        runs = any(text.startswith(_GIT_RUNS) for text in texts)
+        return len(args) > 1 and texts[1] in _GIT_LOOKS and not runs
+    if name == "sort":  # -o names an output file, --compress-program runs another program
+        return not any(text.startswith("-") and "o" in text for text in texts)
+    if name != "sed" or texts[1:2] != ["-n"] or any(text.startswith("-") for text in texts[3:]):
+        return False
+    return _PRINTS.issuperset("".join(texts[2:3]))

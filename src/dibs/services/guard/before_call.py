@@ -40,6 +40,8 @@ _FORGOTTEN = 86_400.0
 _MOST_OWN = 1000
 #: The end of the name of a record of own writes.
 _OWN = "own"
+#: For how many agents it is remembered which files are not as they left them.
+_MOST_ASKED = 200
 #: How many files one sweep looks at, to keep it short.
 _MOST_SWEPT = 2000
 _FOLDER = "marks"
@@ -157,6 +159,16 @@ class TreeSnapshots:
             noted[0] is not None and stat_of(self._root, path) != noted[0]
             for path, noted in self.own(agent).items()
         )
+
+    def is_news(self, agent: str, moved: Sequence[str]) -> bool:
+        """Return whether files that are not as the agent left them changed since the last time it asked."""
+        now = crc32(encode([[path, stat_of(self._root, path)] for path in moved]).encode())
+        asked = self._table("moved")
+        if asked.get(agent) == [now]:
+            return False
+        others = [(name, seen) for name, seen in asked.items() if name != agent]
+        self._write("moved", encode({**dict(others[-_MOST_ASKED:]), agent: [now]}))
+        return True
 
     def inherit(self, before: str, heir: str) -> None:
         """Let an agent have written what another one wrote whose claims it takes over."""

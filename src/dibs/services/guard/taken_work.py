@@ -138,7 +138,7 @@ def report_undone(
     root, marks = repository.root, TreeSnapshots(repository)
     own = {p: v[0] for p, v in marks.own(agent).items() if v[0] and not p.startswith(STASH)}
     moved = [path for path, about in own.items() if stat_of(root, path) != about]
-    if not moved or agent in set(marks.running()):
+    if not moved or agent in set(marks.running()) or not marks.is_news(agent, moved):
         return False
     now, claims = attribution.claims()
     cover = Cover(held for held in claims if held.claim.agent == agent)
