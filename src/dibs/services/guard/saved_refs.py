@@ -133,7 +133,7 @@ def _save_branch(repository: Repository, agent: str, branch: str, at: float) -> 
         tip = commit_of(git, f"{HEADS}{branch}")
         if not tip or not unmerged(git, tip, branch) or _is_saved(git, tip):
             return None
-        base = git.run("merge-base", "HEAD", tip).out.decode().strip()
+        base = git.run("merge-base", "--end-of-options", "HEAD", tip).out.decode().strip()
         parents = [commit for commit in (base, tip) if commit]
         tree = value_of(git, f"{tip}^{{tree}}")
         about = f"branch {printable(branch)} before a command of {agent}"
