@@ -100,11 +100,15 @@ def removed_from(
     another branch.
     """
     beyond = (f"^{new}",) if new.strip("0") else ()
-    limit = f"--max-count={_MOST_REMOVED}"
-    lost = git.must("rev-list", limit, old, *beyond, "--not", *others).decode().split()
+    lost = git.must(
+        "rev-list", f"--max-count={_MOST_REMOVED}", "--not", *others, "--not", "--end-of-options",
+        old, *beyond,
+    ).decode().split()  # fmt: skip
     if not beyond:
         return lost, set(lost)
-    found = git.must("rev-list", limit, "--end-of-options", old, *beyond).decode().split()
+    found = git.must(
+        "rev-list", f"--max-count={_MOST_REMOVED}", "--end-of-options", old, *beyond
+    ).decode().split()  # fmt: skip
     return found, set(lost)
 
 

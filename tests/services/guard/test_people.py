@@ -314,3 +314,37 @@ def test_a_file_that_stays_changed_is_looked_at_once(guarded, monkeypatch):
         guarded.hear(A, EventKind.AFTER, command="make", tool="Bash", call="")
 
     assert len(looks) == 1
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "src/b.py"])
+def test_what_a_person_edits_while_a_command_runs_is_saved_before_a_rewrite(guarded, path):
+    write(guarded, A, "src/a.py", "by the agent\n")
+    guarded.shell(A, "make test", call="c")
+    guarded.write(path, "by a person\n")
+    guarded.hear(A, EventKind.AFTER, command="make test", tool="Bash", call="c")
+
+    said = write(guarded, A, path, "from memory\n")
+
+    (ref,) = saved(guarded)
+    assert guarded.git("show", f"{ref}:{path}") == "by a person"
+    assert path in said.text
+
+
+def test_what_a_command_names_is_its_own(guarded):
+    run(guarded, A, "sed -i s/first/changed/ src/a.py")
+
+    write(guarded, A, "src/a.py", "again\n")
+
+    assert not saved(guarded)
+
+
+def test_what_a_guarded_agent_held_but_did_not_write_stays_a_persons(guarded):
+    guarded.write("src/a.py", "by a person\n")
+    guarded.claim(ONE, "src/")
+
+    guarded.end(A)
+
+    (left,) = [left for _, left in guarded.store.look(lambda rows: list(all_left(rows)))]
+    assert (left.path, left.agent) == ("src/a.py", "")
+    assert saved(guarded)
+    assert not saved(guarded, ONE)

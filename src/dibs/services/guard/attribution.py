@@ -15,6 +15,8 @@ from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE, Request
+from dibs.core.patterns.overlap import matches
+from dibs.core.patterns.pattern import parse
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
@@ -29,7 +31,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.local.own_writes import Stat
@@ -76,10 +78,12 @@ class Attribution:
         work: OthersWork | None = None,
         *,
         saved: Sequence[str] = (),
+        named: Sequence[str] = (),
     ) -> None:
         """Take a snapshot of the tree before an agent's command runs.
 
-        ``work`` are the changes of people in it, and ``saved`` the files of which a copy was saved.
+        ``work`` are the changes of people in it, ``saved`` the files of which a copy was saved, and ``named``
+        the patterns that the command shows it writes.
         """
         if not self._repository.common:
             return
@@ -105,7 +109,7 @@ class Attribution:
             made = {path: [at_stake[path], digest] for path, digest in blobs.items()}
             if any(known_copies.get(path) != row for path, row in made.items()):
                 self._marks.cache({**known_copies, **made})
-            mark = TreeSnapshot(agent, call, now, stats, blobs, known)
+            mark = TreeSnapshot(agent, call, now, stats, blobs, known, named=tuple(named))
             self._marks.put(mark if work is None else self._with_work(mark, work, saved))
 
     def _with_work(
@@ -154,7 +158,7 @@ class Attribution:
         owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
         lost = {one.path for one in taken}
         own = [p for p, holder in owners.items() if holder in {agent, ""} and p not in lost]
-        self._marks.note_own(agent, own, now)
+        self._marks.note_own(agent, self._made(mark, own, dirty or {}), now)
         theirs = self._marks.owned_by_others(agent, changes)
         # A subagent may write under its parent's claims.
         known = self._store.look(lambda rows: rows.agent(agent))
@@ -187,17 +191,36 @@ class Attribution:
         copies = report_taken(self._store, self._marks, self._repository, mark, changes)
         return [ForeignChange(path, one.author, one.ref) for one in copies for path in one.paths]
 
+    def _made(
+        self, mark: TreeSnapshot, paths: Sequence[str], dirty: Mapping[str, bool]
+    ) -> list[str]:
+        """Return the files that a command certainly wrote: it names them, or they are new.
+
+        A person may have edited any other file while the command ran.
+        """
+        fold = self._store.fold_case
+        named = [parse(text, fold_case=fold) for text in mark.named]
+        return [
+            path
+            for path in paths
+            if (dirty.get(path) and path not in mark.stats)
+            or any(matches(pattern, f"./{path}") for pattern in named)
+        ]
+
     # -- what changed
 
-    def _dirty(self) -> list[str] | None:
-        """Return the files that differ from the last commit; None if git fails or takes too long."""
+    def _dirty(self) -> dict[str, bool] | None:
+        """Return the files that differ from the last commit, and whether git knows nothing of them.
+
+        None if git fails or takes too long.
+        """
         try:
             git = guarded_calls(self._repository.root, self._repository, timeout=_PATIENCE)
-            return [change.path for change in changed(git) if not change.nested]
+            return {c.path: c.untracked for c in changed(git) if not c.nested}
         except (DibsError, OSError):
             return None
 
-    def _brought_in(self, path: str, holder: str, dirty: list[str] | None) -> bool:
+    def _brought_in(self, path: str, holder: str, dirty: Mapping[str, bool] | None) -> bool:
         """Return whether git checked the file out from a commit while its owner works in another tree."""
         if dirty is None or path in dirty:
             return False
@@ -205,7 +228,7 @@ class Attribution:
         found = self._store.look(lambda rows: session_of(rows, holder))
         return found is not None and found[1].root not in {"", root} and root not in found[1].also
 
-    def _changes(self, mark: TreeSnapshot, dirty: list[str] | None) -> list[str]:
+    def _changes(self, mark: TreeSnapshot, dirty: Mapping[str, bool] | None) -> list[str]:
         """Return the files whose content differs from the snapshot."""
         root = self._repository.root
         found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]

@@ -83,6 +83,8 @@ class TreeSnapshot(Record):
     saved: tuple[str, ...] = ()
     #: The stashes that the agent did not make; None if unknown.
     stashes: tuple[str, ...] | None = None
+    #: The patterns that the command shows it writes.
+    named: tuple[str, ...] = ()
 
 
 class TreeSnapshots:

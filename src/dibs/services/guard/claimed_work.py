@@ -12,11 +12,14 @@ from dibs.core.claims.probes import is_probe_claim
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import few
+from dibs.core.toolcalls.people import PERSON
 from dibs.errors import DibsError
 from dibs.git.status import begin_changed, ignored_of, parsed
 from dibs.git.untrusted import guarded_calls
+from dibs.local.own_writes import stat_of
 from dibs.local.processes import realm
 from dibs.local.repository import trees
+from dibs.services.guard.before_call import TreeSnapshots
 from dibs.services.state.sessions import UnfinishedFile
 
 TYPE_CHECKING = False
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Time limit for git in seconds: a hook is waiting. If it is exceeded, the claims stay.
 _PATIENCE = 1.0
+#: How far the times of files and of claims may differ, in seconds.
+_SLACK = 2.0
 #: The most paths in one call of git.
 _MANY = 500
 
@@ -58,7 +63,7 @@ def find_work(
     }
     for question, pattern, roots in asked:
         files = [
-            _covered(changed[root], pattern, root, question.claim.agent, now) for root in roots
+            _covered(repository, changed[root], pattern, root, question, now) for root in roots
         ]
         known = [one for one in files if one is not None]
         work = tuple(f for one in known for f in one)
@@ -80,7 +85,7 @@ def _saved(
         files = sorted(one for one in work if (one.agent, one.root) == (agent, root))
         paths = [one.path for one in files]
         about = f"uncommitted changes to {few(paths)}"
-        saved = keep_files(root, repository, agent, paths, at=now, about=about)
+        saved = keep_files(root, repository, agent or PERSON, paths, at=now, about=about)
         git = guarded_calls(root)
         lines = changed_lines(git, saved, paths)
         for one in files:
@@ -91,12 +96,35 @@ def _saved(
 
 
 def _covered(
-    changed: Sequence[str] | None, pattern: Pattern, root: str, agent: str, now: float
+    repository: Repository,
+    changed: Sequence[str] | None,
+    pattern: Pattern,
+    root: str,
+    question: WorkQuestion,
+    now: float,
 ) -> list[UnfinishedFile] | None:
+    """Return the changed files that a claim covers, with their authors.
+
+    Its agent did not make a change that is older than the claim, nor one in a folder that the hooks, which
+    note what a guarded agent writes, have not seen.
+    """
     if changed is None:
         return None
     paths = [path for path in changed if matches(pattern, f"./{path}")]
-    return [UnfinishedFile(path, agent, now - _age(root, path), root=root) for path in paths]
+    if not paths:
+        return []
+    claim, guarded = question.claim, bool(question.roots)
+    marks = TreeSnapshots(repository._replace(root=root))
+    own, others = marks.own(claim.agent), marks.by_others(claim.agent)
+    found = []
+    for path in paths:
+        at, author = now - _age(root, path), claim.agent
+        older = at < claim.since - _SLACK or (guarded and not pattern.literal)
+        if older and path not in own:
+            there = stat_of(root, path)
+            author = next((who for who, left in others.get(path, ()) if left == there), "")
+        found.append(UnfinishedFile(path, author, at, root=root))
+    return found
 
 
 def _age(root: str, path: str) -> float:

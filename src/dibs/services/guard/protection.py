@@ -137,13 +137,17 @@ class Protection:
     ) -> Protected:
         """Save what a command shows that it takes away, and take a snapshot for what it does not show."""
         found = self._at_risk(agent, paths, fresh, attribution)
+        root = self._repository.root
+        named = [
+            one.pattern.text for one in paths if one.how != How.READ and one.elsewhere in {"", root}
+        ]
         if not found:
-            attribution.mark(agent, heard.call)
+            attribution.mark(agent, heard.call, named=named)
             return Protected()
         whole, work = self._whole(heard), next(iter(found))[0]
         done = Protected(copies=tuple(self._refs(agent, whole)))
         for there, risk in found:
-            here = [one for one in paths if (one.elsewhere or self._repository.root) == there.root]
+            here = [one for one in paths if (one.elsewhere or root) == there.root]
             written = [one.path for one in here if one.how == How.WRITE and not one.local]
             by_git = [one.path for one in here if one.local]
             saved = self._save(agent, there, risk, written=written, by_git=by_git)
@@ -156,7 +160,7 @@ class Protection:
         ]
         if any(one.verb in {"unstash", "drop"} for one in whole):
             kept.append(STASH)
-        attribution.mark(agent, heard.call, work, saved=kept)
+        attribution.mark(agent, heard.call, work, saved=kept, named=named)
         return done._replace(included=tuple(self._included(heard, agent, work, whole, attribution)))
 
     def refused(
