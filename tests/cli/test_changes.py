@@ -11,7 +11,7 @@ import pytest
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.local.repository import find
 from dibs.project.project import open_project
-from dibs.services.guard.before_call import TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 from dibs.services.state.sessions import UnfinishedFile, put_left
 
 

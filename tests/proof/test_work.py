@@ -233,7 +233,7 @@ RULES = {
         test_lines_that_landed_since_the_last_read_survive_a_rewrite,
     ),
     "a person's work is saved before a rewrite": (
-        "dibs.services.guard.people:author_of=None",
+        "dibs.services.guard.uncommitted.people:author_of=None",
         test_a_rewrite_from_memory_keeps_what_a_person_typed_meanwhile,
     ),
 }

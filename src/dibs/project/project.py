@@ -229,7 +229,7 @@ class Project:
     def changes(self) -> Changes:
         """Shows uncommitted changes by owner, and who is known to have made them."""
         from dibs.services.commits.changes import Changes
-        from dibs.services.guard.before_call import TreeSnapshots
+        from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 
         place = self.place.repository
         return Changes(

@@ -29,7 +29,7 @@ def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
         Departures(store, repository).gone(agents)
 
     def work(store: Store, questions: Sequence[WorkQuestion]) -> Mapping[ClaimKey, Work]:
-        from dibs.services.guard.claimed_work import find_work
+        from dibs.services.guard.uncommitted.claimed_work import find_work
 
         return find_work(store, repository, questions)
 

@@ -105,7 +105,7 @@ def test_claims_for_a_task_and_on_named_resources_outlast_a_turn(guarded):
 
 def test_if_git_fails_everything_stays_claimed(guarded, monkeypatch):
     guarded.edit(A, "a.py")
-    monkeypatch.setattr("dibs.services.guard.claimed_work.changed_at", lambda *_: None)
+    monkeypatch.setattr("dibs.services.guard.uncommitted.claimed_work.changed_at", lambda *_: None)
 
     guarded.stop(A)
 

@@ -1,7 +1,7 @@
 """Find the files that a shell command would write, as far as its text shows.
 
 Pure; never raises. Best effort: ``ShellWrites.unsure`` says whether some are unknown. Writes that are not
-recognized are detected after the command has run (``services/guard/attribution.py``).
+recognized are detected after the command has run (``services/guard/uncommitted/attribution.py``).
 """
 
 from __future__ import annotations

@@ -86,10 +86,11 @@ PLAIN = (
     "dibs.core.claims.plain_commits",
     "dibs.services.guard.touched",
     "dibs.services.guard.ignored",
+    "dibs.services.guard.uncommitted",
     "dibs.local.files",
     "dibs.local.own_writes",
-    "dibs.services.guard.before_call",
-    "dibs.services.guard.protection",
+    "dibs.services.guard.uncommitted.before_call",
+    "dibs.services.guard.uncommitted.protection",
 )
 #: Run on their own, before anything else is loaded.
 ALONE = ("dibs.guard.agents.start", "dibs.guard.agents.client")

@@ -74,7 +74,7 @@ class CallPaths:
         if heard.touches and is_read(heard):
             self.note_reads(agent, self.named(heard))
         elif heard.touches:
-            from dibs.services.guard.before_call import TreeSnapshots
+            from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 
             written: dict[str, list[str]] = {}
             for one in self.named(heard):

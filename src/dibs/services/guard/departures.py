@@ -16,9 +16,9 @@ from dibs.errors import DibsError
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
-from dibs.services.guard.before_call import TreeSnapshots
 from dibs.services.guard.sessions import forget_process, is_heir
 from dibs.services.guard.subagents import UNDER
+from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 from dibs.services.state.facts import work_of
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.ownership import adopt_left, record_left

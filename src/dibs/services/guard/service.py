@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from dibs.local.processes import RunningProcess
     from dibs.local.repository import Repository
     from dibs.services.guard.admission import Decided
-    from dibs.services.guard.attribution import Attribution
     from dibs.services.guard.departures import Departures
-    from dibs.services.guard.protection import Protection
     from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
+    from dibs.services.guard.uncommitted.attribution import Attribution
+    from dibs.services.guard.uncommitted.protection import Protection
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
@@ -213,11 +213,11 @@ class Guarding:
 
     def _undone(self, session: SessionRow, *, tells: bool) -> Verdict:
         """Tell an agent if someone discarded its changes since its last call."""
-        from dibs.services.guard.before_call import TreeSnapshots
+        from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 
         if not TreeSnapshots(self._repository).is_moved(session.id):
             return PASSED
-        from dibs.services.guard.taken_work import report_undone
+        from dibs.services.guard.uncommitted.taken_work import report_undone
 
         found = report_undone(self._store, self._repository, session.id, self._attribution)
         return self._brief(session) if found and tells else PASSED
@@ -243,7 +243,7 @@ class Guarding:
             return _blocked(heard, decided._replace(refused=done.denied))
         if not (done.copies or done.included):
             return PASSED
-        from dibs.services.guard.protection import mail, words
+        from dibs.services.guard.uncommitted.protection import mail, words
 
         if not tells:
             mail(self._store, agent, done)
@@ -338,18 +338,18 @@ class Guarding:
 
     @property
     def _attribution(self) -> Attribution:
-        from dibs.services.guard.attribution import Attribution
+        from dibs.services.guard.uncommitted.attribution import Attribution
 
         return Attribution(self._store, self._repository, self._policy)
 
     def _sweep(self) -> None:
-        from dibs.services.guard.before_call import sweep
+        from dibs.services.guard.uncommitted.before_call import sweep
 
         sweep(self._store, self._repository)
 
     @property
     def _protection(self) -> Protection:
-        from dibs.services.guard.protection import Protection
+        from dibs.services.guard.uncommitted.protection import Protection
 
         return Protection(self._store, self._repository, self.waits)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
 
-#: Commands that change no file; see ``services/guard/people.py``.
+#: Commands that change no file; see ``services/guard/uncommitted/people.py``.
 _NO_FILES = frozenset({"add", "drop", "unbranch"})
 #: A glob that matches more files than this is checked as a pattern.
 _MOST = 500

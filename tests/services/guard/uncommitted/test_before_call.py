@@ -7,7 +7,7 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.toolcalls.values import EventKind
-from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import TreeSnapshot, TreeSnapshots
 
 A, B = "11111111-a", "22222222-b"
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -128,7 +128,9 @@ def test_a_hook_after_an_edit_reads_the_age_of_no_record_of_own_writes(guarded, 
     for number in range(50):
         snapshots(guarded).note_own(f"dead-{number}", ["a.py"], 0.0)
     asked = []
-    monkeypatch.setattr("dibs.services.guard.before_call._mtime", lambda e: asked.append(e) or 0.0)
+    monkeypatch.setattr(
+        "dibs.services.guard.uncommitted.before_call._mtime", lambda e: asked.append(e) or 0.0
+    )
 
     guarded.hear(A, EventKind.AFTER, "a.py", tool="Write")
 

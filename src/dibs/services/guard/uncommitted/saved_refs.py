@@ -10,7 +10,7 @@ from dibs.errors import DibsError
 from dibs.git.refs import HEADS, commit_of, unmerged, value_of
 from dibs.git.trees import differences
 from dibs.git.untrusted import guarded_calls
-from dibs.services.guard.people import KeptWork
+from dibs.services.guard.uncommitted.people import KeptWork
 from dibs.services.salvage.entries import REFS
 from dibs.services.salvage.save import save_commits
 

@@ -12,7 +12,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.toolcalls.policy import DeniedPath
 from dibs.core.toolcalls.values import How
 from dibs.errors import DibsError
-from dibs.services.guard.before_call import STAGED, STASH, TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import STAGED, STASH, TreeSnapshots
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from dibs.core.shell.writes import TreeCommand
     from dibs.core.toolcalls.values import HookEvent
     from dibs.local.repository import Repository
-    from dibs.services.guard.attribution import Attribution
-    from dibs.services.guard.people import KeptWork, OthersWork
     from dibs.services.guard.touched import TouchedPath
+    from dibs.services.guard.uncommitted.attribution import Attribution
+    from dibs.services.guard.uncommitted.people import KeptWork, OthersWork
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -100,13 +100,13 @@ class Protection:
         fresh: Sequence[Pattern],
         moved: Sequence[str],
     ) -> Protected:
-        from dibs.services.guard.differing import differing
+        from dibs.services.guard.uncommitted.differing import differing
 
         changed = differing(root, paths)
         if not changed:
             return Protected()
         from dibs.git.calls import SlowGit
-        from dibs.services.guard.people import PeoplesWork
+        from dibs.services.guard.uncommitted.people import PeoplesWork
 
         people = PeoplesWork(self._store, self._repository)
         try:
@@ -189,7 +189,7 @@ class Protection:
         if self._mode == "off" or not self._repository.common:
             return []
         from dibs.git.calls import SlowGit
-        from dibs.services.guard.people import PeoplesWork, at_risk
+        from dibs.services.guard.uncommitted.people import PeoplesWork, at_risk
 
         self._waits(_PATIENCE)
         people = PeoplesWork(self._store, self._repository)
@@ -225,7 +225,7 @@ class Protection:
         """Save copies and record them; a file without a copy blocks the call."""
         if not risk:
             return Protected()
-        from dibs.services.guard.people import PeoplesWork
+        from dibs.services.guard.uncommitted.people import PeoplesWork
 
         self._waits(_PATIENCE)
         people = PeoplesWork(self._store, self._repository)
@@ -233,7 +233,7 @@ class Protection:
         if lost:
             return Protected(tuple(DeniedPath(path, "uncopied") for path in lost))
         if work.staged and by_git:
-            from dibs.services.guard.saved_refs import save_staged
+            from dibs.services.guard.uncommitted.saved_refs import save_staged
 
             staged = {path: work.staged[path] for path in by_git if path in work.staged}
             copies += save_staged(self._repository, work.root, agent, staged, self._store.now())
@@ -249,8 +249,8 @@ class Protection:
         """Save the stashes and branches that a command deletes."""
         if not any(one.verb in {"drop", "unbranch"} for one in whole):
             return []
-        from dibs.services.guard.people import PeoplesWork
-        from dibs.services.guard.saved_refs import save_refs
+        from dibs.services.guard.uncommitted.people import PeoplesWork
+        from dibs.services.guard.uncommitted.saved_refs import save_refs
 
         marks = TreeSnapshots(self._repository)
         own = {name.removeprefix(STASH) for name in marks.own(agent) if name.startswith(STASH)}

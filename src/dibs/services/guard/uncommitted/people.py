@@ -2,7 +2,7 @@
 
 Such work is a person's, unless another agent is known to have made it. Before a call discards or overwrites
 it, a copy is saved, and the agent is notified. What a command does without showing it is detected afterwards;
-see services/guard/attribution.py.
+see services/guard/uncommitted/attribution.py.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dibs.git.status import changed_or_ignored
 from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
 from dibs.local.processes import realm
-from dibs.services.guard.before_call import TreeSnapshots
-from dibs.services.guard.differing import differing
 from dibs.services.guard.shared_tree import is_in
+from dibs.services.guard.uncommitted.before_call import TreeSnapshots
+from dibs.services.guard.uncommitted.differing import differing
 from dibs.services.salvage.files import keep_files
 from dibs.services.state.ownership import is_family
 from dibs.services.state.sessions import UnfinishedFile, left_at, put_left

@@ -14,10 +14,10 @@ from dibs.git.refs import value_of
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
-from dibs.services.guard.before_call import STASH, TreeSnapshots
-from dibs.services.guard.differing import differing
-from dibs.services.guard.people import KeptWork
-from dibs.services.guard.saved_refs import save_staged, save_stash, stashes_in
+from dibs.services.guard.uncommitted.before_call import STASH, TreeSnapshots
+from dibs.services.guard.uncommitted.differing import differing
+from dibs.services.guard.uncommitted.people import KeptWork
+from dibs.services.guard.uncommitted.saved_refs import save_staged, save_stash, stashes_in
 from dibs.services.salvage.before_command import CommandCopies
 
 TYPE_CHECKING = False
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.local.repository import Repository
-    from dibs.services.guard.attribution import Attribution
-    from dibs.services.guard.before_call import TreeSnapshot
+    from dibs.services.guard.uncommitted.attribution import Attribution
+    from dibs.services.guard.uncommitted.before_call import TreeSnapshot
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 

@@ -13,7 +13,8 @@ from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import SlowGit
 from dibs.local.repository import find
 from dibs.services.briefing.service import Briefings
-from dibs.services.guard import attribution, people, shell_targets, taken_work
+from dibs.services.guard import shell_targets
+from dibs.services.guard.uncommitted import attribution, people, taken_work
 from dibs.services.state.sessions import all_left
 
 ONE = "claude-11111111"

@@ -24,7 +24,7 @@ from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
 from dibs.services.claims.views import held_in
-from dibs.services.guard.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.local.own_writes import Stat
     from dibs.local.repository import Repository
-    from dibs.services.guard.people import OthersWork
+    from dibs.services.guard.uncommitted.people import OthersWork
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -115,8 +115,8 @@ class Attribution:
     def _with_work(
         self, mark: TreeSnapshot, work: OthersWork, saved: Sequence[str]
     ) -> TreeSnapshot:
-        from dibs.services.guard.saved_refs import stashes_in
-        from dibs.services.guard.taken_work import pin
+        from dibs.services.guard.uncommitted.saved_refs import stashes_in
+        from dibs.services.guard.uncommitted.taken_work import pin
 
         staged = {path: one for path, one in work.staged.items() if f"{STAGED}{path}" not in saved}
         pin(self._repository, self._marks, [name for _, name in staged.values()])
@@ -181,8 +181,8 @@ class Attribution:
         """Report what a command took away of people's work; note the agent's own stashes."""
         if self._store.config.guard_people == "off" or not self._repository.common:
             return []
-        from dibs.services.guard.saved_refs import stashes_in
-        from dibs.services.guard.taken_work import report_taken
+        from dibs.services.guard.uncommitted.saved_refs import stashes_in
+        from dibs.services.guard.uncommitted.taken_work import report_taken
 
         if mark.stashes is not None:
             now = stashes_in(self._repository.common)

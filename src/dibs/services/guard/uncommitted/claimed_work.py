@@ -19,7 +19,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
 from dibs.local.processes import realm
 from dibs.local.repository import trees
-from dibs.services.guard.before_call import TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 from dibs.services.state.sessions import UnfinishedFile
 
 TYPE_CHECKING = False
