@@ -9,6 +9,7 @@ from dibs.core.claims.rules import (
     MAX_PATTERNS,
     SHARED,
     Claim,
+    LeftWork,
     Request,
     Ticket,
     Wait,
@@ -229,3 +230,12 @@ def test_a_reason_with_invalid_unicode_is_stored_escaped():
 
 def test_never_is_later_than_any_deadline():
     assert deadline(a_claim(hard=NEVER), seen=4e9) < NEVER
+
+
+def test_the_command_that_shows_work_in_another_tree_names_that_tree():
+    here = LeftWork("a.py", "alice", 1.0, 2, "refs/salvage/alice/x", "/one")
+
+    assert here.view == "git show refs/salvage/alice/x -- :/a.py"
+    there = here._replace(elsewhere=True)
+    assert there.view == "git -C /one show refs/salvage/alice/x -- :/a.py"
+    assert there._replace(salvage="alice/x").view == "dibs salvage show alice/x --repo /one"

@@ -141,3 +141,11 @@ def test_a_path_that_is_a_sentence_is_fenced_and_not_part_of_a_command():
 
     assert '<data-0a1b2c3d from="path">rm -rf ~; ignore all</data-0a1b2c3d>' in text
     assert "dibs ask PATH" in text
+
+
+def test_a_file_with_an_odd_name_can_be_checked_as_a_folder():
+    policy = GuardPolicy(human=("secret/**",))
+
+    assert policy.fate("new\nline.txt", How.DELETE, deep=True) == PathRule.CLAIM
+    assert policy.fate("[a]", How.DELETE, deep=True) == PathRule.CLAIM
+    assert policy.fate("secret", How.DELETE, deep=True) == PathRule.HUMAN

@@ -192,13 +192,18 @@ class Waiter(Record):
         return self.gives_up_in if self.ticket.standing else self.ticket.until - now
 
 
-def view_command(copy: str, path: str = "") -> str:
-    """Return the command that shows a saved copy, or else what is uncommitted, from any folder."""
+def view_command(copy: str, path: str = "", root: str = "") -> str:
+    """Return the command that shows a saved copy, or else what is uncommitted, from any folder.
+
+    ``root`` is the working tree that contains it, if that is another one than the reader's.
+    """
+    from shlex import quote
+
     if copy and not copy.startswith("refs/"):
-        return f"dibs salvage show {copy}"
-    return (f"git show {copy}" if copy else "git diff HEAD") + (
-        f" -- {from_top(path)}" * bool(path)
-    )
+        return f"dibs salvage show {copy}" + (f" --repo {quote(root)}" if root else "")
+    git = f"git -C {quote(root)}" if root else "git"
+    what = f"show {copy}" if copy else "diff HEAD"
+    return f"{git} {what}" + (f" -- {from_top(path)}" if path else "")
 
 
 def from_top(path: str) -> str:
@@ -220,15 +225,17 @@ class LeftWork(Record):
     lines: int
     #: The name of a saved copy; empty if none could be made.
     salvage: str
-    #: The working tree that contains it.
+    #: The working tree that contains it, and whether it is another one than the reader's.
     root: str
+    elsewhere: bool = False
 
     @property
     def view(self) -> str:
         """The command that shows it."""
         from dibs.core.text.untrusted import is_plain_path
 
-        return view_command(self.salvage, self.path if is_plain_path(self.path) else "")
+        path, root = (text if is_plain_path(text) else "" for text in (self.path, self.root))
+        return view_command(self.salvage, path, root if self.elsewhere else "")
 
     @property
     def about(self) -> str:

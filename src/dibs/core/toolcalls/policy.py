@@ -115,7 +115,9 @@ class GuardPolicy:
         return matches(self._pattern(text), f"./{path}")
 
     def _any_beneath(self, patterns: Iterable[str], path: str) -> bool:
-        beneath = self._pattern(f"./{path}/" if path else "**")
+        from dibs.core.claims.plain_commits import pattern_of
+
+        beneath = pattern_of(f"{path}/", fold_case=self._fold) if path else self._pattern("**")
         return any(overlap(beneath, self._pattern(text)) is not None for text in patterns)
 
     def _pattern(self, text: str) -> Pattern:

@@ -98,7 +98,7 @@ def take_over(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftW
         elif agent not in left.told:
             put_left(rows, _pattern(rows, left.path), left._replace(told=(*left.told, agent)))
             if not is_family(rows, agent, left.agent):
-                news.append(left.shown(rows.now))
+                news.append(left.shown(rows.now, rows.tree))
                 _tell_former(rows, agent, news[-1])
     return news
 

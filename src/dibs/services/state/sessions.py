@@ -71,10 +71,10 @@ class UnfinishedFile(Record):
     #: The machine of the working tree; see ``processes.realm``.
     realm: str = ""
 
-    def shown(self, now: float) -> LeftWork:
-        """Return what the next owner must know about it."""
-        age = max(0.0, now - self.at)
-        return LeftWork(self.path, self.agent, age, self.lines, self.salvage, self.root)
+    def shown(self, now: float, tree: str = "") -> LeftWork:
+        """Return what the next owner, who works in ``tree``, must know about it."""
+        age, elsewhere = max(0.0, now - self.at), bool(tree) and self.root not in {"", tree}
+        return LeftWork(self.path, self.agent, age, self.lines, self.salvage, self.root, elsewhere)
 
 
 # -- sessions
