@@ -219,7 +219,7 @@ DOES_NOT = {
     "agents": {"host": "h", "pid": 7, "started": NOW, "context": 0.5, "ended": "x"},
     "held": {
         "ttl": 9.0, "since": NOW, "hard": NOW, "task": "t", "expires_at": NOW, "expires_in": 1.0,
-        "id": "c99", "token": 99, "while_running": True,
+        "id": "c99", "token": 99, "while_running": True, "tree": "x", "branch": "x",
     },
     "queue": {
         "ttl": 9.0, "since": NOW, "seen": NOW, "lasts": 9.0, "until": NOW, "standing": True, "task": "t",
