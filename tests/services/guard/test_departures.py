@@ -216,7 +216,7 @@ def test_the_warning_names_the_worktree_of_an_unfinished_file(guarded, tmp_path)
     guarded.clock.advance(301)
 
     assert (
-        f"{ONE} left uncommitted changes in {other} (1 line, 1s ago; to see them: git show refs/"
+        f"{ONE} left uncommitted changes in {other} (1 line, 1s ago; to see them: git -C {other} show refs/"
         in guarded.edit(B, "README.md").text
     )
 
