@@ -273,3 +273,26 @@ def test_the_redis_password_comes_from_a_variable_or_a_file_next_to_the_url(
     said = "".join(answer.out + answer.err for answer in answers)
     assert "7712" not in said
     assert "1234" not in said
+
+
+@pytest.mark.parametrize("url", ["", "sqlite://{}/shared.db"])
+@pytest.mark.parametrize("pattern", ["a.py", "src/"])
+def test_what_an_agent_without_hooks_releases_is_saved_as_its_own(
+    dibs, tmp_path, monkeypatch, url, pattern
+):
+    if url:
+        monkeypatch.setenv("DIBS_ENGINE", url.format(tmp_path))
+        dibs("init", "--agents", "none")
+    path = "src/a.py" if pattern == "src/" else pattern
+    os.makedirs("src", exist_ok=True)
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    dibs("claim", pattern, "--new", agent="alice")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("by alice\n")
+
+    answer = dibs("release", pattern, agent="alice")
+
+    assert answer.status == 0, answer
+    saved = dibs("salvage", "ls").out
+    assert "alice/" in saved
+    assert path in saved

@@ -60,9 +60,15 @@ class Claim(Record):
     hard: float = NEVER
     reason: str = ""
     task: str = ""
-    #: The working tree in which it was granted, and what was checked out there; empty if unknown.
+    #: The working tree in which it was granted, and what was checked out there; empty if unknown. If clones
+    #: share the store, the clone's id and a colon come first.
     tree: str = ""
     branch: str = ""
+
+    @property
+    def root(self) -> str:
+        """The folder of its working tree; empty if unknown."""
+        return self.tree if self.tree.startswith("/") else self.tree.partition(":")[2]
 
 
 class Ticket(Record):

@@ -34,6 +34,8 @@ class WorkQuestion(Record):
     roots: tuple[str, ...] = ()
     #: Whether copies of the changes must be saved first.
     copy: bool = False
+    #: Whether hooks note what the agent writes.
+    guarded: bool = False
 
     @property
     def key(self) -> ClaimKey:
@@ -108,12 +110,13 @@ def work_of(rows: Rows, claim: Claim, *, copy: bool = False) -> Work:
     if found is None:
         if is_elsewhere(rows, claim.agent):
             return ()
-        return rows.facts.work(WorkQuestion(claim, (claim.tree,) if claim.tree else (), copy))
+        root = claim.root
+        return rows.facts.work(WorkQuestion(claim, (root,) if root else (), copy))
     session = found[1]
     if not is_on_this_machine(session):
         return ()
     roots = dict.fromkeys(root for root in (session.root, *session.also) if root)
-    return rows.facts.work(WorkQuestion(claim, tuple(roots), copy))
+    return rows.facts.work(WorkQuestion(claim, tuple(roots), copy, guarded=True))
 
 
 def is_elsewhere(rows: Rows, agent: str) -> bool:

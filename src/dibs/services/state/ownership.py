@@ -150,7 +150,7 @@ def keep_lost(rows: Rows, agent: str) -> None:
         rows.put_lost(agent, pattern, lost._replace(kept=True))
         now = [claim for _, claim in others(rows, agent, [pattern])] if work else []
         # What another agent holds in the same tree may be its own work by now; the copy is enough.
-        held = {claim.tree for claim in now if claim.tree}
+        held = {claim.root for claim in now if claim.tree}
         record_left(rows, agent, [one for one in work if one.root not in held])
         copied = next((one for one in work if one.salvage), None)
         if copied is not None:
@@ -171,7 +171,7 @@ def is_looked_after(rows: Rows, claim: Claim) -> bool:
 
     found = session_of(rows, claim.agent)
     if found is None:
-        here, root = not is_elsewhere(rows, claim.agent), claim.tree
+        here, root = not is_elsewhere(rows, claim.agent), claim.root
     else:
         here, root = is_on_this_machine(found[1]), found[1].root
     return rows.facts.can_look and here and (not root or isdir(root))

@@ -113,13 +113,13 @@ def _covered(
     paths = [path for path in changed if matches(pattern, f"./{path}")]
     if not paths:
         return []
-    claim, guarded = question.claim, bool(question.roots)
+    claim = question.claim
     marks = TreeSnapshots(repository._replace(root=root))
     own, others = marks.own(claim.agent), marks.by_others(claim.agent)
     found = []
     for path in paths:
         at, author = now - _age(root, path), claim.agent
-        older = at < claim.since - _SLACK or (guarded and not pattern.literal)
+        older = at < claim.since - _SLACK or (question.guarded and not pattern.literal)
         if older and path not in own:
             there = stat_of(root, path)
             author = next((who for who, left in others.get(path, ()) if left == there), "")
