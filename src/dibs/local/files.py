@@ -1,4 +1,7 @@
-"""Atomic file writes: a reader sees the old content or the new content, never a part of it."""
+"""Atomic file writes: a reader sees the old content or the new content, never a part of it.
+
+Records are appended in one write, so that those of two processes do not mix.
+"""
 
 # On the path of hooks and claims: import only built-in modules.
 
@@ -10,7 +13,10 @@ from _thread import get_ident
 #: Readable and writable only by the owner; no umask changes it.
 _PRIVATE = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-_NEW |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_END = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW |= _SAFE
+_END |= _SAFE
 
 
 def write_file(
@@ -46,6 +52,20 @@ def write_file(
     finally:
         if not placed:
             _remove(draft)
+
+
+def append_file(path: str, data: bytes) -> int:
+    """Add to a file that only its owner can read, and create it and its folder; return its size."""
+    try:
+        handle = os.open(path, _END, _PRIVATE)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(path, _END, _PRIVATE)
+    try:
+        os.write(handle, data)
+        return os.fstat(handle).st_size
+    finally:
+        os.close(handle)
 
 
 def _create(draft: str, mode: int) -> int:

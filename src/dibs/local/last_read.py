@@ -13,7 +13,7 @@ import contextlib
 import os
 from zlib import crc32
 
-from dibs.local.files import write_file
+from dibs.local.files import append_file, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,19 +129,8 @@ def _place(repository: Repository, agent: str) -> str:
 
 def _append(place: str, records: Iterable[str]) -> None:
     """Add records; a full disk only means that less is detected."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     with contextlib.suppress(OSError):
-        try:
-            handle = os.open(place, flags, 0o600)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-            handle = os.open(place, flags, 0o600)
-        try:
-            os.write(handle, _joined(records))
-            large = os.fstat(handle).st_size > _LARGE
-        finally:
-            os.close(handle)
-        if large:
+        if append_file(place, _joined(records)) > _LARGE:
             table = _table(place)
             first = {START: table[START]} if START in table else {}
             newest = {**first, **dict(list(table.items())[-_MOST:])}

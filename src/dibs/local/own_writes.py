@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
-from dibs.local.files import write_file
+from dibs.local.files import append_file, write_file
 from dibs.startup.quickjson import dumps, raw_decode
 
 TYPE_CHECKING = False
@@ -50,18 +50,7 @@ def note_written(place: str, root: str, paths: Iterable[str], now: float) -> Non
     if not lines:
         return
     data = "".join(f"\n{line}" for line in lines).encode()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        handle = os.open(place, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        handle = os.open(place, flags, 0o600)
-    try:
-        os.write(handle, data)
-        large = os.fstat(handle).st_size > _LARGE
-    finally:
-        os.close(handle)
-    if large:
+    if append_file(place, data) > _LARGE:
         replace_written(place, read_written(place))
 
 

@@ -1,6 +1,6 @@
 """The engine of a project without state: reads find nothing, and the first change creates the store.
 
-Loaded only while there is no store, so that a command that reads leaves nothing behind.
+Loaded only if the store does not exist, so that commands that read leave nothing behind.
 """
 
 from __future__ import annotations

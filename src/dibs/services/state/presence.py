@@ -199,7 +199,7 @@ def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]
 
 
 def close_asks(rows: Rows, asks: Iterable[tuple[str, Ask]]) -> list[Ask]:
-    """Delete and return release requests; a message without an open request is no longer unread."""
+    """Delete and return release requests, and mark messages about closed ones as read."""
     closed = []
     for key, ask in asks:
         rows.txn.delete(key)
