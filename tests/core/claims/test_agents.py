@@ -11,6 +11,7 @@ from dibs.core.claims.agents import (
     alive,
     ancestors,
     check_parent,
+    current_status,
     family,
     is_terminal,
 )
@@ -97,3 +98,18 @@ def test_an_agent_without_heartbeats_is_idle_and_later_gone(
     status, silent_for, dead, guarded, expected
 ):
     assert activity(status, silent_for, 300, dead=dead, guarded=guarded) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "silent_for", "dead", "expected"),
+    [
+        (AgentStatus.RUNNING, 29, False, "running"),
+        (AgentStatus.RUNNING, 30, False, "idle"),
+        (AgentStatus.RUNNING, 0, True, "exited"),
+        (AgentStatus.IDLE, 0, True, "exited"),
+        (AgentStatus.TERMINATED, 999, True, "terminated"),
+        (AgentStatus.COMPLETED, 999, False, "completed"),
+    ],
+)
+def test_a_killed_agent_is_not_running(status, silent_for, dead, expected):
+    assert current_status(status, silent_for, 30, dead=dead) == expected

@@ -467,3 +467,11 @@ def test_only_a_lead_sees_the_progress_of_the_board(crew):
 
     assert "50% complete" in crew.brief(Caller("boss")).text
     assert "PROJECT HEALTH" not in crew.brief(BOB).text
+
+
+def test_a_briefing_does_not_list_a_silent_agent_as_running(crew):
+    crew.clock.advance(crew.store.config.ttl)
+
+    told = crew.brief(BOB, full=True)
+
+    assert "Agent carol (agent) — idle" in told.text

@@ -175,3 +175,18 @@ def test_an_agents_description_is_masked_and_limited(crew, field):
     assert secret not in str(joined)
     with pytest.raises(BadInput, match="characters"):
         crew.agents.join(Agent("ada")._replace(**{field: 10_000 * "x"}))
+
+
+def test_an_agent_without_a_heartbeat_for_the_ttl_is_not_listed_as_running(crew):
+    crew.claim("alice", "a")
+    ttl = crew.store.config.ttl
+    crew.clock.advance(ttl - 1)
+    assert status_of(crew, "alice") == AgentStatus.RUNNING
+
+    crew.clock.advance(1)
+    assert status_of(crew, "alice") == AgentStatus.IDLE
+    (listed,) = crew.agents.all()
+    assert (listed.agent.status, listed.silent_for) == (AgentStatus.IDLE, ttl)
+
+    crew.agents.beat(caller("alice"))
+    assert status_of(crew, "alice") == AgentStatus.RUNNING

@@ -11,6 +11,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.processes import running
 from dibs.services.briefing.service import Briefings
+from dibs.services.claims.agents import Agents
 from dibs.services.salvage.entries import listed, show
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -284,6 +285,18 @@ def test_a_claim_by_command_on_a_killed_agents_work_gets_a_warning(guarded, sile
 
     assert guarded.held() == {("codex-7", "new.py")}
     assert copies(guarded)[0].ref in Briefings(guarded.store).prepare(Caller("codex-7")).text
+
+
+@linux
+def test_a_killed_agent_is_listed_as_ended_at_once(guarded):
+    guarded.processes[A] = killed()
+    guarded.edit(A, "new.py")
+
+    (found,) = [seen for seen in Agents(guarded.store).all() if seen.agent.id == ONE]
+    told = Briefings(guarded.store).peek(Caller("codex-7")).state
+
+    assert (found.agent.status, found.agent.ended) == ("exited", "its process ended")
+    assert [agent.status for agent in told.agents if agent.id == ONE] == ["exited"]
 
 
 @linux

@@ -101,6 +101,19 @@ def is_terminal(status: str) -> bool:
     return status in TERMINAL
 
 
+def current_status(status: str, silent_for: float, ttl: float, *, dead: bool) -> str:
+    """Return an agent's status now, from the one it last reported.
+
+    A killed agent cannot report that it ended: if its process is dead, it has exited, and without a heartbeat
+    for the project's ttl it is idle, never running.
+    """
+    if is_terminal(status):
+        return status
+    if dead:
+        return AgentStatus.EXITED
+    return AgentStatus.IDLE if silent_for >= ttl else status
+
+
 def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded: bool) -> str:
     """Return what an agent does at the moment: working, idle, gone, stopped, or how it ended.
 
@@ -110,11 +123,12 @@ def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded:
         return DEAD
     if status == AgentStatus.TERMINATED:
         return STOPPED
-    if status != AgentStatus.RUNNING:
-        return status
-    if silent_for < ttl:
-        return WORKING
-    return DEAD if silent_for >= _GONE_AFTER * ttl and not guarded else IDLE
+    now = current_status(status, silent_for, ttl, dead=False)
+    if is_terminal(now):
+        return now
+    if silent_for >= _GONE_AFTER * ttl and not guarded:
+        return DEAD
+    return IDLE if now == AgentStatus.IDLE else WORKING
 
 
 def family(agent: str, parents: Mapping[str, str]) -> list[str]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dibs.core.briefing.page import Section
     from dibs.core.briefing.snapshot import CrewState
     from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -77,6 +78,8 @@ class _Wish(Record):
     caller: Caller
     budget: int
     full: bool
+    #: The project's ttl, in seconds.
+    ttl: float
 
 
 class _Plan(Record):
@@ -104,7 +107,9 @@ class Briefings:
         the call is a heartbeat.
         """
         self._store.settle()
-        wish = _Wish(caller, budget or self._store.config.brief_tokens, full)
+        wish = _Wish(
+            caller, budget or self._store.config.brief_tokens, full, self._store.config.ttl
+        )
         while True:
             plan = self._store.look(partial(_plan, wish=wish, alive=alive))
             if plan.first or plan.soon:
@@ -123,7 +128,7 @@ class Briefings:
 
         Without a ``budget`` nothing is left out: a page that left something out refers here.
         """
-        wish = _Wish(caller, budget or UNBOUNDED, full=True)
+        wish = _Wish(caller, budget or UNBOUNDED, full=True, ttl=self._store.config.ttl)
         return self._store.look(partial(_page, wish=wish))
 
     def follow(
@@ -169,7 +174,7 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     waiting = unread(rows, boxes_of(caller.id, human=caller.human))
     if caller.human and not waiting.messages:
         return _Plan(_page(rows, wish))
-    seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
+    seen = _crew(rows, wish, waiting.messages)
     agent = rows.agent(caller.id)
     life = 0.0 if agent is None or caller.human else agent.started
     forgot = wish.full or caller.human or not last.number or last.life != life
@@ -194,7 +199,7 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     """
     from dibs.core.briefing.layout import FULL
 
-    seen = crew_state(rows, wish.caller.id, human=wish.caller.human)
+    seen = _crew(rows, wish)
     whole = ""
     if wish.full and offer.briefed.mode != FULL:
         whole = _render(_sections(seen)[0], wish, 0, None).text
@@ -205,10 +210,15 @@ def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
     """Return the whole state as a page without a number; the messages ``without`` are in another delivery."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
-    seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
+    seen = _crew(rows, wish, waiting.messages)
     sections, digest = _sections(seen)
     page = _render(sections, wish, 0, None)
     return Delivery(0, page.mode, digest, page.text, page.mail, page.left, state=seen)
+
+
+def _crew(rows: Rows, wish: _Wish, mail: Iterable[Message] = ()) -> CrewState:
+    caller = wish.caller
+    return crew_state(rows, caller.id, human=caller.human, ttl=wish.ttl, mail=mail)
 
 
 def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.tasks.rules import Status
+from dibs.services.claims.agents import as_seen
 from dibs.services.claims.views import held_in, waiting_in, with_tasks
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import message_in, unread_rows
@@ -34,16 +35,19 @@ class Unread(Record):
     boxes: dict[str, list[str]]
 
 
-def crew_state(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()) -> CrewState:
+def crew_state(
+    rows: Rows, me: str, *, human: bool, ttl: float, mail: Iterable[Message] = ()
+) -> CrewState:
     """Return what a briefing can report to ``me``; progress of the board only for a lead."""
     from dibs.core.briefing.crew import is_lead
 
     held = tuple(held_in(rows))
+    agents = (as_seen(rows, agent, ttl) for agent in rows.agents())
     seen = CrewState(
         rows.now,
         me,
         human,
-        tuple(with_tasks(rows.agents(), held)),
+        tuple(with_tasks(agents, held)),
         held,
         tuple(waiting_in(rows)),
         tuple(mail),

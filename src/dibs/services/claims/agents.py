@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dibs.core.claims.agents import (
     Agent,
     AgentStatus,
@@ -11,6 +13,7 @@ from dibs.core.claims.agents import (
     check_own_id,
     check_parent,
     check_role,
+    current_status,
     family,
     is_terminal,
 )
@@ -155,7 +158,7 @@ class Agents:
 
     def all(self, *, ended: bool = True) -> list[AgentView]:
         """Return the agents, those that have not ended first."""
-        agents = self._store.look(agents_in)
+        agents = self._store.look(partial(agents_in, ttl=self._store.config.ttl))
         return [seen for seen in agents if ended or not is_terminal(seen.agent.status)]
 
     def show(self, agent: str) -> tuple[AgentView, list[Lost]]:
@@ -163,7 +166,8 @@ class Agents:
 
         def step(rows: Rows) -> tuple[AgentView, list[Lost]]:
             count = _live_claims(rows).get(agent, 0)
-            return _seen(rows, _known(rows, agent), count), [lost for _, lost in rows.lost(agent)]
+            seen = _seen(rows, _known(rows, agent), count, self._store.config.ttl)
+            return seen, [lost for _, lost in rows.lost(agent)]
 
         return self._store.look(step)
 
@@ -179,10 +183,10 @@ class Agents:
         return self._store.apply(step)
 
 
-def agents_in(rows: Rows) -> list[AgentView]:
+def agents_in(rows: Rows, ttl: float) -> list[AgentView]:
     """Return every agent with its liveness, those that have not ended first."""
     counts = _live_claims(rows)
-    seen = [_seen(rows, agent, counts.get(agent.id, 0)) for agent in rows.agents()]
+    seen = [_seen(rows, agent, counts.get(agent.id, 0), ttl) for agent in rows.agents()]
     return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
 
 
@@ -216,13 +220,22 @@ def _live_claims(rows: Rows) -> dict[str, int]:
     return counts
 
 
-def _seen(rows: Rows, agent: Agent, claims: int) -> AgentView:
+def as_seen(rows: Rows, agent: Agent, ttl: float) -> Agent:
+    """Return ``agent`` with its status now: it may have been killed since it last reported one."""
+    if is_terminal(agent.status):
+        return agent
+    dead = rows.is_gone(agent.id)
+    silent_for = rows.now - (rows.heard(agent.id) or agent.started)
+    status = current_status(agent.status, silent_for, ttl, dead=dead)
+    return agent._replace(status=status, ended="its process ended" if dead else agent.ended)
+
+
+def _seen(rows: Rows, agent: Agent, claims: int, ttl: float) -> AgentView:
     last_seen = rows.heard(agent.id) or agent.started
     dead = not is_terminal(agent.status) and rows.is_gone(agent.id)
-    if dead:
-        agent = agent._replace(status=AgentStatus.EXITED, ended="its process ended")
     _, dialect = guarded_since(rows, agent.id)
-    return AgentView(agent, last_seen, rows.now - last_seen, claims, dialect, dead)
+    silent_for = rows.now - last_seen
+    return AgentView(as_seen(rows, agent, ttl), last_seen, silent_for, claims, dialect, dead)
 
 
 def _known(rows: Rows, agent: str) -> Agent:

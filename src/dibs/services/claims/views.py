@@ -67,7 +67,7 @@ def overview(store: Store, agent: str = "") -> Overview:
 
     def step(rows: Rows) -> Overview:
         held = [held for held in held_in(rows) if agent in {"", held.claim.agent}]
-        found = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
+        found = [seen for seen in agents_in(rows, ttl) if agent in {"", seen.agent.id}]
         known = with_tasks((seen.agent for seen in found), held)
         agents = [s._replace(agent=a) for s, a in zip(found, known, strict=True)]
         working = [seen for seen in agents if not is_terminal(seen.agent.status)]
