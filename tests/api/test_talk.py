@@ -142,9 +142,13 @@ def test_a_decision_is_pending_until_someone_with_the_right_to_decide_does(alice
     assert alice.decide("tabs", category="style").outcome == Outcome.RECORDED
 
 
-def test_work_is_delegated_unless_an_agent_already_has_it(alice, bob):
+def test_similar_work_is_named_and_only_a_strict_delegation_is_not_sent(alice, bob):
     assert isinstance(alice.delegate("bob", "Cover the login"), Delegated)
-    assert isinstance(alice.delegate("bob", "cover login"), Repeated)
+    assert isinstance(alice.delegate("bob", "cover login", strict=True), Repeated)
+    assert isinstance(alice.delegate("bob", "cover login", strict=True, anyway=True), Delegated)
+    sent = alice.delegate("bob", "cover login")
+    assert isinstance(sent, Delegated)
+    assert [similar.agent for similar in sent.alike] == ["bob", "bob"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``dibs delegate``: work goes to another agent unless similar work is active."""
+"""``dibs delegate``: work goes to another agent, with a warning if similar work is active."""
 
 from __future__ import annotations
 
@@ -23,10 +23,27 @@ def test_delegated_work_is_a_task_file_and_its_agent_is_notified(crew, repo):
     assert len(list(repo.glob("work/inbox/*-ada-cover-the-login.yaml"))) == 1
 
 
-def test_similar_active_work_is_shown_and_nothing_is_sent(crew, repo):
+def test_similar_active_work_is_a_warning_that_names_it_and_the_work_is_sent(crew, repo):
     crew("delegate", "ada", "Cover the login", agent="lead")
 
     answer = crew("delegate", "bob", "Cover login", agent="lead")
+
+    assert answer.status == 0
+    assert re.search(
+        r'similar \S+cover-the-login \(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100%',
+        answer.out,
+    )
+    assert "notified bob\n" in answer.out
+    (undo,) = re.findall("cancel yours: dibs (.+)", answer.out)
+    assert len(list(repo.glob("work/inbox/*.yaml"))) == 2
+    assert crew(*undo.split(), agent="lead").status == 0
+    assert [path.name for path in repo.glob("work/inbox/*-bob-*.yaml")] == []
+
+
+def test_strict_shows_similar_active_work_and_sends_nothing(crew, repo):
+    crew("delegate", "ada", "Cover the login", agent="lead")
+
+    answer = crew("delegate", "bob", "Cover login", "--strict", agent="lead")
 
     assert answer.status == 3
     _, first, last = answer.out.splitlines()
@@ -34,15 +51,21 @@ def test_similar_active_work_is_shown_and_nothing_is_sent(crew, repo):
     assert re.search(
         r'\(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100% word overlap', first
     )
-    assert last == "not sent: similar work is active; add --anyway to send it"
+    assert last == "not sent: similar work is active; omit --strict to send it"
     assert len(list(repo.glob("work/inbox/*.yaml"))) == 1
 
 
 def test_both_outcomes_have_json(crew):
     sent = crew("delegate", "ada", "Cover the login", "--json", agent="lead").json
-    similar = crew("delegate", "bob", "Cover the login", "--json", agent="lead").json
+    words = ("delegate", "bob", "Cover the login", "--json")
+    similar = crew(*words, "--strict", agent="lead").json
+    warned = crew(*words, agent="lead").json
 
     assert (sent["outcome"], sent["told"], sent["task"]["agent"]) == ("delegated", ["ada"], "ada")
+    assert (sent["similar"], sent["next"]) == ([], [])
+    assert (warned["outcome"], warned["told"]) == ("delegated", ["bob"])
+    assert warned["similar"] == similar["similar"]
+    assert warned["next"][0].endswith(f"dibs delegate --cancel {warned['task']['id']}")
     assert similar["outcome"] == "similar"
     assert similar["similar"] == [
         {"task": sent["task"]["id"], "agent": "ada", "title": "Cover the login", "share": 1.0, "paths": []}
@@ -88,3 +111,9 @@ def test_work_for_a_role_of_several_words_can_be_cancelled(crew):
     third = crew(*words, "--anyway", agent="lead").json["task"]["id"]
     taken = crew("task", "take", "--role", "Code Reviewer", "--json", agent="ada").json
     assert taken["task"]["id"] == third
+
+
+def test_strict_and_anyway_contradict_each_other(crew):
+    answer = crew("delegate", "ada", "Paint", "--strict", "--anyway", agent="lead")
+
+    assert answer.status == 64

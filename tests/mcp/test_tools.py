@@ -147,6 +147,29 @@ def test_a_task_is_taken_done_and_leaves_the_board(pair, path):
     assert made["id"] not in {t["id"] for t in bob.call("task", action="list")["tasks"]}
 
 
+def test_delegated_work_is_sent_with_a_warning_and_strict_sends_nothing(pair, path):
+    alice, bob = pair
+    bob.call("brief")
+    words = {"action": "delegate", "agent": "bob", "text": f"repaint {path}"}
+    first = alice.call("task", **words)
+    assert (first["ok"], first["similar"], first["next"]) == (True, [], [])
+
+    strict = alice.call("task", **words, strict=True)
+    again = alice.call("task", **words)
+
+    assert (strict["ok"], strict["task"]) == (False, None)
+    (similar,) = again["similar"]
+    assert (similar["task"], similar["agent"], similar["share"]) == (
+        first["task"]["id"],
+        "bob",
+        1.0,
+    )
+    assert again["ok"]
+    assert again["next"]
+    assert first["task"]["id"] in bob.call("brief")["text"]
+    assert alice.fails("task", action="delegate", text="paint")["code"] == "USAGE"
+
+
 def test_a_queued_file_is_taken_and_done_like_a_task_on_the_board(tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     with Dibs.open(tmp_path, agent="vic") as vic:

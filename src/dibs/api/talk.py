@@ -193,13 +193,18 @@ class Talk:
         context: str = "",
         artefacts: Sequence[str] = (),
         anyway: bool = False,
+        strict: bool = False,
         request_id: str = "",
     ) -> Delegated | Repeated:
-        """Create a task for an agent or a role and notify it; ``Repeated`` if similar work exists."""
+        """Create a task for an agent or a role and notify it; ``alike`` of the result is similar work.
+
+        With ``strict``, similar work means that nothing is sent, and the result is ``Repeated``;
+        ``anyway`` overrides it.
+        """
         return self.project.delegation.delegate(
             self.caller, check_string(to, "to"), check_string(title, "title"),
             context=check_string(context, "context"),
-            artefacts=check_strings(artefacts, "artefacts"), anyway=anyway,
+            artefacts=check_strings(artefacts, "artefacts"), strict=strict and not anyway,
             request_id=check_string(request_id, "request_id"),
         )  # fmt: skip
 

@@ -109,24 +109,28 @@ class TaskAsked(Asked):
     """The arguments of ``task``."""
 
     action: Annotated[
-        Literal["list", "take", "start", "done", "fail", "release", "new"],
+        Literal["list", "take", "start", "done", "fail", "release", "new", "delegate"],
         Field(
             description="list: show the board. take: take the next task for you. start: take the task with"
-            " this id. done, fail, release: end the task you hold. new: create a task."
+            " this id. done, fail, release: end the task you hold. new: create a task. delegate: create"
+            " one for another agent and notify it; similar lists work that may be the same."
         ),
     ]
     id: Annotated[Name, Field(description="The task id; for start, done, fail, and release.")] = ""
     text: Annotated[
         Text,
-        Field(description="done: what you did. fail: what went wrong. new: the task's title."),
+        Field(description="done: what you did. fail: what went wrong. new, delegate: its title."),
     ] = ""
     paths: Annotated[
         Paths,
-        Field(description="done: files you created or changed. new: files the task is about."),
+        Field(description="done: files you created or changed. new, delegate: files it is about."),
     ] = []
     agent: Annotated[
-        Name, Field(description="new: the agent or role to do it; anyone if empty.")
+        Name, Field(description="new, delegate: the agent or role; with new, anyone if empty.")
     ] = ""
+    strict: Annotated[
+        bool, Field(description="delegate: True to send nothing if similar work is active.")
+    ] = False
     roles: Annotated[
         Annotated[list[Name], Field(max_length=20)],
         Field(description="take, start: also consider tasks for these roles."),

@@ -1,4 +1,4 @@
-"""The task tool: list, take, start, done, fail, release, and new."""
+"""The task tool: list, take, start, done, fail, release, new, and delegate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp.messages import refused_next, tell
 from dibs.mcp.tools_claims import patterns_of
 from dibs.services.tasks.values import TakenTask
-from dibs.shapes import tasks
+from dibs.shapes import delegation, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 #: The answer of ``task``; ``ok`` is false if no task is available for the caller.
-TOLD = "ok:bool action task:task? tasks:task*"
+TOLD = "ok:bool action task:task? tasks:task* [similar:similar_work*]"
 
 
 def task(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     """Perform one action on the board."""
     if asked.action in {"start", "done", "fail", "release"} and not asked.id:
         raise BadInput(f"{asked.action} needs a task id", code="USAGE", field="id")
-    if asked.action in {"fail", "new"} and not asked.text.strip():
+    if asked.action in {"fail", "new", "delegate"} and not asked.text.strip():
         raise BadInput(f"{asked.action} needs a text", code="USAGE", field="text")
     return _ACTIONS[asked.action](dibs, asked)
 
@@ -85,6 +85,20 @@ def _new(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     return _one(dibs, asked, made)
 
 
+def _delegate(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
+    if not asked.agent:
+        raise BadInput("delegate needs an agent or a role", code="USAGE", field="agent")
+    about = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
+    answer = dibs.delegate(asked.agent, asked.text, artefacts=about, strict=asked.strict)
+    shape = delegation.answer(answer)
+    told = {
+        "ok": shape["task"] is not None, "action": asked.action, "task": shape["task"], "tasks": [],
+        "similar": shape["similar"],
+    }  # fmt: skip
+    steps = ["Similar work is active: check that yours is different."] if shape["similar"] else []
+    return tell(dibs, TOLD, told, steps)
+
+
 def _move(dibs: Dibs, asked: TaskAsked, **said: object) -> dict[str, Any]:
     """End an attempt; if another agent holds the task, the error names it."""
     try:
@@ -136,4 +150,5 @@ _ACTIONS: dict[str, Act] = {
     "fail": _fail,
     "release": _move,
     "new": _new,
+    "delegate": _delegate,
 }

@@ -19,9 +19,15 @@ def answer(value: Delegated | Repeated) -> Shape:
     """Shape the result of a delegation: ``delegated``, or ``similar`` if nothing was sent."""
     similar = [alike(one) for one in value.alike]
     if isinstance(value, Repeated):
-        steps = ["leave it to its owner", "send it anyway: repeat the command with --anyway"]
+        steps = ["leave it to its owner", "send it anyway: repeat the command without --strict"]
         return {"outcome": "similar", "task": None, "told": [], "similar": similar, "next": steps}
-    return {**_sent("delegated", value), "similar": similar, "next": []}
+    undo = f"if it is the same work, cancel yours: {cancel_command(value)}"
+    return {**_sent("delegated", value), "similar": similar, "next": [undo] if similar else []}
+
+
+def cancel_command(value: Delegated) -> str:
+    """Return the command that cancels work that was just sent."""
+    return f"dibs delegate --cancel {value.stored.id}"
 
 
 def cancelled(value: Delegated) -> Shape:

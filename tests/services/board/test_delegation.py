@@ -1,4 +1,4 @@
-"""Delegation: work that an agent already has is not sent twice, and the recipient is notified in one step."""
+"""Delegation: similar work is a warning, or a refusal if strict; the recipient is notified in one step."""
 
 import pytest
 from tests.services.board_crew import BoardCrew
@@ -65,11 +65,11 @@ def test_work_for_a_role_notifies_all_its_active_agents_except_the_sender(crew):
     assert crew.take("cleo", roles=["tester"]).stored.id == sent.stored.id
 
 
-def test_work_similar_to_an_open_task_is_not_sent_and_its_owner_is_named(crew):
+def test_strict_work_similar_to_an_open_task_is_not_sent_and_its_owner_is_named(crew):
     first = crew.send("bob", "Cover the login with tests")
     before = crew.rows()
 
-    answer = crew.send("ada", "cover login tests")
+    answer = crew.send("ada", "cover login tests", strict=True)
 
     assert isinstance(answer, Repeated)
     (alike,) = answer.alike
@@ -78,7 +78,7 @@ def test_work_similar_to_an_open_task_is_not_sent_and_its_owner_is_named(crew):
     assert crew.mail("ada") == []
 
 
-def test_work_similar_to_what_an_agent_reports_is_not_sent(crew):
+def test_work_similar_to_what_an_agent_reports_is_named(crew):
     crew.agents.report(caller("bob"), task="fixing the parser tests")
 
     (alike,) = crew.send("ada", "Fixing parser tests").alike
@@ -86,7 +86,7 @@ def test_work_similar_to_what_an_agent_reports_is_not_sent(crew):
     assert (alike.id, alike.agent, alike.title) == ("", "bob", "fixing the parser tests")
 
 
-def test_work_on_the_paths_of_an_open_task_is_not_sent(crew):
+def test_work_on_the_paths_of_an_open_task_is_named(crew):
     crew.send("bob", "Cover the login", artefacts=["src/auth/**"])
 
     (alike,) = crew.send("ada", "Rename things", artefacts=["src/auth/a.py"]).alike
@@ -94,13 +94,14 @@ def test_work_on_the_paths_of_an_open_task_is_not_sent(crew):
     assert (alike.share, alike.paths) == (0.0, ("src/auth/**",))
 
 
-def test_a_sender_that_insists_sends_it_and_still_sees_similar_work(crew):
+def test_similar_work_is_a_warning_and_the_work_is_sent(crew):
     crew.send("bob", "Cover the login")
 
-    sent = crew.send("ada", "Cover the login", anyway=True)
+    sent = crew.send("ada", "Cover the login")
 
     assert isinstance(sent, Delegated)
-    assert [alike.agent for alike in sent.alike] == ["bob"]
+    assert [(alike.agent, alike.share) for alike in sent.alike] == [("bob", 1.0)]
+    assert [message["data"]["task"] for message in crew.mail("ada")] == [sent.stored.id]
 
 
 def test_finished_work_and_work_of_stopped_agents_does_not_count(crew):
@@ -109,7 +110,7 @@ def test_finished_work_and_work_of_stopped_agents_does_not_count(crew):
     crew.agents.report(caller("bob"), task="cover the login")
     crew.agents.leave(caller("bob"))
 
-    assert isinstance(crew.send("ada", "Cover the login"), Delegated)
+    assert isinstance(crew.send("ada", "Cover the login", strict=True), Delegated)
 
 
 def test_a_stopped_agent_is_reported_as_stopped(crew):

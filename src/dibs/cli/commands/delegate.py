@@ -1,13 +1,13 @@
 """Delegate work: create a task for another agent or role and notify it.
 
-If similar work is active, Dibs shows it and sends nothing; --anyway sends it.
+If similar work is active, Dibs shows a warning and sends yours; with --strict, it sends nothing.
 
 Examples:
   dibs delegate tester "Cover the login with tests" --path 'tests/login/**'
-  dibs delegate ada "Fix the parser" --context "see docs/grammar.md" --anyway
+  dibs delegate ada "Fix the parser" --context "see docs/grammar.md" --strict
   dibs delegate --cancel 2026-01-02T0304-ada-fix-the-parser
 
-exit status: 0 sent or cancelled; 3 similar work is active, nothing was sent;
+exit status: 0 sent or cancelled; 3 with --strict: similar work is active, nothing was sent;
 6 no such agent, role, or task
 """
 
@@ -35,7 +35,9 @@ def configure(parser: ArgumentParser) -> None:
     add("title", nargs="?", default="", metavar="TITLE", help="what to do, on one line")
     add("--context", default="", metavar="TEXT", help="background for the agent")
     add("--path", action="append", metavar="PATTERN", help="file or glob to work on")
-    add("--anyway", action="store_true", help="send it even if similar work is active")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--strict", action="store_true", help="send nothing if similar work is active")
+    way.add_argument("--anyway", action="store_true", help="send it in any case (the default)")
     add("--cancel", default="", metavar="TASK", help="cancel delegated work that has not started")
     add("--reason", default="", metavar="TEXT", help="why you cancel it")
     add(
@@ -70,7 +72,7 @@ def _send(session: Session, args: Namespace) -> int:
         args.title,
         context=args.context,
         artefacts=artefacts,
-        anyway=args.anyway,
+        strict=args.strict,
         request_id=args.request_id,
     )
     session.show(lambda: delegation.answer(answer), lambda: _print(session, answer, "sent"))
@@ -91,12 +93,14 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     for line in quoted.page(f"{yellow('similar')} {_similarity(a, quoted)}" for a in answer.alike):
         print(line)
     if isinstance(answer, Repeated):
-        print("not sent: similar work is active; add --anyway to send it")
+        print("not sent: similar work is active; omit --strict to send it")
         return
     print_moved(session, word, answer.stored)
     for name in answer.to:
         late = " (stopped; sees it when it returns)" if name in answer.ended else ""
         print(f"notified {bold(name.removeprefix('@'))}{late}")
+    if answer.alike:
+        print(f"if it is the same work, cancel yours: {delegation.cancel_command(answer)}")
 
 
 def _similarity(alike: Similarity, quoted: Quoting) -> str:
@@ -107,6 +111,6 @@ def _similarity(alike: Similarity, quoted: Quoting) -> str:
         parts.append(f"same paths: {both}")
     what = f"{quoted.word(alike.agent, 'board')} is working on"
     if alike.id:
-        by = f" ({quoted.word(alike.agent, 'board')})" if alike.agent else ""
+        by = f" ({quoted.word(alike.agent, 'board') if alike.agent else 'unassigned'})"
         what = f"{quoted.path(alike.id, 'board')}{by}"
     return f"{what} {quoted.said(alike.title, whose)}: {'; '.join(parts)}"

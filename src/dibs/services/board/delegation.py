@@ -1,7 +1,7 @@
 """Delegate work to another agent: a task on the board, and a message about it.
 
-If active work is similar, it is reported and nothing is sent unless the sender insists. All of this is one
-transaction, so two senders of the same work cannot both succeed.
+Similar active work is a warning: the sender sees it, and the work is sent. With ``strict``, nothing is sent.
+All of this is one transaction, so of two senders of the same work, the second one always sees the first.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Delegated(Record):
     to: tuple[str, ...]
     #: Those of them that have stopped; they see it when they return.
     ended: tuple[str, ...] = ()
-    #: Similar active work, if the sender insisted.
+    #: Similar active work; a warning to the sender.
     alike: tuple[Similarity, ...] = ()
 
 
 class Repeated(Record):
-    """The result if similar work is active: nothing was sent."""
+    """The result of a strict delegation if similar work is active: nothing was sent."""
 
     alike: tuple[Similarity, ...]
 
@@ -68,10 +68,10 @@ class Delegation:
         *,
         context: str = "",
         artefacts: Sequence[str] = (),
-        anyway: bool = False,
+        strict: bool = False,
         request_id: str = "",
     ) -> Delegated | Repeated:
-        """Create a task for an agent or a role and notify it, unless similar work is active."""
+        """Create a task for an agent or a role and notify it; if ``strict``, only if none is similar."""
         words = check_text(context, "context")
         check_title(title)
         asked = f"delegate\n{to}\n{title}"
@@ -88,7 +88,7 @@ class Delegation:
             listed = drafted(rows, caller.id, [draft])
             tasks = list(taskrows.unfinished(rows))
             found = _similar(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
-            if found and not anyway:
+            if found and strict:
                 return Repeated(found)
             writer = TaskWriter(rows, caller.id, beat.role)
             (made,) = write_new(writer, listed)
