@@ -295,16 +295,6 @@ def test_a_consistent_board_is_healthy(dibs, make):
     assert not [line for line in told.json["done"] if "work/" in line]
 
 
-def test_the_queue_folder_works_as_an_inbox(dibs, repo):
-    pending = repo / "tasks" / "pending"
-    pending.mkdir(parents=True)
-    (pending / "fix-header-lint.yml").write_text("title: Fix the lint of the header\n")
-
-    assert states(dibs) == {"fix-header-lint": "new"}
-    assert dibs("task", "take", "--json", agent="bob").json["task"]["id"] == "fix-header-lint"
-    assert dibs("task", "done", "fix-header-lint", agent="bob").status == 0
-
-
 def test_the_queue_folder_of_a_branch_shared_with_shell_agents_is_left_to_them(
     dibs, repo, tmp_path, monkeypatch
 ):

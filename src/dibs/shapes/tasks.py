@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Handoff, Task
+    from dibs.services.board.imports import ImportedFiles
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.values import Created, NothingFree, SimilarTask, TakenTask, TaskView
 
@@ -104,6 +105,14 @@ def created(value: Created, *, dry_run: bool) -> Shape:
     """Shape created tasks, or those that would be created, and similar ones."""
     word = "would_create" if dry_run else "created"
     return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
+
+
+def imported(value: ImportedFiles, *, dry_run: bool) -> Shape:
+    """Shape imported task files, or those that would be imported."""
+    files = [{"from": file.old, "to": file.new, "kept": file.kept or None} for file in value.moved]
+    skipped = [{"file": file.path, "reason": file.why} for file in value.skipped]
+    moves = {"would_move" if dry_run else "moved": files, "skipped": skipped}
+    return {**created(value.created, dry_run=dry_run), **moves}
 
 
 def moved(word: str, value: Stored, similar: Sequence[SimilarTask] | None) -> Shape:

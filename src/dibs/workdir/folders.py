@@ -1,17 +1,12 @@
-"""The folders of a board, created by the first command that writes to it, and the files they import.
-
-The queue folder of shell agents is also an inbox: files in ``tasks/pending`` are imported.
-"""
+"""The folders of a board, created by the first command that writes to it."""
 
 from __future__ import annotations
 
 import os
-import stat
 
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
-from dibs.workdir.disk import mark_of, status_of
-from dibs.workdir.moves import Meanwhile, take, write
-from dibs.workdir.scan import ENDINGS
+from dibs.workdir.disk import status_of
+from dibs.workdir.moves import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +16,6 @@ if TYPE_CHECKING:
 
 LOGS, COLLABORATION, SCHEMAS = "logs", "collaboration", "schemas"
 FOLDERS = (INBOX, ASSIGNED, DONE, ARCHIVE, LOGS, COLLABORATION, SCHEMAS)
-#: The queue folder of shell agents.
-PENDING = "tasks/pending"
 _ATTRIBUTES, _SCHEMA = ".gitattributes", "task.schema.json"
 _ALL = frozenset({*FOLDERS, _ATTRIBUTES})
 #: Git merges generated pages of two branches line by line, so that they never conflict.
@@ -45,38 +38,3 @@ def _put_once(folders: Folders, place: str, name: str, text: Callable[[], str]) 
     with folders.open(place, make=True) as handle:
         if status_of(handle, name) is None:
             write(folders.disk, handle, name, text(), None)
-
-
-def take_over(folders: Folders) -> list[str]:
-    """Move the files of the queue folder into the inbox, except those whose name is taken there."""
-    taken: list[str] = []
-    try:
-        source = folders.beside(PENDING)
-    except (FileNotFoundError, NotADirectoryError):
-        return taken
-    with source as handle, folders.open(INBOX, make=True) as inbox:
-        for name in sorted(os.listdir(handle)):
-            status = status_of(handle, name)
-            if status is None or not _is_task(name, status):
-                continue
-            try:
-                take(folders.disk, (handle, name), (inbox, name), mark_of(status))
-            except (Meanwhile, OSError):
-                continue  # the name is taken, or it is on another device: it stays, and doctor reports it
-            taken.append(name)
-    return taken
-
-
-def waits(folders: Folders) -> bool:
-    """Return whether a file of the queue folder could be imported."""
-    try:
-        with folders.beside(PENDING) as handle:
-            found = ((name, status_of(handle, name)) for name in os.listdir(handle))
-            return any(status and _is_task(name, status) for name, status in found)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
-def _is_task(name: str, status: os.stat_result) -> bool:
-    """Return whether a file can be imported; only regular files are."""
-    return name.endswith(ENDINGS) and name[0] != "." and stat.S_ISREG(status.st_mode)

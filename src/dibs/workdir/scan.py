@@ -177,7 +177,7 @@ class BoardScan:
         aside = self._index.asides.get(f"{place}/{name}")
         if aside is not None and aside.mark == mark:
             return
-        code, message = _oddity(name, status, device)
+        code, message = oddity(name, status, device)
         found = self.odd if code else self.fresh
         found.append(SeenFile(place, name, mark, code, message))
 
@@ -217,7 +217,7 @@ def _is_ignored(name: str) -> bool:
     return not name.lower().endswith(ENDINGS) or name.startswith(".#")
 
 
-def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:
+def oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:
     """Return the code and message for a file that cannot be a task, empty if it can."""
     try:
         check_task_id(stem(name))

@@ -460,36 +460,6 @@ def test_a_temporary_file_becomes_a_task_only_when_renamed(world):
     assert [v.id for v in world.reconcile().accepted] == ["t1"]
 
 
-# -- the queue folder of shell agents
-
-
-def test_files_in_the_queue_folder_are_imported(world):
-    folder = world.path / "tasks/pending"
-    folder.mkdir(parents=True)
-    (folder / "fix-login.yml").write_text("title: Fix the login\npriority: high\n")
-    (folder / "notes.txt").write_text("not a task\n")
-
-    (verdict,) = world.reconcile().accepted
-
-    assert verdict.id == "fix-login"
-    assert os.listdir(folder) == ["notes.txt"]
-    assert world.files() == ["inbox/fix-login.yml"]
-    world.consistent()
-
-
-def test_a_file_in_the_queue_folder_stays_if_its_name_is_taken(world):
-    world.write("inbox/t1.yml", "title: first\n")
-    folder = world.path / "tasks/pending"
-    folder.mkdir(parents=True)
-    (folder / "t1.yml").write_text("title: second\n")
-
-    world.reconcile()
-
-    assert (folder / "t1.yml").read_text() == "title: second\n"
-    assert world.row("t1").task.title == "first"
-    assert any(finding.what == "PENDING" for finding in check(world.board))
-
-
 # -- doctor
 
 

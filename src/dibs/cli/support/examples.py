@@ -39,7 +39,7 @@ _EXAMPLES = {
         '"Audit the docs" --for curator --artefact docs/',
         '"Publish the docs" --needs audit-docs --priority high',
     ),
-    "task import": ("tasks.yaml", "tasks.yaml --dry-run"),
+    "task import": ("tasks.yaml", "tasks/pending --dry-run"),
     "task ls": ("", "--ready", "--for curator --all"),
     "task show": ("audit-docs",),
     "task graph": ("", "audit-docs --format mermaid"),

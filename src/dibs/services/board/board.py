@@ -21,7 +21,7 @@ from dibs.services.state.tasks import digest, standing
 from dibs.workdir import index as indexes
 from dibs.workdir.disk import TEMP_PREFIX, Disk, Folders
 from dibs.workdir.files import DECIDED, Files
-from dibs.workdir.folders import make, take_over, waits
+from dibs.workdir.folders import make
 from dibs.workdir.lock import BoardLock
 from dibs.workdir.rejected import write_page
 from dibs.workdir.scan import UNFINISHED, BoardScan, scan
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.state.store import Store
 
-#: The branch that only the git engine writes to.
-OWN_BRANCH = "dibs"
 #: In the state folder: what this machine knows about the board's files, and the lock.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
 #: The hint if the board cannot be reconciled before a command.
@@ -62,9 +60,6 @@ class Board(BoardFiles):
         self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
         self.folders.progress = progress or self.folders.progress
-        config = store.config
-        #: On a branch shared with shell agents the queue folder is theirs: it shows rows of the engine.
-        self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
         self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
         self._tell = tell
@@ -88,13 +83,11 @@ class Board(BoardFiles):
         return self.folders.there()
 
     def begun(self) -> bool:
-        """Return whether there are tasks, here or elsewhere, or files that will become tasks.
+        """Return whether there are tasks, here or elsewhere.
 
         If not, a command that creates no task creates no folders either.
         """
-        if self.there() or self.store.look(standing)[0] > 0:
-            return True
-        return not self._shares_queue and waits(self.folders)
+        return self.there() or self.store.look(standing)[0] > 0
 
     @contextmanager
     def command(
@@ -152,8 +145,6 @@ class Board(BoardFiles):
         self.folders.hold()
         make(self.folders, _schema)
         files = self.files()
-        if not self._shares_queue:
-            take_over(self.folders)
         news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])

@@ -11,9 +11,9 @@ from dibs.services.board.changes import DUPLICATE, target_of
 from dibs.services.board.report import asides_of
 from dibs.services.state.tasks import several, versions
 from dibs.workdir.files import KEPT, Files
-from dibs.workdir.folders import FOLDERS, PENDING
+from dibs.workdir.folders import FOLDERS
 from dibs.workdir.index import Index
-from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
+from dibs.workdir.scan import UNFINISHED, scan, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,18 +157,8 @@ def _beside(board: Board, tree: str) -> list[Finding]:
 
 
 def _left(files: Files) -> list[Finding]:
-    """Return the saved hand edits and the files that were not imported."""
+    """Return the saved hand edits."""
     kept = [
         f"{KEPT}/{name} is a saved hand edit; review and delete it" for name in files.names(KEPT)
     ]
-    found = [_bad("KEPT", text, Level.WARN) for text in kept]
-    try:
-        with files.folders.beside(PENDING) as handle:
-            names = sorted(name for name in os.listdir(handle) if name.endswith(ENDINGS))
-    except (FileNotFoundError, NotADirectoryError):
-        return found
-    inbox = set(files.names(INBOX))
-    for name in names:
-        why = "the inbox has a file of that name" if name in inbox else _NEXT
-        found.append(_bad("PENDING", f"{PENDING}/{name} is not imported: {why}", Level.WARN))
-    return found
+    return [_bad("KEPT", text, Level.WARN) for text in kept]

@@ -10,7 +10,7 @@ from dibs.core.tasks.similarity import Active
 from dibs.core.text.names import quote, slug
 from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
-from dibs.services.state.tasks import Stored, load, past, unfinished
+from dibs.services.state.tasks import Stored, digest, load, past, unfinished
 from dibs.services.tasks.texts import TaskWriter, moment
 from dibs.services.tasks.values import SimilarTask
 from dibs.taskfile.reading import error_of, late_times, read
@@ -44,7 +44,12 @@ def drafted(
     if len(keys) < sum(1 for draft in drafts if draft.key):
         raise BadInput("two tasks in the batch have the same key", code="TASK_EXISTS", field="key")
     listed = [_row(rows, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
-    check_new([row.task for row in listed], lambda id_: needs_of(rows, id_))
+    files = any(draft.fields is None for draft in drafts)
+    unknown = () if files else None  # as in hand-made files, dependencies may be created later
+    check_new(
+        [row.task for row in listed],
+        lambda id_: unknown if (found := needs_of(rows, id_)) is None else found,
+    )
     return listed
 
 
@@ -135,7 +140,7 @@ def is_taken(rows: Rows, id_: str) -> bool:
 
 
 def _row(rows: Rows, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
-    file = f"{id_}.yaml"
+    file = draft.file or f"{id_}.yaml"
     text = draft.text
     if draft.fields is not None:
         own = {"id": id_, "status": Status.NEW, "created_at": stamp(rows.now), "created_by": author}
@@ -148,7 +153,9 @@ def _row(rows: Rows, author: str, draft: Draft, id_: str, keys: Mapping[str, str
     if reading.task.status != Status.NEW:
         message = f"a new task must have status new, not {reading.task.status}"
         raise BadInput(message, code="TASK_TRANSITION", field="status")
-    return filled_in(rows, reading.text, reading.task, file, author)
+    row = filled_in(rows, reading.text, reading.task, file, author)
+    # A file that still has the text it was created from is stale, not edited.
+    return row._replace(earlier=(digest(draft.text),)) if draft.text else row
 
 
 def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stored:

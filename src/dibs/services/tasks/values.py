@@ -30,6 +30,8 @@ class Draft(Record):
     id: str = ""
     key: str = ""
     slug: str = ""
+    #: The name of the file that contains the text; by default, the id with ``.yaml``.
+    file: str = ""
 
 
 class SimilarTask(Record):

@@ -18,7 +18,7 @@ from __future__ import annotations
 #: The module and the summary of each verb.
 VERBS = {
     "new": ("task.make", "create a task"),
-    "import": ("task.make", "create many tasks from one file, all or nothing"),
+    "import": ("task.make", "create tasks from a list or from task files, all or nothing"),
     "ls": ("task.list", "list unfinished tasks"),
     "show": ("task.show", "show one task in detail"),
     "graph": ("task.show", "show which tasks depend on which"),

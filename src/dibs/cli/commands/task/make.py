@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.cli.support.session import Session
+    from dibs.services.board.imports import ImportedFiles
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import Created, Draft
 
@@ -77,24 +78,73 @@ def _fields(session: Session, args: Namespace) -> dict[str, Any]:
 
 
 def _import_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="YAML list of tasks; - for standard input")
+    parser.add_argument(
+        "file",
+        nargs="+",
+        metavar="FILE",
+        help="list of tasks (- for standard input), or task files",
+    )
     _making_options(parser)
 
 
 def _import(session: Session, args: Namespace) -> int:
-    """Create many tasks from one file, all or nothing. They may depend on each other.
+    """Create many tasks, all or nothing. They may depend on each other.
 
-    The file is a list of tasks, a mapping with that list under `tasks`, or one YAML
+    One FILE is a list of tasks, a mapping with that list under `tasks`, or one YAML
     document per task. Give a task a `key` to name it under `needs` in other tasks.
+
+    With a folder, several files, or a file in tasks/pending, each file becomes the task it
+    is named after, and moves to work/inbox. Files that are locked in current_tasks/ stay.
+    You can repeat such an import.
     """
     from dibs.cli.support.parsing import content_of
+    from dibs.services.board.imports import is_list
     from dibs.services.tasks.values import Draft
     from dibs.taskfile.batch import MAX_BYTES, read_batch
 
-    name = "standard input" if args.file == "-" else args.file
-    items = read_batch(content_of(args.file, MAX_BYTES), name)
+    if not is_list(args.file, session.project.place.repository.root):
+        return _import_files(session, args)
+    [file] = args.file
+    name = "standard input" if file == "-" else file
+    items = read_batch(content_of(file, MAX_BYTES), name)
     drafts = [Draft(fields=item.fields, id=item.id, key=item.key, slug=item.slug) for item in items]
     return _create(session, args, drafts)
+
+
+def _import_files(session: Session, args: Namespace) -> int:
+    from dibs.services.board.imports import Imports
+    from dibs.shapes import tasks
+
+    imports = Imports(session.project.board, session.project.place.repository.root)
+    done = imports.run(session.caller, args.file, strict=args.strict, dry_run=args.dry_run)
+    session.show(
+        lambda: tasks.imported(done, dry_run=args.dry_run),
+        lambda: _print_imported(done, dry_run=args.dry_run),
+    )
+    return 0
+
+
+def _print_imported(done: ImportedFiles, *, dry_run: bool) -> None:
+    import os
+
+    from dibs.cli.commands.task.board import print_similar
+    from dibs.cli.support.text import yellow
+
+    def shown(path: str) -> str:
+        return printable(os.path.relpath(path))
+
+    count = len(done.created.tasks)
+    print_similar(done.created.similar, several=count > 1)
+    word = dim("would move") if dry_run else green("moved")
+    for file in done.moved:
+        print(f"{word} {shown(file.old)} to {shown(file.new)}")
+        if file.kept:
+            print(f"{yellow('kept')} {shown(file.old)}: {printable(file.kept)}")
+    for skipped in done.skipped:
+        print(f"{yellow('skipped')} {shown(skipped.path)}: {printable(skipped.why)}")
+    print(
+        f"{'would import' if dry_run else 'imported'} {count} {'task' if count == 1 else 'tasks'}"
+    )
 
 
 def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
