@@ -55,6 +55,8 @@ def changes_for(before: Task, after: Task) -> dict[str, Value]:
 def _result(before: Task, after: Task, changes: dict[str, Value]) -> None:
     old, new = _result_of(before), _result_of(after)
     if old == new:
+        if before.completed and not after.completed:
+            changes["result"] = {"completed_at": None}  # it may be there instead of at the top
         return
     if new is None:
         # An empty result stays in the file when it is archived.

@@ -111,7 +111,8 @@ class Files:
         return [copy for copy in found if copy is not None]
 
     def _months(self) -> list[str]:
-        return [f"{ARCHIVE}/{month}" for month in self.names(ARCHIVE)]
+        """Return the folders of the archive, and the archive itself, into which people move files."""
+        return [ARCHIVE, *(f"{ARCHIVE}/{month}" for month in self.names(ARCHIVE))]
 
     def names(self, place: str) -> list[str]:
         """Return the names in a folder, sorted; empty if it does not exist."""

@@ -277,18 +277,6 @@ def test_a_refused_move_creates_no_second_file_when_another_task_is_accepted(wor
     assert codes(world.reconcile()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
 
 
-def test_a_done_task_cannot_be_reopened_by_hand(world):
-    drop(world)
-    world.take("curator")
-    world.done("curator", DROPPED)
-    path = f"done/{DROPPED}.yaml"
-    world.sh(f"sed -i 's/^status: done/status: assigned/' {path} && mv {path} assigned/curator/")
-
-    assert codes(world.reconcile()) == {f"assigned/curator/{DROPPED}": "TASK_TRANSITION"}
-    assert "dibs task reopen" in world.read("collaboration/SET_ASIDE.md")
-    assert world.row(DROPPED).task.status == "done"
-
-
 def test_a_command_works_on_a_task_with_a_damaged_file_and_saves_that_text(world):
     drop(world)
     world.sh(f"echo '}}{{ my only notes' >> inbox/{DROPPED}.yaml")

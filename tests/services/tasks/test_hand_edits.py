@@ -86,7 +86,7 @@ def test_a_new_file_may_have_any_state_that_matches_its_folder(crew, place, text
         ("done", "agent: bob\nstatus: in_progress\n", "status", 2),
         ("inbox", "agent: bob\nstatus: assigned\n", "status", 2),
         ("assigned/carol", "status: assigned\nagent: bob\n", "agent", 2),
-        ("assigned/bob", "agent: bob\nstatus: new\n", "status", 2),
+        ("inbox", "agent: bob\nstatus: in_progress\n", "status", 2),
     ],
 )
 def test_a_folder_that_contradicts_the_file_is_refused(crew, place, text, field, line):
@@ -254,28 +254,49 @@ def test_a_curator_can_work_with_mv_and_an_editor_only(crew):
     ]
 
 
-def test_a_state_may_be_skipped_if_the_file_has_its_time(crew):
-    crew.make("a", agent="bob")
+def test_a_state_may_be_skipped_if_the_file_has_its_time_or_a_result(crew):
+    crew.make("a", "b", agent="bob")
     crew.tasks.assign(BOSS)
-    done = {"old": "status: assigned", "new": "status: done"}
+    review = {"old": "status: assigned", "new": "status: in_review"}
 
-    verdict = refused(crew, edited(crew, "a", "done", **done, add=RESULT))
+    verdict = refused(crew, edited(crew, "a", **review, add=RESULT))
     assert (verdict.code, verdict.field) == ("TASK_TRANSITION", "status")
     assert "in_progress" in verdict.message
     assert "started_at" in verdict.hint
     with_moment = "started_at: 1970-01-12T13:46:40Z\n" + RESULT
-    (verdict,) = accept(crew, edited(crew, "a", "done", **done, add=with_moment))
+    done = {"old": "status: assigned", "new": "status: done"}
+    files = (
+        edited(crew, "a", **review, add=with_moment),
+        edited(crew, "b", "done", **done, add=RESULT),
+    )
+    first, second = accept(crew, *files)
 
-    assert verdict.stored.task.status == Status.DONE
-    assert agrees(verdict.stored)
+    assert first.stored.task.status == Status.IN_REVIEW
+    assert second.stored.task.status == Status.DONE
+    assert agrees(first.stored)
+    assert agrees(second.stored)
 
 
-@pytest.mark.parametrize("status", ["assigned", "new", "in_progress", "error"])
-def test_a_done_task_cannot_be_reopened_by_hand(crew, status):
+@pytest.mark.parametrize(("status", "place"), [("assigned", "assigned/bob"), ("new", "inbox")])
+def test_a_done_task_is_reopened_by_hand_with_its_status_and_its_folder(crew, status, place):
     crew.make("a", agent="bob")
     crew.start("bob", "a")
     crew.done("bob", "a")
-    place = "inbox" if status == "new" else "assigned/bob"
+
+    (verdict,) = accept(crew, edited(crew, "a", place, old="status: done", new=f"status: {status}"))
+
+    assert (verdict.stored.task.status, verdict.stored.doer) == (status, "")
+    assert crew.kinds()[-1] == (Kind.TASK_ASSIGNED if status == "assigned" else Kind.TASK_REOPENED)
+    assert agrees(verdict.stored)
+    assert crew.take("bob").stored.attempt == 2
+
+
+@pytest.mark.parametrize("status", ["in_progress", "error"])
+def test_a_done_task_must_be_reopened_before_it_changes_by_hand(crew, status):
+    crew.make("a", agent="bob")
+    crew.start("bob", "a")
+    crew.done("bob", "a")
+    place = "assigned/bob"
     error = "error:\n  message: x\n" if status == "error" else ""
 
     verdict = refused(

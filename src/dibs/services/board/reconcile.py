@@ -78,6 +78,8 @@ class Reconcile:
         self._same_life = files.index.life == news.life
         self._places: dict[str, list[str]] | None = None
         self._pasts: dict[str, Past] = {}
+        #: The versions of files that were set aside and are no longer there.
+        self._left: dict[str, int] = {}
         self._changes = BoardChanges(store, files, caller, same_life=self._same_life)
 
     def run(self, sight: BoardScan) -> BoardReport:
@@ -149,6 +151,7 @@ class Reconcile:
             if not self._files.is_there(place, name):
                 del asides[path]
                 if aside.version > 0:
+                    self._left[key] = aside.version
                     ids.setdefault(key, stem(name))  # it was the task's own file, which must exist
             elif key in ids and aside.version != NOT_A_TASK:
                 paths = fresh.setdefault(key, [])
@@ -187,7 +190,8 @@ class Reconcile:
         index, known = self._index, self._known(id_, row)
         base = max((e.version for p, n in known if (e := index.folder(p).get(n))), default=0)
         before = [index.asides.get(f"{place}/{name}") for place, name in happened.fresh]
-        base = base or max((aside.version for aside in before if aside), default=0)
+        left = self._left.get(id_.lower(), 0)
+        base = base or max((aside.version for aside in before if aside), default=left)
         read = [self._files.read(place, name) for place, name in happened.fresh]
         copies = [c if c.base or not base else c._replace(base=base) for c in read if c is not None]
         if any(self._is_half_written(copy, row) for copy in copies):
@@ -203,7 +207,7 @@ class Reconcile:
             restored = bool(happened.gone) and not happened.row_changed
             if not copies and (happened.gone or self._anew):
                 copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
-            was_at = next((place for place, _ in known), "")
+            was_at = next((place for place, _ in known), row.place if left else "")
             self._with_row(row, copies, was_at, restored=restored)
         elif copies:
             self._without_row(id_, copies)

@@ -1,7 +1,7 @@
 """Rules for task files that are edited by hand: folder, times, and allowed transitions.
 
 The status must match the folder, and the transition from the row's status must be in the table. A hand edit
-may skip a state if the file has its time. A file that breaks a rule raises ``BadInput``.
+may skip a state if the file has its time or a result. A file that breaks a rule raises ``BadInput``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 
 from dibs.core.tasks.graph import unmet
-from dibs.core.tasks.rules import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.tasks.placement import over_again
+from dibs.core.tasks.rules import (
+    ARCHIVE,
+    DONE,
+    FINISHED,
+    OPEN,
+    TRANSITIONS,
+    Status,
+    Task,
+    next_statuses,
+)
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.services.state.tasks import status_of
@@ -25,6 +35,8 @@ if TYPE_CHECKING:
 _PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
 #: States that require an agent.
 _NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
+#: States that end with a result.
+_UNFINISHED = frozenset({*OPEN, Status.IN_PROGRESS})
 #: How a task can end before it is archived.
 ENDS = frozenset({Status.DONE, Status.CANCELLED})
 _MONTH = re.compile(r"archive/\d{4}-\d{2}")
@@ -50,16 +62,20 @@ def stale(old: Stored, field: str) -> BadInput:
 
 def dated(task: Task, now: float, old: Task | None = None) -> Task:
     """Return a task with the time of its state filled in if the file has none."""
-    before = None if old is None else old.status
+    if old is not None and task.status in OPEN and _begins(task, old):
+        task = over_again(task, old)
     if task.status == Status.ASSIGNED and not task.assigned:
         return task._replace(assigned=now)
     if task.status == Status.IN_PROGRESS and not task.started:
         return task._replace(started=now, assigned=task.assigned or now)
     if task.status in ENDS and not task.completed:
         return task._replace(completed=max(now, task.started))
-    if task.status in OPEN and before not in {None, *OPEN}:
-        return task._replace(started=0.0, completed=0.0)  # it starts over
     return task
+
+
+def _begins(task: Task, old: Task) -> bool:
+    """Return whether an open task begins anew: it was not open, or has another agent."""
+    return old.status not in OPEN or (task.status, task.agent) != (old.status, old.agent)
 
 
 def check_unused(ended: Past | None) -> None:
@@ -81,33 +97,38 @@ def check_place(made: EditedFile, task: Task) -> None:
     if place.startswith("assigned/") and made.place.split("/")[0] == "assigned":
         field, said = "agent", f"agent is {quote(task.agent)}"
     hint = f"move it to {place}, or change `{field}`"
+    if made.place == DONE and task.status in _UNFINISHED:
+        said, hint = "the task has no result", f"add a `result` block, or move it to {place}"
     raise refusal("TASK_MISMATCH", f"{said}, but the file is in {made.place}", field, hint)
 
 
-def check_archived(made: EditedFile, old: Stored | None, task: Task) -> None:
+def check_archived(made: EditedFile, task: Task) -> None:
     """Refuse an archived file that is unfinished or in a folder that is not a month."""
-    if not _MONTH.fullmatch(made.place) or task.status not in {*ENDS, Status.ARCHIVE}:
+    if made.place != ARCHIVE and not _MONTH.fullmatch(made.place):
+        message = f"{made.place} is not a month of the archive"
+        raise refusal("TASK_MISMATCH", message, "status", "use a folder such as archive/2025-11")
+    if task.status not in {*ENDS, Status.ARCHIVE} and not has_result(made):
         message = f"status is {task.status}, but the file is in {made.place}"
-        hint = "only done and cancelled tasks are archived, in a month's folder such as archive/2025-11"
+        hint = "add a `result` block if it is done, set `status: cancelled`, or move it back"
         raise refusal("TASK_MISMATCH", message, "status", hint)
-    if old is not None and old.task.status not in ENDS and not task.completed:
-        message = f"a task that is {old.task.status} cannot be archived"
-        hint = "add completed_at if it is done"
-        raise refusal("TASK_TRANSITION", message, "status", hint)
 
 
-def ended_as(old: Stored | None, task: Task, text: str) -> str:
-    """Return how an archived task ended: its file does not say, but only a done task has a result."""
+def ended_as(made: EditedFile, old: Stored | None, task: Task) -> str:
+    """Return how an archived task ended: if nothing says so, only a done task has a result."""
     for status in (task.status, old.task.status if old is not None else ""):
         if status in ENDS:
             return status
-    done = any(line.startswith("result:") for line in text.split("\n"))
-    return Status.DONE if done else Status.CANCELLED
+    return Status.DONE if has_result(made) else Status.CANCELLED
+
+
+def has_result(made: EditedFile) -> bool:
+    """Return whether a file has a result block."""
+    return line_of(made.reading.text, "result") > 0
 
 
 def check_way(rows: Rows, old: Task, task: Task) -> None:
     """Refuse a transition that is not in the table, or that only a command may make."""
-    if old.status in FINISHED:
+    if old.status in FINISHED and task.status not in OPEN:
         message = f"a task that is {old.status} cannot become {task.status} by hand"
         raise refusal("TASK_TRANSITION", message, "status", f"run: dibs task reopen {old.id}")
     if not _leads(old.status, task):
@@ -136,7 +157,8 @@ def _leads(status: str, task: Task) -> bool:
             if step.target == task.status:
                 return True
             passed = _PASSED.get(step.target)
-            if passed is not None and getattr(task, passed) and here in OPEN:
+            shown = passed and (task.status == Status.DONE or getattr(task, passed))
+            if shown and here in OPEN:
                 reached.add(step.target)
                 waiting.append(step.target)
     return False

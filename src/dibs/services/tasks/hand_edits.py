@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.batch import check_new
+from dibs.core.tasks.placement import meant_by
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
@@ -25,6 +26,7 @@ from dibs.services.tasks.hand_edit_rules import (
     check_way,
     dated,
     ended_as,
+    has_result,
     line_of,
     refusal,
     stale,
@@ -154,6 +156,7 @@ class _HandEdits:
     def _new(self, made: EditedFile, task: Task) -> Stored:
         check_unused(past(self._rows, made.id))
         task = task if task.created else task._replace(created=self._now)
+        task = meant_by(made.place, task, None, "", result=has_result(made))
         self._check_dependencies(task)
         after = dated(task, self._now)
         check_place(made, after)
@@ -173,20 +176,21 @@ class _HandEdits:
 
         Its dependencies need not exist.
         """
+        check_archived(made, task)
         if old is not None:
-            self._check_held(old, task)
+            self._check_held(old, task._replace(status=Status.ARCHIVE))
             ends = old.task.status in FINISHED or _rests(old)
             if not ends and self._is_behind(made, old):
                 raise stale(old, "status")
-        check_archived(made, old, task)
-        if old is None:
+        else:
             check_unused(past(self._rows, made.id))
-        ended = ended_as(old, task, made.reading.text)
+        ended = ended_as(made, old, task)
         completed = task.completed or (old.task.completed if old else 0.0) or self._now
         after = task._replace(status=Status.ARCHIVE, completed=completed)
         doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
-        new = Stored(after, made.file, made.place, _text(made, after), 0, doer=doer)
-        said = f"{made.id} was archived by hand in {made.place}"
+        place = made.place if made.place != ARCHIVE else place_of(after)
+        new = Stored(after, made.file, place, _text(made, after), 0, doer=doer)
+        said = f"{made.id} was archived by hand in {place}"
         new = self._writer.archive(new, ended, old, said, by_hand=True)
         refresh_dependents(self._rows, made.id)
         return new
@@ -195,6 +199,7 @@ class _HandEdits:
 
     def _changed(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept an edit or a move of a file that the board wrote."""
+        task = meant_by(made.place, task, old.task, old.asked, result=has_result(made))
         self._check_held(old, task)
         if task.dependencies != old.task.dependencies:
             self._check_dependencies(task)
