@@ -1,0 +1,74 @@
+"""Each page for people who come from one of the four documents lists all promises and their tests."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted((DOCS / "how-to").glob("from-*.md"))
+#: What a row says that names no test.
+OPEN = ("not yet", "differs", "missing")
+#: A row of a table of promises: it begins with the promise's number.
+ROW = re.compile(r"^\| *\d+(?:\.\d+)* *\|.*\|$", re.MULTILINE)
+TEST = re.compile(r"`(tests/[\w/.-]+\.py)((?:::\w+)*)(?:\[[^`]*\])?`")
+
+
+def page_id(page):
+    return page.name
+
+
+def problems(text):
+    """Return what is wrong with a page's table of promises."""
+    rows = ROW.findall(text)
+    if not rows:
+        yield "there is no table whose rows begin with a number"
+    for row in rows:
+        named = TEST.findall(row)
+        if not named and not any(word in row.lower() for word in OPEN):
+            yield f"no test, and no reason: {row}"
+        for path, names in named:
+            if not names or names.removeprefix("::") not in named_in(path):
+                yield f"there is no {path}{names}"
+
+
+@cache
+def named_in(path):
+    """Return the names of the tests in a file, as pytest spells them; nothing is imported."""
+    if not (ROOT / path).exists():
+        return set()
+    return set(names_in(ast.parse((ROOT / path).read_text("utf-8")).body))
+
+
+def names_in(nodes):
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            yield node.name
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+            yield from (f"{node.name}::{name}" for name in names_in(node.body))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_promise_names_tests_that_exist_or_says_what_is_missing(page):
+    assert list(problems(page.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_the_page_for_a_document_is_linked_from_the_documentation(page):
+    assert f"(how-to/{page.name})" in (DOCS / "README.md").read_text("utf-8")
+
+
+def test_a_table_with_a_missing_test_or_without_a_reason_is_reported():
+    here = "tests/test_promise_tables.py"
+    good = f"| 1 | it works | `{here}::test_a_table_with_a_missing_test_or_without_a_reason_is_reported` |"
+
+    assert list(problems(f"{good}\n| 2 | a dashboard | not yet: needs the server |")) == []
+    assert list(problems("| promise | test |")) != []
+    assert list(problems("| 1 | it works | we believe so |")) != []
+    assert list(problems(f"| 1 | it works | `{here}::test_nothing` |")) != []
+    assert list(problems(f"| 1 | it works | `{here}` |")) != []
+    assert list(problems("| 1 | it works | `tests/test_nowhere.py::test_a` |")) != []
