@@ -10,6 +10,7 @@ from dibs.errors import BadInput
 from dibs.install import manifest
 from dibs.install.agents.edits import Choice, file_edits, settings_edit
 from dibs.install.agents.table import AGENTS
+from dibs.install.board.scaffold import settings_table
 from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import Block, put_all, take_all
 from dibs.install.working_tree import WorkingTree, is_hidden
@@ -179,7 +180,7 @@ def guess_manifest(repository: Repository) -> Manifest:
 
 def _every_edit(repository: Repository, *, shared: bool) -> list[FileEdit]:
     """Return everything that Dibs may have written, first what it writes with this ``shared``."""
-    found = [settings_edit()]
+    found = [settings_edit(), settings_table()]
     for each in (shared, not shared):
         choice = Choice(repository.root, commands(shared=each), each)
         found += [edit for agent in AGENTS.values() for edit in file_edits(agent, choice)]

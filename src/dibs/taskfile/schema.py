@@ -5,6 +5,8 @@ It describes the strict form. The reader accepts more, which docs/reference/task
 
 from __future__ import annotations
 
+import json
+
 from dibs.core.tasks.rules import ID_MAX, PRIORITIES, Status
 from dibs.core.text.names import AGENT_ID_MAX
 
@@ -91,3 +93,8 @@ SCHEMA: dict[str, Any] = {
     },
     "allOf": [_needs(Status.DONE, "result"), _needs(Status.ERROR, "error")],
 }
+
+
+def schema_text() -> str:
+    """Return the schema as the text of a file."""
+    return json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"

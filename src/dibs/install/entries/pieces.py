@@ -187,6 +187,23 @@ class Table(Record):
         return toml_edit.take(text, name)
 
 
+class NewTable(Record):
+    """A table in TOML for a file that has none of that name; then it is the user's."""
+
+    path: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    def put(self, text: str, name: str) -> str:
+        """Return the text with a table of that name."""
+        if toml_edit.lookup(toml_edit.parse(text, name), self.path) is not None:
+            return text
+        return toml_edit.put(text, self.path, self.values, name)
+
+    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - the marks are enough
+        """Return the text without our table."""
+        return toml_edit.take(text, name)
+
+
 class Block(Record):
     """A marked block in a file for people and agents."""
 

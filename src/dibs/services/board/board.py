@@ -249,11 +249,9 @@ def _digest(content: bytes) -> str:
 
 
 def _schema() -> str:
-    import json
+    from dibs.taskfile.schema import schema_text
 
-    from dibs.taskfile.schema import SCHEMA
-
-    return json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
+    return schema_text()
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -5,6 +5,9 @@ hooks, an MCP server, a short block of instructions, and a skill to each agent's
 installs git hooks, and creates dibs.toml. Everything already in those files stays as it is. On a terminal,
 Dibs shows the plan and asks first. Safe to run again.
 
+--board creates a task board in work/: folders, templates, validators, and a profile for each agent that you
+name. In dibs.toml, it turns on a git commit per transition. Existing files stay as they are.
+
 --uninstall restores every file byte for byte. --purge also deletes the state: claims, tasks, messages, and
 history. It refuses while agents hold claims, and it never deletes saved work (refs/salvage).
 
@@ -13,6 +16,7 @@ Examples:
   dibs init --agents claude,codex   guard these agents
   dibs init --dry-run               show what would change
   dibs init --agents none           create the state only
+  dibs init --board                 create a task board
   dibs init --uninstall             remove everything that init wrote
   dibs init --uninstall --purge     delete the state too
 
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.commands.init.text import InitReport
+    from dibs.config.settings import Config
+    from dibs.install.agents.edits import Choice, FileEdit
     from dibs.install.plan import InstallPlan
     from dibs.local.repository import Repository
 
@@ -52,7 +58,13 @@ def configure(parser: ArgumentParser) -> None:
         action="store_true",
         help="write files that you commit for the whole team",
     )
-    parser.add_argument("--board", action="store_true", help="create the folders of the task board")
+    parser.add_argument(
+        "--board",
+        nargs="?",
+        const="",
+        metavar="NAMES",
+        help="create a task board, with a folder and a profile for each agent: --board curator,writer",
+    )
     parser.add_argument("--no-git-gates", action="store_true", help="do not install git hooks")
     parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
     parser.add_argument(
@@ -184,14 +196,38 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     )
     wired = bool(agents) or bool(known.agents)
     ours = SETTINGS_FILE in known.files
+    board, note = _board_edits(args, repository, choice, config)
+    wired = wired or bool(board)
     more = [settings_edit()] if wired and (ours or not choice.has(SETTINGS_FILE)) else []
-    made = plan(repository, agents, choice, more)
-    if not no_server or not made.agents:
-        return made
-    from dibs.local.installation import install_command
+    made = plan(repository, agents, choice, [*more, *board])
+    notes = [note] if note else []
+    if no_server and made.agents:
+        from dibs.local.installation import install_command
 
-    note = f"no MCP server; to add it, run: `{install_command('mcp')} && dibs init`"
-    return made._replace(notes=(*made.notes, note))
+        notes.append(f"no MCP server; to add it, run: `{install_command('mcp')} && dibs init`")
+    return made._replace(notes=(*made.notes, *notes))
+
+
+def _board_edits(
+    args: Namespace, repository: Repository, choice: Choice, config: Config
+) -> tuple[list[FileEdit], str]:
+    """Return the edits for a board, one that is asked for or one of an earlier call, and a note."""
+    from dibs.install import manifest
+    from dibs.install.board.scaffold import board_edits, commit_note, settings_table
+    from dibs.install.working_tree import is_main
+
+    wanted = args.board is not None
+    if repository.common and not is_main(repository):
+        note = (
+            "the board is in the main working tree: run this there to add templates and validators"
+        )
+        return [], note if wanted else ""
+    names = [name for part in (args.board or "").split(",") if (name := part.strip())]
+    known = manifest.load(repository).files
+    found = board_edits(choice, config.board_folder, known, names if wanted else None)
+    if not wanted or not repository.common:  # without git there are no commits
+        return found, ""
+    return [*found, settings_table()], commit_note(choice)
 
 
 def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
@@ -216,11 +252,8 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
     project, created = create(args.repo)
     try:
         repository = project.place.repository
-        if args.board:
-            from dibs.cli.support.session import caller
-
-            with project.board.command(caller(args), makes=True):
-                pass
+        if args.board is not None:
+            project.board.there()  # raises if its folder is unusable
         if report.plan.changes:
             from dibs.install import manifest
             from dibs.install.apply import apply_plan
@@ -231,6 +264,11 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
                 from dibs.guard.git.install import GitHooks
 
                 GitHooks(repository.common, repository.state).install()
+        if args.board is not None:
+            from dibs.cli.support.session import caller
+
+            with project.board.command(caller(args), makes=True):
+                pass
         return report._replace(created=created, engine=project.config.engine)
     finally:
         project.close()

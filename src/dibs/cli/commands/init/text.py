@@ -12,7 +12,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from dibs.install.plan import InstallPlan, PlannedChange
@@ -26,6 +26,8 @@ _ACTS = {
     "keep": ("keep", "kept"),
 }
 _ACT = 9
+#: So many files of one kind are one row.
+_MANY = 3
 _GIT_HOOKS = "pre-commit, pre-push, reference-transaction"
 _NO_GIT = (
     "this folder is not a git repository, so commits and pushes are not guarded;"
@@ -75,6 +77,8 @@ def show(report: InitReport, *, planned: bool) -> None:
         _plan_lines(report, done=True)
     elif report.plan.agents:
         _agent_lines(report)
+    if not changed:
+        _note_lines(report)
     _state_line(report)
     if changed:
         _setup_lines(report)
@@ -105,10 +109,14 @@ def _state_line(report: InitReport) -> None:
 
 def _plan_lines(report: InitReport, *, done: bool) -> None:
     _agent_lines(report)
-    rows = [change_row(change, done=done) for change in report.plan.changes if change.act != "keep"]
+    rows = _grouped(report.plan.pending, done=done)
     if report.gates:
         rows.append((_ACTS["create"][done], f"git hooks: {_GIT_HOOKS}", "", ""))
     print_changes(rows)
+    _note_lines(report)
+
+
+def _note_lines(report: InitReport) -> None:
     for note in report.plan.notes:
         print(yellow("note: ") + printable(note))
 
@@ -123,6 +131,24 @@ def _agent_lines(report: InitReport) -> None:
         how = report.found.get(name, "")
         names.append(AGENTS[name].title + (f" ({printable(how)})" if how else ""))
     say(", ".join(names), bold("agents: "))
+
+
+def _grouped(changes: Sequence[PlannedChange], *, done: bool) -> list[tuple[str, str, str, str]]:
+    """Return a row for each file, and one for many files of the same kind, such as a board's."""
+    kinds: dict[object, list[PlannedChange]] = {}
+    for change in changes:
+        alone = change.path if change.agents or change.note else ""
+        kinds.setdefault((change.act, change.what, alone), []).append(change)
+    rows = []
+    for same in kinds.values():
+        act, path, what, note = change_row(same[0], done=done)
+        if len(same) >= _MANY:
+            path = f"{os.path.commonpath([change.path for change in same])}/"
+            what = f"{what} ({len(same)} files)"
+            rows.append((act, path, what, note))
+        else:
+            rows += [change_row(change, done=done) for change in same]
+    return rows
 
 
 def change_row(change: PlannedChange, *, done: bool) -> tuple[str, str, str, str]:
@@ -171,6 +197,11 @@ def _next_lines(report: InitReport) -> None:
         rows = [
             ("dibs init --agents claude", f"guard your agents: {', '.join(AGENTS)}"),
             ("dibs help", "list all commands"),
+        ]
+    if any(change.what == ("task board",) for change in report.plan.pending):
+        rows[:0] = [
+            ('dibs task new "TITLE" --for AGENT', "create a task"),
+            ("dibs orchestrate --watch", "assign tasks and create follow-ups"),
         ]
     width = max(len(command) for command, _ in rows)
     for command, what in rows:

@@ -61,6 +61,7 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
             return HELD
         done = _remove(args, repository, plan, gates=gates)
         changes, left = done.changes, done.left
+        kept = _kept(repository, plan)
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
     else:

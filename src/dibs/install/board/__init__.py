@@ -1,0 +1,1 @@
+"""The files of a task board that ``dibs init --board`` creates."""
