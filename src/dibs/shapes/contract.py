@@ -97,7 +97,7 @@ VALUES = {
     "listed_worktree": (
         "agent:word path:path branch:word head made_by_dibs:bool missing:bool locked:bool"
         " wrong:text ready:bool held:holding* unpushed:int? committed_at:time? subject:text"
-        " made:time?"
+        " made:time? [orphaned:bool]"
     ),
     "removal": (
         "removed:bool worktree:worktree [salvage?] [branch_gone:bool] [notes:text*] [code]"
@@ -215,7 +215,7 @@ ANSWERS = {
     "agent leave": "agent released:claim*",
     "agent stop": "stopped*",
     "log": "=entry*",
-    "worktree new": "worktree:worktree new:bool notes:text*",
+    "worktree new": "worktree:worktree? new:bool notes:text* [path:path] [shared:bool] [reason:text] [code]",
     "worktree ls": "worktrees:listed_worktree*",
     "worktree env": "=any",
     "worktree setup": "worktree:worktree",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.changes.worktrees import WorktreeStage
-from dibs.services.worktrees.service import KeptWorktree, Removed
+from dibs.services.worktrees.service import KeptWorktree, Removed, SharedTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dibs.core.changes.worktrees import Holding
     from dibs.services.salvage.entries import Salvaged, SalvageView
     from dibs.services.state.worktrees import WorktreeRow
-    from dibs.services.worktrees.service import Listed, Skipped
+    from dibs.services.worktrees.service import CreatedWorktree, Listed, Skipped
 
     Shape = dict[str, Any]
 
@@ -22,6 +22,19 @@ def row(value: WorktreeRow) -> Shape:
     return {
         "agent": value.agent, "path": value.path, "branch": value.branch, "base": value.base,
         "slot": value.slot, "made": value.made, "ready": value.stage == WorktreeStage.READY,
+    }  # fmt: skip
+
+
+def made(value: CreatedWorktree | SharedTree) -> Shape:
+    """Shape the result of ``dibs worktree new``: a worktree, or the shared tree and why."""
+    if isinstance(value, SharedTree):
+        return {
+            "worktree": None, "new": False, "notes": [], "path": value.path, "shared": True,
+            "reason": value.reason, "code": value.code,
+        }  # fmt: skip
+    return {
+        "worktree": row(value.row), "new": value.new, "notes": list(value.notes),
+        "path": value.row.path, "shared": False,
     }  # fmt: skip
 
 
@@ -39,7 +52,7 @@ def listed(value: Listed) -> Shape:
         "wrong": tree.wrong, "ready": tree.row is None or tree.row.stage == WorktreeStage.READY,
         "held": [holding(h) for h in value.held], "unpushed": value.unpushed,
         "committed_at": value.at, "subject": value.subject,
-        "made": tree.row.made if tree.row else None,
+        "made": tree.row.made if tree.row else None, "orphaned": value.orphaned,
     }  # fmt: skip
 
 

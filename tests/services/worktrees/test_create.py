@@ -361,7 +361,7 @@ def test_worktrees_require_a_git_repository(tmp_path):
     (tmp_path / ".dibs").mkdir()
 
     with pytest.raises(Unavailable) as refused:
-        Clone(tmp_path)
+        Clone(tmp_path).worktrees.all()
 
     assert refused.value.code == "REPO_STATE"
 

@@ -19,12 +19,13 @@ from dibs.cli.support.parsing import agent_id, arg, branch, commit_name
 from dibs.cli.support.progress import Progress
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, dim, green, printable, span, yellow
-from dibs.errors import BadUsage
+from dibs.errors import BadUsage, DibsError, system_error
 from dibs.shapes import worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
     from dibs.cli.support.session import Session
     from dibs.core.changes.worktrees import Holding
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         KeptWorktree,
         Listed,
         Removed,
+        SharedTree,
         Skipped,
     )
 
@@ -51,16 +53,22 @@ _NEW_OPTIONS = (
     arg("--path", default="", metavar="DIR", help="folder to create"),
     arg("--setup", metavar="COMMAND", help="setup command (default: [worktree] setup)"),
     arg("--no-setup", action="store_true", help="skip the setup command"),
+    arg(
+        "--or-shared",
+        action="store_true",
+        help="if it cannot be created, use the shared working tree and say why",
+    ),
 )
 
 
 def _new(session: Session, args: Namespace) -> None:
     """Create a worktree with its own branch, or show the one that exists.
 
-    If that fails, nothing is left behind.
+    If that fails, nothing is left behind. With --or-shared, the agent then uses the shared working tree.
 
     Examples:
       dibs worktree new tester-1
+      dibs worktree new tester-1 --or-shared
       dibs worktree new tester-1 --base v1.2 --path ../tester
       dibs worktree new tester-1 --setup "npm ci"
     """
@@ -73,17 +81,40 @@ def _new(session: Session, args: Namespace) -> None:
     setup = "" if args.no_setup else args.setup
     with Progress(quiet=session.json) as progress:
         progress(f"creating a worktree for {agent}")
-        made = session.project.worktrees.new(
-            session.caller, wanted, setup=setup, before_setup=progress.finish
-        )
-    shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
+        trees = session.project.worktrees
+        create = trees.new_or_shared if args.or_shared else _naming_the_flag(trees.new, agent)
+        made = create(session.caller, wanted, setup=setup, before_setup=progress.finish)
     configured = bool(session.project.config.worktree_setup)
-    session.show(lambda: shape, lambda: _print_made(made, configured=configured))
+    session.show(lambda: worktrees.made(made), lambda: _print_made(made, configured=configured))
 
 
-def _print_made(made: CreatedWorktree, *, configured: bool) -> None:
+def _naming_the_flag(
+    create: Callable[..., CreatedWorktree], agent: str
+) -> Callable[..., CreatedWorktree]:
+    """Return ``create`` with a refusal that also names the way to do without a worktree."""
+
+    def step(*given: object, **options: object) -> CreatedWorktree:
+        from dibs.core.changes.worktrees import FALLS_BACK
+
+        try:
+            return create(*given, **options)
+        except (DibsError, OSError) as error:
+            failed = error if isinstance(error, DibsError) else system_error(error)
+            if failed.code in FALLS_BACK:
+                shared = f"to use the shared tree instead: dibs worktree new {agent} --or-shared"
+                failed.hint = f"{failed.hint}; {shared}" if failed.hint else shared
+            raise failed from error
+
+    return step
+
+
+def _print_made(made: CreatedWorktree | SharedTree, *, configured: bool) -> None:
     from dibs.core.changes.worktrees import WorktreeStage
+    from dibs.services.worktrees.service import SharedTree
 
+    if isinstance(made, SharedTree):
+        print(f"{yellow('shared')} {printable(made.path)}: no worktree ({printable(made.reason)})")
+        return
     done = green("created") if made.new else "already exists:"
     row = made.row
     print(f"{done} {printable(row.path)} on {bold(printable(row.branch))}")
@@ -130,11 +161,10 @@ def _print_list(found: list[Listed], now: float) -> None:
 def _state(item: Listed) -> str:
     from dibs.core.changes.worktrees import WorktreeStage
 
-    if item.tree.missing:
-        return "folder missing"
-    if item.tree.wrong:
-        return item.tree.wrong
-    state = [_counted(holding) for holding in item.held]
+    state = ["orphaned"] if item.orphaned else []
+    if item.tree.missing or item.tree.wrong:
+        return ", ".join([*state, item.tree.wrong or "folder missing"])
+    state += [_counted(holding) for holding in item.held]
     if item.unpushed:
         state.append(f"{item.unpushed} unpushed")
     row = item.tree.row
@@ -228,19 +258,24 @@ def _rm(session: Session, args: Namespace) -> int:
     return HELD if isinstance(answer, KeptWorktree) else 0
 
 
-_GC_OPTIONS = (arg("--dry-run", action="store_true", help="show what would be removed"),)
+_GC_OPTIONS = (
+    arg("--dry-run", action="store_true", help="show what would be removed"),
+    arg("--salvage", action="store_true", help="salvage the work in them and remove these too"),
+)
 
 
 def _gc(session: Session, args: Namespace) -> None:
-    """Remove the worktrees of stopped and dead agents, unless they contain work.
+    """Remove orphaned worktrees, whose agents have stopped or are dead, unless they contain work.
+
+    With --salvage, save that work and remove them too. Worktrees of people are never touched.
 
     Examples:
       dibs worktree gc --dry-run
-      dibs worktree gc
+      dibs worktree gc --salvage
     """
     with Progress(quiet=session.json) as progress:
         answers = session.project.worktrees.clean_up(
-            session.caller, dry_run=args.dry_run, progress=progress
+            session.caller, dry_run=args.dry_run, salvage=args.salvage, progress=progress
         )
 
     def text() -> None:

@@ -50,6 +50,15 @@ class WorktreeContent(metaclass=TextEnum):
     LOCKED = "locked"
 
 
+#: Errors after which an agent can work in the shared tree instead. Invalid requests and an unreachable store
+#: are not among them.
+FALLS_BACK = frozenset({
+    "BRANCH_EXISTS", "GIT_FAILED", "GIT_LOCKED", "LIMIT", "PATH_ENCODING", "REF_NAME", "REPO_EXECUTES_CODE",
+    "REPO_STATE", "SETUP_FAILED", "SYSTEM", "WORKTREE_BUSY", "WORKTREE_EXISTS", "WORKTREE_FOLDER",
+    "WORKTREE_LOCKED",
+})  # fmt: skip
+
+
 #: What prevents even a forced removal, and what to do about it.
 _STAYS = {
     WorktreeContent.PROCESS: "stop it first",
@@ -145,9 +154,9 @@ def exports(values: Mapping[str, str]) -> str:
 
 
 def is_left_alone(*, now: float, seen: float, ended: bool, made: float, waiting: bool) -> bool:
-    """Return whether a worktree is abandoned.
+    """Return whether an agent's worktree is orphaned.
 
-    ``waiting`` says that its agent has never started.
+    ``ended`` says that its agent has stopped or its process is dead, ``waiting`` that it has never started.
     """
     if ended or not seen:
         return not waiting or now - made > WAITING

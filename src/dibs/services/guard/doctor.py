@@ -17,7 +17,7 @@ from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.sessions import gone_sessions
 from dibs.services.state.worktrees import is_abandoned
-from dibs.services.worktrees.service import Removed, Worktrees
+from dibs.services.worktrees.service import KeptWorktree, Removed, Worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _APART = 60.0
 _RECENT = 10_000
 #: How many names are listed.
 _NAMED = 5
+_SALVAGE = "dibs worktree gc --salvage"
 
 
 class Doctoring:
@@ -78,8 +79,12 @@ class Doctoring:
         if self._trees is None or not self._orphans():
             return done
         for outcome in self._trees.clean_up(caller):
+            tree = f"{outcome.row.agent}'s worktree {outcome.row.path}"
             if isinstance(outcome, Removed):
-                done.append(f"removed {outcome.row.agent}'s worktree {outcome.row.path}")
+                done.append(f"removed {tree}")
+            elif isinstance(outcome, KeptWorktree):
+                held = ", ".join(map(str, outcome.held))
+                done.append(f"kept {tree} ({held}); to save and remove it: {_SALVAGE}")
         return done
 
     def _versions(self, version: str) -> Finding:
@@ -150,7 +155,7 @@ class Doctoring:
         ]
 
     def _orphans(self) -> list[tuple[str, str, str]]:
-        """Return worktrees of dead agents and those without a folder: agent, path, why."""
+        """Return orphaned worktrees and those without a folder: agent if Dibs created it, path, why."""
         if self._trees is None:
             return []
         found = []
@@ -159,13 +164,16 @@ class Doctoring:
             if tree.main or (row is None and not tree.missing):
                 continue
             if tree.missing:
-                found.append((tree.agent, tree.path, "its folder is missing"))
+                found.append((row.agent if row else "", tree.path, "its folder is missing"))
             elif row is not None and self._store.look(lambda rows: is_abandoned(rows, row)):  # noqa: B023
                 found.append((tree.agent, tree.path, "its agent is dead"))
         return found
 
     def _worktrees(self) -> list[Finding]:
-        text = "{agent}'s worktree {path}: {why}; `dibs worktree gc` removes it unless it contains work"
+        text = (
+            "{agent}'s worktree {path}: {why}; `dibs worktree gc` removes it unless it contains work,"
+            f" `{_SALVAGE}` also saves that work"
+        )
         plain = "{path}: {why}; `git worktree prune` removes it from git's list"
         return [
             Finding(

@@ -37,6 +37,8 @@ class WorktreeRow(Record):
     waiting: bool = False
     #: Where its folder is while it is being removed.
     aside: str = ""
+    #: Whether a person created it for himself or herself; only that person removes it.
+    human: bool = False
 
     def is_missing_on(self, host: str) -> bool:
         """Return whether it was complete on this host and its folder no longer exists."""
@@ -77,11 +79,11 @@ def is_live(rows: Rows, agent: str) -> bool:
 
 
 def is_abandoned(rows: Rows, row: WorktreeRow) -> bool:
-    """Return whether the agent of a worktree has ended, or sent no heartbeat for long."""
-    return is_left_alone(
+    """Return whether the agent of a worktree has ended, is dead, or sent no heartbeat for long."""
+    return not row.human and is_left_alone(
         now=rows.now,
         seen=rows.heard(row.agent),
-        ended=not is_live(rows, row.agent),
+        ended=not is_live(rows, row.agent) or rows.is_gone(row.agent),
         made=row.made,
         waiting=is_awaited(rows, row),
     )

@@ -158,6 +158,12 @@ class WorktreeContext:
         )
 
 
+def entry_of(tree: CloneTree) -> WorktreeEntry:
+    """Return a working tree as git lists it."""
+    ref = f"refs/heads/{tree.branch}" if tree.branch else ""
+    return WorktreeEntry(tree.path, tree.head, ref, locked=tree.locked)
+
+
 def _wrong(path: str, common: str) -> str:
     """Return why a folder is not a working tree of this clone, or an empty text if it is one."""
     if is_linked(common, path):

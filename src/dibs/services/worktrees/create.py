@@ -1,4 +1,4 @@
-"""Create a worktree for an agent completely or not at all; never fall back to the shared tree."""
+"""Create a worktree for an agent completely or not at all."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ class CreatedWorktree(Record):
     #: Whether this call created it.
     new: bool
     notes: tuple[str, ...] = ()
+
+
+class SharedTree(Record):
+    """The shared working tree, which an agent uses because no worktree could be created."""
+
+    agent: str
+    path: str
+    #: Why there is no worktree, and the code of that error.
+    reason: str
+    code: str
 
 
 class WorktreeCreator:
@@ -152,7 +162,8 @@ class WorktreeCreator:
             taken = {row.slot for row in all_rows(rows)}
             slot = free_slot(taken, config.worktree_port, config.worktree_ports)
             waiting = not is_live(rows, plan.agent)
-            row = plan._replace(slot=slot, made=rows.now, waiting=waiting)
+            own = caller.human and caller.id == plan.agent
+            row = plan._replace(slot=slot, made=rows.now, waiting=waiting, human=own)
             put_row(rows, row)
             return row
 

@@ -83,7 +83,7 @@ class Remover:
         seen = self._context.inspector().look(entry, admin)
         blocked = in_the_way(seen.held, force=force)
         if blocked:
-            return _kept(row, blocked)
+            return kept(row, blocked)
         # A submodule stores its own path, so it cannot be inspected elsewhere.
         aside = row.path if seen.submodules else f"{row.path}.dibs-{os.urandom(4).hex()}"
         row = self._stage(row._replace(stage=WorktreeStage.REMOVING, aside=aside))
@@ -97,7 +97,7 @@ class Remover:
             seen = self._context.inspector().look(entry, admin, folder=aside)
             blocked = in_the_way(seen.held, force=force)
             if blocked:
-                return _kept(row, blocked)
+                return kept(row, blocked)
             saved = self._save(row, entry, seen, why)
             locks.reach("salvaged")
             row = self._deleting(caller, row, saved)
@@ -286,7 +286,7 @@ class Remover:
             held, tree, parents = _left_in(git, admin, self._context.entry_at(row.path))
             blocked = in_the_way(held, force=force)
             if blocked:
-                return _kept(row, blocked)
+                return kept(row, blocked)
             if held:
                 at = self._context.store.now()
                 about = _about(row, why)
@@ -344,7 +344,8 @@ def _record_removal(rows: Rows, caller: Caller, row: WorktreeRow, *, branch_gone
     )  # fmt: skip
 
 
-def _kept(row: WorktreeRow, blocked: list[Holding]) -> KeptWorktree:
+def kept(row: WorktreeRow, blocked: list[Holding]) -> KeptWorktree:
+    """Return the result for a worktree with contents that prevent its removal."""
     return KeptWorktree(row, tuple(blocked), code="WORK_INSIDE")
 
 

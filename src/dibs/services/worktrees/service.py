@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 
-from dibs.core.changes.worktrees import WorktreeStage, variables
+from dibs.core.changes.worktrees import FALLS_BACK, WorktreeStage, variables
+from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import check_agent_id
-from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.errors import BadInput, DibsError, NotAllowed, NotFound, Unavailable, system_error
 from dibs.git import refs
-from dibs.git.worktrees import WorktreeEntry
-from dibs.services.salvage.save import sweep
-from dibs.services.state.presence import arrive
-from dibs.services.state.worktrees import is_abandoned, is_awaited, put_row
+from dibs.local.repository import main_tree
+from dibs.services.state.presence import arrive, role_of
+from dibs.services.state.worktrees import is_abandoned, put_row
 from dibs.services.worktrees import locks
-from dibs.services.worktrees.context import CloneTree, WorktreeContext
-from dibs.services.worktrees.create import CreatedWorktree, WorktreeCreator, WorktreeRequest
+from dibs.services.worktrees.context import CloneTree, WorktreeContext, entry_of
+from dibs.services.worktrees.create import (
+    CreatedWorktree,
+    SharedTree,
+    WorktreeCreator,
+    WorktreeRequest,
+)
+from dibs.services.worktrees.orphans import OrphanCleaner, Skipped
 from dibs.services.worktrees.remove import KeptWorktree, Removed, Remover
 from dibs.services.worktrees.setup import run_setup, words_of
 from dibs.startup.records import Record
@@ -39,6 +44,7 @@ __all__ = [
     "KeptWorktree",
     "Listed",
     "Removed",
+    "SharedTree",
     "Skipped",
     "WorktreeRequest",
     "Worktrees",
@@ -54,17 +60,12 @@ class Listed(Record):
 
     tree: CloneTree
     held: tuple[Holding, ...] = ()
+    #: Whether its agent is dead.
+    orphaned: bool = False
     unpushed: int = 0
     #: The time and the subject of the last commit.
     at: int = 0
     subject: str = ""
-
-
-class Skipped(Record):
-    """A worktree that a cleanup skipped, and why."""
-
-    row: WorktreeRow
-    why: str
 
 
 class Worktrees:
@@ -72,7 +73,14 @@ class Worktrees:
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
-        self._context = WorktreeContext(store, repository)
+        self._repository = repository
+        self._known: WorktreeContext | None = None
+
+    @property
+    def _context(self) -> WorktreeContext:
+        if self._known is None:
+            self._known = WorktreeContext(self._store, self._repository)
+        return self._known
 
     def all(self) -> list[CloneTree]:
         """Return all working trees of this clone, the main one first, including those Dibs did not create."""
@@ -104,6 +112,27 @@ class Worktrees:
             if made.new and command:
                 before_setup(f"running setup: {command}")
                 made = made._replace(row=self._set_up(made.row, command))
+        return made
+
+    def new_or_shared(
+        self,
+        caller: Caller,
+        wanted: WorktreeRequest,
+        *,
+        setup: str | None = None,
+        before_setup: Callable[[str], None] = _nothing,
+    ) -> CreatedWorktree | SharedTree:
+        """Create a worktree like ``new``; if that is not possible, return the shared tree and the reason."""
+        try:
+            made = self.new(caller, wanted, setup=setup, before_setup=before_setup)
+            command = self._store.config.worktree_setup if setup is None else setup
+            if made.row.stage == WorktreeStage.SETUP and command:
+                made = made._replace(row=self.setup(caller, wanted.agent, command))
+        except (DibsError, OSError) as error:
+            failed = error if isinstance(error, DibsError) else system_error(error)
+            if failed.code not in FALLS_BACK:
+                raise
+            return self._share(caller, wanted.agent, failed)
         return made
 
     def setup(self, caller: Caller, named: str, command: str = "") -> WorktreeRow:
@@ -155,32 +184,40 @@ class Worktrees:
         caller: Caller,
         *,
         dry_run: bool = False,
+        salvage: bool = False,
         progress: Callable[[str, int, int], None] = _nothing,
     ) -> list[Removed | KeptWorktree | Skipped]:
         """Remove the worktrees of dead agents, except those with unsaved work.
 
+        With ``salvage``, save that work and remove these too.
         ``progress`` is called with the current step, and how much of it is done.
         """
-        if not dry_run:
-            self._store.apply(lambda rows: arrive(rows, caller))
-            sweep(self._context.common, time.time())
-        rows = self._context.rows()
-        own = []
-        for number, row in enumerate(rows):
-            progress(f"checking the worktree of {row.agent}", number, len(rows))
-            own.append(self._clean(caller, row, dry_run=dry_run))
-        gone = [row for row in self._context.rows_elsewhere() if self._is_lost(caller, row)]
-        return own + [
-            Removed(row) if dry_run else Remover(self._context).disown(caller, row) for row in gone
-        ]
+        return OrphanCleaner(self._context, caller, dry_run=dry_run, salvage=salvage).all(progress)
 
     # -- parts
 
+    def _share(self, caller: Caller, agent: str, error: DibsError) -> SharedTree:
+        """Record in the ledger that an agent works in the shared tree."""
+        path = main_tree(self._repository)
+
+        def step(rows: Rows) -> None:
+            arrive(rows, caller)
+            rows.emit(
+                caller.id, role_of(rows, caller.id), Kind.ERROR,
+                f"{agent} has no worktree and uses the shared tree: {error.message}",
+                toAgentId=agent, path=path, code=error.code,
+            )  # fmt: skip
+
+        self._store.apply(step)
+        return SharedTree(agent, path, error.message, error.code)
+
     def _list(self, tree: CloneTree) -> Listed:
+        row = tree.row
+        orphaned = row is not None and self._store.look(lambda rows: is_abandoned(rows, row))
         if tree.missing or tree.wrong or not tree.head:
-            return Listed(tree)
+            return Listed(tree, orphaned=orphaned)
         try:
-            return self._look(tree)
+            return self._look(tree)._replace(orphaned=orphaned)
         except FileNotFoundError:  # it was removed just now
             return Listed(tree._replace(missing=True))
         except Unavailable as error:  # the others can still be listed
@@ -188,11 +225,12 @@ class Worktrees:
 
     def _look(self, tree: CloneTree) -> Listed:
         git = self._context.git(tree.path)
-        held = self._context.inspector().glance(_entry(tree), self._context.admin_of(tree.path))
+        held = self._context.inspector().glance(entry_of(tree), self._context.admin_of(tree.path))
         shape = ("-1", "--no-show-signature", "--format=%ct %s")
         output = git.must("log", *shape, "--end-of-options", tree.head, "--")
         at, _, subject = output.decode("utf-8", "replace").strip().partition(" ")
-        return Listed(tree, tuple(held), refs.unpushed(git, tree.head), int(at), subject)
+        unpushed = refs.unpushed(git, tree.head)
+        return Listed(tree, tuple(held), unpushed=unpushed, at=int(at), subject=subject)
 
     def _set_up(self, row: WorktreeRow, command: str) -> WorktreeRow:
         run_setup(command, row.path, self._variables(row), self._setup_command(row, command))
@@ -217,56 +255,6 @@ class Worktrees:
             ports=config.worktree_ports,
         )
 
-    def _clean(
-        self, caller: Caller, row: WorktreeRow, *, dry_run: bool
-    ) -> Removed | KeptWorktree | Skipped:
-        if not self._store.look(lambda rows: is_abandoned(rows, row)):
-            unfinished = row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}
-            if not unfinished or dry_run:
-                return Skipped(row, self._why_not_alone(row))
-        try:
-            with locks.of_agent(self._context.state, row.agent, patience=0.0):
-                return self._clean_held(caller, row, dry_run=dry_run)
-        except Unavailable as error:
-            return Skipped(row, error.message)
-
-    def _clean_held(
-        self, caller: Caller, row: WorktreeRow, *, dry_run: bool
-    ) -> Removed | KeptWorktree | Skipped:
-        """Clean up one worktree while holding its lock, so no living process is at work on it."""
-        if dry_run:
-            return self._would_clean(row)
-        notes = Remover(self._context).settle(caller, row.agent)
-        if notes and self._context.row(row.agent) is None:
-            return Removed(row, notes=tuple(notes))
-        row = self._context.find(row.agent)
-        if not self._store.look(lambda rows: is_abandoned(rows, row)):
-            return Skipped(row, "; ".join(notes) or self._why_not_alone(row))
-        if not os.path.isdir(os.path.dirname(row.path)):
-            return Skipped(row, "its parent folder is missing; the disk may not be mounted")
-        return Remover(self._context).remove(caller, row)
-
-    def _why_not_alone(self, row: WorktreeRow) -> str:
-        awaited = self._store.look(lambda rows: is_awaited(rows, row))
-        return "its agent has not started yet" if awaited else "its agent is active"
-
-    def _is_lost(self, caller: Caller, row: WorktreeRow) -> bool:
-        """Return whether a worktree belongs to a clone that was deleted from this host."""
-        return row.is_missing_on(caller.host) and self._store.look(
-            lambda rows: is_abandoned(rows, row)
-        )
-
-    def _would_clean(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
-        tree = next((tree for tree in self.all() if tree.row == row), None)
-        if row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}:
-            return Skipped(row, "an interrupted command would be finished or undone")
-        if tree is None or tree.missing:
-            return Removed(row)
-        if tree.wrong:
-            return Skipped(row, tree.wrong)
-        seen = self._context.inspector().look(_entry(tree), self._context.admin_of(tree.path))
-        return KeptWorktree(row, seen.held, code="WORK_INSIDE") if seen.held else Removed(row)
-
 
 def _admit(rows: Rows, caller: Caller, row: WorktreeRow) -> None:
     """Record the caller's heartbeat; refuse to remove the worktree of an active agent."""
@@ -277,11 +265,6 @@ def _admit(rows: Rows, caller: Caller, row: WorktreeRow) -> None:
             code="HUMANS_ONLY",
             hint="ask a human to remove it",
         )
-
-
-def _entry(tree: CloneTree) -> WorktreeEntry:
-    ref = f"refs/heads/{tree.branch}" if tree.branch else ""
-    return WorktreeEntry(tree.path, tree.head, ref, locked=tree.locked)
 
 
 def _refuse_own_place(row: WorktreeRow) -> None:
