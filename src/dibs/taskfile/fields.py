@@ -38,13 +38,14 @@ def task_of(tree: TaskDocument, stem: str) -> tuple[Task | None, tuple[Remark, .
     return (None if remarks and remarks[0].fatal else task), tuple(remarks)
 
 
-def late_times(task: Task, now: float) -> list[Remark]:
-    """Return a remark for each time of a task that is more than a day after ``now``."""
+def late_times(task: Task, now: float, old: Task | None = None) -> list[Remark]:
+    """Return a remark for each time of a task that is more than a day after ``now``, and not in ``old``."""
     message = "is more than a day in the future"
     return [
         Remark(code="TASK_TIME", message=message, line=0, field=f"{field}_at")
         for field in ("created", "assigned", "started", "completed")
-        if getattr(task, field) > now + AHEAD
+        if (time := getattr(task, field)) > now + AHEAD
+        and (old is None or time != getattr(old, field))
     ]
 
 

@@ -215,8 +215,7 @@ class Files:
         """Save a text that a file had; return its path."""
         called = f"{stem(name)}.{digest[:8]}.yaml"
         with self.folders.open(KEPT, make=True) as handle:
-            if status_of(handle, called) is None:
-                moves.write(self.disk, handle, called, text, None)
+            moves.write_new(self.disk, handle, called, text)
         return f"{KEPT}/{called}"
 
     def remove(self, copy: TaskFileCopy) -> None:

@@ -6,7 +6,7 @@ import os
 
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.workdir.disk import status_of
-from dibs.workdir.moves import write
+from dibs.workdir.moves import write_new
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,4 +37,4 @@ def make(folders: Folders, schema: Callable[[], str]) -> None:
 def _put_once(folders: Folders, place: str, name: str, text: Callable[[], str]) -> None:
     with folders.open(place, make=True) as handle:
         if status_of(handle, name) is None:
-            write(folders.disk, handle, name, text(), None)
+            write_new(folders.disk, handle, name, text())

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.text.names import quote
+from dibs.errors import Unavailable
 from dibs.workdir.disk import FileStamp, mark_of, status_of
 
 TYPE_CHECKING = False
@@ -16,8 +18,15 @@ if TYPE_CHECKING:
     from dibs.workdir.disk import Disk, Folders
 
 
-class Meanwhile(Exception):
+class Meanwhile(Unavailable):
     """The file to be replaced has changed; nothing was done to it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{quote(name)} of the board changed while Dibs was about to write it",
+            code="STORAGE_IO",
+            hint="run the command again",
+        )
 
 
 def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | None) -> FileStamp:
@@ -36,6 +45,17 @@ def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | N
         return mark_of(os.fstat(file))  # the rename changed the ctime
     finally:
         os.close(file)
+
+
+def write_new(disk: Disk, folder: int, name: str, text: str) -> bool:
+    """Write a new file; tell whether it did, or whether the name is taken."""
+    if status_of(folder, name) is not None:
+        return False
+    try:
+        write(disk, folder, name, text, None)
+    except Meanwhile:
+        return False
+    return True
 
 
 def move(

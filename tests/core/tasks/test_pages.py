@@ -104,7 +104,7 @@ def test_a_work_log_has_the_sections_of_the_directive_in_order():
         summary="All well", handoff=Handoff("writer-editor"),
     )  # fmt: skip
 
-    text = worklog.text(task, "curator", AT, [], [entry("task_started", "curator began it")])
+    text = worklog.text(task, "curator", 1, AT, [], [entry("task_started", "curator began it")])
 
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
@@ -125,6 +125,6 @@ def test_artefacts_are_marked_as_reported_found_or_planned():
 def test_a_log_is_named_after_the_minute_and_the_task():
     task = Task("2025-11-23T1430-curator-audit")
 
-    assert worklog.file_name(task, AT) == "2025-11-23T1545-curator-audit.md"
+    assert next(worklog.file_names(task, AT)) == "2025-11-23T1545-curator-audit.md"
     assert worklog.description("fix-header") == "fix-header"
     assert len(worklog.description("x" * 128)) == 50

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from dibs.core.claims.ledger import Entry
@@ -22,19 +24,19 @@ def folders(tmp_path):
     return Folders(str(tmp_path), "work", Disk())
 
 
-def entry(kind="task_completed", at=AT, task="2025-11-23T1430-curator-audit"):
-    return Entry(9, at, "curator", "agent", kind, "done", {"task": task})
+def entry(kind="task_completed", at=AT, task="2025-11-23T1430-curator-audit", attempt=1):
+    return Entry(9, at, "curator", "agent", kind, "done", {"task": task, "attempt": attempt})
 
 
-def stored(**changes):
+def stored(attempt=1, **changes):
     task = Task(
         "2025-11-23T1430-curator-audit", "done", "curator", "Audit", started=AT - 600
     )._replace(**changes)
-    return Stored(task, f"{task.id}.yaml", "done", "", 9, doer="curator")
+    return Stored(task, f"{task.id}.yaml", "done", "", 9, attempt, doer="curator")
 
 
-def log(folders, tmp_path, one=None, at=AT):
-    return write_log(folders, str(tmp_path), one or stored(), entry(at=at), [])
+def log(folders, tmp_path, one=None, at=AT, steps=()):
+    return write_log(folders, str(tmp_path), one or stored(), entry(at=at), steps)
 
 
 def names(tmp_path):
@@ -69,9 +71,68 @@ def test_writing_a_log_again_does_nothing(folders, tmp_path):
 def test_a_later_attempt_has_its_own_log(folders, tmp_path):
     log(folders, tmp_path, stored(status="error", error="no disk"))
 
-    log(folders, tmp_path, stored(started=AT + 60), at=AT + 120)
+    log(folders, tmp_path, stored(2, started=AT + 60), at=AT + 120)
 
     assert names(tmp_path) == [NAME, "2025-11-23T1547-curator-audit.md"]
+
+
+def test_attempts_within_one_minute_have_a_log_each(folders, tmp_path):
+    for attempt in (1, 2, 3):
+        log(folders, tmp_path, stored(attempt))
+        assert log(folders, tmp_path, stored(attempt)) == ""
+
+    about = "2025-11-23T1545-curator-audit"
+    assert names(tmp_path) == [f"{about}-2.md", f"{about}-3.md", f"{about}.md"]
+
+
+@pytest.mark.parametrize("ahead", [60.0, 5 * 3600.0, 3 * 365 * 86_400.0])
+def test_a_clock_that_runs_ahead_duplicates_no_log(folders, tmp_path, ahead):
+    one = stored(started=AT + ahead, completed=AT + ahead)
+
+    for _ in range(4):
+        log(folders, tmp_path, one)
+
+    assert names(tmp_path) == [NAME]
+    assert "**Duration:** 0 min" in (tmp_path / "work/logs/curator" / NAME).read_text("utf-8")
+
+
+def test_an_agents_own_log_of_an_earlier_attempt_does_not_count_for_the_next(folders, tmp_path):
+    own = tmp_path / "work/logs/curator" / NAME
+    own.parent.mkdir(parents=True)
+    own.write_text("my own words")
+    os.utime(own, (AT - 5, AT - 5))
+    failed = entry("task_failed")
+
+    log(folders, tmp_path, stored(2), at=AT + 30, steps=[failed])
+
+    assert names(tmp_path) == ["2025-11-23T1545-curator-audit-2.md", NAME]
+
+
+def test_an_agents_own_log_may_be_directly_in_the_logs_folder(folders, tmp_path):
+    own = tmp_path / "work/logs" / NAME
+    own.parent.mkdir(parents=True)
+    own.write_text("my own words")
+
+    assert log(folders, tmp_path) == ""
+
+
+def test_a_log_that_someone_writes_at_the_same_moment_is_not_overwritten(tmp_path):
+    class Rival(Disk):
+        def reach(self, step, name):
+            if step == "sync":  # after the check whether the name is free
+                (tmp_path / "work/logs/curator" / NAME).write_text("theirs")
+
+    (tmp_path / "work").mkdir()
+
+    log(Folders(str(tmp_path), "work", Rival()), tmp_path)
+
+    assert names(tmp_path) == ["2025-11-23T1545-curator-audit-2.md", NAME]
+
+
+def test_a_review_and_its_acceptance_share_one_log(folders, tmp_path):
+    log(folders, tmp_path, stored(status="in_review"))
+
+    assert log(folders, tmp_path, at=AT + 600, steps=[entry("task_reviewed")]) == ""
 
 
 def test_two_tasks_with_the_same_name_and_minute_have_two_logs(folders, tmp_path):

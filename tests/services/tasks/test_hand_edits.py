@@ -317,6 +317,8 @@ def test_a_task_is_retried_by_hand_by_removing_the_error_and_resetting_the_statu
 
     assert verdict.stored.task.status == Status.ASSIGNED
     assert verdict.stored.forgiven == verdict.stored.failures == 1
+    assert verdict.stored.task.retries == 1
+    assert "retry_count: 1\n" in verdict.stored.text
     assert agrees(verdict.stored)
     assert crew.take("bob").stored.attempt == 2
 

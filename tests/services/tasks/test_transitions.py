@@ -218,7 +218,7 @@ def test_a_failed_task_stays_with_its_agent_and_its_error_block_counts(begun):
         assert (stored.task.status, stored.attempt, stored.task.retries) == (
             "new",
             count + 1,
-            count,
+            count + 1,
         )
         assert agrees(stored)
         begun.start("bob", "a")

@@ -371,3 +371,48 @@ def test_checking_a_waiting_handoff_writes_nothing(crew):
     assert crew.tasks.hand_off(caller("human")) == ([], [])
 
     assert crew.rows() == before
+
+
+# -- retries
+
+
+def test_retry_count_counts_every_retry():
+    crew = BoardCrew()
+    crew.make("a", agent="bob")
+    for retries in range(4):
+        crew.start("bob", "a")
+        failed = crew.tasks.fail(caller("bob"), "a", message="no")
+        assert (failed.task.retries, f"retry_count: {retries}\n" in failed.text) == (retries, True)
+        again = crew.tasks.retry(caller("human"), "a")
+        assert (again.task.retries, again.task.status) == (retries + 1, "assigned")
+        assert f"retry_count: {retries + 1}\n" in again.text
+        assert agrees(again)
+
+
+@pytest.mark.parametrize("way", ["retry", "by hand", "release", "lose"])
+def test_the_timeout_counts_from_the_new_attempt(way):
+    crew = BoardCrew()
+    crew.make("a", agent="bob")
+    crew.tasks.assign(BOSS)
+    crew.start("bob", "a", ttl=4 * HOUR)
+    crew.clock.advance(3 * HOUR)
+    if way == "lose":
+        crew.clock.advance(HOUR)
+        crew.tasks.sweep()
+    elif way == "release":
+        crew.tasks.release(caller("bob"), "a")
+    else:
+        crew.tasks.fail(caller("bob"), "a", message="no")
+    if way == "retry":
+        crew.tasks.retry(caller("human"), "a")
+    if way == "by hand":
+        row = crew.row("a")
+        text = row.text[: row.text.index("error:\n")].replace("status: error", "status: assigned")
+        file = EditedFile("a", row.place, row.file, read(text.encode(), row.file), row.version)
+        assert crew.tasks.accept(BOSS, [file])[0].stored is not None
+    assert crew.row("a").task.status == "assigned"
+
+    assert crew.tasks.stuck(BOSS) == []
+
+    crew.clock.advance(2 * HOUR)
+    assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["a"]

@@ -52,7 +52,7 @@ def over_again(task: Task, old: Task) -> Task:
     assigned = task.assigned if task.assigned != old.assigned else 0.0
     task = task._replace(assigned=assigned, started=0.0, completed=0.0)
     if old.status == Status.ERROR:
-        return task._replace(error="")
+        return task._replace(error="", retries=max(task.retries, old.retries + 1))
     if old.status in FINISHED:
         return task._replace(summary="", made=(), handoff=None, reason="")
     return task

@@ -6,6 +6,7 @@ and leaves prompts where only the agent knows.
 
 from __future__ import annotations
 
+from itertools import count
 from time import gmtime, strftime
 
 from dibs.core.tasks.rules import Status
@@ -15,7 +16,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Task
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 #: How many characters of the task's id are used in the file name.
 DESCRIPTION_MAX = 50
 _STAMP = len("2025-11-23T1430-")
+
+#: How the lines begin that say which attempt a log is about.
+TASK_ID, ATTEMPT = "**Task ID:**", "**Attempt:**"
 
 #: Marks of an artefact: reported and found, planned but not reported, reported but not found.
 THERE, PLANNED, MISSING = "✅", "⚠️", "❗️"
@@ -49,19 +53,49 @@ def description(task_id: str) -> str:
     return (task_id[_STAMP:] if stamped else task_id)[:DESCRIPTION_MAX].strip("-.")
 
 
-def file_name(task: Task, ended: float) -> str:
-    """Return the name of a task's log: the minute in which it ended, and what it was about."""
-    return f"{strftime('%Y-%m-%dT%H%M', gmtime(ended))}-{description(task.id)}.md"
+def file_names(task: Task, ended: float) -> Iterator[str]:
+    """Yield names for a task's log: the minute in which it ended, what it was about, and a number."""
+    base = f"{minute(ended)}-{description(task.id)}"
+    yield f"{base}.md"
+    for number in count(2):
+        yield f"{base}-{number}.md"
+
+
+def minute(at: float) -> str:
+    """Return a time as file names begin with it."""
+    return strftime("%Y-%m-%dT%H%M", gmtime(at))
+
+
+def belongs_to(name: str, log: str, changed: float, task: Task, attempt: int, since: float) -> bool:
+    """Return whether a log, ours or an agent's own, is about this attempt at a task.
+
+    ``changed`` is when the file was last changed, ``since`` when the attempt before ended, or 0. Clocks of
+    agents may run ahead, so their times decide nothing.
+    """
+    if not name.endswith(".md") or description(task.id) not in name:
+        return False
+    later = name[: len("2025-11-23T1430")] > minute(since)
+    if TASK_ID not in log:
+        return later or changed > since
+    numbers = [line.removeprefix(ATTEMPT) for line in log.split("\n") if line.startswith(ATTEMPT)]
+    return f"{TASK_ID} {task.id}\n" in log and (
+        numbers == [f" {attempt}"] or (later and not numbers)
+    )
 
 
 def text(
-    task: Task, agent: str, ended: float, artefacts: Sequence[Artefact], steps: Sequence[Entry]
+    task: Task,
+    agent: str,
+    attempt: int,
+    ended: float,
+    artefacts: Sequence[Artefact],
+    steps: Sequence[Entry],
 ) -> str:
     """Return the log of the attempt by ``agent`` that ended at ``ended``."""
     title = plain(task.title or task.id)
     parts = [
         f"# Work Log: {title}\n",
-        _head(task, agent, ended),
+        _head(task, agent, attempt, ended),
         f"## Context\n\n{_context(task)}",
         "## Approach\n\n_Why you did it this way, and which alternatives you considered._\n",
         "## Guidelines & Directives Used\n\n_Which rules, profiles, and modes applied._\n",
@@ -74,9 +108,9 @@ def text(
     return "\n".join(parts)
 
 
-def _head(task: Task, agent: str, ended: float) -> str:
+def _head(task: Task, agent: str, attempt: int, ended: float) -> str:
     return (
-        f"**Agent:** {plain(agent)}\n**Task ID:** {task.id}\n"
+        f"**Agent:** {plain(agent)}\n{TASK_ID} {task.id}\n{ATTEMPT} {attempt}\n"
         f"**Date:** {_moment(ended)}\n**Status:** {task.status}\n"
     )
 
@@ -112,7 +146,7 @@ def _outcome(task: Task) -> str:
 
 
 def _metadata(task: Task, ended: float) -> str:
-    minutes = f"{(ended - task.started) / 60:.0f} min" if task.started else "unknown"
+    minutes = f"{max(0.0, ended - task.started) / 60:.0f} min" if task.started else "unknown"
     handoff = plain(task.handoff.agent) if task.handoff else "none"
     related = ", ".join(map(plain, task.dependencies)) or "none"
     return (

@@ -21,7 +21,7 @@ from dibs.local.files import write_file
 from dibs.services.state.tasks import several, standing, versions
 from dibs.startup.records import Record
 from dibs.workdir.disk import FileStamp, mark_of, read, status_of
-from dibs.workdir.moves import Meanwhile, write
+from dibs.workdir.moves import Meanwhile, write, write_new
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,8 +148,7 @@ class Pages:
         stem, ending = os.path.splitext(name)
         copy = f"{stem}-{sha256(text.encode()).hexdigest()[:8]}{ending}"
         with self._folders.open(ASIDE, make=True) as folder:
-            if status_of(folder, copy) is None:
-                write(self._folders.disk, folder, copy, text, None)
+            write_new(self._folders.disk, folder, copy, text)
 
     def _put(self, name: str, text: str) -> FileStamp:
         """Write a page unless it already has this text."""

@@ -7,22 +7,20 @@ nothing; the orchestrator adds logs that a command could not write.
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from itertools import islice
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import worklog
 from dibs.core.tasks.rules import Status
 from dibs.core.text.names import check_agent_id
-from dibs.workdir.disk import read, status_of
-from dibs.workdir.moves import write
+from dibs.workdir.disk import read
+from dibs.workdir.moves import write_new
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dibs.core.claims.ledger import Entry
-    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
@@ -86,43 +84,35 @@ def write_log(
     if task.status not in _ENDED:
         return ""
     place = f"{PLACE}/{check_agent_id(agent)}"
-    with folders.open(place, make=True) as folder:
-        name = _free_name(folder, task, ending.at)
-        if not name:
+    before = (e.at for e in steps if e.kind in ENDINGS and _attempt(e) != stored.attempt)
+    since = max(before, default=0.0)
+    with folders.open(PLACE, make=True) as logs, folders.open(place, make=True) as folder:
+        if _is_logged(logs, stored, since) or _is_logged(folder, stored, since):
             return ""
         artefacts = worklog.marks(task, _there(root, task.made))
-        text = worklog.text(task, agent, ending.at, artefacts, steps)
-        write(folders.disk, folder, name, text, None)
+        text = worklog.text(task, agent, stored.attempt, ending.at, artefacts, steps)
+        names = worklog.file_names(task, ending.at)
+        name = next(name for name in names if write_new(folders.disk, folder, name, text))
     return f"{place}/{name}"
 
 
-def _free_name(folder: int, task: Task, ended: float) -> str:
-    """Return a name for the log, empty if one was written since the attempt began."""
-    wanted = worklog.file_name(task, ended)
-    about = worklog.description(task.id)
-    digest = sha256(task.id.encode()).hexdigest()[:6]
-    endings = (f"{about}.md", f"{about}-{digest}.md")
-    if any(
-        name.endswith(endings) and _belongs_to(folder, name, task) for name in os.listdir(folder)
-    ):
-        return ""
-    if status_of(folder, wanted) is not None:
-        return f"{wanted.removesuffix('.md')}-{digest}.md"
-    return wanted
+def _attempt(entry: Entry) -> int:
+    return int(entry.details.get("attempt") or 0)
 
 
-def _belongs_to(folder: int, name: str, task: Task) -> bool:
-    """Return whether a log belongs to this attempt: ours by its name, an agent's own also by its age."""
-    mark = "**Task ID:**"
-    begun = worklog.file_name(task, task.started)[: len("2025-11-23T1430")]
-    try:
-        content, known = read(folder, name, 1 << 16)
-    except OSError:
-        return True  # unreadable: leave it alone
-    text = content.decode("utf-8", "replace")
-    if mark in text:
-        return f"{mark} {task.id}\n" in text and name >= begun
-    return name >= begun or known.mtime >= task.started * 1e9
+def _is_logged(folder: int, stored: Stored, since: float) -> bool:
+    """Return whether a folder has a log of the task's last attempt; an agent's own log counts."""
+    about = worklog.description(stored.id)
+    for name in os.listdir(folder):
+        if about in name:
+            try:
+                content, known = read(folder, name, 1 << 16)
+            except OSError:
+                continue  # a folder, or not readable
+            log, changed = content.decode("utf-8", "replace"), known.mtime / 1e9
+            if worklog.belongs_to(name, log, changed, stored.task, stored.attempt, since):
+                return True
+    return False
 
 
 def _there(root: str, paths: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ from dibs.core.claims.rules import (
 )
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.names import task_pattern
-from dibs.core.tasks.rules import Status
+from dibs.core.tasks.rules import OPEN, Status
 from dibs.services.claims.acquire import attempt
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.own_claims import own_at
@@ -308,14 +308,13 @@ def fail_with(
 ) -> Stored:
     """Set a task to ``error``, with a block that says why and how often it was retried."""
     agent = stored.holder or stored.task.agent or writer.agent
-    after = stored.task._replace(
-        status=Status.ERROR, agent=agent, error=message, retries=stored.failures
-    )
+    retries = max(stored.failures, stored.task.retries)
+    after = stored.task._replace(status=Status.ERROR, agent=agent, error=message, retries=retries)
     block = {
         "message": message,
         "timestamp": stamp(writer.rows.now),
         "agent": agent,
-        "retry_count": stored.failures,
+        "retry_count": retries,
     }
     return writer.move(
         stored,
@@ -326,4 +325,5 @@ def fail_with(
         blocks={"error": {**block, "stacktrace": trace} if trace else block},
         details={"message": message, "failures": stored.failures + 1},
         **no_attempt(failures=stored.failures + 1),
+        attempt=stored.attempt + (stored.task.status in OPEN),
     )

@@ -53,6 +53,8 @@ OWNED = (
 )
 #: Those that contain what someone wrote, and must not be dropped silently.
 _SAID = ("summary", "made", "handoff", "error")
+#: States of a task that someone has begun.
+_BEGUN = frozenset({Status.IN_PROGRESS, Status.IN_REVIEW, Status.DONE, Status.ERROR})
 #: The ledger kind for each state that a file was put into by hand.
 _KINDS = {
     Status.ASSIGNED: Kind.TASK_ASSIGNED,
@@ -136,7 +138,7 @@ class _HandEdits:
         if task is None:
             remark = made.reading.remarks[0]
             raise refusal(remark.code, remark.message, remark.field)
-        for late in late_times(task, self._rows.now):
+        for late in late_times(task, self._rows.now, old.task if old is not None else None):
             raise refusal(late.code, late.message, late.field)
         if made.place.split("/")[0] == ARCHIVE:
             return self._archived(made, old, task)
@@ -301,9 +303,9 @@ def _standing(old: Stored, after: Task) -> dict[str, Any]:
     if status == old.task.status and old.version:
         return changes
     changes |= no_attempt()
-    if status == Status.IN_PROGRESS:
-        changes["attempt"] = old.attempt + 1
-    elif status in {Status.DONE, Status.IN_REVIEW}:
+    if status in _BEGUN and (old.task.status in OPEN or not old.version):
+        changes["attempt"] = old.attempt + 1  # it began, even if no one saw it in progress
+    if status in {Status.DONE, Status.IN_REVIEW}:
         changes["doer"] = old.doer or after.agent
     elif status == Status.ERROR:
         changes["failures"] = max(old.failures, after.retries) + 1

@@ -120,7 +120,5 @@ def unstarted(task: Task, asked: str, now: float) -> Task:
         started=0.0, completed=0.0, summary="", made=(), handoff=None, error="", reason=""
     )
     if asked:
-        return back._replace(
-            status=Status.ASSIGNED, agent=asked, assigned=task.assigned or moment(now)
-        )
+        return back._replace(status=Status.ASSIGNED, agent=asked, assigned=moment(now))
     return back._replace(status=Status.NEW, agent="", assigned=0.0)

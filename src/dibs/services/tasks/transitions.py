@@ -201,7 +201,7 @@ class Moves:
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
         details = {"error": stored.task.error, "retries": stored.task.retries}
-        after = self._back(stored)
+        after = self._back(stored)._replace(retries=stored.task.retries + 1)
         return self._write("retry", stored, after, words, details, forgiven=stored.failures)
 
     def reopen(self, id_: str, reason: str) -> Stored:
