@@ -60,7 +60,7 @@ def _after_class(text: str, at: int) -> int:
     return at + 1
 
 
-def _class(body: str) -> frozenset[str]:
+def _class(body: str, *, folded: bool) -> frozenset[str]:
     negated = body[0] in "!^"
     if negated:
         body = body[1:]
@@ -75,10 +75,13 @@ def _class(body: str) -> frozenset[str]:
         else:
             members.add(body[at])
             at += 1
+    if negated and folded:
+        cases = {c.lower() for c in members}
+        return frozenset(c for c in ALPHABET if c.lower() not in cases)
     return frozenset(ALPHABET) - members if negated else frozenset(members)
 
 
-def _segments(text: str) -> list[list]:
+def _segments(text: str, *, folded: bool) -> list[list]:
     """Read one alternative: segments of (characters, starred) steps, or the text "**"."""
     segments: list[list] = [[]]
     at = 0
@@ -95,7 +98,7 @@ def _segments(text: str) -> list[list]:
             segments[-1].append((frozenset(ALPHABET), False))
         elif character == "[":
             end = _after_class(text, at)
-            segments[-1].append((_class(text[at + 1 : end - 1]), False))
+            segments[-1].append((_class(text[at + 1 : end - 1], folded=folded), False))
             at = end - 1
         else:
             segments[-1].append((frozenset(character), False))
@@ -129,7 +132,7 @@ class Automaton:
             edges.append([])
             free.append(set())
             starts.add(len(edges) - 1)
-            for segment in _segments(alternative):
+            for segment in _segments(alternative, folded=folded):
                 self._append(segment, edges, free)
             ends.add(len(edges) - 1)
         self._determinise(edges, free, starts, ends)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
 from random import Random
+from unicodedata import is_normalized
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.core.patterns.glob_oracle import TooBig, automaton, random_pattern, share_a_path
 
 from dibs.core.patterns.pattern import matches, overlap, parse
@@ -49,6 +54,29 @@ APART = [
     ("[!a-zA-Z]", "q"),
     ("[!qQ]", "q"),
     ("[!kK]", "k"),
+    ("src/[!a].py", "src/a.py"),
+    ("src/[!a].py", "src/A.py"),
+    ("src/[!A].py", "src/a.py"),
+    ("[!b]x", "bX"),
+    ("[!A-C]", "b"),
+    ("[!a-c]", "B"),
+    ("[!a-c]", "[A-C]"),
+    ("[!A-C]", "[a-c]"),
+    ("[!Z-b]", "A"),
+    ("[!Z-b]", "z"),
+    ("[!s]", "\u017f"),
+    ("[!\u017f]", "S"),
+    ("[!k]", "\u212a"),
+    ("[!\u212a]", "k"),
+    ("[!ß]", "ẞ"),
+    ("[!\u03c3]", "ς"),
+    ("[!ς]", "Σ"),
+    ("[!µ]", "μ"),
+    ("[!é]", "E\u0301"),
+    ("[!\u03b1-ω]", "Ω"),
+    ("[!I]", "i"),
+    ("[!İ]", "İ"),
+    ("x[ßŉ]*s", "x*ß"),
     ("[\u2129-\u212c]", "k"),
     ("task:*", "*"),
     ("task:42", "**"),
@@ -102,8 +130,11 @@ TOGETHER = [
     ("[a-]", "-"),
     ("[!a-y]", "z"),
     ("[A-C]x", "bX"),
-    ("[!b]x", "bx"),
-    ("[!sS]", "s"),
+    ("[!b]x", "cX"),
+    ("[!i]", "İ"),
+    ("[!i]", "\u0131"),
+    ("[!s]*", "ß"),
+    ("[!A-C]", "[a-d]"),
     ("[.a]", "?"),
     ("[.a][.]", "*.*"),
     ("[.a]?", ".[.b]"),
@@ -282,3 +313,107 @@ def test_many_alternatives_on_both_sides_take_no_exponential_time():
     b = parse("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}*y")
 
     assert overlap(a, b) is None
+
+
+#: All characters that a name can contain, by the character that they fold to.
+_FOLDS = {
+    c: next((f for f in (c.casefold(), c.lower()) if len(f) == 1), c)
+    for c in map(chr, range(1, 0x5000))
+    if c != "/" and is_normalized("NFC", c)
+}
+_LETTERS = "aAbBsS\u017fkKßẞ\u03c3ςΣ\u0131éÉqİ"
+#: Each letter, and a character between any two of them.
+_SAMPLES = sorted(
+    {_FOLDS[c] for c in (*_LETTERS, *"0[{÷ж中", *(chr(ord(c) + 1) for c in _LETTERS))}
+)
+
+
+#: Letters that fold to several.
+_LONG = {c for c in _FOLDS if len(c.casefold()) > 1}
+
+
+class Oracle:
+    """A pattern of one name as two regular expressions over folded names, plain and full."""
+
+    def __init__(self, atoms: list[tuple[str, str, str]]) -> None:
+        texts, plain, full = zip(*atoms, strict=True)
+        self.text = "".join(texts)
+        self.expanding = not _LONG.isdisjoint(text.strip("[]") for text in texts)
+        self.plain = re.compile("".join(plain), re.DOTALL)
+        self.full = re.compile("".join(full), re.DOTALL)
+
+    def accepts(self, name: str) -> bool:
+        plain = "".join(_FOLDS[c] for c in name)
+        return bool(self.plain.fullmatch(plain) or self.full.fullmatch(name.casefold()))
+
+
+def _class(members: set[str], *, negated: bool) -> str:
+    inside = re.escape("".join(sorted(members)))
+    return f"[{'^' * negated}{inside}]" if members else "(?!)"
+
+
+@st.composite
+def _classes(draw: st.DrawFn) -> tuple[str, str, str]:
+    bounds = st.sampled_from(_LETTERS)
+    spans = draw(st.lists(st.tuples(bounds, bounds).map(sorted), min_size=1, max_size=2))
+    negated = draw(st.booleans())
+    members = {f for c, f in _FOLDS.items() if any(low <= c <= high for low, high in spans)}
+    if not negated and len(only := {*spans[0], *spans[-1]}) == 1:
+        (letter,) = only
+        return f"[{letter}]", _FOLDS[letter], letter.casefold()
+    text = "".join(low if low == high else f"{low}-{high}" for low, high in spans)
+    full = members | _LONG if negated else members - _LONG
+    return (
+        f"[{'!' * negated}{text}]",
+        _class(members, negated=negated),
+        _class(full, negated=negated),
+    )
+
+
+_ATOMS = st.one_of(
+    st.just(("?", ".", ".")),
+    st.sampled_from(_LETTERS.replace("İ", "")).map(lambda c: (c, _FOLDS[c], c.casefold())),
+    _classes(),
+    _classes(),
+)
+
+
+@st.composite
+def _oracles(draw: st.DrawFn, most: int) -> Oracle:
+    atoms = draw(st.lists(_ATOMS, min_size=1, max_size=most))
+    if draw(st.booleans()):
+        atoms.insert(draw(st.integers(0, len(atoms))), ("*", ".*", ".*"))
+    return Oracle(atoms)
+
+
+#: Short names, and longer ones for two ``ß`` and one other character.
+_SHORT = ["".join(n) for size in (1, 2, 3) for n in product(_SAMPLES, repeat=size)]
+_LONGER = ["".join(n) for c in _SAMPLES for size in (4, 5) for n in product({c, "s"}, repeat=size)]
+
+
+def _meet(a: re.Pattern[str], b: re.Pattern[str]) -> bool:
+    """Return whether some name matches both: try all that these patterns can distinguish."""
+    return any(a.fullmatch(name) and b.fullmatch(name) for name in (*_SHORT, *_LONGER))
+
+
+@settings(max_examples=100, deadline=None)
+@given(_oracles(2), _oracles(1))
+def test_with_folding_two_patterns_overlap_if_some_name_in_any_case_matches_both(a, b):
+    expected = _meet(a.plain, b.plain) or ((a.expanding or b.expanding) and _meet(a.full, b.full))
+
+    for one, other in ((a, b), (b, a)):
+        witness = overlap(parse(one.text), parse(other.text))
+
+        assert (witness is not None) is expected, (one.text, other.text, witness)
+        if witness is not None:
+            assert one.accepts(witness), (one.text, other.text, witness)
+            assert other.accepts(witness), (one.text, other.text, witness)
+            assert matches(parse(one.text), witness)
+
+
+@settings(max_examples=100, deadline=None)
+@given(_oracles(2), st.text(_LETTERS, min_size=1, max_size=4))
+def test_with_folding_a_name_matches_in_every_case_or_in_none(pattern, name):
+    for spelled in (name, name.upper(), name.lower(), name.swapcase()):
+        if len(spelled) == len(name):
+            assert matches(parse(pattern.text), spelled) is pattern.accepts(spelled), pattern.text

@@ -189,6 +189,7 @@ def test_a_literal_and_a_glob_of_the_same_characters_differ():
         *(("README", "readme"), ("é", "e\u0301"), ("É/x", "e\u0301/X"), ("x/", "x/**")),
         *(("x/**/", "X/"), ("{a,b}", "{B,a}"), ("[A-C]", "[a-c]"), ("straße", "STRASSE")),
         *(("task:A", "task:a"), ("a/./b", "A//b"), ("\\a", "a"), ("ǰ", "J\u030c")),
+        *(("[!a]", "[!A]"), ("[!A-C]x", "[^a-c]X"), ("[!aA]", "[!a]"), ("{[!a],[!A]}", "[!a]")),
     ],
 )  # fmt: skip
 def test_spellings_of_one_pattern_have_one_key(a, b):

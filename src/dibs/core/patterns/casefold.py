@@ -73,6 +73,15 @@ def fold_spans(spans: Spans, *, full: bool = False) -> Spans:
     return gathered(c for c in folded if not full or len(c.casefold()) == 1)
 
 
+@remembered(256)
+def without_cases(spans: Spans) -> Spans:
+    """Return ``spans`` without the letters of which another case is not in it."""
+    changed, _ = _changed_by_folding()
+    out = {to for letter, to in changed if not (has(spans, letter) and has(spans, to))}
+    letters = out.union(letter for letter, to in changed if to in out)
+    return without(spans, "".join(letter for letter in letters if has(spans, letter)))
+
+
 def gathered(characters: Iterable[str]) -> Spans:
     """Return the class of ``characters`` in canonical form."""
     spans: list[tuple[str, str]] = []

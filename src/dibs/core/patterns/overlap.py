@@ -69,8 +69,8 @@ def _plain_start(segments: tuple[str | Segment, ...]) -> str:
     return head
 
 
-def compiled(row: Row, *, folded: bool, full: bool) -> Route:
-    """Compile an alternative for matching."""
+def compiled(row: Row, *, folded: bool, full: bool) -> Route | None:
+    """Compile an alternative for matching; None if it matches nothing in this form."""
     chunks: list[tuple[str | Segment, ...]] = []
     chunk: list[str | Segment] = []
     for part in row:
@@ -80,12 +80,15 @@ def compiled(row: Row, *, folded: bool, full: bool) -> Route:
         elif isinstance(part, str):
             chunk.append(fold(part, full=full) if folded else part)
         else:
-            chunk.append(_compiled_segment(part, folded=folded, full=full))
+            segment = _compiled_segment(part, folded=folded, full=full)
+            if segment is None:
+                return None
+            chunk.append(segment)
     chunks.append(tuple(chunk))
     return Route(tuple(chunks))
 
 
-def _compiled_segment(part: tuple[Token, ...], *, folded: bool, full: bool) -> Segment:
+def _compiled_segment(part: tuple[Token, ...], *, folded: bool, full: bool) -> Segment | None:
     chunks: list[Chunk] = []
     items: list[Item] = []
     for token in (*part, 0):
@@ -98,7 +101,10 @@ def _compiled_segment(part: tuple[Token, ...], *, folded: bool, full: bool) -> S
             chunks.append("".join(text) if len(text) == len(items) else tuple(items))
             items = []
         else:
-            items.append(fold_spans(token.spans, full=full) if folded else token.spans)
+            spans = fold_spans(token.spans, full=full) if folded else token.spans
+            if not spans:  # in full, ``[ßẞ]`` contains no single character
+                return None
+            items.append(spans)
     return Segment(tuple(chunks))
 
 

@@ -75,7 +75,8 @@ class Pattern:
         """Return the compiled alternatives; ``full`` expands letters such as ``ß``."""
         routes = self._full if full else self._plain
         if routes is None:
-            routes = tuple([compiled(row, folded=self.folded, full=full) for row in self.rows])
+            found = [compiled(row, folded=self.folded, full=full) for row in self.rows]
+            routes = tuple([route for route in found if route is not None])
             if full:
                 self._full = routes
             else:

@@ -78,7 +78,9 @@ def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
     if not forced and _is_absolute(clean):
         _refuse_absolute(text)
     scheme, rest = split_scheme(clean)
-    tokens: list[Token] = [rest] if literal else tokenised(rest, len(clean) - len(rest), text)
+    tokens: list[Token] = [rest]
+    if not literal:
+        tokens = tokenised(rest, len(clean) - len(rest), text, folded=folded)
     _check_size(tokens, text)
     alternatives = expanded(tokens, text)
     if not scheme and not forced:

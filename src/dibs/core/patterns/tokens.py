@@ -9,7 +9,7 @@ and keys, so that both can be stored anywhere.
 
 from __future__ import annotations
 
-from dibs.core.patterns.casefold import FEW, Spans, common, fold, fold_spans
+from dibs.core.patterns.casefold import FEW, Spans, common, fold, fold_spans, without_cases
 from dibs.core.text.names import cut, visible
 from dibs.errors import BadInput
 from dibs.startup.records import Record
@@ -41,6 +41,8 @@ class Class(Record):
 
     text: str
     spans: Spans
+    #: The characters that a negated class names.
+    named: Spans = ()
 
 
 #: Text, 0 for ``*``, None for ``?``, or a class; until braces are expanded, also 1, 2, and 3 for them.
@@ -63,7 +65,7 @@ def _syntax(text: str, position: int, what: str) -> NoReturn:
     refuse("GLOB_SYNTAX", text, f"{what} at position {position + 1}", hint)
 
 
-def tokenised(rest: str, offset: int, text: str) -> list[Token]:
+def tokenised(rest: str, offset: int, text: str, *, folded: bool) -> list[Token]:
     """Read ``rest``, which starts at ``offset`` in ``text``; "/" stays inside the text tokens."""
     tokens: list[Token] = []
     opened: list[int] = []
@@ -85,7 +87,7 @@ def tokenised(rest: str, offset: int, text: str) -> list[Token]:
             tokens.append(run)
             run = ""
         if character == "[":
-            token, at = _class(rest, at, offset, text)
+            token, at = _class(rest, at, offset, text, folded=folded)
             tokens.append(token)
         else:
             _note_braces(character, offset + at - 1, opened, text)
@@ -104,7 +106,7 @@ def _note_braces(character: str, position: int, opened: list[int], text: str) ->
         opened.pop()
 
 
-def _class(rest: str, at: int, offset: int, text: str) -> tuple[Token, int]:
+def _class(rest: str, at: int, offset: int, text: str, *, folded: bool) -> tuple[Token, int]:
     """Read the class whose ``[`` is before ``at``; return it and its end."""
     start = at - 1
     negated = rest[at : at + 1] in {"!", "^"}
@@ -129,21 +131,25 @@ def _class(rest: str, at: int, offset: int, text: str) -> tuple[Token, int]:
             _syntax(text, offset + start, backwards)
         spans.append((low, high))
         index += 1
-    token = _class_of(spans, negated=negated)
+    token = _class_of(spans, negated=negated, folded=folded)
     if token is None:
         _syntax(text, offset + start, "has an empty character class")
     return token, at + 1
 
 
-def _class_of(spans: list[tuple[str, str]], *, negated: bool) -> Token:
+def _class_of(spans: list[tuple[str, str]], *, negated: bool, folded: bool) -> Token:
     """Return the class, its only character, or None if it is empty."""
     merged = _merged(spans)
-    named = common(_complement(merged) if negated else merged, _NAMEABLE)
-    if not named:
+    kept = common(_complement(merged) if negated else merged, _NAMEABLE)
+    if negated and folded:
+        kept = without_cases(kept)
+    if not kept:
         return None
-    if len(named) == 1 and named[0][0] == named[0][1]:
-        return named[0][0]
-    return Class(_class_text(merged if negated else named, negated=negated), named)
+    if len(kept) == 1 and kept[0][0] == kept[0][1]:
+        return kept[0][0]
+    if negated:
+        return Class(_class_text(merged, negated=True), kept, merged)
+    return Class(_class_text(kept, negated=False), kept)
 
 
 def _merged(spans: list[tuple[str, str]]) -> Spans:
@@ -250,6 +256,8 @@ def token_key(token: Token, *, folded: bool) -> str:
         return _escaped(fold(token, full=True) if folded else token)
     if not isinstance(token, Class):
         return _SIGNS[token]
+    if folded and token.named:
+        return _class_text(fold_spans(token.named), negated=True)
     width = sum(ord(high) - ord(low) + 1 for low, high in token.spans)
     if not folded or width > FEW:
         return token.text
