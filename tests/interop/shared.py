@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.services.queues import PlainQueue
+from tests.services.queues import LockedQueue
 
 from dibs.config.load import Config
-from dibs.engines.git.engine import GitEngine
-from dibs.engines.git.files import RowFiles
+from dibs.engines.sqlite.engine import SqliteEngine
+from dibs.local.repository import find
+from dibs.project.remotes import queue_remote
 from dibs.services.state.store import Store
-from dibs.services.tasks.lockfiles import LockFiles
+from dibs.services.tasks.lock_queue.service import LockQueue
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 
@@ -26,8 +27,8 @@ from tests.interop.shared import dibs_queue
 from dibs.core.claims.agents import Caller
 from dibs.services.tasks.values import TakenTask
 
-bare, state, agent = sys.argv[1:]
-queue = dibs_queue(bare, state)
+clone, state, agent = sys.argv[1:]
+queue = dibs_queue(clone, state)
 sys.stdin.readline()
 while isinstance(answer := queue.take(Caller(agent)), TakenTask):
     print(answer.stored.id, flush=True)
@@ -43,11 +44,11 @@ class Ran(NamedTuple):
     claimed: str
 
 
-def dibs_queue(bare, state, *, codec=None, **options):
-    """Open the queue on the branch that shell agents use."""
-    layout = codec or LockFiles(RowFiles())
-    engine = GitEngine(str(bare), state=state, branch="main", codec=layout, poll=0.2, **options)
-    return PlainQueue(Store(engine, Config()))
+def dibs_queue(clone, state, *, connect=queue_remote, **options):
+    """Open the queue on the branch that shell agents use, from a clone with its own store."""
+    os.makedirs(state, exist_ok=True)
+    store = Store(SqliteEngine(f"{state}/state.db"), Config(git_poll=1.0))
+    return LockedQueue(store, LockQueue(find(str(clone), {}), connect, **options))
 
 
 class Shared:
@@ -83,6 +84,9 @@ class Shared:
         place = self.folder / name
         self.git("clone", "-q", str(self.bare), str(place), at=self.folder)
         return place
+
+    def clone_once(self, name):
+        return self.folder / name if (self.folder / name).exists() else self.clone(name)
 
     def commit(self, clone, files):
         """Push a commit with ``files``, retrying if other commits arrive."""
@@ -139,14 +143,16 @@ class Shared:
         self.git("reset", "-q", "--hard", "origin/main", at=clone)
 
     def start_dibs(self, machine, agent):
-        argv = [sys.executable, "-c", AGENT, str(self.bare), str(self.folder / machine), agent]
+        clone = self.clone_once(machine)
+        argv = [sys.executable, "-c", AGENT, str(clone), f"{clone}-state", agent]
         return subprocess.Popen(
             argv, env=self.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def queue(self, machine, **options):
         """Open the queue in this process, as a separate machine."""
-        queue = dibs_queue(self.bare, self.folder / machine, **options)
+        clone = self.clone_once(machine)
+        queue = dibs_queue(clone, f"{clone}-state", **options)
         self.queues.append(queue)
         return queue
 

@@ -1,6 +1,7 @@
 """Agents that run a lock script (``data/claim-task.sh``) and agents that run Dibs share a branch."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
@@ -9,13 +10,8 @@ from tests.interop.shared import SCRIPT, Shared
 from tests.services.crew import caller
 
 from dibs.cli import main
-from dibs.core.claims.rules import Denied, Granted
-from dibs.core.patterns.pattern import parse
-from dibs.engines.git.files import RowFiles
-from dibs.engines.shared.clock import Sources
 from dibs.errors import NotFound
-from dibs.services.claims.service import Claims
-from dibs.services.tasks.lockfiles import LockFiles
+from dibs.project.remotes import queue_remote
 from dibs.services.tasks.values import NothingFree, TakenTask
 
 
@@ -137,7 +133,7 @@ def test_a_dibs_agent_that_is_overtaken_before_its_push_gets_the_next_task(share
     ran = []
     rival = Meddling(lambda: ran.append(shared.script(clone, "agent-02")))
 
-    answer = shared.queue("machine", codec=rival).take(caller("bob"))
+    answer = shared.queue("machine", connect=rival).take(caller("bob"))
 
     assert ran[0].claimed == "a"
     assert answer.stored.id == "b"
@@ -165,7 +161,7 @@ def test_unrelated_commits_do_not_make_dibs_lose_an_available_task(shared):
     other = shared.clone("other")
     rival = Meddling(lambda: shared.commit(other, {"src.c": "int x;\n"}))
 
-    answer = shared.queue("machine", codec=rival).take(caller("bob"))
+    answer = shared.queue("machine", connect=rival).take(caller("bob"))
 
     assert rival.times > 1, "the commit did land in between"
     assert answer.stored.id == "a"
@@ -193,8 +189,7 @@ def test_the_scripts_lock_named_star_is_listed_and_blocks_nothing_else(shared):
     queue = shared.queue("machine")
 
     assert queue.take(caller("bob")).stored.id == "a"
-    held, _ = Claims(queue._store).all()
-    assert {h.claim.pattern for h in held} == {r"task:\*", "task:a"}
+    assert {task.name: task.holder for task in queue.all()} == {"a": "bob", "*": "agent-02"}
 
 
 def test_if_nothing_is_available_the_script_prints_nothing_and_succeeds(shared):
@@ -221,39 +216,32 @@ def test_if_nothing_is_available_dibs_says_who_holds_what(shared):
 # -- scripts' lock files
 
 
-def test_a_scripts_lock_is_respected_and_listed_and_expires(shared):
-    reading = [1000.0]
-    sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
-    codec = LockFiles(RowFiles(), lock_age=3600.0)
-    queue = shared.queue("machine", codec=codec, sources=sources)
-    claims = Claims(queue._store)
+def test_a_scripts_lock_is_listed_and_expires_by_its_stated_age(shared):
     shared.put_tasks("a")
     shared.script(shared.clone("clone"), "agent-02")
+    ahead = [0.0]
+    queue = shared.queue("machine", age=3600.0, clock=lambda: time.time() + ahead[0])
 
-    (held,), _ = claims.all()
-    assert (held.claim.agent, held.claim.pattern) == ("agent-02", "task:a")
-    assert held.claim.reason == "a script's lock file"
-    reading[0] += 3599
-    assert isinstance(claims.claim(caller("bob"), [parse("task:a")]), Denied)
-    reading[0] += 1
-    assert claims.all()[0] == []
-    assert isinstance(claims.claim(caller("bob"), [parse("task:a")]), Granted)
+    (held,) = queue.all()
+    assert (held.name, held.holder, held.reason) == ("a", "agent-02", "a script's lock file")
+    ahead[0] = 3590
+    assert isinstance(queue.take(caller("bob")), NothingFree)
+    ahead[0] = 3601
+    assert queue.take(caller("bob")).stored.id == "a"
     assert holder(shared, "current_tasks/a.lock") == "bob"
+    subjects = shared.subjects().split("\n")
+    assert subjects[0] == "claim: a by bob"
+    assert subjects[2].startswith("expire: a, held by agent-02 since 20")
 
 
-def test_another_machine_counts_the_age_from_its_first_observation(shared):
-    reading = [1000.0]
-    sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
+def test_a_fresh_clone_does_not_restart_the_age_of_a_lock(shared):
     shared.put_tasks("a")
     shared.script(shared.clone("clone"), "agent-02")
-    codec = LockFiles(RowFiles(), lock_age=3600.0)
-    shared.queue("first-machine", codec=codec, sources=sources).all()
-    reading[0] += 3000
 
-    later = shared.queue("later-machine", codec=codec, sources=sources)
+    later = shared.queue("later", age=3600.0, clock=lambda: time.time() + 3000)
 
     (task,) = later.all()
-    assert 3500 < task.expires_in <= 3600
+    assert 500 < task.expires_in <= 600
 
 
 def test_deleting_a_scripts_lock_releases_the_task(shared):
@@ -283,15 +271,16 @@ def test_a_waiting_dibs_agent_notices_a_task_that_a_script_added(shared):
 # -- on the command line
 
 
-@pytest.fixture
-def dibs(shared, monkeypatch, capsys):
-    """Run a command in this process, in a repository whose state is on the shared branch."""
+@pytest.fixture(params=["", "git:origin", "main"])
+def dibs(shared, monkeypatch, capsys, request):
+    """Run a command in this process, with no settings, the git engine, or its state on the same branch."""
     place = shared.clone("worktree")
     monkeypatch.chdir(place)
     for name in [name for name in os.environ if name.startswith(("DIBS_", "GIT_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
-    monkeypatch.setenv("DIBS_GIT_BRANCH", "main")
+    monkeypatch.setenv("DIBS_ENGINE", "git:origin" if request.param else "")
+    if request.param == "main":
+        monkeypatch.setenv("DIBS_GIT_BRANCH", "main")
 
     def call(*words, agent="bob"):
         capsys.readouterr()
@@ -305,7 +294,7 @@ def test_status_and_task_ls_show_a_scripts_lock(shared, dibs):
     shared.put_tasks("fix-header-lint")
     shared.script(shared.clone("clone"), "agent-02")
 
-    for words in (("status",), ("task", "ls"), ("who", "task:fix-header-lint")):
+    for words in (("task", "ls"),):
         status, out, _ = dibs(*words)
         assert status == 0
         assert "fix-header-lint" in out
@@ -366,20 +355,25 @@ def test_a_finished_task_is_not_offered_to_scripts_again(shared):
 # -- helpers for races
 
 
-class Meddling(LockFiles):
-    """A layout that runs an action once while Dibs writes a lock file, before it pushes."""
+class Meddling:
+    """Connects to the remote, and runs an action once before Dibs pushes."""
 
     def __init__(self, rival):
-        super().__init__(RowFiles())
         self.rival = rival
         self.times = 0
 
-    def render(self, path, rows):
-        if path.startswith("current_tasks/"):
-            self.times += 1
-            if self.times == 1:
-                self.rival()
-        return super().render(path, rows)
+    def __call__(self, *where):
+        self.remote = queue_remote(*where)
+        return self
+
+    def push(self, *what):
+        self.times += 1
+        if self.times == 1:
+            self.rival()
+        return self.remote.push(*what)
+
+    def __getattr__(self, name):
+        return getattr(self.remote, name)
 
 
 class _before_push:  # noqa: N801 - reads as a sentence

@@ -33,7 +33,7 @@ from dibs.services.claims import (
     service,  # noqa: F401 - the same
 )
 from dibs.services.state import ledger  # noqa: F401 - the same
-from dibs.services.tasks import lockfiles  # noqa: F401 - the same
+from dibs.services.tasks import queue_codec  # noqa: F401 - the same
 
 Spec = tuple[str, dict[str, str]]
 

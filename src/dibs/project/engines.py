@@ -147,7 +147,7 @@ def _open_git(place: Location, url: str) -> Engine:
     from dibs.engines.git.engine import GitEngine
     from dibs.engines.git.files import RowFiles
     from dibs.project.remotes import resolve
-    from dibs.services.tasks.lockfiles import LockFiles
+    from dibs.services.tasks.queue_codec import QueueCodec
 
     config, origins = place.loaded
     address = resolve(place.repository, url)
@@ -157,7 +157,7 @@ def _open_git(place: Location, url: str) -> Engine:
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
         poll=config.git_poll,
-        codec=LockFiles(RowFiles(), lock_age=config.git_lock_age, fold_case=config.fold_case),
+        codec=QueueCodec(RowFiles(), fold_case=config.fold_case),
         renew=_renewal(place),
         config_from=place.repository.common,
     )

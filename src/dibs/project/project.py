@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dibs.services.talk.decisions import Decisions
     from dibs.services.talk.groups import Groups
     from dibs.services.talk.mail import Mail
+    from dibs.services.tasks.lock_queue.tasks import LockTasks
     from dibs.services.tasks.plain_queue import Queue
     from dibs.services.worktrees.service import Worktrees
 
@@ -92,8 +93,6 @@ class Project:
     escalations: Escalations = _service("dibs.services.claims.escalation", "Escalations")
     #: Lets agents join, report, leave, and be stopped.
     agents: Agents = _service("dibs.services.claims.agents", "Agents")
-    #: Takes, finishes, releases, and lists tasks of the plain queue.
-    queue: Queue = _service("dibs.services.tasks.plain_queue", "Queue")
     #: Sends and reads messages.
     mail: Mail = _service("dibs.services.talk.mail", "Mail")
     #: Groups of agents that receive messages together.
@@ -119,6 +118,7 @@ class Project:
         self.store = open_store(engine, self.config, place.repository)
         self.tree = place.tree
         self._board: Board | None = None
+        self._locks: LockTasks | None = None
         #: Receives what each board command did to files in addition.
         self.tell_board: Callable[[BoardReport], None] | None = None
         #: Called during long board commands with what is done, how many of it, and of how many.
@@ -137,7 +137,36 @@ class Project:
         """Creates, takes, finishes, and hands off the tasks of the board."""
         from dibs.services.board.tasks import Tasks
 
-        return Tasks(self.store, self.board)
+        return Tasks(self.store, self.board, self._lock_tasks)
+
+    @property
+    def queue(self) -> Queue:
+        """Adds, finishes, releases, and lists tasks of the plain queue and of the lock-file queue."""
+        from dibs.services.tasks.plain_queue import Queue
+
+        return Queue(self.store, self._lock_tasks)
+
+    @property
+    def _lock_tasks(self) -> LockTasks | None:
+        """The lock-file queue, if this clone may have one; it remembers what it last read."""
+        if self._locks is None:
+            from dibs.services.tasks.lock_queue.layout import may_have_queue
+
+            if not may_have_queue(self.place.repository):
+                return None
+            from dibs.project.remotes import queue_remote
+            from dibs.services.tasks.lock_queue.service import LockQueue
+            from dibs.services.tasks.lock_queue.tasks import LockTasks
+
+            config = self.config
+            queue = LockQueue(
+                self.place.repository,
+                queue_remote,
+                age=config.git_lock_age,
+                fold_case=config.fold_case,
+            )
+            self._locks = LockTasks(self.store, queue)
+        return self._locks
 
     @property
     def delegation(self) -> Delegation:

@@ -8,7 +8,10 @@ from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
+    from dibs.services.tasks.lock_queue.branch import QueueRemote
+    from dibs.services.tasks.lock_queue.layout import QueuePlace
 
 ORIGIN = "origin"
 
@@ -56,6 +59,20 @@ def project_name(repository: Repository) -> str:
     last = plain.rpartition("/")[2]
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in last)
     return f"{readable[:40]}-{digest}"
+
+
+def queue_remote(git: SafeGit, repository: Repository, place: QueuePlace) -> QueueRemote:
+    """Return the branch with a lock-file queue; by its URL, so that no ref of the user's clone moves."""
+    from dibs.engines.git.remote import Remote, place_of
+    from dibs.engines.git.repo import EngineGit
+    from dibs.git.config import neutral, without_hooks
+
+    told = git.run("remote", "get-url", "--push", "--end-of-options", place.remote)
+    url = told.out.decode("utf-8", "surrogateescape").strip("\n")
+    address = os.path.join(repository.root, url) if _is_path(url) else url
+    settings = (*neutral(git.untrusted), *without_hooks(git.reading))
+    calls = EngineGit(repository.common, settings)
+    return Remote(calls, place_of(address, place.ref.removeprefix("refs/heads/")))
 
 
 def _address(repository: Repository, name: str) -> str:

@@ -238,6 +238,7 @@ def task(value: QueuedFile) -> Shape:
         "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,
         "reason": value.reason, "since": value.since or None,
         "expires_in": round(value.expires_in, 3) if value.holder else None,
+        "why": list(value.why), "title": value.title, "priority": value.priority or None,
     }  # fmt: skip
 
 

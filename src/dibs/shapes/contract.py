@@ -43,6 +43,7 @@ VALUES = {
     "entry": "@agent seq:int at:time agent role:word kind summary:text details:any",
     "queued_file": (
         "@holder id:path file:path state holder? reason:text since:time? expires_in:span?"
+        " why:text* title:text priority?"
     ),
     "task": (
         "@created_by id:path file:path state holder? title:text agent:word? priority:word"

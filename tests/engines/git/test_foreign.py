@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import subprocess
@@ -11,15 +10,12 @@ from contextlib import closing
 
 import pytest
 
-from dibs.core.patterns.filing import Range
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.files import RowFiles
-from dibs.engines.shared.clock import Sources
-from dibs.errors import DibsError, Misconfigured
-from dibs.services.tasks.lockfiles import LockFiles
+from dibs.errors import Misconfigured
+from dibs.services.tasks.queue_codec import QueueCodec
 from dibs.testing.steps import entries, event, everything, put
 
-CLAIM = "at/:task/e//bob/c2"
 DEEP = b"[" * 100_000
 
 
@@ -71,7 +67,7 @@ def machine(tmp_path, bare):
     opened = []
 
     def connect(name="here", **options):
-        options = {"codec": LockFiles(RowFiles()), "timeout": 20.0, **options}
+        options = {"codec": QueueCodec(RowFiles()), "timeout": 20.0, **options}
         opened.append(GitEngine(str(bare.path), state=tmp_path / name, **options))
         return opened[-1]
 
@@ -112,7 +108,6 @@ def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
 @pytest.mark.parametrize(
     ("path", "mode", "key"),
     [
-        (b"current_tasks/e.lock/notes.txt", b"100644", CLAIM),
         (b"tasks/done/e.yml/notes.txt", b"100644", "finished/e.yml"),
         (b"tasks/done/e.yml", b"120000", "finished/e.yml"),
         (b"dibs/k.row", b"120000", "k"),
@@ -130,32 +125,6 @@ def test_something_in_the_place_of_our_file_is_reported_and_kept(machine, bare, 
     assert caught.value.code == "REMOTE_TREE"
     assert bare.files() == before
     assert everything(machine()) == []
-
-
-def test_a_link_in_place_of_a_lock_is_a_lock_until_it_is_removed(machine, bare):
-    bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
-    bare.land(b"README.md", b"mine")
-
-    ((key, value),) = everything(machine())
-    machine("other").transact(lambda txn: txn.delete(key))
-
-    assert json.loads(value)["agent"] == "unknown"
-    assert key.startswith("at/:task/e//")
-    assert everything(machine()) == []
-    assert b"current_tasks/e.lock" not in bare.files()
-    assert bare.show("README.md") == b"mine"
-
-
-def test_a_claim_replaces_a_link_and_not_its_target(machine, bare):
-    bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
-    bare.land(b"README.md", b"mine")
-    engine = machine()
-    ((script, _),) = everything(engine)
-
-    engine.transact(lambda txn: (txn.delete(script), txn.put(CLAIM, "{}")))
-
-    assert bare.files()[b"current_tasks/e.lock"][0] == b"100644"
-    assert bare.show("README.md") == b"mine"
 
 
 LONG = [
@@ -255,102 +224,16 @@ def test_a_damaged_line_of_the_ledger_is_skipped(machine, bare, spoiled):
     assert [entry.seq for entry in entries(machine("third"))] == [1, 2, 3]
 
 
-# -- when a file was first seen
-
-LOCK, SCRIPT = b"current_tasks/x.lock", b"agent: sh\n"
-
-
-class Watch:
-    """The clocks of one machine, set by the test."""
-
-    moment = 1000.0
-
-    def sources(self):
-        return Sources(lambda: self.moment, lambda: 1e9 + self.moment, lambda: "boot")
-
-
-def since(engine):
-    """Return when the only script's lock started, in seconds after the start of the watch."""
-    (value,) = [value for key, value in everything(engine) if key.startswith("at/:task/")]
-    return json.loads(value)["since"] - 1e9 - Watch.moment
-
-
-def take_off(txn):
-    for key, _ in list(txn.scan(Range("at/:task/"))):
-        txn.delete(key)
-
-
-def refuse(bare, text):
-    hook = bare.path / "hooks" / "pre-receive"
-    hook.write_text(f"#!/bin/sh\n{text}\n")
-    hook.chmod(0o755)
-
-
-def test_a_refused_push_does_not_reset_the_age_of_a_lock(machine, bare):
-    watch = Watch()
-    engine = machine(sources=watch.sources())
-    bare.land(LOCK, SCRIPT)
-    assert since(engine) == 0
-    watch.moment += 50
-    refuse(bare, "exit 1")
-
-    with pytest.raises(DibsError, match="refuse"):
-        engine.transact(take_off)
-
-    assert since(engine) == 0
-
-
-def test_a_lost_push_does_not_reset_the_age_of_a_lock(machine, bare):
-    watch = Watch()
-    engine, rival = machine(sources=watch.sources()), machine("other")
-    bare.land(LOCK, SCRIPT)
-    assert since(engine) == 0
-    watch.moment += 50
-    seen = []
-
-    def step(txn):
-        seen.extend(value for key, value in txn.scan(Range("at/:task/")))
-        if len(seen) == 1:
-            put(rival, k="v")
-        take_off(txn)
-
-    engine.transact(step)
-
-    assert len(seen) == 2
-    assert seen[0] == seen[1]
-
-
-def test_a_lock_that_is_set_again_unchanged_is_a_new_one(machine, bare):
-    watch = Watch()
-    engine = machine(sources=watch.sources())
-    bare.land(LOCK, SCRIPT)
-    assert since(engine) == 0
-    engine.transact(take_off)
-    watch.moment += 50
-
-    bare.land(LOCK, SCRIPT)
-
-    assert since(engine) == 50
-
-
-def test_a_repair_does_not_reset_the_age_of_a_lock(machine, bare):
-    watch = Watch()
-    engine = machine(sources=watch.sources())
-    bare.land(LOCK, SCRIPT)
-    assert since(engine) == 0
-    watch.moment += 50
-
-    assert engine.repair() == []
-
-    assert since(engine) == 0
-
-
-def test_a_copy_made_by_an_older_version_still_works(machine, bare, tmp_path):
+def test_a_copy_made_by_an_older_version_still_works(machine, tmp_path):
     engine = machine()
     put(engine, k="v")
     engine.close()
     with closing(sqlite3.connect(tmp_path / "here" / "cache.db")) as copy:
-        copy.executescript("DROP TABLE look; PRAGMA user_version = 1")
-    bare.land(LOCK, SCRIPT)
+        copy.executescript(
+            "CREATE TABLE look(path TEXT PRIMARY KEY, oid TEXT, at REAL);"
+            "INSERT INTO kv VALUES ('at/:task/x//sh/script', '{}');"
+            "INSERT INTO place VALUES ('at/:task/x//sh/script', 'current_tasks/x.lock');"
+            "PRAGMA user_version = 2"
+        )
 
-    assert len(everything(machine())) == 2
+    assert everything(machine()) == [("k", "v")]

@@ -37,10 +37,13 @@ CREATE TABLE IF NOT EXISTS object(oid TEXT PRIMARY KEY, kind TEXT NOT NULL, size
     content BLOB NOT NULL, n INTEGER NOT NULL, packed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_commit ON object(n);
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS look(path TEXT PRIMARY KEY, oid TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 2;
+DELETE FROM kv WHERE key IN (SELECT key FROM place WHERE path LIKE 'current_tasks/%');
+DELETE FROM place WHERE path LIKE 'current_tasks/%';
+DROP TABLE IF EXISTS look;
+PRAGMA user_version = 3;
 """
-_VERSION = 2
+#: Before version 3, lock files on the branch were claims.
+_VERSION = 3
 #: How many outcomes are kept, so that a slow process still finds its own.
 _FATES = 10_000
 
@@ -216,24 +219,6 @@ class Cache:
                 (path,),
             )
         )
-
-    def first_look(self, path: str, oid: str) -> float | None:
-        """Return when this machine first saw the current content of a file, or None."""
-        for (at,) in self.run("SELECT at FROM look WHERE path = ? AND oid = ?", (path, oid)):
-            assert isinstance(at, float)
-            return at
-        return None
-
-    def set_look(self, path: str, oid: str, at: float) -> None:
-        """Record when this machine first saw the content of a file; no ``oid`` if the file was removed."""
-        if oid:
-            self.run("INSERT OR REPLACE INTO look VALUES (?, ?, ?)", (path, oid, at))
-        else:
-            self.run("DELETE FROM look WHERE path = ?", (path,))
-
-    def forget_looks(self) -> None:
-        """Drop the records of files that no longer exist."""
-        self.run("DELETE FROM look WHERE path NOT IN (SELECT path FROM place)")
 
     def set_entries(self, first: int, upto: int, rows: list[tuple[Any, ...]]) -> None:
         """Replace a part of the ledger."""

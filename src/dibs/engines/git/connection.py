@@ -220,8 +220,6 @@ class GitConnection(SharedCopy):
             if head.remote:  # collects unreachable objects
                 write_ref(self.repo, REMOTE_REF, head.remote)
             self.objects.forget(head.root, self.cache.first_pending() or head.pending or 1 << 62)
-            if not head.pending:
-                self.cache.forget_looks()
             self.cache.set_head(head._replace(loose=0))
         with contextlib.suppress(TimedOut):
             self._parts.git.run_until(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dibs.engines.base import Txn
     from dibs.engines.git.files import Codec
     from dibs.engines.git.head import Head
-    from dibs.engines.git.objects import FileDifference
     from dibs.engines.git.remote import Remote
     from dibs.engines.git.repo import EngineGit
     from dibs.engines.shared.clock import Sources
@@ -75,8 +74,7 @@ class SharedCopy:
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
         open_repo(self.repo, self.cache.head().algorithm)
-        markers = getattr(parts.codec, "markers", ())
-        self.objects = Objects(self.cache, self.repo, self._packed, markers)
+        self.objects = Objects(self.cache, self.repo, self._packed)
 
     def close(self) -> None:
         """Release all resources."""
@@ -191,21 +189,11 @@ class SharedCopy:
             if change.path == files.META:
                 standing = files.BranchMeta() if content is None else _standing(content)
             else:
-                self._take_in(change.path, content, self._first_look(head, change, now))
+                self._take_in(change.path, content, now)
         newest = max(standing.newest, self._highest())
         return head._replace(
             tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
         )
-
-    def _first_look(self, head: Head, change: FileDifference, now: float) -> float:
-        """Return when this machine first saw a file; one that a commit of ours had removed is not new."""
-        if not self.objects.is_marker(change.path):
-            return now
-        seen = self.cache.first_look(change.path, change.oid)
-        if seen is not None and self.objects.has(self.objects.root_of(head.remote), change):
-            return seen
-        self.cache.set_look(change.path, change.oid, now)
-        return now
 
     def _take_in(self, path: str, content: bytes | None, now: float) -> None:
         if path.startswith(files.LEDGER):

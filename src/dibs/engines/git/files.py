@@ -22,10 +22,7 @@ if TYPE_CHECKING:
         """Maps rows to files.
 
         A codec may have an attribute ``folders``: the top-level names on the branch that contain
-        its files. Without it, every file on the branch is passed to the codec. It may have an
-        attribute ``markers``: folders in which the existence of a file matters, so that rows may
-        depend on when this machine first saw it. There, a symbolic link counts as a file whose
-        content is its target.
+        its files. Without it, every file on the branch is passed to the codec.
         """
 
         def path_of(self, key: str) -> str:

@@ -15,7 +15,6 @@ from dibs.errors import Misconfigured, Unavailable
 from dibs.git.objects import (
     FILE,
     FILES,
-    LINK,
     TREE,
     TreeEntry,
     content_of,
@@ -54,16 +53,13 @@ class FileDifference(Record):
 class Objects:
     """The objects on this machine."""
 
-    __slots__ = ("_cache", "_folder", "_hash", "_markers", "_packed", "_trees")
+    __slots__ = ("_cache", "_folder", "_hash", "_packed", "_trees")
 
-    def __init__(
-        self, cache: Cache, repo: str, packed: Packed, markers: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, cache: Cache, repo: str, packed: Packed) -> None:
         self._cache = cache
         self._folder = f"{repo}/objects"
         self._hash: Callable[..., Any] = hashlib.sha1
         self._packed = packed
-        self._markers = markers
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
     def name_by(self, algorithm: str) -> None:
@@ -158,7 +154,7 @@ class Objects:
         for name, wanted in plan.items():
             before = members.pop(name, None)
             is_folder = isinstance(wanted, dict)
-            if before and not is_folder and not self._is_file(where + name, before):
+            if before and not is_folder and before.mode not in FILES:
                 raise _in_the_way(where + name, "not a plain file", "file")
             if isinstance(wanted, str):
                 members[name] = TreeEntry(FILE, wanted)
@@ -183,22 +179,6 @@ class Objects:
             if folders is None or name in folders:
                 yield from self._changed(name, before.get(name), after.get(name))
 
-    def has(self, root: str, file: FileDifference) -> bool:
-        """Return whether a tree contains exactly this file."""
-        *folders, name = file.path.split("/")
-        for folder in folders:
-            member = self.tree(root).get(folder)
-            root = member.oid if member and member.mode == TREE else ""
-        found = self.tree(root).get(name)
-        return found is not None and found.oid == file.oid
-
-    def is_marker(self, path: str) -> bool:
-        """Return whether the existence of this file matters."""
-        return path.rpartition("/")[0] in self._markers
-
-    def _is_file(self, path: str, member: TreeEntry) -> bool:
-        return member.mode in FILES or (member.mode == LINK and self.is_marker(path))
-
     def _changed(
         self, path: str, old: TreeEntry | None, new: TreeEntry | None
     ) -> Iterator[FileDifference]:
@@ -206,8 +186,8 @@ class Objects:
             return
         below_old = old.oid if old and old.mode == TREE else ""
         below_new = new.oid if new and new.mode == TREE else ""
-        file_old = old.oid if old and self._is_file(path, old) else ""
-        file_new = new.oid if new and self._is_file(path, new) else ""
+        file_old = old.oid if old and old.mode in FILES else ""
+        file_new = new.oid if new and new.mode in FILES else ""
         if file_old != file_new:
             yield FileDifference(path, file_new)
         if below_old != below_new:

@@ -139,11 +139,11 @@ class Remote:
         return "sha256" if errors.OTHER_HASH in told else "sha1"
 
     def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
-        """Fetch the branch into our ref ``into``; return whether it exists.
+        """Fetch the branch into our ref ``into``, if one is given; return whether it exists.
 
         Without ``history``, fetch only its newest commit; later fetches add what follows.
         """
-        refspec = f"+{self.place.ref}:{into}"
+        refspec = f"+{self.place.ref}:{into}" if into else self.place.ref
         depth = () if history else ("--depth=1",)
         argv = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
                 "--recurse-submodules=no", *depth, "--end-of-options", self.place.url, refspec)  # fmt: skip

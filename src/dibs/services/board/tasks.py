@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 
+from dibs.core.claims.rules import Denied
 from dibs.core.text.durations import check_wait
 from dibs.errors import NotFound, Unavailable
 from dibs.services.state import tasks as taskrows
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.rules import Denied
     from dibs.core.tasks.graph import Graph
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
+    from dibs.services.tasks.lock_queue.tasks import LockTasks
+    from dibs.services.tasks.take import Taking
     from dibs.services.tasks.transitions import Moves
     from dibs.services.tasks.values import Draft, SimilarTask, TaskView
 
@@ -51,9 +53,13 @@ class BoardFiles:
 class Tasks:
     """Operations on tasks. Refusals are raised (BadInput, NotFound, Fenced, NotAllowed)."""
 
-    def __init__(self, store: Store, files: BoardFiles | None = None) -> None:
+    def __init__(
+        self, store: Store, files: BoardFiles | None = None, locks: LockTasks | None = None
+    ) -> None:
+        """Use the board ``files``, and the lock-file queue ``locks`` if the repository has one."""
         self._store = store
         self._files = files or BoardFiles()
+        self._locks = locks
 
     def create(
         self,
@@ -151,14 +157,15 @@ class Tasks:
         from dibs.services.tasks.take import Taking, no_task
 
         patience = check_wait(wait)
-        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id)
+        locked = self._locks.current if self._locks is not None else None
+        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id, locked)
         answer: TakenTask | NothingFree | None = None
         give_up = time.monotonic() + patience
         try:
-            answer = self._begin(caller, lambda: taking.next(patience))
+            answer = self._next(caller, taking, patience)
             while isinstance(answer, NothingFree) and time.monotonic() < give_up:
                 taking.pause(give_up)
-                answer = self._begin(caller, lambda: taking.next(patience))
+                answer = self._next(caller, taking, patience)
         finally:
             if patience and not isinstance(answer, TakenTask):
                 taking.leave()
@@ -182,8 +189,30 @@ class Tasks:
         """Give the caller the task with this id; a human can take any task."""
         from dibs.services.tasks.take import Taking
 
-        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id)
-        return self._begin(caller, lambda: taking.start(id_))
+        locked = self._locks.current if self._locks is not None else None
+        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id, locked)
+        try:
+            return self._begin(caller, lambda: taking.start(id_))
+        except NotFound as missing:
+            if self._locks is None or missing.code != "NO_TASK":
+                raise
+        while True:
+            answer = self._begin(caller, lambda: taking.start_queued(id_))
+            if isinstance(answer, Denied) or self._secured(caller, taking, answer):
+                return answer
+
+    def _next(self, caller: Caller, taking: Taking, patience: float) -> TakenTask | NothingFree:
+        """Try once to get a task; a lock-file task that another agent locked first is not one."""
+        while True:
+            answer = self._begin(caller, lambda: taking.next(patience))
+            if isinstance(answer, NothingFree) or self._secured(caller, taking, answer):
+                return answer
+
+    def _secured(self, caller: Caller, taking: Taking, taken: TakenTask) -> bool:
+        """Push the lock file of a task that needs one; return whether the caller has the task."""
+        if self._locks is None or not taking.is_locked(taken):
+            return True
+        return self._locks.secure(caller, taken.stored.id, taken.granted, taking.request_id)
 
     def _begin(self, caller: Caller, act: Callable[[], T]) -> T:
         """Begin an attempt; if its file cannot be written afterwards, the error names the task."""
@@ -233,9 +262,12 @@ class Tasks:
         request_id: str = "",
     ) -> Stored:
         """Set a task to ``error``, where it waits for a retry."""
-        return self._move(
-            caller, "fail", id_, lambda m: m.fail(id_, token, message, trace), request_id
-        )
+        try:
+            return self._move(
+                caller, "fail", id_, lambda m: m.fail(id_, token, message, trace), request_id
+            )
+        except NotFound as missing:
+            return self._end_queued(missing, "fail", caller, id_, token=token, message=message)
 
     def release(self, caller: Caller, id_: str, *, token: int = 0) -> Stored:
         """Release a task so that another agent can take it."""
@@ -270,21 +302,30 @@ class Tasks:
     def _end_queued(
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
-        """End an attempt at a file of the plain queue; raise ``missing`` if it has no such file either."""
+        """End an attempt at a queued file; raise ``missing`` if there is no such file either."""
         from dibs.core.tasks.rules import Status, Task
-        from dibs.services.tasks.plain_queue import DONE, Queue
+        from dibs.services.tasks.plain_queue import DONE, FAILED, Queue
 
-        queue = Queue(self._store)
         if missing.code != "NO_TASK":
             raise missing
-        try:
-            file = getattr(queue, verb)(caller, id_, **said)
-        except NotFound:
-            if any(queued.name == id_ for queued in queue.all()):
-                raise
-            raise missing from None
-        status = Status.DONE if file.state == DONE else Status.NEW
-        task = Task(file.name, status, file.holder, summary=file.reason)
+        queue = Queue(self._store)
+        if self._locks is not None and self._locks.knows(id_):
+            said.pop("request_id", "")
+            file = getattr(self._locks, verb)(caller, id_, **said)
+        elif verb == "fail":
+            raise missing
+        else:
+            try:
+                file = getattr(queue, verb)(caller, id_, **said)
+            except NotFound:
+                if any(queued.name == id_ for queued in queue.all()):
+                    raise
+                raise missing from None
+        states = {DONE: Status.DONE, FAILED: Status.ERROR}
+        status = states.get(file.state, Status.NEW)
+        failed = file.reason if status == Status.ERROR else ""
+        summary = "" if failed else file.reason
+        task = Task(file.name, status, file.holder, summary=summary, error=failed)
         return taskrows.Stored(task, file.file, QUEUE, "", 0)
 
     def _move(

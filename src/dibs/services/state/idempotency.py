@@ -60,6 +60,11 @@ def remember(rows: Rows, agent: str, request_id: str, fingerprint: str, answer: 
         rows.txn.put(f"{REQUEST}{agent}/{request_id}", encode(record))
 
 
+def forget(rows: Rows, agent: str, request_id: str) -> None:
+    """Drop the result of a request whose effect was undone, so that a repeat runs again."""
+    rows.txn.delete(f"{REQUEST}{agent}/{request_id}")
+
+
 def _forget_old(rows: Rows, agent: str) -> None:
     for key, value in list(rows.txn.scan((f"{REQUEST}{agent}/", ""))):
         if decode(value)["at"] + KEPT <= rows.now:

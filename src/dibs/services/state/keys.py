@@ -22,7 +22,7 @@ READY, NEEDS, BUSY, FRESH, LENT = "ready/", "needs/", "busy//", "fresh//", "lent
 SINCE, HANDOFF, OVER, ASIDE = "since//", "handoff//", "over//", "aside//"
 TURN, CLASH = "turn/", "clash//"
 TOLD_HANDOFF, TOLD_ASIDE = "told/handoff//", "told/aside//"
-QUEUE, FINISHED = "queue/", "finished/"
+QUEUE, FINISHED, LOCKED = "queue/", "finished/", "locked/"
 # Commits and worktrees
 INTENT, GATE, COMMIT = "intent/", "gate/", "commit/"
 TREE, WARNED = "tree/", "warned/"
@@ -132,6 +132,9 @@ TABLE = {
          "until one of them ends"),
         (f"{QUEUE}FILE", "a plain-queue file whose task is not done", "until it is done"),
         (f"{FINISHED}FILE", "a plain-queue file whose task is done", "forever"),
+        (f"{LOCKED}TASK",
+         "the lock file that this store pushed for a task: nonce, agent, token, process, when it expires",
+         "until another agent of this store takes the task, or it is done or released"),
     ),
     "state/commits": (
         (f"{INTENT}CLONE/ID",

@@ -15,6 +15,7 @@ from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN, survey
 from dibs.services.claims.holdings import Holdings, give_back
 from dibs.services.state.idempotency import once
+from dibs.services.state.lock_notes import lock_note, noted_claim
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive, expire
 from dibs.services.state.task_index import finish_queue_file, put_queue_file, queue_files
@@ -22,7 +23,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim
@@ -30,8 +31,14 @@ if TYPE_CHECKING:
     from dibs.services.claims.acquire import Survey
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.tasks.lock_queue.snapshot import Lock, QueueSnapshot
+    from dibs.services.tasks.lock_queue.tasks import LockTasks
 
 FREE, HELD, DONE = "free", "held", "done"
+#: States of a task in the lock-file queue that nobody can take.
+BLOCKED, BROKEN, FAILED = "blocked", "broken", "failed"
+#: The reason of a lock file that a script wrote.
+SCRIPT = "a script's lock file"
 #: The largest file that can become a task, in bytes.
 MAX_FILE = 256 * 1024
 
@@ -47,14 +54,42 @@ class QueuedFile(Record):
     reason: str = ""
     since: float = 0.0
     expires_in: float = 0.0
+    #: What it waits for, or why its file cannot be read.
+    why: tuple[str, ...] = ()
+    title: str = ""
+    priority: str = ""
+
+
+class LockedTasks(Record):
+    """The lock-file queue at one moment."""
+
+    snapshot: QueueSnapshot
+    #: Seconds since 1970.
+    now: float
+
+    def is_over(self, rows: Rows, lock: Lock, pattern_of: Callable[[str], Pattern]) -> bool:
+        """Return whether a lock no longer counts: it expired, or its owner in this store has no claim."""
+        if lock.until <= self.now:
+            return True
+        note = lock_note(rows, lock.name) if lock.file.nonce else None
+        if note is None or note.nonce != lock.file.nonce:
+            return False
+        return noted_claim(rows, note, pattern_of(lock.name)) is None
+
+    def shown(self, lock: Lock, file: str) -> QueuedFile:
+        """Return a task that a lock file holds."""
+        reason = "" if lock.file.nonce else SCRIPT
+        left = max(lock.until - self.now, 0.0)
+        return QueuedFile(lock.name, file, HELD, lock.file.agent, reason, lock.file.claimed, left)
 
 
 class QueueFiles:
     """The queued files in one transaction; rows with an invalid file name are ignored."""
 
-    def __init__(self, rows: Rows, *, fold_case: bool) -> None:
+    def __init__(self, rows: Rows, *, fold_case: bool, locked: LockedTasks | None = None) -> None:
         self._rows = rows
         self._fold = fold_case
+        self.locked = locked
 
     def pattern(self, name: str) -> Pattern:
         """Return the pattern of a claim on the task."""
@@ -68,17 +103,51 @@ class QueueFiles:
 
     def first(self, name: str) -> tuple[str, str]:
         """Return the name and the text of a task's file, pending or done; empty if there is none."""
+        if self.has_lock_file(name):
+            assert self.locked is not None
+            snapshot = self.locked.snapshot
+            return snapshot.tasks[name].file, snapshot.texts[name].decode("utf-8", "replace")
         found = {**self.find(name, done=True), **self.find(name)}
         file, value = next(iter(found.items()), ("", ""))
         return file, unpack(value).decode("utf-8", "replace")
 
+    def has_lock_file(self, name: str) -> bool:
+        """Return whether a task is pending in the lock-file queue."""
+        return self.locked is not None and name in self.locked.snapshot.tasks
+
     def pending(self, agent: str) -> list[QueuedFile]:
         """Return the pending files, in order, each with the owner that blocks ``agent``."""
-        return [self._state(name, file, self._around(name, agent)) for name, file in self._open()]
+        rest = [self._state(name, file, self._around(name, agent)) for name, file in self._open()]
+        return [*self._in_turn(self.locked, agent), *rest] if self.locked else rest
+
+    def _in_turn(self, locked: LockedTasks, agent: str) -> list[QueuedFile]:
+        """Return the tasks of the lock-file queue in their turn, then locks of tasks that are not pending."""
+        snapshot = locked.snapshot
+        held = {
+            name: locked.shown(lock, snapshot.tasks[name].file if name in snapshot.tasks else "")
+            for name, lock in snapshot.locks.items()
+            if not locked.is_over(self._rows, lock, self.pattern)
+        }
+        for name, task in snapshot.tasks.items():
+            if name not in held and self._rows.is_anything_at(self.pattern(name)):
+                state = self._state(name, task.file, self._around(name, agent))
+                held |= {name: state} if state.state == HELD else {}
+        graph = snapshot.graph({name: file.holder for name, file in held.items()})
+        found = []
+        for task, why in snapshot.turns(graph):
+            free = BROKEN if task.broken else BLOCKED if why else FREE
+            file = held.pop(task.name, None) or QueuedFile(task.name, task.file, free)
+            found.append(file._replace(why=why, title=task.title, priority=task.priority))
+        return [*found, *held.values()]
 
     def done(self) -> list[QueuedFile]:
         """Return the finished files."""
-        return [QueuedFile(name, file, DONE) for name, file, _ in self._filed(done=True)]
+        over = [QueuedFile(name, file, DONE) for name, file, _ in self._filed(done=True)]
+        if self.locked is not None:
+            snapshot = self.locked.snapshot
+            over += [QueuedFile(name, file, DONE) for name, file in snapshot.done.items() if file]
+            over += [QueuedFile(name, file, FAILED) for name, file in snapshot.failed.items()]
+        return over
 
     def expire(self, agent: str) -> None:
         """Remove every expired claim on them: scripts see lock files, not deadlines."""
@@ -106,16 +175,22 @@ class QueueFiles:
     def _filed(self, *, done: bool) -> Iterator[tuple[str, str, str]]:
         for file, value in queue_files(self._rows, done=done):
             name = task_of_file(file, fold_case=self._fold)
-            if name:
+            if name and not (self.locked and self.locked.snapshot.has(name)):
                 yield name, file, value
 
 
 class Queue:
     """The operations on the queue, except taking; each is one transaction."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, locks: LockTasks | None = None) -> None:
         self._store = store
         self._fold = store.fold_case
+        self._locks = locks
+
+    @property
+    def stale(self) -> str:
+        """Why the lock-file queue is shown in an older state; empty if it is current."""
+        return self._locks.queue.stale if self._locks is not None else ""
 
     def done(
         self, caller: Caller, name: str, *, token: int = 0, note: str = "", request_id: str = ""
@@ -157,9 +232,10 @@ class Queue:
 
     def all(self) -> list[QueuedFile]:
         """Return the pending files in order, then the finished ones."""
+        locked = self._locks.view() if self._locks is not None else None
 
         def step(rows: Rows) -> list[QueuedFile]:
-            files = self._files(rows)
+            files = QueueFiles(rows, fold_case=self._fold, locked=locked)
             return [*files.pending(""), *files.done()]
 
         return self._store.look(step)
@@ -167,6 +243,8 @@ class Queue:
     def add(self, caller: Caller, files: Mapping[str, bytes]) -> list[QueuedFile]:
         """Add files to the queue, all or nothing, without reading them."""
         names = {file: self._checked(file, content) for file, content in files.items()}
+        if self._locks is not None and self._locks.current() is not None:
+            return self._locks.add(caller, files, names)
 
         def step(rows: Rows) -> list[QueuedFile]:
             beat = arrive(rows, caller)

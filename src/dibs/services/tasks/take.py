@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from itertools import islice
 
-from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
+from dibs.core.claims.rules import EXCLUSIVE, Conflict, Denied, Granted, Request, check_text
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.names import name_of
 from dibs.core.tasks.rules import Status, Task, check_step, eligible
@@ -39,7 +39,7 @@ from dibs.services.tasks.attempts import (
     return_dead_tasks,
     return_if_dead,
 )
-from dibs.services.tasks.plain_queue import FREE, HELD, QueuedFile, QueueFiles
+from dibs.services.tasks.plain_queue import BLOCKED, BROKEN, FREE, HELD, QueuedFile, QueueFiles
 from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
 from dibs.services.tasks.views import graph_around, shown_in
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.tasks.plain_queue import LockedTasks
     from dibs.services.tasks.values import TaskView
 
     T = TypeVar("T")
@@ -81,12 +82,13 @@ class Taking:
         ttl: object,
         reason: str,
         request_id: str,
+        locked: Callable[[], LockedTasks | None] | None = None,
     ) -> None:
-        """Check the caller's roles and options."""
+        """Check the caller's roles and options; ``locked`` reads the lock-file queue."""
         named = [check_agent_id(role_word(role)) for role in roles]
         self._store = store
         self._caller = caller
-        self._request_id = request_id
+        self.request_id = request_id
         self._wish = TakeRequest(
             caller.id,
             tuple(dict.fromkeys((role_word(caller.role), *named))),
@@ -95,11 +97,14 @@ class Taking:
             check_text(reason, "reason") if reason else "",
         )
         self._turn = turn_at(fold_case=store.fold_case)
+        self._read_locked = locked
+        self._locked: LockedTasks | None = None
         #: What the last step began, so that its row is not read again.
         self._begun: Stored | None = None
 
     def next(self, patience: float) -> TakenTask | NothingFree:
         """Give the caller the next available task; with ``patience`` (seconds), queue it if there is none."""
+        self._refresh()
 
         def step(rows: Rows) -> TakenTask | NothingFree:
             self._begun = None
@@ -118,15 +123,40 @@ class Taking:
 
         return self._store.apply(step)
 
+    def start_queued(self, name: str) -> TakenTask | Denied:
+        """Give the caller the task with this name in the lock-file queue."""
+        self._refresh()
+
+        def step(rows: Rows) -> TakenTask | Denied:
+            answer = self._once(
+                rows, f"start\n{name.lower()}", lambda: self._begin_queued(rows, name)
+            )
+            return answer if isinstance(answer, Denied) else self._taken(rows, answer)
+
+        return self._store.apply(step)
+
+    def is_locked(self, taken: TakenTask) -> bool:
+        """Return whether a taken task needs a lock file on the branch."""
+        return (
+            self._locked is not None
+            and taken.stored.place == QUEUE
+            and taken.stored.id in self._locked.snapshot.tasks
+        )
+
     def leave(self) -> None:
         """Leave the queue."""
         self._store.apply(self._leave)
 
+    def _refresh(self) -> None:
+        """Read the lock-file queue, if there is one, before the transaction that chooses a task."""
+        if self._read_locked is not None:
+            self._locked = self._read_locked()
+
     def _queued(self, rows: Rows) -> QueueFiles:
-        return QueueFiles(rows, fold_case=self._store.fold_case)
+        return QueueFiles(rows, fold_case=self._store.fold_case, locked=self._locked)
 
     def _once(self, rows: Rows, asked: str, act: Callable[[], T]) -> T:
-        return once(rows, self._caller.id, self._request_id, asked, act)
+        return once(rows, self._caller.id, self.request_id, asked, act)
 
     def _begin(self, rows: Rows, id_: str) -> Granted | Denied:
         caller = self._caller
@@ -192,7 +222,7 @@ class Taking:
         wish = _with_role(self._wish, beat)
         return_dead_tasks(self._store, rows, every_attempt=False)
         line = self._line(rows, caller.id)
-        granted = self._first(rows, wish, line)
+        granted = self._unfinished_take(rows, wish) or self._first(rows, wish, line)
         if granted is None and return_dead_tasks(self._store, rows, every_attempt=True):
             granted = self._first(rows, wish, line)
         if granted is not None:
@@ -258,14 +288,57 @@ class Taking:
         free = [file for file in queued if file.state == FREE]
         if len(free) <= ahead:
             return queued
-        beat = rows.beat(wish.agent)
-        assert beat is not None
-        pattern = files.pattern(free[ahead].name)
-        request = Request(wish.agent, (pattern,), EXCLUSIVE, wish.ttl, wish.reason)
-        hold = self._store.config.max_hold
-        granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
+        granted = self._claim_queued(rows, wish, free[ahead].name)
         assert isinstance(granted, Granted)
         return granted
+
+    def _claim_queued(self, rows: Rows, wish: TakeRequest, name: str) -> Granted | Denied:
+        """Claim a queued task, and note the lock file that it needs."""
+        beat = rows.beat(wish.agent)
+        assert beat is not None
+        files = self._queued(rows)
+        request = Request(wish.agent, (files.pattern(name),), EXCLUSIVE, wish.ttl, wish.reason)
+        hold = self._store.config.max_hold
+        granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
+        if isinstance(granted, Granted) and files.has_lock_file(name):
+            from dibs.services.tasks.lock_queue.tasks import note_lock
+
+            note_lock(rows, granted, name)
+        assert isinstance(granted, Granted | Denied)
+        return granted
+
+    def _unfinished_take(self, rows: Rows, wish: TakeRequest) -> Granted | None:
+        """Return the task that an interrupted take of the caller claimed in the lock-file queue."""
+        if self._locked is None:
+            return None
+        from dibs.services.tasks.lock_queue.tasks import interrupted
+
+        files = self._queued(rows)
+        name = interrupted(rows, wish.agent, files.pattern)
+        if not files.has_lock_file(name):
+            return None
+        granted = self._claim_queued(rows, wish, name)
+        return granted if isinstance(granted, Granted) else None
+
+    def _begin_queued(self, rows: Rows, name: str) -> Granted | Denied:
+        arrive(rows, self._caller)
+        offer_work(rows, self._caller.id)
+        wish, files = self._wish, self._queued(rows)
+        found = next((f for f in files.pending(wish.agent) if f.name == name), None)
+        if found is None or not files.has_lock_file(name):
+            need(rows, name)
+            raise AssertionError(name)  # `need` raised NO_TASK
+        if found.state in {BLOCKED, BROKEN}:
+            raise BadInput(
+                f"task {quote(name)} {'; '.join(found.why[:5])}",
+                code="TASK_DEPENDENCY" if found.state == BLOCKED else "YAML_SYNTAX",
+                field="task",
+                hint="take one that is ready: dibs task take",
+            )
+        pattern = files.pattern(name)
+        if found.state == HELD and found.holder != wish.agent and not rows.is_anything_at(pattern):
+            return Denied((_locked_by(found, pattern.text),))
+        return self._claim_queued(rows, wish, name)
 
     def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
         """Return some of the tasks, with the reasons why they cannot be taken."""
@@ -297,6 +370,11 @@ class Taking:
     def pause(self, give_up: float) -> None:
         """Wait until a task may be available, a heartbeat is due, or the time is up."""
         act_at = min(give_up, time.monotonic() + self._store.waiter_ttl / 3)
+        if self._locked is not None:  # only its remote knows whether a task is free
+            import random
+
+            poll = self._store.config.git_poll * random.uniform(0.8, 1.2)  # noqa: S311
+            act_at = min(act_at, time.monotonic() + poll)
         newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
             free_in = self._store.look(self._free_in)
@@ -322,6 +400,13 @@ class Taking:
         if sum(file.state == FREE for file in queued) > len(_earlier(line)):
             return 0.0
         return min((file.expires_in for file in queued if file.state == HELD), default=LOOK_EVERY)
+
+
+def _locked_by(file: QueuedFile, pattern: str) -> Conflict:
+    return Conflict(
+        pattern, pattern, file.holder, EXCLUSIVE, file.reason, file.name, file.since, file.expires_in,
+        file.name,
+    )  # fmt: skip
 
 
 def _with_role(wish: TakeRequest, beat: Beat) -> TakeRequest:

@@ -165,8 +165,8 @@ def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
     from dibs.services.tasks.plain_queue import FREE
 
     state = "ready" if task.state == FREE else task.state
-    below = (_expiry(task.holder, task.expires_in), task.reason)
-    return (task.name, state, "", task.holder), [text for text in below if text]
+    below = (task.title, _expiry(task.holder, task.expires_in), task.reason, *task.why)
+    return (task.name, state, task.priority, task.holder), [text for text in below if text]
 
 
 def _expiry(holder: str, expires_in: float) -> str:

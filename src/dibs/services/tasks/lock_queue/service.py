@@ -1,0 +1,173 @@
+"""The lock-file queue of a repository: read it, take its tasks, and end them, next to scripts.
+
+The claim ``task:NAME`` excludes agents of this store before anything is pushed; the lock file on the branch
+excludes everyone else. Whatever the branch says when a push is accepted decides.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.core.tasks.lock_files import LOCK_AGE, LOCK_ENDINGS, LOCKS, LockFile, render_lock, stamp
+from dibs.core.text.names import printable, quote
+from dibs.errors import DibsError, Misconfigured, Unavailable
+from dibs.git.untrusted import guarded_calls
+from dibs.services.tasks.lock_queue.branch import (
+    LANDED,
+    TRIES,
+    Change,
+    QueueBranch,
+)
+from dibs.services.tasks.lock_queue.layout import find_place, may_have_queue
+from dibs.services.tasks.lock_queue.snapshot import QueueSnapshot, read_snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.git.untrusted import SafeGit
+    from dibs.local.repository import Repository
+    from dibs.services.tasks.lock_queue.branch import QueueRemote
+    from dibs.services.tasks.lock_queue.layout import QueuePlace
+    from dibs.services.tasks.lock_queue.snapshot import Lock
+
+    Connect = Callable[[SafeGit, Repository, QueuePlace], QueueRemote]
+    #: Returns the commits to make, given the queue as it is now; none if there is nothing to do.
+    Plan = Callable[[QueueSnapshot], Sequence[Change]]
+
+#: How long a call to the remote may take, in seconds.
+TIMEOUT = 30.0
+
+
+class LockQueue:
+    """The queue on the branch; one object per command, which remembers what it last read."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        connect: Connect,
+        *,
+        age: float = LOCK_AGE,
+        fold_case: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._repository = repository
+        self._connect = connect
+        self._fold = fold_case
+        self._branch: QueueBranch | None = None
+        self._read: QueueSnapshot | None = None
+        self.age = age
+        self.clock = clock
+        #: Why the last read shows an older state; empty if it is current.
+        self.stale = ""
+
+    @property
+    def place(self) -> str:
+        """The branch as messages name it."""
+        return self._open().place.shown
+
+    def exists(self) -> bool:
+        """Return whether this clone has such a queue, as far as it knows without asking a remote."""
+        if self._branch is not None:
+            return True
+        if not may_have_queue(self._repository):
+            return False
+        git = guarded_calls(self._repository.root, self._repository)
+        place = find_place(git, self._repository)
+        if place is None:
+            return False
+        remote = self._connect(git, self._repository, place)
+        self._branch = QueueBranch(git, self._repository.common, place, remote, TIMEOUT)
+        return True
+
+    def _open(self) -> QueueBranch:
+        if not self.exists():
+            raise Misconfigured("this repository has no lock-file queue", code="REMOTE_GONE")
+        assert self._branch is not None
+        return self._branch
+
+    def read(self) -> QueueSnapshot:
+        """Return the queue as it is on the branch now."""
+        branch = self._open()
+        commit = branch.tip()
+        if self._read is None or self._read.commit != commit or self.stale:
+            self._read = self._snapshot(commit)
+        self.stale = ""
+        return self._read
+
+    def look(self) -> QueueSnapshot | None:
+        """Return the queue for a reader: if the remote does not answer, as this clone last knew it."""
+        if not self.exists():
+            return None
+        try:
+            found = self.read()
+        except (Unavailable, Misconfigured) as error:
+            known = self._open().place.known
+            if not known:
+                raise
+            self._read = found = self._snapshot(known)
+            self.stale = error.message
+        return found if found.exists else None
+
+    def _snapshot(self, commit: str) -> QueueSnapshot:
+        git, now = self._open().git, self.clock()
+        return read_snapshot(git, commit, now, self.age, fold_case=self._fold)
+
+    # -- writing
+
+    def write(self, plan: Plan) -> QueueSnapshot:
+        """Make the commits of ``plan`` and push them; if others were first, plan again on the new state.
+
+        ``plan`` is called with the current state before each try, also after a push whose outcome is unknown.
+        """
+        branch, outcome = self._open(), ""
+        for attempt in range(TRIES):
+            found = self.read()
+            changes = plan(found)
+            if not changes:
+                return found
+            commit = branch.build(found.commit, changes)
+            outcome = branch.publish(commit, found.commit)
+            if outcome == LANDED:
+                self._read = self._snapshot(commit)
+                return self._read
+            branch.pause(attempt, outcome)
+        raise Unavailable(
+            f"{printable(branch.place.shown)} was always changed by others ({outcome})",
+            code="REMOTE_FAILED",
+            hint="try again",
+        )
+
+    def new_lock(self, agent: str, nonce: str) -> LockFile:
+        """Return the lock of an agent that takes a task now."""
+        now = self.clock()
+        return LockFile(agent, now, now + self.age, nonce)
+
+
+def lock_path(name: str) -> str:
+    """Return the path of a task's lock file."""
+    return f"{LOCKS}/{name}{LOCK_ENDINGS[0]}"
+
+
+def claim_change(name: str, lock: LockFile) -> Change:
+    """Return the commit that locks a task."""
+    return Change(f"claim: {name} by {lock.agent}", {lock_path(name): render_lock(lock, name)})
+
+
+def expire_change(lock: Lock) -> Change:
+    """Return the commit that removes an expired lock."""
+    since = f" since {stamp(lock.file.claimed)}" if lock.file.claimed else ""
+    return Change(f"expire: {lock.name}, held by {lock.file.agent}{since}", {lock.path: None})
+
+
+def new_nonce() -> str:
+    """Return a nonce for a lock file."""
+    return os.urandom(12).hex()
+
+
+def not_there(name: str, place: str) -> DibsError:
+    """Return the error for a task that is not in the queue anymore."""
+    return Unavailable(
+        f"task {quote(name)} is no longer on {printable(place)}", code="REMOTE_FAILED"
+    )

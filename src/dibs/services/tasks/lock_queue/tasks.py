@@ -1,0 +1,322 @@
+"""Take and end tasks of the lock-file queue: the store's claim and the branch's lock, step by step.
+
+A take claims ``task:NAME`` and notes a nonce in one transaction, pushes the lock file with that nonce, then
+marks the note as answered. A process that dies in between leaves a note whose process is dead: the agent's
+next take finishes the job. A lock whose note has no live claim can be replaced at once.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
+from dibs.core.tasks.lock_files import DONE, FAILED, PENDING
+from dibs.core.tasks.names import task_pattern
+from dibs.core.text.names import quote
+from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.services.claims.holdings import give_back
+from dibs.services.state.lock_notes import (
+    LockNote,
+    drop_lock_note,
+    lock_note,
+    lock_notes,
+    noted_claim,
+    put_lock_note,
+)
+from dibs.services.state.own_claims import own, own_at
+from dibs.services.state.presence import arrive
+from dibs.services.tasks.lock_queue.branch import Change
+from dibs.services.tasks.lock_queue.service import (
+    claim_change,
+    expire_change,
+    new_nonce,
+)
+from dibs.services.tasks.plain_queue import DONE as ENDED
+from dibs.services.tasks.plain_queue import FREE, QueuedFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Granted
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.git.objects import TreeEntry
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
+    from dibs.services.tasks.lock_queue.service import LockQueue
+    from dibs.services.tasks.lock_queue.snapshot import Lock, QueueSnapshot
+    from dibs.services.tasks.plain_queue import LockedTasks
+
+
+class LockTasks:
+    """The operations on the tasks of a lock-file queue for agents of one store."""
+
+    def __init__(self, store: Store, queue: LockQueue) -> None:
+        self._store = store
+        self.queue = queue
+
+    def pattern(self, name: str) -> Pattern:
+        """Return the pattern of a claim on the task."""
+        return task_pattern(name, fold_case=self._store.fold_case)
+
+    def view(self) -> LockedTasks | None:
+        """Return the queue for readers; None if there is none."""
+        from dibs.services.tasks.plain_queue import LockedTasks
+
+        found = self.queue.look()
+        return None if found is None else LockedTasks(found, self.queue.clock())
+
+    def current(self) -> LockedTasks | None:
+        """Return the queue as it is on the branch now; raise if the remote does not answer."""
+        from dibs.services.tasks.plain_queue import LockedTasks
+
+        if not self.queue.exists():
+            return None
+        found = self.queue.read()
+        return LockedTasks(found, self.queue.clock()) if found.exists else None
+
+    def knows(self, name: str) -> bool:
+        """Return whether the queue has a task or a lock with this name, finished or not."""
+        found = self.queue.look()
+        return found is not None and found.has(name)
+
+    # -- taking, in three steps
+
+    def secure(self, caller: Caller, name: str, granted: Granted, request_id: str = "") -> bool:
+        """Push the lock of a claimed task; if another agent was first, release the claim and return False."""
+        note = self._store.look(lambda rows: lock_note(rows, name))
+        if note is None or note.token != granted.token:
+            return True  # a repeated request: it was answered before
+        lock = self.queue.new_lock(caller.id, note.nonce)
+        lost = False
+
+        def plan(found: QueueSnapshot) -> Sequence[Change]:
+            nonlocal lost
+            there = found.locks.get(name)
+            if there is not None and there.file.nonce == note.nonce:
+                return ()
+            over = self._store.look(lambda rows: self._over(rows, found))
+            lost = name not in found.tasks or (there is not None and name not in over)
+            return () if lost else [*map(expire_change, over.values()), claim_change(name, lock)]
+
+        try:
+            self.queue.write(plan)
+        except DibsError:
+            self._give_up(caller, note, request_id, keep=True)
+            raise
+        if lost:
+            self._give_up(caller, note, request_id, keep=False)
+            return False
+        if note.process:
+            answered = note._replace(host="", process=0, until=lock.expires)
+            self._store.apply(lambda rows: put_lock_note(rows, answered))
+        return True
+
+    def _over(self, rows: Rows, found: QueueSnapshot) -> dict[str, Lock]:
+        """Return the locks that no longer count."""
+        view = self._locked(found)
+        return {
+            name: lock
+            for name, lock in found.locks.items()
+            if view.is_over(rows, lock, self.pattern)
+        }
+
+    def _locked(self, found: QueueSnapshot) -> LockedTasks:
+        from dibs.services.tasks.plain_queue import LockedTasks
+
+        return LockedTasks(found, self.queue.clock())
+
+    def _give_up(self, caller: Caller, note: LockNote, request_id: str, *, keep: bool) -> None:
+        """Release the claim of a task that the caller did not get; ``keep`` its note if the push may land."""
+        from dibs.services.state.idempotency import forget
+
+        def step(rows: Rows) -> None:
+            beat = arrive(rows, caller)
+            mine = noted_claim(rows, note, self.pattern(note.task))
+            if mine is not None:
+                give_back(rows, caller.id, beat, [mine])
+            if request_id:
+                forget(rows, caller.id, request_id)
+            if not keep:
+                drop_lock_note(rows, note.task)
+
+        self._store.apply(step)
+
+    # -- ending
+
+    def done(self, caller: Caller, name: str, *, token: int = 0, note: str = "") -> QueuedFile:
+        """Finish a task: one commit deletes its lock and moves its file to ``tasks/done``."""
+        words = check_text(note, "note") if note else ""
+        found = self._end(caller, name, token, "done", DONE, words)
+        summary = f"{caller.id} finished {name}" + (f": {words}" if words else "")
+        details = {"task": name, "note": words} if words else {"task": name}
+        self._settle(caller, name, Kind.TASK_COMPLETED, summary, details)
+        return QueuedFile(name, found.done.get(name, ""), ENDED, caller.id, words)
+
+    def release(self, caller: Caller, name: str, *, token: int = 0) -> QueuedFile:
+        """Release a task: one commit deletes its lock."""
+        found = self._end(caller, name, token, "release", "", "")
+        self._settle(caller, name)
+        task = found.tasks.get(name)
+        return QueuedFile(name, task.file if task else "", FREE)
+
+    def fail(self, caller: Caller, name: str, *, message: str, token: int = 0) -> QueuedFile:
+        """Mark a task as failed: one commit deletes its lock and moves its file to ``tasks/failed``."""
+        words = check_text(message, "message")
+        found = self._end(caller, name, token, "fail", FAILED, words)
+        summary = f"{caller.id} failed {name}: {words}"
+        self._settle(caller, name, Kind.TASK_FAILED, summary, {"task": name, "error": words})
+        return QueuedFile(name, found.failed.get(name, ""), "failed", "", words)
+
+    def _end(
+        self, caller: Caller, name: str, token: int, verb: str, folder: str, words: str
+    ) -> QueueSnapshot:
+        """Push the commit that ends an attempt; refuse if the lock on the branch is not the caller's."""
+        held = self._store.look(lambda rows: self._holding(rows, caller.id, name, token))
+
+        def plan(found: QueueSnapshot) -> Sequence[Change]:
+            lock = found.locks.get(name)
+            task = found.tasks.get(name)
+            if lock is None and task is None and held is not None:
+                return ()  # an interrupted call did it, or there is nothing to end on the branch
+            if lock is None or not _is_callers(lock, caller.id, held):
+                raise self._lost(caller, name, lock, held, found)
+            files: dict[str, bytes | TreeEntry | None] = {lock.path: None}
+            if folder and task is not None:
+                old = f"{PENDING}/{task.file}"
+                files |= {old: None, f"{folder}/{task.file}": found.entries[old]}
+            body = f"\n\n{words}" if words else ""
+            return [Change(f"{verb}: {name} by {caller.id}{body}", files)]
+
+        return self.queue.write(plan)
+
+    def _holding(self, rows: Rows, agent: str, name: str, token: int) -> LockNote | None:
+        """Return the note of the caller's own lock; raise if another agent of this store holds the task."""
+        note = lock_note(rows, name)
+        mine = own_at(rows, agent, self.pattern(name))
+        if note is not None and note.agent == agent and mine:
+            own(rows, agent, [self.pattern(name)], token)
+            return note
+        return None
+
+    def _lost(
+        self,
+        caller: Caller,
+        name: str,
+        lock: Lock | None,
+        held: LockNote | None,
+        found: QueueSnapshot,
+    ) -> DibsError:
+        """Return why a caller cannot end a task; its claim ends, because another agent may have the task."""
+        if name not in found.tasks and lock is None:
+            state = "done" if name in found.done else "failed" if name in found.failed else ""
+            if not state:
+                return NotFound(
+                    f"no task {quote(name)}", code="NO_TASK", hint="dibs task ls lists all"
+                )
+            return NotFound(f"task {quote(name)} is already {state}", code="NOT_HELD")
+        if held is not None:
+            self._give_up(caller, held, "", keep=False)
+        if lock is None and held is None:
+            return NotFound(
+                f"you ({caller.id}) do not hold task {quote(name)}",
+                code="NOT_HELD",
+                hint=f"take it first: dibs task start {name}",
+            )
+        whose = f"{lock.file.agent} holds it now" if lock else "nobody holds it now"
+        lead = (
+            "your lock file is gone from the branch: "
+            if held
+            else f"you ({caller.id}) do not hold it: "
+        )
+        return Fenced(
+            f"task {quote(name)}: {lead}{whose}",
+            hint="stop working on it"
+            + ("" if lock else f", or take it again: dibs task start {name}"),
+        )
+
+    def _settle(
+        self,
+        caller: Caller,
+        name: str,
+        kind: str = "",
+        summary: str = "",
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        """Release the claim in the store after the branch has changed."""
+
+        def step(rows: Rows) -> None:
+            beat = arrive(rows, caller)
+            mine = own_at(rows, caller.id, self.pattern(name))
+            if kind:
+                rows.emit(caller.id, beat.role, kind, summary, **(details or {}))
+            give_back(rows, caller.id, beat, mine)
+            drop_lock_note(rows, name)
+
+        self._store.apply(step)
+
+    # -- adding
+
+    def add(
+        self, caller: Caller, files: Mapping[str, bytes], names: Mapping[str, str]
+    ) -> list[QueuedFile]:
+        """Add files to the queue with one commit; ``names`` are their tasks."""
+
+        def plan(found: QueueSnapshot) -> Sequence[Change]:
+            paths = {f"{PENDING}/{file}": content for file, content in files.items()}
+            if all(found.texts.get(names[file]) == content for file, content in files.items()):
+                return ()
+            for name in names.values():
+                for known, where in ((found.tasks, "in the queue"), (found.done, "done")):
+                    if name in known:
+                        raise BadInput(
+                            f"task {quote(name)} is already {where}",
+                            code="TASK_EXISTS",
+                            field="file",
+                            hint="rename the file",
+                        )
+            listed = ", ".join(list(names.values())[:5])
+            return [Change(f"add: {listed} by {caller.id}", paths)]
+
+        self.queue.write(plan)
+        return [QueuedFile(name, file, FREE) for file, name in names.items()]
+
+
+def note_lock(rows: Rows, granted: Granted, name: str) -> None:
+    """Note the lock file that the caller is about to push for a claim, unless it did so before."""
+    claim, known = granted.claims[0], lock_note(rows, name)
+    if known is not None and known.token == granted.token:
+        return
+    host, process = os.uname().nodename, os.getpid()
+    put_lock_note(rows, LockNote(name, claim.agent, granted.token, new_nonce(), host, process))
+
+
+def interrupted(rows: Rows, agent: str, pattern_of: Callable[[str], Pattern]) -> str:
+    """Return the task whose take by ``agent`` was interrupted after the claim; empty if there is none."""
+    for note in lock_notes(rows):
+        mine = note.agent == agent and note.process and not _is_running(note)
+        if mine and noted_claim(rows, note, pattern_of(note.task)) is not None:
+            return note.task
+    return ""
+
+
+def _is_running(note: LockNote) -> bool:
+    """Return whether the process that takes a task still runs; another host's is a container that is gone."""
+    if note.host != os.uname().nodename or note.process == os.getpid():
+        return False
+    try:
+        os.kill(note.process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_callers(lock: Lock, agent: str, held: LockNote | None) -> bool:
+    """Return whether a lock is the caller's: the one that it pushed, or a script's in its name."""
+    if lock.file.nonce:
+        return held is not None and lock.file.nonce == held.nonce
+    return lock.file.agent == agent
