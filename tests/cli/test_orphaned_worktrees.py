@@ -140,11 +140,13 @@ def test_a_persons_worktrees_are_never_orphaned(tree, dibs, tmp_path):
     dibs("agent", "leave")
     before = known()
 
-    (skipped,) = dibs("worktree", "gc", "--salvage", "--json").json["worktrees"]
+    found = dibs("worktree", "ls", "--json", agent="bob").json["worktrees"]
+    words = ("worktree", "gc", "--salvage", "--json")
+    (skipped,) = dibs(*words, agent="bob").json["worktrees"]
 
+    assert [one["orphaned"] for one in found] == [False, False]
     assert skipped["why"] == "it belongs to a person"
-    assert not any(one["orphaned"] for one in listed(dibs).values())
-    dibs("doctor", "--fix")
+    dibs("doctor", "--fix", agent="bob")
     assert known() == before
 
 
