@@ -283,3 +283,16 @@ def test_the_human_sees_who_is_first_in_the_queue_and_that_a_conflict_was_over(d
     said = dibs("decide", "revoke", name)
     assert said.out.startswith(f"settled {name}: ")
     assert said.out.endswith(" (bob is notified); the conflict was already over\n")
+
+
+def test_a_conflict_that_is_over_is_not_pending_anywhere(dibs):
+    dibs("agent", "join", "--role", "lead", agent="lea")
+    dibs("claim", "a", agent="alice")
+    dibs("escalate", "a", agent="bob")
+    assert "1 decision pending" in dibs("status").out
+    assert "1 decision pending" in dibs("brief", "--full", agent="lea").out
+
+    dibs("release", "a", agent="alice")
+
+    assert "pending" not in dibs("status").out
+    assert "pending" not in dibs("brief", "--full", agent="lea").out

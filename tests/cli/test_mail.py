@@ -228,3 +228,15 @@ def test_a_release_request_arrives_as_a_message(crew):
 
 def test_the_first_agent_of_a_project_can_reach_the_human(repo, capsys):
     assert main(["say", "human", "hello", "--agent", "alice"]) == 0
+
+
+def test_the_recipient_can_be_an_option(dibs):
+    dibs("agent", "join", agent="bob")
+
+    assert dibs("say", "--to", "bob", "hello there", agent="alice").status == 0
+    assert dibs("say", "good", "bye", "--to", "bob", agent="alice").status == 0
+
+    out = dibs("inbox", agent="bob").out
+    assert "hello there" in out
+    assert "good bye" in out
+    assert dibs("say", "--to", "bob", "--reply", "m2", "no", agent="alice").status == 64

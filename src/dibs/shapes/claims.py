@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.claims.rules import Denied, Granted, Queued
+from dibs.core.text.names import typed_in
 from dibs.errors import Fenced, Unknown
 
 TYPE_CHECKING = False
@@ -178,16 +179,7 @@ def _final_steps(value: Denied) -> list[str]:
 
 def _typed(patterns: Iterable[str], folder: str) -> str:
     """Return patterns as a person in ``folder`` types them."""
-    up = "../" * (folder.count("/") + 1) if folder else ""
-    inside = f"{folder}/"
-
-    def relative(pattern: str) -> str:
-        if not folder or ":" in pattern.partition("/")[0] or pattern.startswith("@"):
-            return pattern
-        below = pattern.removeprefix(inside)
-        return below if below and below != pattern else up + pattern
-
-    return " ".join(_quoted(relative(pattern)) for pattern in patterns)
+    return " ".join(_quoted(typed_in(folder, pattern)) for pattern in patterns)
 
 
 def _quoted(text: str) -> str:

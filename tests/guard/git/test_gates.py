@@ -27,6 +27,25 @@ def test_a_plain_commit_of_another_agents_file_is_refused(repo, words, agent):
     assert "b.txt" not in said
 
 
+def test_a_refusal_in_a_folder_names_commands_that_work_there(repo, dibs, monkeypatch):
+    repo.commit("src/one.py")
+    dibs("claim", "src/one.py", agent="alice")
+    repo.edit("a.txt", "src/one.py")
+    folder = repo.root / "src"
+    done = subprocess.run(
+        ["git", "commit", "-m", "x", "--", "one.py", "../a.txt"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "dibs ask ../a.txt" in done.stderr
+    monkeypatch.chdir(folder)
+
+    said = dibs("commit", "-m", "x", "one.py", "../a.txt", agent="bob", status=3)
+
+    assert "request it: dibs ask one.py; or wait: dibs claim one.py --wait 5m" in said
+    assert "request it: dibs ask ../a.txt; or wait: dibs claim ../a.txt --wait 5m" in said
+    dibs("ask", "../a.txt", agent="bob")
+
+
 def test_a_refusal_is_recorded_in_the_ledger(repo, dibs):
     repo.edit("a.txt")
     repo.refused("commit", "-m", "x", agent="bob")

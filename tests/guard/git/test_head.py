@@ -104,6 +104,13 @@ def test_agents_get_a_message_when_someone_else_checks_out_another_branch(shared
     assert "again, where you claimed files on it" in dibs("inbox", agent="alice")
 
 
+def test_a_person_whom_only_a_git_hook_has_seen_is_a_human_in_messages_and_lists(shared, dibs):
+    shared.git("switch", "-q", "other")
+
+    assert re.search(r"(?m)^m\d+ \S+ HUMAN ", dibs("inbox", agent="alice"))
+    assert " human " in dibs("agent", "ls", agent="alice")
+
+
 # -- commits
 
 

@@ -154,6 +154,13 @@ def _request(session: Session, args: Namespace, message: str) -> CommitRequest:
 
 
 def _show(session: Session, answer: Committed | CommitDenied) -> None:
+    from dibs.core.claims.coverage import in_folder
+    from dibs.services.commits.values import CommitDenied
+
+    folder = session.project.place.repository.subdir
+    if isinstance(answer, CommitDenied):
+        answer = answer._replace(blocked=tuple(in_folder(one, folder) for one in answer.blocked))
+
     def shape() -> object:
         return commit_answer(answer)
 

@@ -1,7 +1,7 @@
 """Send a message to an agent, a role, a group, everyone, or the humans.
 
 TO is an agent, a group, a role, all, or human. If a name fits several, write agent:NAME, group:NAME,
-or role:NAME. Without TEXT, or with -, the text is read from standard input.
+or role:NAME. `--to TO` names it as an option. Without TEXT, or with -, the text is read from standard input.
 
 Examples:
   dibs say alice "the login tests fail on main"
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 _MOST = 1 << 17
 
 OPTIONS = (
-    arg("to", nargs="?", metavar="TO", help="recipient; omit it with --reply"),
+    arg("first", nargs="?", metavar="TO", help="recipient; omit it with --reply or --to"),
     arg("words", nargs="*", metavar="TEXT", help="the message; - for standard input"),
+    arg("--to", default="", metavar="TO", help="recipient"),
     arg("--reply", default="", metavar="ID", help="reply to a message"),
     arg("--all", action="store_true", help="with --reply: send to everyone in the thread"),
     arg("--priority", default="normal", metavar="WORD", help="urgent, high, normal, or low"),
@@ -65,11 +66,15 @@ def run(args: Namespace) -> int:
 
 def _parts(args: Namespace) -> tuple[str, str]:
     """Return the recipient and the text, which is read from standard input if missing."""
-    words: list[str] = list(args.words) if args.to is None else [args.to, *args.words]
+    words: list[str] = list(args.words) if args.first is None else [args.first, *args.words]
     if args.all and not args.reply:
         raise BadUsage("say: --all needs --reply", hint="to message everyone: `dibs say all TEXT`")
-    if args.reply:
-        to = ""
+    if args.to and args.reply:
+        raise BadUsage(
+            "say: --to cannot be combined with --reply", hint="a reply goes to its sender"
+        )
+    if args.to or args.reply:
+        to = args.to
     elif words:
         to = words.pop(0)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE, from_top
 from dibs.core.patterns.pattern import matches
+from dibs.core.text.names import typed_in
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -175,17 +176,30 @@ def held_path(
 ) -> Blocked:
     """Return that another agent holds ``path``."""
     return Blocked(
-        path, BlockReason.HELD, claim.agent, claim.pattern, expires_in,
-        f"request it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
+        path, BlockReason.HELD, claim.agent, claim.pattern, expires_in, _held_hint(path),
         claim.reason, claim.task, while_running=while_running,
     )  # fmt: skip
 
 
 def unclaimed(path: str) -> Blocked:
     """Return that ``path`` is unclaimed."""
-    return Blocked(
-        path, BlockReason.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}"
-    )
+    return Blocked(path, BlockReason.UNCLAIMED, hint=_unclaimed_hint(path))
+
+
+def in_folder(item: Blocked, folder: str) -> Blocked:
+    """Return a blocked path with commands that work in ``folder`` of the repository."""
+    here = typed_in(folder, item.path)
+    hint = item.hint.replace(_held_hint(item.path), _held_hint(here))
+    return item._replace(hint=hint.replace(_unclaimed_hint(item.path), _unclaimed_hint(here)))
+
+
+def _held_hint(path: str) -> str:
+    word = _shell_word(path)
+    return f"request it: dibs ask {word}; or wait: dibs claim {word} --wait 5m"
+
+
+def _unclaimed_hint(path: str) -> str:
+    return f"claim it first: dibs claim {_shell_word(path)}"
 
 
 def guarded_path(path: str) -> Blocked:

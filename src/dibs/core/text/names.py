@@ -152,3 +152,11 @@ def role_word(role: str) -> str:
     if is_agent_id(role) or not any(c.isalnum() for c in normalize("NFKD", role) if c.isascii()):
         return role
     return slug(role, AGENT_ID_MAX)
+
+
+def typed_in(folder: str, pattern: str) -> str:
+    """Return a repository-relative pattern as a person in ``folder`` of the repository types it."""
+    if not folder or ":" in pattern.partition("/")[0] or pattern.startswith("@"):
+        return pattern
+    below = pattern.removeprefix(f"{folder}/")
+    return below if below and below != pattern else "../" * (folder.count("/") + 1) + pattern

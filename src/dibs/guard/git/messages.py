@@ -6,7 +6,7 @@ import sys
 
 from dibs.core.claims.coverage import BlockReason
 from dibs.core.text.durations import show_expiry, show_span
-from dibs.core.text.names import printable
+from dibs.core.text.names import printable, typed_in
 from dibs.errors import BadInput, DibsError
 
 TYPE_CHECKING = False
@@ -110,7 +110,9 @@ def _line(stop: Blocked) -> str:
 
 
 def _word(path: str) -> str:
-    """Return a path quoted for the shell, safe to print."""
+    """Return a path for the shell of the folder in which git was called, safe to print."""
+    import os
     from shlex import quote
 
-    return printable(quote(path))
+    folder = os.environ.get("GIT_PREFIX", "").rstrip("/")
+    return printable(quote(typed_in(folder, path)))

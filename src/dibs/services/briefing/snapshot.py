@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
+from dibs.core.talk.decisions import CONFLICT
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.agents import as_seen
 from dibs.services.claims.views import held_in, waiting_in, with_tasks
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.core.claims.ledger import Entry
+    from dibs.core.talk.decisions import Decision
     from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Rows
 
@@ -51,7 +53,7 @@ def crew_state(
         held,
         tuple(waiting_in(rows)),
         tuple(mail),
-        tuple(pending(rows)),
+        _undecided(rows),
         activity=tuple(_activity(rows, me)),
     )
     if not is_lead(seen):
@@ -59,6 +61,16 @@ def crew_state(
     beats = {agent.id: rows.beat(agent.id) for agent in seen.agents}
     heard = {id_: beat.seen for id_, beat in beats.items() if beat is not None}
     return seen._replace(tally=tally(rows), seen=heard)
+
+
+def _undecided(rows: Rows) -> tuple[Decision, ...]:
+    """Return the pending decisions, without those about conflicts that are over."""
+    found = tuple(pending(rows))
+    if all(decision.category != CONFLICT for decision in found):
+        return found
+    from dibs.services.claims.escalation import undecided
+
+    return tuple(undecided(rows))
 
 
 def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:

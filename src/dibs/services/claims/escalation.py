@@ -229,6 +229,11 @@ def still_open(rows: Rows, decision: Decision) -> bool:
     return rows.seen(decision.asker) + FORSAKEN > rows.now
 
 
+def undecided(rows: Rows) -> list[Decision]:
+    """Return the pending decisions, without those about conflicts that are over."""
+    return [d for d in pending(rows) if d.category != CONFLICT or still_open(rows, d)]
+
+
 def why_over(rows: Rows, decision: Decision) -> str:
     """Return why a conflict is over."""
     wanted = few([cut(text, LONG) for text in decision.data["wanted"]])

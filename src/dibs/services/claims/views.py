@@ -61,7 +61,7 @@ class Overview(Record):
 def overview(store: Store, agent: str = "") -> Overview:
     """Return a snapshot of the project, or of one agent's part."""
     from dibs.services.claims.agents import agents_in
-    from dibs.services.state.decisions import waiting_since
+    from dibs.services.claims.escalation import undecided
 
     ttl = store.config.ttl
 
@@ -77,7 +77,7 @@ def overview(store: Store, agent: str = "") -> Overview:
             [waiter for waiter in waiting_in(rows) if agent in {"", waiter.ticket.agent}],
             working,
             len(agents) - len(working),
-            waiting_since(rows),
+            [decision.at for decision in undecided(rows)],
             [s for s in agents if s not in working and s.activity(ttl) in {DEAD, STOPPED}],
             ttl,
         )

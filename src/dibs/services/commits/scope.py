@@ -7,7 +7,7 @@ import os
 from dibs.core.claims.coverage import Blocked, BlockReason, Cover, OwnedPattern, unclaimed
 from dibs.core.claims.rules import EXCLUSIVE, Lost
 from dibs.core.patterns.pattern import matches
-from dibs.core.text.names import quote, shown
+from dibs.core.text.names import quote, shown, typed_in
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.local.repository import find
 from dibs.services.commits.private_index import stats
@@ -83,21 +83,26 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
     ]
 
 
-def fenced(path: str, lost: Lost | None, owner: str = "") -> Fenced:
-    """Return the error for a file whose claim was lost; ``owner`` holds the file now."""
+def fenced(path: str, lost: Lost | None, owner: str = "", folder: str = "") -> Fenced:
+    """Return the error for a file whose claim was lost; ``owner`` holds the file now.
+
+    The command in it works in ``folder`` of the repository.
+    """
     from shlex import quote as shell_word
 
     why = str(lost) if lost is not None else f"you no longer hold {shown(path)}"
     if owner:
-        hint = f"{owner} holds it now; to get it back, run: dibs ask {shell_word(path)}"
+        word = shell_word(typed_in(folder, path))
+        hint = f"{owner} holds it now; to get it back, run: dibs ask {word}"
     else:
         hint = "your changes are safe; claim the file again, check it, then commit"
     return Fenced(f"{shown(path)} was not committed: {why}", hint=hint)
 
 
 def refusal_for(
-    lost: Iterable[tuple[str, Lost]], found: Sorted, named: Container[str], *, narrowed: bool
-) -> Fenced | None:
+    lost: Iterable[tuple[str, Lost]], found: Sorted, named: Container[str], *, narrowed: bool,
+    folder: str = "",
+) -> Fenced | None:  # fmt: skip
     """Return the error for a changed file whose claim was lost, or None if the rest may be committed.
 
     A loss is reported once. A file that another agent holds now is that agent's work: it only matters if
@@ -107,7 +112,7 @@ def refusal_for(
     for path, item in lost:
         news = not item.told and path not in owners
         if path in named or (not narrowed and (news or not found.mine)):
-            return fenced(path, item, owners.get(path, ""))
+            return fenced(path, item, owners.get(path, ""), folder)
     return None
 
 

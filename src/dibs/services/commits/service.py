@@ -186,7 +186,10 @@ class Commits:
 
         now, found, lost, older = self._store.look(look)
         chosen, blocked = chosen_from(git, request, changes, found)
-        refusal = refusal_for(lost, found, {b.path for b in blocked}, narrowed=request.narrowed)
+        refusal = refusal_for(
+            lost, found, {b.path for b in blocked},
+            narrowed=request.narrowed, folder=self._repository.subdir,
+        )  # fmt: skip
         if refusal is not None:
             if not trial:  # only a real commit reports the loss
                 self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))

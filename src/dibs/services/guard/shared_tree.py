@@ -10,6 +10,7 @@ from dibs.core.text.names import few
 from dibs.local.repository import checked_out
 from dibs.services.state.mailbox import tell
 from dibs.services.state.own_claims import claims_of
+from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import session_of
 
 TYPE_CHECKING = False
@@ -97,6 +98,7 @@ def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
     others = sorted({held.holder for held in others_in(rows, caller.id, tree)})
     if not others:
         return
+    _meet(rows, caller)
     name = branch.removeprefix("refs/heads/")
     rows.emit(
         caller.id, caller.role, Kind.HEAD_MOVED,
@@ -112,6 +114,12 @@ def tell_moved(rows: Rows, caller: Caller, tree: str) -> None:
         )  # fmt: skip
 
 
+def _meet(rows: Rows, caller: Caller) -> None:
+    """Register a person whom Dibs may never have seen, so that messages name a human and not an agent."""
+    if caller.human:
+        arrive(rows, caller)
+
+
 def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedCommit]) -> None:
     """Record that landed commits were or would have been removed; tell their agents what a human did."""
     branch = ref.removeprefix("refs/heads/")
@@ -124,6 +132,7 @@ def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedC
             commits=names, ref=ref,
         )  # fmt: skip
         return
+    _meet(rows, caller)
     rows.emit(
         caller.id, caller.role, Kind.HISTORY_REWRITTEN, f"{caller.id} removed {what} from {branch}",
         commits=names, ref=ref,

@@ -49,11 +49,6 @@ def pending(rows: Rows) -> Iterator[Decision]:
             yield _decision(value)
 
 
-def waiting_since(rows: Rows) -> list[float]:
-    """Return when each pending decision was raised, oldest first."""
-    return [decode(value)["at"] for _, value in rows.txn.scan((OPEN, ""))]
-
-
 def decisions(rows: Rows) -> Iterator[Decision]:
     """Yield all decisions, oldest first."""
     for _, value in rows.txn.scan((DECISION, "")):
