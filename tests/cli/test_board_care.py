@@ -119,11 +119,15 @@ def test_a_file_moved_to_a_wrong_folder_is_set_aside_without_a_copy(dibs, repo):
     assert "set aside" not in dibs("task", "ls").out
 
 
-def test_a_missing_file_is_restored_and_reported(dibs, repo):
+def test_a_missing_file_is_reported_and_restored_by_the_next_command_that_writes(dibs, repo):
     id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
-    (repo / "work" / "inbox" / f"{id_}.yaml").unlink()
+    file = repo / "work" / "inbox" / f"{id_}.yaml"
+    file.unlink()
 
-    answer = dibs("task", "ls")
+    for _ in range(2):
+        assert f"{id_}.yaml is missing" in dibs("task", "ls").err
+        assert not file.exists()
 
-    assert f"{id_}.yaml was missing and has been restored" in answer.err
+    assert f"{id_}.yaml was missing and has been restored" in dibs("task", "new", "Other").err
+    assert file.exists()
     assert dibs("task", "ls").err == ""

@@ -54,6 +54,8 @@ def test_two_clones_share_one_board_and_each_shows_it_in_its_files(clones):
     assert not (one / "work" / "inbox" / f"{made}.yaml").exists()
     answer(two, "task", "done", made, "--summary", "fine", "--agent", "bob")
     answer(one, "task", "ls")
+    assert not (one / "work" / "done" / f"{made}.yaml").exists()  # reading changes no files
+    answer(one, "task", "new", "Other", "--agent", "lead")
     texts = [(clone / "work" / "done" / f"{made}.yaml").read_text() for clone in clones]
     assert texts[0] == texts[1]
     assert 'summary: "fine"' in texts[0]

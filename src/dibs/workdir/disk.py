@@ -158,9 +158,9 @@ class Folders:
         if not 0 < total < MANY_FILES:
             self.progress(what, done, total)
 
-    def hold(self) -> None:
+    def hold(self, *, make: bool = True) -> None:
         """Keep the board's folder open, for a command that opens many folders under it."""
-        self._held = self._walk(os.open(self.base, _FOLDER), self.folder, make=True)
+        self._held = self._walk(os.open(self.base, _FOLDER), self.folder, make=make)
 
     def let_go(self) -> None:
         """Close the board's folder."""

@@ -65,13 +65,21 @@ class Files:
     """The files of a board, and what is known about them."""
 
     def __init__(
-        self, folders: Folders, index: Index, digest: Callable[[bytes], str], now: float
+        self,
+        folders: Folders,
+        index: Index,
+        digest: Callable[[bytes], str],
+        now: float,
+        *,
+        reads: bool = False,
     ) -> None:
         self.folders = folders
         self.index = index
         self.digest = digest
         #: The time of this command, by the clock that stamps files.
         self.now = now
+        #: Whether the command only reads: the index is updated, files are not.
+        self.reads = reads
 
     @property
     def disk(self) -> Disk:

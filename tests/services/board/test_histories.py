@@ -29,7 +29,7 @@ class History:
         self.written = {}
         self.moves = [self.drop, self.edit, self.spoil, self.delete, self.shuffle, self.copy,
                       self.command, self.command, self.command, self.crash, self.lose_index,
-                      self.reconcile]  # fmt: skip
+                      self.reconcile, self.read, self.read]  # fmt: skip
 
     def step(self):
         self.dice.choice(self.moves)()
@@ -131,6 +131,15 @@ class History:
 
     def reconcile(self):
         self.world().reconcile()
+
+    def read(self):
+        """Read the board, which changes no file."""
+        world = self.world()
+        before = {path: world.read(path) for path in world.every_file()}
+        world.open()
+        with world.board.command(HUMAN, reads=True, thorough=self.dice.random() < 0.2):
+            pass
+        assert {path: world.read(path) for path in world.every_file()} == before
 
     # -- invariants
 

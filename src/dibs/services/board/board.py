@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
-from dibs.services.board.news import NOTHING, is_lost, news_since
+from dibs.services.board.news import NOTHING, News, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.report import BoardReport
 from dibs.services.board.tasks import BoardFiles
@@ -69,7 +69,7 @@ class Board(BoardFiles):
         self._stamp: tuple[int, int] = (0, 0)
         #: The command that is running, and whether it holds the lock.
         self._report: BoardReport | None = None
-        self._held = False
+        self._reads = self._held = False
         #: What the last command did.
         self.last = BoardReport()
 
@@ -96,16 +96,18 @@ class Board(BoardFiles):
         """Reconcile, let the command act, then write the files; inside another command, only act.
 
         A missing board is created if tasks exist, or by a command that ``makes`` some. A command that only
-        ``reads`` also works while files cannot be read. ``thorough`` checks every file, even in large folders
-        that have not changed.
+        ``reads`` accepts hand edits into the rows but changes no file, and works while files cannot be read.
+        ``thorough`` checks every file, even in large folders that have not changed.
         """
         with self._threads:
             if self._report is not None:
+                self._reads = self._reads and reads
                 yield self._report
                 return
+            self._reads = reads
             broken = failed = True
             try:
-                report = self.last = self._begin(caller, makes, reads, thorough)
+                report = self.last = self._begin(caller, makes, thorough)
                 if self._held or report.unread:
                     self._report = report
                 try:
@@ -123,13 +125,15 @@ class Board(BoardFiles):
 
     # -- the steps of a command
 
-    def _begin(self, caller: Caller, makes: bool, reads: bool, thorough: bool) -> BoardReport:
+    def _begin(self, caller: Caller, makes: bool, thorough: bool) -> BoardReport:
+        reads = self._reads
         try:
-            if not (self.there() or makes or self.begun()):
+            if not (self.there() or (not reads and (makes or self.begun()))):
                 return BoardReport()
             self.lock.__enter__()
             self._held = True
-            return self._reconcile(caller, thorough=thorough)
+            act = self._read if reads else self._reconcile
+            return act(caller, thorough=thorough)
         except PermissionError as error:
             problem, cause = _closed(error), error
         except Unavailable as error:
@@ -157,9 +161,37 @@ class Board(BoardFiles):
         self._clean(files, sight)
         return report
 
+    def _read(self, caller: Caller, *, thorough: bool) -> BoardReport:
+        """Accept hand edits into the rows; leave everything else to the next command that writes."""
+        self.folders.hold(make=False)
+        files = Files(self.folders, self._load(), _digest, self._clock(), reads=True)
+        index = files.index
+        head, life = self.store.look(standing)
+        steady = life == index.life and index.head <= head
+        # Rows that changed are written to their files by the next command, so only files are compared.
+        news = News(head, life, (), {}) if steady else news_since(self.store, index, NOTHING)
+        times = {place: folder.mtime for place, folder in index.folders.items()}
+        sight = scan(self.folders, index, files.now, thorough=thorough)
+        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])
+        if not steady and (is_lost(news, index.life) or index.head > head):
+            reconcile.adopt_archive()
+        report = reconcile.run(sight)
+        report.agents = sight.agents
+        for place, folder in index.folders.items():
+            folder.mtime = times.get(place, 0)  # the next command lists what changed again
+        if not index.life:
+            index.life = self.store.look(standing)[1]
+        elif not steady:
+            self._index = None  # its numbers mean nothing to the rows that were compared
+        return report
+
     def _leave(self, caller: Caller, report: BoardReport) -> None:
         """Write the files of changed rows, save the index, and write work logs and commits."""
         if not self._held:
+            return
+        if self._reads:
+            if self._index is not None and self._index.differs:
+                self._save(self._index)
             return
         files = self.files()
         index = files.index

@@ -79,7 +79,8 @@ class BoardChanges:
             self._index.behind.add(id_)
             return
         life = self._index.life if base else ""
-        made = EditedFile(id_, copy.place, copy.name, self.reading(copy), base, life, version)
+        reading = self.reading(copy)
+        made = EditedFile(id_, copy.place, copy.name, reading, base, life, version, copy.digest)
         self._edits.append(HandEdit(copy, made, unseen))
 
     def conclude(self) -> None:
@@ -94,9 +95,13 @@ class BoardChanges:
         edits, self._edits = self._edits, []
         if not edits or caller is None:
             return
-        for one in edits:
+        for one in list(edits):
             if one.unseen and not _by_people(one.unseen) <= _by_people(one.made.reading.text):
-                # It overwrites someone else's text without having seen it.
+                # It overwrites someone else's text without having seen it; only a command that writes
+                # can save that text.
+                if self._files.reads:
+                    edits.remove(one)
+                    continue
                 kept = self._files.keep_text(one.made.file, one.unseen, digest(one.unseen))
                 self.report.kept.append(kept)
         from dibs.services.tasks.hand_edits import accept
@@ -128,11 +133,13 @@ class BoardChanges:
             self._files.note(copy, target.version)
         else:
             self.bring(copy, target)
+            if self._files.reads:
+                self._files.note(copy, target.version)
 
     def _replace_with_row(self, id_: str, copy: TaskFileCopy) -> None:
         """Save a hand edit that cannot be merged with the row, and write the row's file."""
         row = self._store.look(lambda rows: load(rows, id_))
-        if row is None:
+        if row is None or self._files.reads:
             return
         try:
             self.report.kept.append(self._files.keep(copy))
@@ -166,6 +173,13 @@ class BoardChanges:
     def write(self) -> None:
         """Write the files; the next command retries those that someone is editing."""
         jobs, self._jobs = self._jobs, []
+        if self._files.reads:
+            for job in jobs:
+                if job.restored:
+                    self.report.missing.append(job.target.path)  # the next scan finds it again
+                else:
+                    self._index.behind.add(stem(job.target.name))
+            return
         self._files.write(jobs)
         for job in jobs:
             if not job.ok:
@@ -176,6 +190,9 @@ class BoardChanges:
 
     def remove(self, copy: TaskFileCopy) -> None:
         """Remove a duplicate file; if someone is editing it, leave it to the next command."""
+        if self._files.reads:
+            self._index.behind.add(stem(copy.name))
+            return
         try:
             self._files.remove(copy)
         except moves.Meanwhile:

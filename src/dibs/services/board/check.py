@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
     from dibs.workdir.scan import BoardScan
 
-_NEXT = "the next board command fixes this"
+_NEXT = "the next command that changes the board fixes this"
 
 
 def check(board: Board, tree: str = "") -> list[Finding]:

@@ -139,7 +139,9 @@ class Reconcile:
 
     def _changed(self) -> dict[str, str]:
         """Return the tasks whose rows changed, or whose files could not be written before."""
-        behind, self._index.behind = self._index.behind, set()
+        behind: set[str] = set()
+        if not self._files.reads:
+            behind, self._index.behind = self._index.behind, behind
         return {id_.lower(): id_ for id_ in (*self._news.ids, *behind)}
 
     def _review(self, fresh: dict[str, Paths], ids: dict[str, str]) -> None:
@@ -201,7 +203,7 @@ class Reconcile:
             copy = None if (place, name) in happened.gone else self._files.known(place, name)
             if copy is not None and copy.path not in paths:
                 copies.append(copy)
-        for place, name in happened.gone:
+        for place, name in happened.gone if not self._files.reads else ():
             index.drop(place, name)
         if row is not None:
             restored = bool(happened.gone) and not happened.row_changed
@@ -281,7 +283,7 @@ class Reconcile:
         return self._index.life == row.survived and copy.base <= row.outlived
 
     def _is_undone(self, row: Stored, copy: TaskFileCopy) -> bool:
-        if self._caller is None or copy.content is None:
+        if self._caller is None or copy.content is None or copy.written:
             return False
         from dibs.services.board.undo import LastCommit, is_undone
 

@@ -33,6 +33,8 @@ class BoardReport:
         self.aside: list[HandEditVerdict] = []
         #: Files that were missing or damaged, and were restored.
         self.restored: list[str] = []
+        #: Files that are missing, found by a command that only reads.
+        self.missing: list[str] = []
         #: How many files were written or moved to match their rows.
         self.pulled = 0
         #: Where hand edits were saved that had to be replaced.
@@ -44,11 +46,16 @@ class BoardReport:
         """Yield what the caller should know, line by line; with ``aside``, also count files set aside."""
         if self.unread:
             yield f"task files were not read: {self.unread}"
-        for path in self.restored:
-            yield (
-                f"{printable(path)} was missing and has been restored (to cancel the task:"
-                f" dibs task cancel {printable(stem(path.rpartition('/')[2]))} --reason TEXT)"
-            )
+        for paths, said in (
+            (self.missing, "is missing; the next command that changes the board restores it"),
+            (self.restored, "was missing and has been restored"),
+        ):
+            for path in paths:
+                id_ = printable(stem(path.rpartition("/")[2]))
+                yield (
+                    f"{printable(path)} {said}"
+                    f" (to cancel the task: dibs task cancel {id_} --reason TEXT)"
+                )
         for path in self.kept:
             yield f"your manual edit was saved to {printable(path)}"
         if aside and self.aside:

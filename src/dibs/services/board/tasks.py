@@ -98,7 +98,7 @@ class Tasks:
             ids = once(rows, caller.id, request_id, f"create\n{len(drafts)}", make)
             return planned._replace(tasks=tuple(taskrows.several(rows, ids).values()))
 
-        with self._files.command(caller, makes=not dry_run):
+        with self._files.command(caller, makes=not dry_run, reads=dry_run):
             return self._store.look(plan) if dry_run else self._store.apply(step)
 
     # -- reading; without a caller, files are not read

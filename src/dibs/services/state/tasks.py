@@ -223,7 +223,7 @@ def digest(text: str) -> str:
 def put(rows: Rows, new: Stored, old: Stored | None) -> Stored:
     """Write a task's row, all derived rows, and the readiness of its dependents; return it as written."""
     if old is not None and old.text != new.text:
-        earlier = dict.fromkeys((*old.earlier, digest(old.text)))
+        earlier = dict.fromkeys((*new.earlier, digest(old.text)))
         earlier.pop(digest(new.text), None)
         new = new._replace(earlier=tuple(earlier)[-MAX_EARLIER:])
     new = new._replace(ready=_ready_for(rows, new))

@@ -165,6 +165,7 @@ class _HandEdits:
         row = filled_in(self._rows, _text(made, after), after, made.file, "")
         asked = "" if after.status == Status.CANCELLED else after.agent
         changes = {"place": made.place, "asked": asked, **_standing(row, after)}
+        changes["earlier"] = _earlier(made, row)
         if self._of_another_life(made):
             said = f"{made.place}/{made.file} was read again because the store had lost the task"
             changes |= {"survived": made.life, "outlived": made.base}
@@ -217,6 +218,7 @@ class _HandEdits:
         check_place(made, after)
         text = _text(made, after)
         new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
+        new = new._replace(earlier=_earlier(made, new))
         new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
         kind = _KINDS.get(after.status, Kind.TASK_EDITED)
         said = f"{old.id} was restored as {after.status} from {made.place}/{made.file}"
@@ -238,6 +240,7 @@ class _HandEdits:
         if text == old.text and after == old.task:
             return old
         new = old._replace(task=after, text=text, place=place_of(after), aside="")
+        new = new._replace(earlier=_earlier(made, new))
         new = new._replace(**_standing(old, after))
         moved = after.status != old.task.status
         kind = Kind.TASK_EDITED
@@ -292,6 +295,12 @@ def _text(made: EditedFile, after: Task) -> str:
     """Return a file's text for the task ``after``."""
     assert made.reading.task is not None
     return edit(made.reading.text, changes_for(made.reading.task, after))
+
+
+def _earlier(made: EditedFile, new: Stored) -> tuple[str, ...]:
+    """Return the earlier texts of a row, with the file's own: until it is completed, it is not an edit."""
+    own = made.digest and made.digest != digest(new.text)
+    return (*new.earlier, made.digest) if own else new.earlier
 
 
 def _standing(old: Stored, after: Task) -> dict[str, Any]:

@@ -121,6 +121,8 @@ class EditedFile(Record):
     life: str = ""
     #: The row's version when the file was compared with it: 0 without a row, negative if not compared.
     seen: int = -1
+    #: The digest of the file as it is on disk.
+    digest: str = ""
 
 
 class HandEditVerdict(Record):
