@@ -154,6 +154,7 @@ def test_each_field_has_a_variable(place):
         "DIBS_GUARD_DAEMON": "true",
         "DIBS_BOARD_FOLDER": "plan/work",
         "DIBS_BOARD_COMMIT": "true",
+        "DIBS_BOARD_PUSH": "true",
         "DIBS_BOARD_ATTEMPTS": "5",
         "DIBS_BOARD_TIMEOUT": "1h",
         "DIBS_BOARD_STUCK": "error",

@@ -36,6 +36,7 @@ class Config(Record):
     git_lock_age: float = 7_200.0
     board_folder: str = "work"
     board_commit: bool = False
+    board_push: bool = False
     board_attempts: int = 3
     board_timeout: float = 7_200.0
     board_stuck: str = "warn"

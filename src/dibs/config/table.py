@@ -108,6 +108,8 @@ FIELDS = (
           "The folder of the task board, in the main working tree."),
     Field("board_commit", "board", "commit", *flag(),
           "Make a git commit for each change on the task board. It contains only board files."),
+    Field("board_push", "board", "push", *flag(),
+          "Push the commits of the task board to the branch's upstream. Other commits are never pushed."),
     Field("board_attempts", "board", "attempts", *count(1, 100),
           "How many times a task is assigned again before it stays in error for a human."),
     Field("board_timeout", "board", "timeout", *span("board_timeout", 60.0, 2_592_000.0),

@@ -56,6 +56,13 @@ class SafeGit(GitCalls):
         self.reading = reading
         self.untrusted = untrusted
 
+    def online(self) -> GitCalls:
+        """Return calls that reach remotes; refuse if an untrusted program would carry the data."""
+        if remotes := self.of("remote"):
+            raise refusal(list(chain(*remotes.values())), "to reach the remote")
+        settings = (*neutral(self.untrusted), *without_hooks(self.reading))
+        return GitCalls(self.tree, timeout=self.timeout, settings=settings, network=True)
+
     def users(self) -> UserCalls:
         """Return calls that run the user's hooks, but none from untrusted settings."""
         hooks = [

@@ -232,7 +232,7 @@ ANSWERS = {
     "orchestrate": (
         "assigned:path* followups:path* timeouts:any* conflicts:any* archived:path*"
         " returned:path* set_aside:finding* troubles:any* accepted:path* restored:path*"
-        " commits:text* left:text"
+        " commits:text* left:text unpushed:text"
     ),
     "doctor": "well:bool findings:any* agents:any* crew:any* [done:text*] [proofs:any*]",
     "engine check": "engine safe:bool findings:any* measured:any",

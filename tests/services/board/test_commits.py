@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dibs.services.board.commits import commit
+from dibs.services.board.commits import BoardAuthor, commit
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -53,7 +53,7 @@ def move(tree, source, target, text):
 
 
 def board_commit(tree, ids=None, by="bob"):
-    return commit(str(tree), "work", by=lambda _: by, ids=ids)
+    return commit(str(tree), "work", by=lambda _: BoardAuthor(by), ids=ids)
 
 
 def subjects(tree):

@@ -37,6 +37,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-spread", action="store_true", help="do not assign tasks that name no agent"
     )
+    parser.add_argument(
+        "--push", action="store_true", help="push the board's commits to the branch's upstream"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -54,7 +57,13 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         project = session.project
         state = project.place.repository.state
-        orchestrator = Orchestrator(project.store, project.board, state, spread=not args.no_spread)
+        if args.push and not project.config.board_commit:
+            raise BadUsage(
+                "orchestrate: --push requires commits", hint="set commit = true under [board]"
+            )
+        orchestrator = Orchestrator(
+            project.store, project.board, state, spread=not args.no_spread, push=args.push
+        )
 
         def cycle(thorough: bool) -> Cycle:
             return orchestrator.cycle(session.caller, thorough=thorough)
@@ -87,6 +96,7 @@ def shape(cycle: Cycle) -> dict[str, object]:
         "restored": list(cycle.restored),
         "commits": list(cycle.commits),
         "left": cycle.left,
+        "unpushed": cycle.unpushed,
     }
 
 
@@ -108,6 +118,8 @@ def _print(cycle: Cycle) -> None:
         print(f"    to cancel the task: dibs task cancel {id_} --reason TEXT")
     if cycle.left:
         print(f"  {yellow('not committed')}: {printable(cycle.left)}")
+    if cycle.unpushed:
+        print(f"  {yellow('not pushed')}: {printable(cycle.unpushed)}")
 
 
 def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
@@ -125,7 +137,7 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                     mark = session.project.engine.wait(0, 0)
                     done = _run(cycle, changed)
                     lost = False
-                    remarks = (done.aside, done.troubles, done.left)
+                    remarks = (done.aside, done.troubles, done.left, done.unpushed)
                     if printed is None or done.moved or remarks != printed:
                         session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
                     printed = remarks

@@ -100,12 +100,12 @@ def signed(
 ) -> str:
     """Return a checked message with trailers that name the agent and claims behind the commit.
 
-    ``authors`` are other agents whose uncommitted changes it includes.
+    ``authors`` are other agents whose uncommitted changes it includes. A person has no ``agent``.
     """
     held = list(claims)
     tokens = sorted({claim.token for claim in held})
     tasks = (task, *(claim.task for claim in held))
-    rows = [f"{AGENT}: {agent}"]
+    rows = [f"{AGENT}: {agent}"] if agent else []
     rows += [f"{CLAIM}: {name}" for name in dict.fromkeys(claim.id for claim in held)]
     rows += [f"{TOKEN}: {token}" for token in tokens]
     rows += [f"{TASK}: {name}" for name in dict.fromkeys(map(_one_line, tasks)) if name]

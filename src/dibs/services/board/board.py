@@ -28,10 +28,11 @@ from dibs.workdir.scan import UNFINISHED, BoardScan, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from dibs.core.claims.agents import Caller
     from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Stored
 
 #: In the state folder: what this machine knows about the board's files, and the lock.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
@@ -159,6 +160,9 @@ class Board(BoardFiles):
         # The reconciliation's own writes are reported again, and match.
         files.index.head, files.index.life = news.head, news.life
         self._clean(files, sight)
+        # What was done by hand gets a commit of its own, before this command adds to it.
+        accepted = {verdict.id: verdict.stored for verdict in report.accepted}
+        self._record(caller, report, news.rows | accepted)
         return report
 
     def _read(self, caller: Caller, *, thorough: bool) -> BoardReport:
@@ -202,16 +206,15 @@ class Board(BoardFiles):
         write_page(files)
         if index.differs:
             self._save(index)
-        config = self.store.config
-        if news.ids and config.board_logs:
-            from dibs.services.board.worklogs import write_logs
+        self._record(caller, report, dict.fromkeys(news.ids) | news.rows)
 
-            with suppress(OSError, DibsError):  # a missing log does not undo the task
-                write_logs(self.store, self.folders, news.rows)
-        if news.ids and config.board_commit:
-            from dibs.services.board.commits import commit_board
+    def _record(
+        self, caller: Caller, report: BoardReport, rows: Mapping[str, Stored | None]
+    ) -> None:
+        if rows:
+            from dibs.services.board.commits import record
 
-            report.commits = commit_board(self.store, self.folders, caller, news.ids)
+            record(self.store, self.folders, caller, rows, report)
 
     def _end(self, *, broken: bool) -> None:
         """Release the board; drop the index in memory if the command failed."""
@@ -222,7 +225,14 @@ class Board(BoardFiles):
             if broken:
                 self._index = None
             self.lock.__exit__()
-        if report is not None and self._tell is not None:
+        if report is None:
+            return
+        if self.store.config.board_push and report.commits and not report.pushes_later:
+            from dibs.services.board.push import push_board
+
+            # Without the lock, because the network may be slow.
+            report.unpushed = push_board(self.folders.base, self.folders.folder)
+        if self._tell is not None:
             self._tell(report)
 
     def files(self) -> Files:

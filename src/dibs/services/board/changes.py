@@ -107,7 +107,7 @@ class BoardChanges:
         from dibs.services.tasks.hand_edits import accept
 
         self._files.disk.reach("accept", "")
-        made = [one.made for one in edits]
+        made = self._with_authors([one.made for one in edits])
         verdicts = store.apply(lambda rows: accept(store, rows, caller, made))
         for one, verdict in zip(edits, verdicts, strict=True):
             if verdict.stored is not None:
@@ -121,6 +121,15 @@ class BoardChanges:
                 self._files.set_aside(one.copy, one.made.seen, *reason)
             else:
                 self._replace_with_row(one.made.id, one.copy)
+
+    def _with_authors(self, edits: list[EditedFile]) -> list[EditedFile]:
+        from dibs.services.board.authors import authors
+
+        folders = self._files.folders
+        paths = [f"{folders.folder}/{made.place}/{made.file}" for made in edits]
+        known = authors(folders.base, paths)
+        pairs = zip(edits, paths, strict=True)
+        return [made._replace(by=known.get(path, "")) for made, path in pairs]
 
     def bring(
         self, copy: TaskFileCopy | None, target: TaskFileTarget, *, restored: bool = False

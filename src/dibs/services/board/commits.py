@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
+from dibs.core.changes.trailers import signed
 from dibs.core.text.names import printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
 from dibs.git.calls import rows_of
@@ -19,17 +21,20 @@ from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.uncommitted import BoardChange, changes, differing
-from dibs.services.board.worklogs import steps_of
+from dibs.services.board.worklogs import steps_of, write_logs
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
+    from dibs.core.claims.ledger import Entry
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
+    from dibs.services.board.report import BoardReport
     from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Stored
     from dibs.workdir.disk import Folders
 
 #: How often to try when another process is faster or holds the index.
@@ -39,6 +44,13 @@ TRIES = 5
 _SCRATCH = "refs/dibs/board"
 
 
+class BoardAuthor(Record):
+    """Who changed a task: an agent, or a person who edited the file."""
+
+    name: str
+    agent: bool = True
+
+
 class BoardCommits(Record):
     """The messages of the commits made, and why the rest was not committed (empty if all was)."""
 
@@ -46,17 +58,34 @@ class BoardCommits(Record):
     left: str = ""
 
 
+def record(
+    store: Store,
+    folders: Folders,
+    caller: Caller,
+    rows: Mapping[str, Stored | None],
+    report: BoardReport,
+) -> None:
+    """Write the work logs of these tasks and commit what changed, as configured."""
+    if store.config.board_logs:
+        with suppress(OSError, DibsError):  # a missing log does not undo the task
+            write_logs(store, folders, {id_: row for id_, row in rows.items() if row})
+    if store.config.board_commit:
+        made = commit_board(store, folders, caller, rows)
+        before = report.commits.made if report.commits else ()
+        report.commits = made._replace(made=(*before, *made.made))
+
+
 def commit_board(
     store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
 ) -> BoardCommits:
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
     history = store.look(lambda rows: steps_of(rows, ids))
-    movers = {id_: steps[-1].agent for id_, steps in history.items()}
+    movers = {id_: _mover(steps[-1]) for id_, steps in history.items()}
     try:
         return commit(
             folders.base,
             folders.folder,
-            by=lambda id_: movers.get(id_, caller.id),
+            by=lambda id_: movers.get(id_, BoardAuthor(caller.id)),
             ids=None if ids is None else tuple(ids),
         )
     except DibsError as error:
@@ -66,8 +95,14 @@ def commit_board(
     return BoardCommits(left=f"{why}; the next command commits the changes")
 
 
+def _mover(step: Entry) -> BoardAuthor:
+    """Return who made a transition: the author of a hand edit, else the agent."""
+    by = step.details.get("by")
+    return BoardAuthor(by, agent=False) if isinstance(by, str) and by else BoardAuthor(step.agent)
+
+
 def commit(
-    tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
+    tree: str, folder: str, *, by: Callable[[str], BoardAuthor], ids: Sequence[str] | None = None
 ) -> BoardCommits:
     """Commit what changed in the board ``folder`` of the working tree ``tree``.
 
@@ -86,7 +121,7 @@ def commit(
 
 
 def _commit(
-    git: SafeGit, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
+    git: SafeGit, folder: str, by: Callable[[str], BoardAuthor], ids: Sequence[str] | None
 ) -> BoardCommits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
@@ -109,7 +144,8 @@ def _commit(
         return BoardCommits()
     refuse_filters(git, [path for change in found for path, _ in change.entries])
     messages = [_message(change, by) for change in found]
-    tip = _build(git, found, messages, head)  # before locking, so that nobody waits for it
+    texts = [_signed(change, by, message) for change, message in zip(found, messages, strict=True)]
+    tip = _build(git, found, texts, head)  # before locking, so that nobody waits for it
     with index_locked(place) as new_index:
         paths = [path for change in found for path, _ in change.entries]
         _update_entries(git, paths, new_index)
@@ -128,7 +164,7 @@ def _is_apart(tree: str, folder: str) -> bool:
     return bool(place)
 
 
-def _message(change: BoardChange, by: Callable[[str], str]) -> str:
+def _message(change: BoardChange, by: Callable[[str], BoardAuthor]) -> str:
     if not change.id:
         return "board: pages and logs"
     step = change.after or "deleted"
@@ -136,15 +172,23 @@ def _message(change: BoardChange, by: Callable[[str], str]) -> str:
         step = f"{change.before} -> {step}"
     elif change.before:
         step = "edited"
-    who = by(change.id)
+    who = by(change.id).name
     return printable(f"task: {change.id} {step}" + (f" by {who}" if who else ""))
 
 
-def _build(git: GitCalls, found: Sequence[BoardChange], messages: Sequence[str], head: str) -> str:
+def _signed(change: BoardChange, by: Callable[[str], BoardAuthor], message: str) -> str:
+    """Return the message with trailers that name the task and its agent; a person has none."""
+    if not change.id:
+        return message
+    who = by(change.id)
+    return signed(message, who.name if who.agent else "", (), change.id)
+
+
+def _build(git: GitCalls, found: Sequence[BoardChange], texts: Sequence[str], head: str) -> str:
     """Write a commit for each change, each on top of the previous one, and return the last."""
     who = _identity(git)
     lines: list[bytes] = []
-    for number, (change, message) in enumerate(zip(found, messages, strict=True), 1):
+    for number, (change, message) in enumerate(zip(found, texts, strict=True), 1):
         text = message.encode("utf-8", "backslashreplace")
         lines += [b"commit %s" % _SCRATCH.encode(), b"mark :%d" % number, b"committer " + who]
         lines += [b"data %d" % len(text), text]

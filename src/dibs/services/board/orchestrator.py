@@ -16,6 +16,7 @@ from dibs.core.tasks.similarity import clashes
 from dibs.services.board import worklogs
 from dibs.services.board.commits import commit_board
 from dibs.services.board.pages import Pages, Roster
+from dibs.services.board.push import push_board
 from dibs.services.board.validate import refused
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.presence import role_of
@@ -78,6 +79,8 @@ class Cycle(Record):
     #: Messages of the commits made, and why others wait.
     commits: tuple[str, ...] = ()
     left: str = ""
+    #: Why commits were not pushed.
+    unpushed: str = ""
 
     @property
     def moved(self) -> bool:
@@ -90,7 +93,14 @@ class Cycle(Record):
     @property
     def busy(self) -> bool:
         """Return whether there is anything to report."""
-        remarks = (self.aside, self.troubles, self.accepted, self.restored, self.left)
+        remarks = (
+            self.aside,
+            self.troubles,
+            self.accepted,
+            self.restored,
+            self.left,
+            self.unpushed,
+        )
         return self.moved or any(remarks)
 
     def line(self) -> str:
@@ -109,8 +119,11 @@ class Cycle(Record):
 class Orchestrator:
     """Runs cycles on one board."""
 
-    def __init__(self, store: Store, board: Board, state: str, *, spread: bool = True) -> None:
+    def __init__(
+        self, store: Store, board: Board, state: str, *, spread: bool = True, push: bool = False
+    ) -> None:
         """Prepare cycles; ``state`` is the folder of this machine's project state."""
+        self._push = push or store.config.board_push
         self._store = store
         self._board = board
         self._spread = spread
@@ -131,6 +144,7 @@ class Orchestrator:
             # A caller first seen here hands out work, so other orchestrators assign it none.
             caller = caller._replace(role=ROLE)
         with self._board.command(caller, thorough=thorough) as report:
+            report.pushes_later = True
             found = self._care(caller, report)
             changed = self._roster.refresh()
             if changed:
@@ -210,7 +224,11 @@ class Orchestrator:
         with self._board.lock:
             rest = commit_board(self._store, self._board.folders, caller, None)
         made = (*(before.made if before else ()), *rest.made)
-        return found._replace(commits=made, left=rest.left)
+        found = found._replace(commits=made, left=rest.left)
+        if not self._push:
+            return found
+        folders = self._board.folders
+        return found._replace(unpushed=push_board(folders.base, folders.folder))
 
 
 def _ids(stored: Sequence[Stored]) -> tuple[str, ...]:

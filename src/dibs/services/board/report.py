@@ -41,6 +41,10 @@ class BoardReport:
         self.kept: list[str] = []
         #: What was committed at the end, if configured.
         self.commits: BoardCommits | None = None
+        #: Whether the caller pushes the commits itself, later.
+        self.pushes_later = False
+        #: Why commits were not pushed.
+        self.unpushed = ""
 
     def remarks(self, *, aside: bool = True) -> Iterator[str]:
         """Yield what the caller should know, line by line; with ``aside``, also count files set aside."""
@@ -64,6 +68,8 @@ class BoardReport:
             yield f"{what} set aside (to see why: dibs task validate)"
         if self.commits is not None and self.commits.left:
             yield f"not committed: {self.commits.left}"
+        if self.unpushed:
+            yield f"not pushed: {self.unpushed}"
 
 
 def asides_of(index: Index) -> list[HandEditVerdict]:

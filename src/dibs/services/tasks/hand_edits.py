@@ -170,9 +170,9 @@ class _HandEdits:
             said = f"{made.place}/{made.file} was read again because the store had lost the task"
             changes |= {"survived": made.life, "outlived": made.base}
         else:
-            said = f"{made.place}/{made.file} was added by hand"
+            said = f"{made.place}/{made.file} was added {_hand(made)}"
         row = row._replace(**changes)
-        return self._writer.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
+        return self._writer.write(None, row, Kind.TASK_ADDED, said, _facts(made), adopts=True)
 
     def _archived(self, made: EditedFile, old: Stored | None, task: Task) -> Stored:
         """Accept an archived file that was put there by hand, or before the store was lost.
@@ -193,8 +193,8 @@ class _HandEdits:
         doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
         place = made.place if made.place != ARCHIVE else place_of(after)
         new = Stored(after, made.file, place, _text(made, after), 0, doer=doer)
-        said = f"{made.id} was archived by hand in {place}"
-        new = self._writer.archive(new, ended, old, said, by_hand=True)
+        said = f"{made.id} was archived {_hand(made)} in {place}"
+        new = self._writer.archive(new, ended, old, said, **_facts(made))
         refresh_dependents(self._rows, made.id)
         return new
 
@@ -222,7 +222,7 @@ class _HandEdits:
         new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
         kind = _KINDS.get(after.status, Kind.TASK_EDITED)
         said = f"{old.id} was restored as {after.status} from {made.place}/{made.file}"
-        return self._writer.write(old, new, kind, said, {"by_hand": True}, adopts=True)
+        return self._writer.write(old, new, kind, said, _facts(made), adopts=True)
 
     def _merged(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept an edit of an older text; fields that the board writes come from the row."""
@@ -248,8 +248,8 @@ class _HandEdits:
             kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
         elif after.agent != old.task.agent:
             kind = Kind.TASK_REASSIGNED
-        said = f"{old.id} was {f'set to {after.status}' if moved else 'edited'} by hand"
-        return self._writer.write(old, new, kind, said, {"by_hand": True})
+        said = f"{old.id} was {f'set to {after.status}' if moved else 'edited'} {_hand(made)}"
+        return self._writer.write(old, new, kind, said, _facts(made))
 
     # -- checks
 
@@ -289,6 +289,16 @@ class _HandEdits:
 def _rests(old: Stored) -> bool:
     """Return whether a row is unchanged since it was read from a file of a lost life."""
     return bool(old.survived) and old.version == old.adopted
+
+
+def _hand(made: EditedFile) -> str:
+    """Return how a change was made, and by whom if that is known."""
+    return f"by hand by {made.by}" if made.by else "by hand"
+
+
+def _facts(made: EditedFile) -> dict[str, Any]:
+    """Return the ledger details of a hand edit."""
+    return {"by_hand": True, "by": made.by} if made.by else {"by_hand": True}
 
 
 def _text(made: EditedFile, after: Task) -> str:

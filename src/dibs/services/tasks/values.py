@@ -123,6 +123,8 @@ class EditedFile(Record):
     seen: int = -1
     #: The digest of the file as it is on disk.
     digest: str = ""
+    #: Who did it: the author of the commit, or the person at this machine; empty if unknown.
+    by: str = ""
 
 
 class HandEditVerdict(Record):

@@ -1,0 +1,66 @@
+"""Who changed the board's files by hand: the author of the commit, else the person at this machine.
+
+A commit of a board names its agent in a trailer, which counts more than the git user of that machine.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.changes.trailers import AGENT
+from dibs.core.text.names import printable
+from dibs.errors import DibsError
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.git.calls import GitCalls
+
+#: How many commits are searched for the authors, and for how many files.
+MOST = 500
+#: The longest name that is recorded.
+LONGEST = 80
+_START, _GAP = "\x01", "\x02"
+_FORMAT = f"%x01%an%x02%(trailers:key={AGENT},valueonly,separator=%x2C)"
+
+
+def authors(tree: str, paths: Iterable[str]) -> dict[str, str]:
+    """Return who last changed each file; ``paths`` are relative to the working tree ``tree``."""
+    wanted = list(paths)
+    if not wanted:
+        return {}
+    try:
+        git = guarded_calls(tree)
+        person = _shown(git.run("config", "--get", "user.name").out.decode("utf-8", "replace"))
+        return {**dict.fromkeys(wanted, person), **_committed(git, wanted[:MOST])}
+    except (DibsError, OSError):  # not a git repository, or an unusable one
+        return {}
+
+
+def _committed(git: GitCalls, paths: list[str]) -> dict[str, str]:
+    """Return the authors of the files that are as committed."""
+    listed = git.run("ls-files", "-z", "--", *paths)
+    clean = {os.fsdecode(path) for path in listed.out.split(b"\0") if path}
+    clean -= {change.path for change in changed(git, *paths)} if clean else set()
+    if not clean:
+        return {}
+    out = git.run(
+        "log", f"--max-count={MOST}", f"--format={_FORMAT}", "--name-only", "--no-renames",
+        "--", *sorted(clean),
+    ).out  # fmt: skip
+    found: dict[str, str] = {}
+    author = ""
+    for line in out.decode("utf-8", "replace").split("\n"):
+        if line.startswith(_START):
+            name, _, agent = line.removeprefix(_START).partition(_GAP)
+            author = _shown(agent.partition(",")[0] or name)
+        elif line in clean:
+            found.setdefault(line, author)
+    return found
+
+
+def _shown(name: str) -> str:
+    return printable(" ".join(name.split()))[:LONGEST]

@@ -1,0 +1,152 @@
+"""Every transition is a commit of its own, and names who made it."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("home")
+
+ID = "2025-11-23T1430-curator-audit"
+FILE = f"work/inbox/{ID}.yaml"
+TASK = "title: Audit\nagent: curator\nstatus: new\n"
+
+
+def git(repo, *words):
+    done = subprocess.run(["git", "-C", repo, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def committed(repo, *words, author="Ann"):
+    git(repo, "-c", f"user.name={author}", "-c", "user.email=x@example.org", *words)
+
+
+def subjects(repo, count=10):
+    return git(repo, "log", f"-{count}", "--format=%s").splitlines()
+
+
+def moved(repo, source, target, **changes):
+    """Move a task's file by hand, with new lines."""
+    text = (repo / source).read_text()
+    for old, new in changes.values():
+        text = text.replace(old, new)
+    (repo / source).unlink()
+    (repo / target).write_text(text)
+
+
+@pytest.fixture
+def board(dibs, repo):
+    git(repo, "config", "user.name", "Ann")
+    git(repo, "config", "user.email", "ann@example.org")
+    dibs("init", "--agents", "none", "--board", "curator")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "board")
+    return repo
+
+
+def test_each_transition_is_one_commit_with_only_the_tasks_files(dibs, board):
+    (board / FILE).write_text(TASK)
+    (board / "code.py").write_text("not mine\n")
+    git(board, "add", "code.py")
+
+    dibs("orchestrate", agent="boss")
+    dibs("task", "start", ID, "--role", "curator", agent="carol")
+    dibs("task", "done", ID, "--summary", "fine", agent="carol")
+
+    steps = [line for line in reversed(subjects(board)) if line.startswith("task:")]
+    assert steps == [
+        f"task: {ID} new by Ann",
+        f"task: {ID} new -> assigned by boss",
+        f"task: {ID} assigned -> in_progress by carol",
+        f"task: {ID} in_progress -> done by carol",
+    ]
+    assert git(board, "diff", "--cached", "--name-only") == "code.py"
+    last = git(board, "show", "--format=", "--name-only").splitlines()
+    assert all(ID in path or "audit" in path for path in last)
+    assert any(path.startswith("work/logs/") for path in last)
+
+
+def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
+    (board / FILE).write_text(TASK)
+
+    dibs("task", "start", ID, "--role", "curator", agent="carol")
+
+    trailers = git(board, "log", "-2", "--format=%(trailers:only,unfold)|").split("|")
+    assert trailers[0].split("\n") == ["Dibs-Agent: carol", f"Dibs-Task: {ID}", ""]
+    assert trailers[1].strip().split("\n") == [f"Dibs-Task: {ID}"]
+
+
+def test_an_uncommitted_hand_edit_is_attributed_to_the_person_at_this_machine(dibs, board):
+    (board / FILE).write_text(TASK)
+
+    dibs("orchestrate", agent="boss")
+
+    added = dibs("log", "--kind", "task_added", "--json").json[-1]
+    assert added["details"]["by"] == "Ann"
+    assert added["summary"].endswith("was added by hand by Ann")
+    assert "by hand by Ann" in (board / "work/collaboration/WORKFLOW_LOG.md").read_text()
+
+
+def test_a_committed_hand_edit_is_attributed_to_its_author(dibs, board):
+    (board / FILE).write_text(TASK)
+    dibs("orchestrate", agent="boss")
+    source, target = f"work/assigned/curator/{ID}.yaml", f"work/done/{ID}.yaml"
+    ended = 'status: done\nresult: {summary: "fixed", artefacts: []}\nstarted_at: "2025-11-23T15:00:00Z"'
+    moved(board, source, target, status=("status: assigned", ended))
+    committed(board, "add", "-A")
+    committed(board, "commit", "-q", "-m", "audit is done", author="Zoe Q")
+
+    dibs("orchestrate", agent="boss")
+
+    done = dibs("log", "--kind", "task_completed", "--json").json[-1]
+    assert done["details"]["by"] == "Zoe Q"
+    assert f"task: {ID} edited by Zoe Q" in subjects(board)
+
+
+def test_a_change_that_another_machine_committed_is_attributed_to_its_agent(dibs, board):
+    (board / FILE).write_text(TASK)
+    committed(board, "add", "-A")
+    message = f"task: {ID} new by dora\n\nDibs-Agent: dora\nDibs-Task: {ID}"
+    committed(board, "commit", "-q", "-m", message, author="Zoe")
+
+    dibs("orchestrate", agent="boss")
+
+    assert dibs("log", "--kind", "task_added", "--json").json[-1]["details"]["by"] == "dora"
+
+
+def test_a_name_of_a_person_cannot_forge_a_trailer(dibs, board):
+    git(board, "config", "user.name", "Eve\nDibs-Agent: root")
+    (board / FILE).write_text(TASK)
+
+    dibs("task", "start", ID, "--role", "curator", agent="carol")
+
+    assert git(board, "log", "-1", "--skip=1", "--format=%(trailers:key=Dibs-Agent)") == ""
+    assert git(board, "log", "-1", "--skip=1", "--format=%an") != ""
+
+
+def test_outside_git_a_hand_edit_has_no_author_and_is_accepted(dibs, tmp_path, monkeypatch):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    dibs("init", "--agents", "none", "--board")
+    (folder / FILE).write_text(TASK)
+
+    assert dibs("orchestrate", "--json", agent="boss").json["accepted"] == [ID]
+
+    assert "by" not in dibs("log", "--kind", "task_added", "--json").json[-1]["details"]
+
+
+def test_a_hand_edit_that_a_read_accepted_still_has_its_own_commit(dibs, board):
+    (board / FILE).write_text(TASK)
+    before = git(board, "status", "--porcelain"), git(board, "for-each-ref")
+
+    dibs("task", "ls", agent="dora")
+    after = git(board, "status", "--porcelain"), git(board, "for-each-ref")
+    dibs("task", "start", ID, "--role", "curator", agent="carol")
+
+    assert after == before
+    assert subjects(board, 2) == [
+        f"task: {ID} new -> in_progress by carol",
+        f"task: {ID} new by Ann",
+    ]
