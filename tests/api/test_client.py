@@ -379,3 +379,13 @@ def test_a_string_is_not_treated_as_a_list_of_characters():
 def test_a_task_title_must_be_one_line(title):
     with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one non-empty line"):
         mine.new_task(title)
+
+
+def test_the_scheme_file_means_the_path():
+    with Dibs.open(agent="a") as mine, Dibs.open(agent="b") as other:
+        with mine.claim("src/a.py"):
+            assert other.check("file:src/a.py")
+            with pytest.raises(Refused):
+                other.claim("file:src/a.py")
+        other.claim("file:src/a.py")
+        assert [held.claim.pattern for held in other.held("b")] == ["src/a.py"]

@@ -361,3 +361,25 @@ def test_the_commands_after_a_denial_work_in_the_folder_that_prints_them(
     command = f"dibs ask {typed}"
     assert f"request a release: {command}" in denied.json["next"]
     assert dibs(*command.split()[1:], agent="bob").status == 0
+
+
+@pytest.mark.parametrize(
+    "named", ["file:src/a.py", "FILE:./src/a.py", "file:src/**", "file://{}/src/a.py"]
+)
+def test_the_scheme_file_means_the_path_in_every_command(dibs, repo, named):
+    named = named.format(repo)
+    (repo / "src").mkdir()
+    (repo / "src/a.py").touch()
+    dibs("claim", "src/a.py", agent="alice")
+
+    assert dibs("claim", named, agent="bob").status == 3
+    assert dibs("check", named, agent="bob").status == 3
+    assert dibs("who", named, "--json").json["paths"][0]["holders"]
+    assert dibs("ask", named, agent="bob").status == 0
+    assert dibs("release", named, agent="alice").status == 0
+    assert dibs("claim", named, agent="bob").status == 0
+
+
+def test_explain_reads_the_scheme_file_as_the_path(dibs):
+    assert dibs("explain", "file:src/a.py", "src/*").status == 0
+    assert dibs("explain", "file:src/a.py", "./file:src/a.py").status == 3

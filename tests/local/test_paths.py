@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 
@@ -52,6 +53,8 @@ SPELLINGS = [
     *("src/a.py", "./src/a.py", "src/./a.py", "src//a.py", "docs/../src/a.py", "src/deep/../a.py"),
     *("{top}/src/a.py", "{top}/docs/../src/./a.py", "../repo/src/a.py", "absent/../src/a.py"),
     *("link/a.py", "to-a.py", "chain.py", "src/up/src/a.py", "absolute/a.py", "{away}/src/a.py"),
+    *("file:src/a.py", "FILE:link/a.py", "file:./docs/../src/a.py", "file:{top}/src/a.py"),
+    *("file://{top}/src/a.py", "File://localhost{away}/src/%61.py", "file:../repo/src/a.py"),
     *("detour/src/a.py", "link/deep/../a.py", "{away}/../repo/src/a.py", "{away-file}"),
 ]
 
@@ -93,6 +96,51 @@ def test_all_spellings_of_a_file_give_one_path(repo, tmp_path, spelling):
 )
 def test_a_relative_path_starts_in_the_current_folder(repo, typed, path):
     assert resolve(repo / "src", typed) == path
+
+
+def test_the_scheme_file_names_a_path_even_if_a_file_is_called_like_that(repo):
+    (repo / "file:README.md").touch()
+
+    assert resolve(repo, "file:README.md") == "README.md"
+    assert resolve(repo, "./file:README.md") == "./file:README.md"
+    assert resolve(repo, "file:file:README.md") == "./file:README.md"
+    assert resolve(repo, "file:README.md", literal=True) == "./file:README.md"
+    assert resolve(repo, "file:task:42") == "./task:42"
+    assert resolve(repo / "src", "file:*.py") == "src/*.py"
+    assert resolve(repo, "file:src") == "src/"
+
+
+def test_percent_signs_are_decoded_in_file_urls_only(repo):
+    for name in ("a b", "a%20b"):
+        (repo / name).touch()
+
+    assert resolve(repo, "file:a%20b") == "a%20b"
+    assert resolve(repo, f"file:{repo}/a%20b") == "a%20b"
+    assert resolve(repo, f"file://{repo}/a%20b") == "a b"
+    assert resolve(repo, f"file://{repo}/src/*.py") == "src/*.py"
+    assert resolve(repo, f"file://{repo}/src/%2A.py") == r"src/\*.py"
+    assert resolve(repo, f"file://{repo}/app/%5bid%5D/page.tsx") == r"app/\[id\]/page.tsx"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("file:", "PATH_EMPTY"),
+        ("file:.", "PATH_EMPTY"),
+        ("file:../x", "PATH_ESCAPE"),
+        ("file:/etc/passwd", "PATH_ABSOLUTE"),
+        ("file:///etc/passwd", "PATH_ABSOLUTE"),
+        ("file://server/share/x", "PATH_ABSOLUTE"),
+    ],
+)
+def test_a_file_that_is_not_in_the_repository_is_refused_as_it_was_written(repo, typed, code):
+    assert refusal(repo, typed) == code
+    with pytest.raises(BadInput, match=re.escape(f'"{typed}"')):
+        at(repo).resolve(typed)
+
+
+def test_a_file_url_cannot_smuggle_a_nul_byte(repo):
+    assert refusal(repo, f"file://{repo}/x%00") == "PATH_NUL"
 
 
 def test_the_current_folder_may_have_special_characters(repo):

@@ -48,6 +48,16 @@ def test_a_denial_is_a_result_that_says_who_why_until_when_and_what_next(pair, p
     bob.call("release", all=True)
 
 
+def test_a_path_may_have_the_scheme_file(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+
+    assert bob.call("claim", paths=[f"file:{path}"])["outcome"] == "denied"
+    alice.call("release", paths=[f"file:./{path}"])
+    assert bob.call("claim", paths=[f"file:{path}"])["claims"][0]["pattern"] == path
+    bob.call("release", all=True)
+
+
 def test_results_match_the_published_schema(pair, path):
     alice, bob = pair
     schemas = {

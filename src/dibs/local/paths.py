@@ -13,7 +13,13 @@ import os
 import stat
 
 from dibs.core.patterns.pattern import parse, printable
-from dibs.core.patterns.spelling import MAX_TEXT, join_scheme, split_scheme, with_bytes
+from dibs.core.patterns.spelling import (
+    MAX_TEXT,
+    file_path,
+    join_scheme,
+    split_scheme,
+    with_bytes,
+)
 from dibs.errors import BadInput, DibsError
 from dibs.local.repository import find
 
@@ -49,7 +55,7 @@ class PathResolver:
         """Return the canonical pattern of ``text``.
 
         A name with special characters is literal if such a file exists, or with ``literal``. An existing
-        folder means everything in it. A named resource stays as it is.
+        folder means everything in it. A named resource stays as it is; ``file:PATH`` is the path.
 
         Raises:
             BadInput: ``PATH_ESCAPE``, ``PATH_ABSOLUTE``, ``PATH_NOT_DIR``, ``PATH_SUBMODULE``,
@@ -58,9 +64,12 @@ class PathResolver:
         raw = not text.isascii() and _has_raw_bytes(text)
         if not text.strip() or "\0" in text or len(text) > MAX_TEXT:
             return parse(text, literal=literal, fold_case=self.fold_case)
-        if not literal and (":" in text or text[0] == "@") and split_scheme(text)[0]:
-            return parse(text, fold_case=self.fold_case)
-        walk = _Walk(self.repository, text)
+        path = text
+        if not literal and (":" in text or text[0] == "@"):
+            path = file_path(text)
+            if path == "./" or (path == text and split_scheme(text)[0]):
+                return parse(text, fold_case=self.fold_case)
+        walk = _Walk(self.repository, path, text)
         names = walk.start()
         rest = walk.take(names, literal=literal)
         if raw and (rest or walk.kind == _ABSENT):
@@ -93,11 +102,13 @@ def _has_raw_bytes(text: str) -> bool:
 class _Walk:
     """Follow the names in one text, from a folder to the file they name."""
 
-    __slots__ = ("done", "kind", "links", "repository", "root", "text")
+    __slots__ = ("done", "kind", "links", "repository", "root", "text", "typed")
 
-    def __init__(self, repository: Repository, text: str) -> None:
+    def __init__(self, repository: Repository, text: str, typed: str) -> None:
         self.repository = repository
         self.text = text
+        #: The text as the user wrote it, for messages.
+        self.typed = typed
         #: The folder that ``done`` is relative to; it changes when the path enters another worktree.
         self.root = repository.root
         self.done: list[str] = []
@@ -245,7 +256,7 @@ class _Walk:
 
     def refuse(self, code: str, rule: str, hint: str) -> NoReturn:
         """Raise ``BadInput`` about the text."""
-        raise BadInput(f'"{printable(self.text)}" {rule}', code=code, hint=hint, field="pattern")
+        raise BadInput(f'"{printable(self.typed)}" {rule}', code=code, hint=hint, field="pattern")
 
 
 def _unescaped(name: str) -> str | None:

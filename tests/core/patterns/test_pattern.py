@@ -16,14 +16,18 @@ from dibs.core.patterns.pattern import is_everything, matches, overlap, parse, p
 from dibs.errors import BadInput
 
 REFUSED = {
-    "PATH_EMPTY": ["", "   ", ".", "./", "././", "\u3000", "{,a}", "task:", "@", "{.,a}", "port:/"],
+    "PATH_EMPTY": [
+        *("", "   ", ".", "./", "././", "\u3000", "{,a}", "task:", "@", "{.,a}", "port:/", "file:"),
+        "FILE:./",
+    ],
     "PATH_ESCAPE": [
         *("..", "../x", "a/../../x", "a/..", "....//", "a/../", "...", "a/.../b", "*/../x"),
-        *("**/../x", "{a,..}", r"\.\./x", "[.]./x", "task:../x", "a{/..,b}"),
+        *("**/../x", "{a,..}", r"\.\./x", "[.]./x", "task:../x", "a{/..,b}", "file:../x"),
     ],
     "PATH_ABSOLUTE": [
         *("/etc/passwd", "C:\\x", "c:/x", "\\\\host\\s", "file:///x", "HTTP://x/y", "~root/x", "~"),
         *("{/etc,a}", "{/etc}", "\\/etc", "task://x", "{C:/x,y}", "a+b.c://x"),
+        *("file:/x", "File:///x", "file://localhost/x", "file://host/x", "file://"),
     ],
     "PATH_NUL": ["a\0b", "\0"],
     "PATH_CONTROL": [
@@ -41,7 +45,7 @@ REFUSED = {
     ],
     "GLOB_SYNTAX": [
         *("[", "[]", "[z-a]", "[az-a]", "a[!", "{a,b", "a\\", "a}", "[!]", "[/]", "{{a}", "[a\\", "x[^"),
-        *("[\\]", "{task:1,b}"),
+        *("[\\]", "{task:1,b}", "{file:a,b}"),
     ],
     "GLOB_TOO_COMPLEX": [
         *("*a" * 17, "?" * 17, "[ab]" * 17, "**/a/" * 17, "{a,b}" * 9, "{" + "," * 256 + "}"),
@@ -69,7 +73,16 @@ def test_an_invalid_pattern_is_refused_with_one_short_message(code, text):
 
 @pytest.mark.parametrize(
     ("text", "position"),
-    [("[", 1), ("[]", 1), ("ab[z-a]", 3), ("a[!", 2), ("x{a,b", 2), ("ab\\", 3), ("ab}", 3)],
+    [
+        ("[", 1),
+        ("[]", 1),
+        ("ab[z-a]", 3),
+        ("a[!", 2),
+        ("x{a,b", 2),
+        ("ab\\", 3),
+        ("ab}", 3),
+        ("file:[", 6),
+    ],
 )
 def test_a_syntax_error_names_its_position(text, position):
     with pytest.raises(BadInput, match=rf"at position {position}$"):
@@ -147,6 +160,15 @@ def test_a_pattern_at_the_limit_is_accepted(text):
         ("src/{a,b/c}*", "src/{a,b/c}*"),
         (r"{a\,b,c}", r"{a\,b,c}"),
         ("[!-]x", "[!\\-]x"),
+        ("file:a", "a"),
+        ("FILE:src/**", "src/**"),
+        ("file:./a/../b", "b"),
+        ("file:a%20b", "a%20b"),
+        ("file:task:1", "./task:1"),
+        ("file:@x", "./@x"),
+        ("file:file:a", "./file:a"),
+        ("./file:a", "./file:a"),
+        ("./FILE:a", "./FILE:a"),
     ],
 )
 def test_a_pattern_has_one_canonical_spelling(text, canonical):

@@ -209,6 +209,12 @@ MANY = {
         },
     ),
     "an object in a uri": ("mcp__ide__edit", {"uri": "file://@/held.txt"}),
+    "a path with the scheme file": ("Write", {"file_path": "file:held.txt"}),
+    "a path as a URL": ("Write", {"file_path": "FILE://localhost@/h%65ld.txt"}),
+    "a patch with the scheme file": (
+        "apply_patch",
+        {"command": PATCH.replace("src/../", "file:./")},
+    ),
 }
 
 

@@ -9,7 +9,7 @@ import os
 from itertools import islice
 
 from dibs.core.patterns.pattern import matches
-from dibs.core.patterns.spelling import split_scheme
+from dibs.core.patterns.spelling import file_path, split_scheme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def corrected(tree: PathResolver, text: str, *, literal: bool) -> list[str]:
 
 def _matches_nothing(tree: PathResolver, text: str, *, literal: bool) -> bool:
     pattern = tree.resolve(text, literal=literal)
-    named = pattern.scheme or split_scheme(text)[0]
+    named = pattern.scheme or split_scheme(file_path(text))[0]
     return not named and not _matches_something(tree, pattern)
 
 
@@ -112,6 +112,8 @@ def _names(folder: str) -> list[str]:
 def _suggestion(tree: PathResolver, text: str) -> str:
     """Return what was probably meant, in the words to type, or an empty text."""
     root, subdir = tree.repository.root, tree.repository.subdir
+    if (path := file_path(text)) != text:
+        text = path.removeprefix("./")
     here = os.path.join(root, subdir)
 
     def exists(path: str) -> bool:

@@ -19,12 +19,15 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from re import Match
     from typing import NoReturn
 
 MAX_LITERAL, MAX_GLOB, MAX_NAME, MAX_DEPTH = 4096, 1024, 255, 64
 MAX_WILDCARDS = 16
 #: The longest spelling of the longest path, with each byte as ``\\xHH``.
 MAX_TEXT = 4 * MAX_LITERAL + 8
+#: The scheme of a path, in any case.
+FILE = "file:"
 _HIGH, _LOW = frozenset("89abcdefABCDEF"), frozenset("0123456789abcdefABCDEF")
 _HINT_ALL = "write ** for the whole repository"
 
@@ -36,6 +39,30 @@ class SpelledPattern(Record):
     key: str
     scheme: str
     rows: tuple[Row, ...]
+
+
+def file_path(text: str, *, literal: bool = False) -> str:
+    """Return the path that ``file:PATH`` or the URL ``file:///PATH`` names, any other text unchanged.
+
+    ``file:PATH`` is ``./PATH``, percent signs included. In a URL, ``%5B`` is the character, never special;
+    with ``literal``, it is not escaped. A URL with another host stays, and is then refused as absolute.
+    """
+    if text[: len(FILE)].lower() != FILE:
+        return text
+    rest = text[len(FILE) :]
+    if not rest.startswith("//"):
+        return rest if rest.startswith("/") else f"./{rest}"
+    host, slash, path = rest[2:].partition("/")
+    if not slash or host.lower() not in {"", "localhost"}:
+        return text
+    from re import sub
+    from urllib.parse import unquote
+
+    def decoded(escapes: Match[str]) -> str:
+        plain = unquote(escapes[0], errors="surrogateescape")
+        return plain if literal else rendered([plain])
+
+    return "/" + sub("(%[0-9A-Fa-f]{2})+", decoded, path)
 
 
 def split_scheme(text: str) -> tuple[str, str]:
@@ -55,9 +82,8 @@ def join_scheme(scheme: str, rest: str) -> str:
     """Return the text that ``split_scheme`` splits into ``scheme`` and ``rest``."""
     if scheme:
         return f"@{rest}" if scheme == "@" else f"{scheme}:{rest}"
-    if split_scheme(rest) != ("", rest) or _is_absolute(rest) or rest.isspace():
-        return f"./{rest}"
-    return rest
+    plain = split_scheme(rest) == ("", rest) == ("", file_path(rest))
+    return rest if plain and not _is_absolute(rest) and not rest.isspace() else f"./{rest}"
 
 
 def _is_absolute(text: str) -> bool:
@@ -71,16 +97,19 @@ def _is_absolute(text: str) -> bool:
     return rest.startswith("//") and all(c.isalnum() or c in "+.-_" for c in name)
 
 
-def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
+def read(text: str, *, literal: bool, folded: bool, stored: bool) -> SpelledPattern:
     """Read a pattern, or raise ``BadInput``."""
     clean = _cleaned(text, literal=literal)
+    size = len(clean)
+    if not literal and not stored:
+        clean = file_path(clean)
     forced = clean.startswith("./")
     if not forced and _is_absolute(clean):
         _refuse_absolute(text)
     scheme, rest = split_scheme(clean)
     tokens: list[Token] = [rest]
     if not literal:
-        tokens = tokenised(rest, len(clean) - len(rest), text, folded=folded)
+        tokens = tokenised(rest, size - len(rest), text, folded=folded)
     _check_size(tokens, text)
     alternatives = expanded(tokens, text)
     if not scheme and not forced:

@@ -220,9 +220,7 @@ def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
     found = tuple(touch for text in texts for touch in touched(text))
     if texts and not found:
         raise bad("the patch does not name a path")
-    for touch in found:
-        checked(touch.path)
-    return found
+    return tuple(touch._replace(path=checked(touch.path)) for touch in found)
 
 
 def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
@@ -245,22 +243,18 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
         value = given[key]
         for entry in value if isinstance(value, list) else (value,):
             if isinstance(entry, str):
-                if key != "uri":
+                if key != "uri" or entry[:5].lower() == "file:":
                     yield checked(entry)
-                elif entry.startswith("file:///"):
-                    yield checked(_unquoted(entry[len("file://") :]))
             elif not isinstance(entry, dict) and entry is not None:
                 raise bad(f"{key} is not a path")
 
 
-def _unquoted(path: str) -> str:
-    from urllib.parse import unquote
-
-    return unquote(path, errors="surrogateescape")
-
-
 def checked(path: object) -> str:
     """Return a possible path; refuse anything else."""
+    if isinstance(path, str) and path[:5].lower() == "file:":
+        from dibs.core.patterns.spelling import file_path
+
+        path = file_path(path, literal=True).removeprefix("./")
     if not isinstance(path, str) or not path:
         raise bad("a path is empty or not a string")
     if "\0" in path:

@@ -7,6 +7,7 @@ import os
 from dibs.core.claims.coverage import Blocked, BlockReason, Cover, OwnedPattern, unclaimed
 from dibs.core.claims.rules import EXCLUSIVE, Lost
 from dibs.core.patterns.pattern import matches
+from dibs.core.patterns.spelling import file_path
 from dibs.core.text.names import quote, shown, typed_in
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.local.repository import find
@@ -163,7 +164,8 @@ def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[li
     A text that names an existing file is that file, even if it contains special characters.
     """
     names, patterns = [], []
-    for text in texts:
+    for named in texts:
+        text = file_path(named)
         path = os.path.normpath(os.path.join(repository.subdir, text))
         plain = text and not os.path.isabs(text) and not path.startswith("..")
         if plain and _is_file(os.path.join(repository.root, path)):

@@ -181,7 +181,7 @@ class Rows:
         """Parse a stored pattern, which is canonical."""
         known = self._patterns.get(text)
         if known is None:
-            known = self._patterns[text] = parse(text, fold_case=self._fold)
+            known = self._patterns[text] = parse(text, fold_case=self._fold, stored=True)
         return known
 
     # -- rows stored by pattern
