@@ -340,4 +340,5 @@ def test_handing_off_work_reports_similar_tasks(dibs):
     moved = dibs("task", "reassign", alike, "--to", "bob", "--json")
 
     assert told.out.splitlines()[0].startswith(f"similar {alike}")
-    assert moved.json["similar"] == []
+    made = dibs("task", "show", id_, "--json").json["task"]["follow_up"]
+    assert [one["other"] for one in moved.json["similar"]] == [made]

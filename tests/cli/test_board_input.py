@@ -180,11 +180,11 @@ def test_row_77_an_impossible_transition_suggests_a_possible_one(board, dibs):
     assert f"dibs task start {board.good}" in answer.json["error"]["hint"]
 
 
-def test_row_77_reopening_a_done_task_by_hand_is_refused(board, dibs):
+def test_row_77_starting_a_done_task_by_hand_is_refused(board, dibs):
     dibs("task", "take", agent="bob")
     dibs("task", "done", board.good, agent="bob")
     done = board.folder / "done" / f"{board.good}.yaml"
-    text = done.read_text().replace("status: done", "status: assigned")
+    text = done.read_text().replace("status: done", "status: in_progress")
     target = board.put(text, done.name, "assigned/bob")
     done.unlink()
 

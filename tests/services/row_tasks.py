@@ -2,7 +2,7 @@
 
 from dibs.services.board.tasks import Tasks
 from dibs.services.state import tasks as rows
-from dibs.services.tasks import hand_edits, handoffs, upkeep
+from dibs.services.tasks import hand_edits, handoffs, texts, upkeep
 
 
 class RowTasks(Tasks):
@@ -29,13 +29,23 @@ class RowTasks(Tasks):
     def sweep(self):
         return self._store.apply(lambda found: upkeep.sweep(self._store, found))
 
-    def assign(self, caller, *, spread=True):
+    def assign(self, caller, *, spread=True, skip=()):
         return self._store.apply(
-            lambda found: upkeep.assign(self._store, found, caller, spread=spread)
+            lambda found: upkeep.assign(self._store, found, caller, spread=spread, skip=skip)
         )
 
-    def hand_off(self, caller, known=()):
-        return self._store.apply(lambda found: handoffs.hand_off(found, caller, known))
+    def wait_for_follow_up(self, id_, handoff):
+        """Let a done task wait for its follow-up, as earlier versions did until the next cycle."""
+
+        def step(found):
+            row = rows.need(found, id_)
+            new = texts.rewritten(row, row.task._replace(handoff=handoff))
+            rows.put(found, new, row)
+
+        self._store.apply(step)
+
+    def hand_off(self, caller):
+        return self._store.apply(lambda found: handoffs.hand_off(found, caller))
 
     def stuck(self, caller):
         return self._store.apply(lambda found: upkeep.stuck(self._store, found, caller))

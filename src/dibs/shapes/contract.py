@@ -49,7 +49,7 @@ VALUES = {
         "@created_by id:path file:path state holder? title:text agent:word? priority:word"
         " mode:word? artefacts:path* dependencies:path* created_at:time? created_by:word?"
         " assigned_at:time? started_at:time? completed_at:time? result:result? error:text?"
-        " retries:int reason:text attempt:int token:int? doer? version:int [ready:bool]"
+        " retries:int reason:text attempt:int token:int? doer? follow_up:path? version:int [ready:bool]"
         " [why:text*] [dependents:path*] [expires_in:span?] [archived:bool] [text:file]"
     ),
     "result": "summary:text artefacts:path* next:handoff?",

@@ -24,7 +24,7 @@ def stored(value: Stored) -> Shape:
     return {
         "id": task.id, "file": path(value), "state": task.status, "holder": value.holder or None,
         **_said(task), "attempt": value.attempt, "token": value.token or None,
-        "doer": value.doer or None, "version": value.version,
+        "doer": value.doer or None, "follow_up": value.follower or None, "version": value.version,
     }  # fmt: skip
 
 

@@ -164,17 +164,26 @@ def test_a_dead_agents_task_is_reported_as_returned(yard):
 # -- handoffs
 
 
-def test_a_handoff_to_an_unknown_agent_is_reported_once_and_created_when_it_joins(yard):
+def test_a_follow_up_is_in_the_inbox_at_once_and_the_next_cycle_assigns_it(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
-    yard.tasks.done(Caller("ann"), "a", handoff=Handoff("zoe", "go on"))
+
+    made = yard.tasks.done(Caller("ann"), "a", handoff=Handoff("zoe", "go on")).follower
+
+    assert yard.tasks.show(None, made).stored.place == "inbox"
+    assert yard.cycle().assigned == (made,)
+    assert (yard.root / f"work/assigned/zoe/{made}.yaml").exists()
+
+
+def test_the_follow_up_of_a_task_done_by_hand_is_reported_and_stays_in_the_inbox(yard):
+    text = "agent: ann\nstatus: done\nresult:\n  summary: ok\n  next_agent: zoe\n"
+    (yard.root / "work/done").mkdir(parents=True, exist_ok=True)
+    (yard.root / "work/done/a.yaml").write_text(text)
 
     first, second = yard.cycle(), yard.cycle()
-    yard.join("zoe")
-    third = yard.cycle()
 
-    assert [len(cycle.troubles) for cycle in (first, second, third)] == [1, 0, 0]
-    assert [len(cycle.followups) for cycle in (first, second, third)] == [0, 0, 1]
+    assert (len(first.followups), first.assigned) == (1, ())
+    assert (second.followups, second.assigned) == ((), first.followups)
 
 
 # -- conflicts
@@ -439,7 +448,8 @@ def busy_board(yard):
     yard.clock.advance(7_300)
     yard.make("source", agent="ann")
     yard.take("ann")
-    yard.tasks.done(Caller("ann"), "source", handoff=Handoff("bob", "polish it"))
+    yard.tasks.done(Caller("ann"), "source")
+    yard.tasks.wait_for_follow_up("source", Handoff("bob", "polish it"))
     for agent in ("eve", "fay"):
         yard.make(f"by-{agent}", agent=agent, artefacts=["same.md"])
         yard.take(agent, ttl=3_600)
@@ -530,7 +540,8 @@ def test_two_processes_assign_and_hand_off_each_task_once(tmp_path):
         yard.make(f"new-{number}", agent="bob")
         yard.make(f"source-{number}", agent="ann", title=f"source {number}")
         yard.take("ann")
-        yard.tasks.done(Caller("ann"), f"source-{number}", handoff=Handoff("bob", f"on {number}"))
+        yard.tasks.done(Caller("ann"), f"source-{number}")
+        yard.tasks.wait_for_follow_up(f"source-{number}", Handoff("bob", f"on {number}"))
     house = str(Path(__file__).parents[3])
     rivals = [
         subprocess.Popen(

@@ -48,7 +48,8 @@ def test_two_clones_with_an_orchestrator_each_do_everything_once(clones):
         here.make(f"new-{number}", agent="bob", title=f"new {number}")
         here.make(f"source-{number}", agent="ann", title=f"source {number}")
         here.take("ann")
-        here.tasks.done(Caller("ann"), f"source-{number}", handoff=Handoff("bob", f"on {number}"))
+        here.tasks.done(Caller("ann"), f"source-{number}")
+        here.tasks.wait_for_follow_up(f"source-{number}", Handoff("bob", f"on {number}"))
     start, found, broken = threading.Barrier(2), [], []
 
     def run(yard, boss):

@@ -40,13 +40,14 @@ def test_several_processes_create_take_finish_follow_up_and_archive_a_task(conne
     with pytest.raises(DibsError):
         maker.done(caller("carol"), "first")
 
-    worker.done(caller("bob"), "first", token=taken.granted.token, handoff=Handoff("bob", "third"))
+    token = taken.granted.token
+    done = worker.done(caller("bob"), "first", token=token, handoff=Handoff("bob", "third"))
 
-    assert [s.id for s in boss.assign(BOSS)] == ["second"]
-    (third,), troubles = boss.hand_off(BOSS)
-    assert (third.task.dependencies, troubles) == (("first",), [])
+    (third,) = boss.stored([done.follower]).values()
+    assert third.task.dependencies == ("first",)
+    assert [s.id for s in boss.assign(BOSS, skip={third.id})] == ["second"]
     assert boss.hand_off(BOSS) == ([], [])
-    assert maker.head() == third.version
+    assert maker.head() > third.version
     rows = maker.stored(maker.versions())
     assert set(rows) == {"first", "second", third.id}
     assert all(agrees(row) for row in rows.values())
@@ -123,7 +124,8 @@ def test_a_rival_orchestrator_creates_no_second_follow_up(rivals):
     mine, other, arm = rivals
     mine.create(BOSS, [Draft({}, id="a")])
     mine.start(caller("bob"), "a")
-    mine.done(caller("bob"), "a", handoff=Handoff("bob", "next"))
+    mine.done(caller("bob"), "a")
+    mine.wait_for_follow_up("a", Handoff("bob", "next"))
     made = []
     arm(lambda: made.extend(other.hand_off(BOSS)[0]))
 

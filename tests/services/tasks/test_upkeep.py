@@ -179,12 +179,10 @@ def test_a_handoff_becomes_one_task_in_the_documented_form(crew):
         (adr,),
         ("Check for clarity", "Ensure examples are understandable"),
     )
-    finish(crew, source, "architect", handoff)
+    done = finish(crew, source, "architect", handoff)
 
-    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS, {"writer-editor"}))
-
-    assert troubles == []
-    assert made.id.startswith("2025-11-23T1545-writer-editor-review-and-polish-adr-006-")
+    made = crew.row(done.follower)
+    assert made.id == "2025-11-23T1545-writer-editor-review-and-polish-adr-006"
     tree = tree_of(made.text)[0].top
     assert tree == {
         "id": made.id,
@@ -205,47 +203,137 @@ def test_a_handoff_becomes_one_task_in_the_documented_form(crew):
     }
     assert agrees(made)
     assert crew.tasks.assign(BOSS)[0].place == "assigned/writer-editor"
-    assert crew.tasks.hand_off(BOSS, {"writer-editor"}) == ([], [])
+    assert crew.tasks.hand_off(BOSS) == ([], [])
 
 
 def test_a_handoff_is_not_repeated_after_its_task_is_done_or_archived(crew):
     crew.make("a")
-    finish(crew, "a", "bob", Handoff("carol", "go on"))
-    crew.agents.join(Agent("carol"))
-    (made,), _ = crew.tasks.hand_off(BOSS)
-    finish(crew, made.id, "carol", None)
+    made = finish(crew, "a", "bob", Handoff("carol", "go on")).follower
+    finish(crew, made, "carol", None)
+    assert crew.tasks.hand_off(BOSS) == ([], [])
     crew.clock.advance(40 * DAY)
-    assert {s.id for s in crew.tasks.archive(BOSS)} == {"a", made.id}
+    assert {s.id for s in crew.tasks.archive(BOSS)} == {"a", made}
 
+    assert crew.tasks.hand_off(BOSS) == ([], [])
+    assert crew.kinds().count(Kind.HANDOFF_CREATED) == 1
+
+
+def test_a_handoff_that_someone_created_by_hand_is_not_created_again(crew):
+    crew.make("a")
+    crew.make("mine", agent="carol", title="go on", dependencies=["a"])
+
+    done = finish(crew, "a", "bob", Handoff("carol", "go on"))
+
+    assert done.follower == "mine"
+    assert crew.kinds().count(Kind.HANDOFF_CREATED) == 0
+
+
+def test_two_handoffs_of_one_minute_with_one_title_are_two_tasks(crew):
+    crew.make("a", "b")
+
+    first = finish(crew, "a", "bob", Handoff("carol", "go on")).follower
+    second = finish(crew, "b", "bob", Handoff("carol", "go on")).follower
+
+    assert second == f"{first}-2"
+    assert crew.row(second).task.dependencies == ("b",)
+
+
+def test_a_task_that_is_done_again_has_one_open_follow_up(crew):
+    crew.make("a")
+    first = finish(crew, "a", "bob", Handoff("carol", "go on")).follower
+    crew.tasks.reopen(BOSS, "a", reason="not good")
+    crew.clock.advance(HOUR)
+
+    assert finish(crew, "a", "bob", Handoff("carol", "go on")).follower == first
+
+    crew.tasks.cancel(BOSS, first, reason="obsolete")
+    crew.tasks.reopen(BOSS, "a", reason="not good")
+    crew.clock.advance(HOUR)
+    assert finish(crew, "a", "bob", Handoff("carol", "go on")).follower != first
+
+
+def test_a_task_in_review_has_its_follow_up_when_it_is_accepted(crew):
+    crew.make("a")
+    assert finish(crew, "a", "bob", Handoff("carol", "go on"), review=True).follower == ""
+
+    assert crew.row(crew.done("human", "a").follower).task.agent == "carol"
+
+
+def by_hand(crew, id_, place, result):
+    text = f"agent: bob\nstatus: done\nresult:\n  summary: ok\n{result}"
+    made = EditedFile(id_, place, f"{id_}.yaml", read(text.encode(), f"{id_}.yaml"))
+    return crew.tasks.accept(BOSS, [made])[0]
+
+
+NEXT = "  next_agent: carol\n  next_task_title: go on\n  completed_at: 1970-01-12T13:46:40Z\n"
+
+
+def test_a_task_finished_by_hand_has_its_follow_up_at_once(crew):
+    verdict = by_hand(crew, "a", "done", NEXT)
+
+    assert crew.row(verdict.follower).task.title == "go on"
+    assert verdict.stored.follower == verdict.follower
+    assert by_hand(crew, "a", "done", NEXT).follower == ""
     assert crew.tasks.hand_off(BOSS) == ([], [])
 
 
-def test_a_handoff_to_an_unknown_agent_is_reported_once_and_waits_for_it(crew):
-    crew.make("a")
-    finish(crew, "a", "bob", Handoff("stranger", "go on"))
+def test_files_that_outlive_the_store_keep_their_one_follow_up(crew):
+    id_ = by_hand(crew, "a", "done", NEXT).follower
+    texts = {one: crew.row(one).text for one in ("a", id_)}
+    finished = texts[id_].replace("status: new", "status: done\nresult:\n  summary: ok")
+    for text, place in ((texts[id_], "inbox"), (finished, "done")):
+        other = BoardCrew()
+        files = [
+            EditedFile("a", "done", "a.yaml", read(texts["a"].encode(), "a.yaml")),
+            EditedFile(id_, place, f"{id_}.yaml", read(text.encode(), f"{id_}.yaml")),
+        ]
 
-    made, troubles = twice(lambda: crew.tasks.hand_off(BOSS))
-    assert (made, [(t.id, t.code) for t in troubles]) == ([], [("a", "NO_AGENT")])
-    assert crew.kinds().count(Kind.HANDOFF_REFUSED) == 1
-    crew.clock.advance(40 * DAY)
-    assert crew.tasks.archive(BOSS) == []
+        assert [v.code for v in other.tasks.accept(BOSS, files)] == ["", ""]
+
+        assert set(other.tasks.versions()) == {"a", id_}
+        assert other.row("a").follower == id_
+
+
+def test_a_task_archived_by_hand_has_its_follow_up(crew):
+    crew.make("a", agent="bob")
+    row = crew.row("a")
+    text = row.text + "result:\n  summary: ok\n" + NEXT
+    made = EditedFile("a", "archive/1970-01", row.file, read(text.encode(), row.file), row.version)
+
+    assert crew.tasks.accept(BOSS, [made])[0].code == ""
+
+    assert [row.task.title for row in crew.tasks.stored(crew.tasks.versions()).values()] == [
+        "go on"
+    ]
+
+
+def test_a_handoff_to_an_unknown_agent_is_created_at_once(crew):
+    crew.make("a")
+
+    made = crew.row(finish(crew, "a", "bob", Handoff("stranger", "go on")).follower)
+
+    assert (made.task.agent, made.task.status, made.place) == ("stranger", "new", "inbox")
+    assert crew.tasks.assign(BOSS)[0].place == "assigned/stranger"
     crew.agents.join(Agent("newcomer", role="stranger"))
+    assert crew.take("newcomer", roles=["stranger"]).stored.id == made.id
+
+
+def test_a_follow_up_can_be_reassigned(crew):
+    crew.make("a")
+    made = finish(crew, "a", "bob", Handoff("stranger", "go on")).follower
+
+    assert crew.tasks.reassign(BOSS, made, to="bob").task.agent == "bob"
+
+
+def test_a_handoff_that_an_earlier_version_left_waiting_is_created_once(crew):
+    crew.make("a")
+    finish(crew, "a", "bob", None)
+    crew.tasks.wait_for_follow_up("a", Handoff("stranger", "go on"))
 
     (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS))
+
     assert (made.task.agent, troubles) == ("stranger", [])
-
-
-def test_a_handoff_can_be_reassigned(crew):
-    crew.make("a")
-    finish(crew, "a", "bob", Handoff("stranger", "go on"))
-    crew.tasks.hand_off(BOSS)
-
-    stored = crew.tasks.reassign(BOSS, "a", to="bob")
-
-    assert (stored.task.status, stored.task.handoff.agent) == ("done", "bob")
-    assert agrees(stored)
-    (made,), _ = twice(lambda: crew.tasks.hand_off(BOSS))
-    assert made.task.agent == "bob"
+    assert crew.row("a").follower == made.id
 
 
 def test_an_invalid_handoff_is_reported_and_blocks_no_other(crew):
@@ -257,18 +345,18 @@ def test_an_invalid_handoff_is_reported_and_blocks_no_other(crew):
     crew.make("b")
     finish(crew, "b", "bob", Handoff("bob", "go on"))
 
-    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS))
+    made, troubles = twice(lambda: crew.tasks.hand_off(BOSS))
 
-    assert made.task.title == "go on"
+    assert made == []
+    assert crew.row(crew.row("b").follower).task.title == "go on"
     assert [(t.id, t.code) for t in troubles] == [("a", "LIMIT")]
 
 
 def test_a_handoff_never_moves_the_boards_head_back(crew):
     crew.make("a")
-    finish(crew, "a", "bob", Handoff("bob", "go on"))
     before = crew.tasks.head()
 
-    (made,), _ = crew.tasks.hand_off(BOSS)
+    made = crew.row(finish(crew, "a", "bob", Handoff("bob", "go on")).follower)
 
     assert before < made.version == crew.tasks.head() == crew.tasks.versions()[made.id]
 
@@ -354,7 +442,9 @@ def test_tasks_with_a_waiting_handoff_do_not_block_archiving_others(monkeypatch)
     crew.make("a", "b", "c", "d")
     for id_ in "abcd":
         crew.start("bob", id_)
-        crew.done("bob", id_, handoff=None if id_ == "d" else Handoff("nobody-known"))
+        crew.done("bob", id_)
+        if id_ != "d":
+            crew.tasks.wait_for_follow_up(id_, Handoff("..", "invalid"))
     crew.clock.advance(101)
 
     assert [row.id for row in crew.tasks.archive(caller("human"))] == ["d"]
@@ -363,8 +453,9 @@ def test_tasks_with_a_waiting_handoff_do_not_block_archiving_others(monkeypatch)
 def test_checking_a_waiting_handoff_writes_nothing(crew):
     crew.make("a")
     crew.start("bob", "a")
-    crew.done("bob", "a", handoff=Handoff("nobody-known"))
-    assert len(crew.tasks.hand_off(caller("human"))[1]) == 1
+    crew.done("bob", "a")
+    crew.tasks.wait_for_follow_up("a", Handoff("..", "invalid"))
+    assert [trouble.code for trouble in crew.tasks.hand_off(BOSS)[1]] == ["AGENT_ID"]
     before = crew.rows()
     crew.clock.advance(5)
 

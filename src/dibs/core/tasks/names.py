@@ -37,7 +37,7 @@ def new_id(moment: float, agent: str, about: str) -> str:
 
 
 def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
-    """Return the id of a follow-up task: always the same for the same handoff."""
+    """Return the id that earlier versions gave to a follow-up task, to recognize it."""
     from hashlib import sha256
 
     mark = sha256(f"{source}\n{agent}\n{title}".encode("utf-8", "replace")).hexdigest()[:6]

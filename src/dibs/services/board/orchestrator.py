@@ -160,6 +160,7 @@ class Orchestrator:
         found = Cycle(
             aside=tuple(refused(report.aside, folder)),
             accepted=tuple(verdict.id for verdict in report.accepted),
+            followups=tuple(v.follower for v in report.accepted if v.follower),
             restored=tuple(report.restored),
         )
         due = store.look(lambda rows: due_in(rows, store.config, spread=spread))
@@ -167,14 +168,15 @@ class Orchestrator:
             back = store.apply(lambda rows: sweep(store, rows))
             found = found._replace(returned=_ids(back))
         if "assign" in due:
+            new = frozenset(found.followups)  # the next cycle assigns them, as in the document
             given = self._to_the_end(
-                "assigning tasks", lambda rows: assign(store, rows, caller, spread=spread)
+                "assigning tasks", lambda rows: assign(store, rows, caller, spread=spread, skip=new)
             )
             found = found._replace(assigned=given)
         if "hand_off" in due:
-            made, troubles = store.apply(lambda rows: hand_off(rows, caller, report.agents))
+            made, troubles = store.apply(lambda rows: hand_off(rows, caller))
             problems = tuple((trouble.id, trouble.message) for trouble in troubles)
-            found = found._replace(followups=_ids(made), troubles=problems)
+            found = found._replace(followups=(*found.followups, *_ids(made)), troubles=problems)
         if "stuck" in due:
             late = store.apply(lambda rows: stuck(store, rows, caller))
             found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in late))

@@ -31,6 +31,7 @@ from dibs.services.tasks.hand_edit_rules import (
     refusal,
     stale,
 )
+from dibs.services.tasks.handoffs import follow_up
 from dibs.services.tasks.texts import TaskWriter, moment, place_of
 from dibs.services.tasks.values import HandEditVerdict
 from dibs.taskfile.reading import late_times
@@ -74,7 +75,7 @@ def accept(
     if not edited_files:
         return []
     edits = _HandEdits(store, rows, caller, edited_files)
-    return [edits.verdict(made) for made in edited_files]
+    return edits.with_follow_ups([edits.verdict(made) for made in edited_files])
 
 
 def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
@@ -114,6 +115,16 @@ class _HandEdits:
             return self._refused(made, refused)
         forget_report(self._rows, TOLD_ASIDE, made.id)
         return HandEditVerdict(made.id, made.place, stored)
+
+    def with_follow_ups(self, verdicts: list[HandEditVerdict]) -> list[HandEditVerdict]:
+        """Create the follow-ups of tasks that are now done; one of the files may be the follow-up."""
+        for at, verdict in enumerate(verdicts):
+            stored = verdict.stored
+            if stored and stored.task.status == Status.DONE and stored.task.handoff:
+                new = follow_up(self._writer, stored)
+                again = load(self._rows, stored.id)
+                verdicts[at] = verdict._replace(stored=again, follower=new.id if new else "")
+        return verdicts
 
     def _refused(self, made: EditedFile, why: BadInput) -> HandEditVerdict:
         """Return the refusal, and record it in the ledger once per content of the file."""
@@ -193,6 +204,9 @@ class _HandEdits:
         doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
         place = made.place if made.place != ARCHIVE else place_of(after)
         new = Stored(after, made.file, place, _text(made, after), 0, doer=doer)
+        if old is not None and ended == Status.DONE:
+            done = new._replace(asked=old.asked, follower=old.follower)
+            follow_up(self._writer, done, stays=False)
         said = f"{made.id} was archived {_hand(made)} in {place}"
         new = self._writer.archive(new, ended, old, said, **_facts(made))
         refresh_dependents(self._rows, made.id)

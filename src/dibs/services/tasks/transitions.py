@@ -132,7 +132,12 @@ class Moves:
         if len(finished.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
             message = f"this result would make the task file larger than {MAX_BYTES} bytes"
             raise BadInput(message, code="LIMIT", field="result")
-        return finished
+        if finished.task.handoff is None or status != Status.DONE:
+            return finished
+        from dibs.services.tasks.handoffs import follow_up
+
+        follow_up(self._writer, finished)
+        return need(self._rows, id_)
 
     def _with_result(self, task: Task, status: str, result: Result) -> Task:
         return task._replace(

@@ -24,7 +24,7 @@ from dibs.services.tasks.values import Stuck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
@@ -62,9 +62,14 @@ def _is_live(store: Store, rows: Rows, agent: str) -> bool:
 # -- assigning
 
 
-def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[Stored]:
-    """Assign ready tasks to the agents that they name; with ``spread``, the others to the least loaded."""
-    named = list(islice(fresh(rows), MANY))
+def assign(
+    store: Store, rows: Rows, caller: Caller, *, spread: bool, skip: Container[str] = ()
+) -> list[Stored]:
+    """Assign ready tasks to the agents that they name; with ``spread``, the others to the least loaded.
+
+    Tasks in ``skip`` are left in the inbox.
+    """
+    named = list(islice((id_ for id_ in fresh(rows) if id_ not in skip), MANY))
     given = [(stored, stored.task.agent) for stored in _loaded(rows, named)]
     if spread:
         given += _spread(rows, _loads(store, rows, caller.id))

@@ -141,3 +141,5 @@ class HandEditVerdict(Record):
     line: int = 0
     field: str = ""
     hint: str = ""
+    #: The follow-up that was created because the task is now done.
+    follower: str = ""

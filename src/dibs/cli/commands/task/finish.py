@@ -79,8 +79,8 @@ def _done_options(parser: ArgumentParser) -> None:
 def _done(session: Session, args: Namespace) -> int:
     """Finish a task that you hold. Its file moves to work/done with your result.
 
-    --next asks for a follow-up task, which the next `dibs orchestrate` creates. A task in
-    review can be finished by a human or by any agent except the one that did the work.
+    --next creates a follow-up task for that agent or role, which need not exist yet. A task
+    in review can be finished by a human or by any agent except the one that did the work.
     """
     from dibs.cli.commands.task.board import paths
 
@@ -106,11 +106,13 @@ def _done(session: Session, args: Namespace) -> int:
 
 
 def _follow_up(stored: Stored) -> str:
-    """Return what creates the follow-up of a finished task, if it asks for one."""
+    """Return the follow-up of a finished task, if it asks for one."""
     task = stored.task
-    if task.handoff is None or stored.follower or task.status != Status.DONE:
+    if task.handoff is None or task.status != Status.DONE:
         return ""
-    return f"to create the follow-up for {task.handoff.agent}: dibs orchestrate"
+    if not stored.follower:
+        return "the follow-up is invalid: see `dibs log`"
+    return f"follow-up for {task.handoff.agent}: {stored.follower}"
 
 
 def _handoff(session: Session, args: Namespace) -> Handoff | None:
