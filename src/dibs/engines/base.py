@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry, Event
     from dibs.core.text.findings import Finding
 
+    #: Rows as people may read them elsewhere: names that a group no longer holds (group, name, until when it
+    #: held it); groups that were heard (group, when); and names that a group holds (group, name, until when,
+    #: and the text " LASTS SINCE LATEST": how long it does after its group is heard, since when, and until
+    #: when at the latest). Times are in milliseconds on the server's clock.
+    #: Three flat lists.
+    Mirrored = tuple[list[str | int], list[str | int], list[str | int]]
+
 T = TypeVar("T")
 
 

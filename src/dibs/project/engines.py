@@ -129,7 +129,9 @@ def _open_redis(place: Location, url: str) -> Engine:
             field="engine",
             hint=f"run: {install_command('redis')}",
         ) from error
+    from dibs.engines.redis.mirror import Mirror
     from dibs.project.remotes import project_name
+    from dibs.services.state.claim_keys import PREFIX, claim_keys
 
     config = place.loaded.config
     return RedisEngine(
@@ -140,6 +142,7 @@ def _open_redis(place: Location, url: str) -> Engine:
         memory=_memory_file(place, url),
         password=outside_password(os.environ),
         renew=_renewal(place),
+        mirror=Mirror(PREFIX, claim_keys),
     )
 
 

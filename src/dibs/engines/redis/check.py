@@ -36,6 +36,7 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
         _durability(link, found, until),
         _failover(found, replicas),
         _access(link, until),
+        *([link.mirror.inspect(wire, until)] if link.mirror is not None else ()),
     ]  # fmt: skip
 
 

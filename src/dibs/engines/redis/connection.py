@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.engines.redis.life import StoreMemory
+    from dibs.engines.redis.mirror import MirrorKeys
     from dibs.engines.redis.txn import RedisTxn
     from dibs.engines.redis.wire import Wire
 
 #: A project's keys, in the order of the script; their common hash tag keeps them on one cluster node.
-NAMES = ("meta", "values", "keys", "ledger")
+NAMES = ("meta", "values", "keys", "ledger", "mirror")
 #: Ledger entries that are read at once, and that the server checks at once in a search.
 PAGE, SEARCHED = 500, 2_000
 #: The name prefix of a life that ended because the store was repaired.
@@ -36,7 +37,7 @@ _SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 _monotonic = time.monotonic
 #: How many values the script returns after a write.
-_WRITTEN = 2
+_WRITTEN = 3
 
 
 def key_of(project: str, name: str) -> str:
@@ -74,6 +75,8 @@ class Header(Record):
     #: The offset added to the server's clock, in microseconds.
     offset: int
     run: str
+    #: The prefix of the keys that mirror rows; empty if none was used yet.
+    prefix: str
     changed: list[str]
     points: list[str | None]
     ranges: list[list[str]]
@@ -83,10 +86,17 @@ class RedisConnection:
     """One connection's knowledge of the store. One thread uses it at a time."""
 
     __slots__ = ("_base_now", "_command", "_keys", "_since_boot", "answered", "asked", "base",
-                 "jump", "life", "newest", "replica", "slack", "wire")  # fmt: skip
+                 "jump", "life", "mirror", "newest", "replica", "slack", "wire")  # fmt: skip
 
-    def __init__(self, wire: Wire, project: str, since_boot: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        project: str,
+        since_boot: Callable[[], float],
+        mirror: MirrorKeys | None = None,
+    ) -> None:
         self.wire = wire
+        self.mirror = mirror
         self._keys = tuple(key_of(project, name) for name in NAMES)
         self._command = ("EVALSHA", _SHA, len(NAMES), *self._keys)
         self._since_boot = since_boot
@@ -159,6 +169,12 @@ class RedisConnection:
         head = ("write", self.life, version if version >= 0 else "", int(txn.now * 1e6), nonce, turn,
                 self.replica.nonce)  # fmt: skip
         tail = txn.words()
+        mirror = self.mirror
+        if mirror is None:
+            tail.append("")
+        else:
+            mirror.offset = int(life[-1]) if life else mirror.offset
+            tail += mirror.words(txn.pending, self.replica.known, always=bool(life))
         tail += life
         return self._run(head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until)
 
@@ -202,6 +218,8 @@ class RedisConnection:
             reply = self.wire.call(*words, until=until)
         if len(reply) == _WRITTEN:
             self._note_time(reply[1])
+            if self.mirror is not None:
+                self.mirror.settle(reply[2])
             return None
         header = Header(*reply)
         self._note_time(header.now)
@@ -224,6 +242,8 @@ class RedisConnection:
         """Apply what the server returned."""
         replica = self.replica
         self.newest, self.base = header.newest, header.base
+        if self.mirror is not None:
+            self.mirror.offset = header.offset
         if header.status == "reset":
             replica.forget()
             return

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.redis.connection import RedisConnection
+    from dibs.engines.redis.mirror import Mirror
     from dibs.engines.redis.wait import LedgerWaiter
 
     T = TypeVar("T")
@@ -45,7 +46,8 @@ class RedisEngine:
     A call takes at most about ``timeout`` seconds in addition to the step itself. With
     ``replicas``, a change is confirmed only when that many replicas have it. ``memory`` is a file
     in which this machine keeps what it saw of the store. ``password`` is for a URL without one.
-    ``renew`` is the step that starts a new life of the store.
+    ``renew`` is the step that starts a new life of the store. ``mirror`` describes plain keys
+    that people can read.
     """
 
     as_of: float | None = None
@@ -62,11 +64,12 @@ class RedisEngine:
         password: str = "",
         renew: Callable[[Txn, str], None] | None = None,
         sources: clock.Sources | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         target = parse(url)
         self._target = target if target.password else target._replace(password=password)
         self._session = RedisSession(
-            self._target, project, memory, renew, sources or clock.system_sources()
+            self._target, project, memory, renew, sources or clock.system_sources(), mirror
         )
         self._timeout = timeout
         self._replicas = replicas

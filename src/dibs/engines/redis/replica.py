@@ -69,6 +69,16 @@ class Replica:
         if len(prefix) not in self._lengths:
             insort(self._lengths, len(prefix))
 
+    def known(self, key: str) -> str | None:
+        """Return the value of a key, as far as it was read."""
+        if key in self.points:
+            return self.points[key]
+        for length in self._lengths:
+            for _, rows in self._by_prefix.get(key[:length], ()):
+                if key in rows.values:
+                    return rows.values[key]
+        return None
+
     def change(self, key: str, value: str | None) -> None:
         """Record the new value of a key, wherever it is known."""
         if key in self.points:

@@ -1,11 +1,14 @@
 -- One step of the Redis engine, run atomically: read, or verify and write. It knows keys, values, and numbers, but
 -- none of Dibs's rules.
 --
--- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn; and a ring,
+-- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn, prefix; a ring,
 --                  version modulo RING -> version, nonce, "all" or "", changed keys, separated by SEAM
 --       2 values   hash: key -> value
 --       3 keys     sorted set of all keys, in byte order
 --       4 ledger   stream; the id of an entry is its number
+--       5 mirror   hash: group and name -> row, for names whose plain key is not ours. For each group, the hash
+--                  MIRROR:GROUP: name -> row: when its plain key expires, how long that is after its group was heard,
+--                  since when, and until when at the latest; in milliseconds on the server's clock
 --
 -- ARGV  1 "look", "write", "settle", or "repair"
 --       2 the life that the caller knows, "" for none
@@ -18,11 +21,13 @@
 --       then, each list preceded by its length: keys to read; ranges to read, two values each.
 --       For "write", all of these must be empty, as the step guessed. More lists follow:
 --       keys and values to put; keys to delete; entries to append, seven values each; the number below which entries
---       are dropped, "0" for none; and for a new life its name, base, run, and offset.
+--       are dropped, "0" for none; "" or the prefix of plain keys that mirror rows, the project that would like to use
+--       it alone ("" if that is settled), and three lists (see engines/base.py, Mirrored) with times on the server's
+--       clock; and for a new life its name, base, run, and offset.
 --
--- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, changed, points, ranges}: "changed" lists
+-- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, prefix, changed, points, ranges}: "changed" lists
 -- keys and values since the version that the caller knows. Status:
---   ok       for "write" the reply is only {ok, now}, because long replies are slow
+--   ok       for "write" the reply is only {ok, now, prefix}, because long replies are slow
 --   stale    "changed" says what changed
 --   guess    "points" and "ranges" say what exists
 --   clock    the step's time is in the future, or before the last write
@@ -66,9 +71,9 @@ if not life then
 end
 
 local function reply(status)
-  local rest = call('HMGET', meta, 'base', 'run')
+  local rest = call('HMGET', meta, 'base', 'run', 'prefix')
   return {status, life or false, version or -1, nonce or '', now, tonumber(newest) or 0, tonumber(rest[1]) or 0, latest,
-    tonumber(offset) or 0, rest[2] or '', changed, points, ranges}
+    tonumber(offset) or 0, rest[2] or '', rest[3] or '', changed, points, ranges}
 end
 
 local function fetch(found)
@@ -215,6 +220,135 @@ if not empty then return refuse('guess') end
 local moment = tonumber(ARGV[4])
 if not begins and (moment > now or moment < latest) then return reply('clock') end
 
+-- Plain keys that mirror rows: one for each name that a group holds. A key is ours if all groups in its value hold its
+-- name, or if someone changed its value but not its ttl, or removed the ttl. Other keys are left alone.
+local mirror, prefix, had = KEYS[5], '', life
+local wall = t[1] * 1000 + math.floor(t[2] / 1000)
+
+-- Show who holds a name whose key exists. Until now, the group was known to hold it ("known"), and the key expired at
+-- "before". "row" is its row if it still holds the name.
+local function show(name, group, known, before, row)
+  local key, ours, parts, live, latest = prefix .. name, false, {}, {}, 0
+  local found = redis.pcall('GET', key)
+  if not found then return end
+  if type(found) == 'string' then
+    ours = true
+    for part in string.gmatch(found, '[^,]+') do
+      if part == group then
+        ours = ours and known
+      else
+        parts[#parts + 1] = part
+        if call('HEXISTS', mirror .. ':' .. part, name) == 0 then ours = false end
+      end
+    end
+    if not ours and known then
+      local left = call('PTTL', key)
+      ours, parts = left == -1 or math.abs(left - (before - wall)) < 100, {}
+    end
+  end
+  if not ours then
+    call('HDEL', mirror .. ':' .. group, name)
+    if row then call('HSET', mirror, group .. ' ' .. name, row) end
+    return
+  end
+  if row then parts[#parts + 1] = group end
+  for _, part in ipairs(parts) do
+    local ends = tonumber(string.match(call('HGET', mirror .. ':' .. part, name) or '', '^%d+') or 0)
+    if ends > wall then
+      live[#live + 1] = part
+      latest = math.max(latest, ends)
+    end
+  end
+  table.sort(live)
+  if #live == 0 then call('DEL', key) else call('SET', key, table.concat(live, ','), 'PXAT', text(latest)) end
+end
+
+local function ended(group, name, before)
+  if call('HDEL', mirror .. ':' .. group, name) == 0 then
+    call('HDEL', mirror, group .. ' ' .. name)
+  elseif tonumber(before) > wall then
+    local key = prefix .. name
+    if redis.pcall('GET', key) == group then call('DEL', key) else show(name, group, true, before) end
+  end
+end
+
+local function began(group, name, ends, times)
+  local row = ends .. times
+  local added = call('HSET', mirror .. ':' .. group, name, row)
+  if tonumber(ends) > wall and not call('SET', prefix .. name, group, 'PXAT', ends, 'NX') then
+    show(name, group, added == 0, 0, row)
+  end
+end
+
+local function until_when(moment, row)
+  local times, lasts, since, last = string.match(row, '^%d+( (%d+) (%d+) (%d+))$')
+  return math.min(math.max(moment, tonumber(since)) + lasts, tonumber(last)), times
+end
+
+local function heard(group, moment)
+  local rows = mirror .. ':' .. group
+  local found, fresh, changed = call('HGETALL', rows), {}, {}
+  for i = 1, #found, 2 do
+    local name, key = found[i], prefix .. found[i]
+    local ends, times = until_when(moment, found[i + 1])
+    local value = redis.pcall('GET', key)
+    fresh[i], fresh[i + 1] = name, text(ends) .. times
+    if value == group then
+      call('PEXPIREAT', key, text(ends))
+    elseif value then
+      changed[#changed + 1] = i
+    elseif ends > wall then
+      call('SET', key, group, 'PXAT', text(ends))
+    end
+  end
+  for first = 1, #fresh, MOST do
+    call('HSET', rows, unpack(fresh, first, math.min(first + MOST - 1, #fresh)))
+  end
+  for _, i in ipairs(changed) do show(found[i], group, true, string.match(found[i + 1], '^%d+'), fresh[i + 1]) end
+  -- A key that was not ours may be gone.
+  local others = call('HLEN', mirror) > 0 and call('HGETALL', mirror) or {}
+  for i = 1, #others, 2 do
+    local name = string.sub(others[i], #group + 2)
+    if string.sub(others[i], 1, #group + 1) == group .. ' ' and call('EXISTS', prefix .. name) == 0 then
+      local ends, times = until_when(moment, others[i + 1])
+      call('HDEL', mirror, others[i])
+      began(group, name, text(ends), times)
+    end
+  end
+end
+
+-- Drop what an earlier life showed.
+local function clear()
+  for _, rows in ipairs(call('KEYS', mirror .. ':*')) do
+    local group, found = string.sub(rows, #mirror + 2), call('HGETALL', rows)
+    for i = 1, #found, 2 do ended(group, found[i], string.match(found[i + 1], '^%d+')) end
+  end
+  call('DEL', mirror)
+end
+
+local function own_prefix(wanted, project)
+  local owner, found = call('GET', 'dibs:' .. wanted .. 'owner'), wanted
+  if owner and owner ~= project and call('EXISTS', 'dibs:{' .. owner .. '}:meta') == 1 then
+    found = wanted .. '{' .. project .. '}:'
+  elseif owner ~= project then
+    call('SET', 'dibs:' .. wanted .. 'owner', project)
+  end
+  call('HSET', meta, 'prefix', found)
+  return found
+end
+
+local function mirrored(i)
+  prefix = ARGV[i]
+  if ARGV[i + 1] ~= '' then prefix = own_prefix(ARGV[i], ARGV[i + 1]) end
+  if begins and (had or newest ~= '0') then clear() end
+  i = i + 2
+  for first = i + 1, i + 3 * ARGV[i], 3 do ended(ARGV[first], ARGV[first + 1], ARGV[first + 2]) end
+  i = i + 3 * ARGV[i] + 1
+  for first = i + 1, i + 2 * ARGV[i], 2 do heard(ARGV[first], tonumber(ARGV[first + 1])) end
+  i = i + 2 * ARGV[i] + 1
+  for first = i + 1, i + 4 * ARGV[i], 4 do began(ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]) end
+end
+
 -- From here on, everything is written.
 
 local stamp = text((version or 0) + 1)
@@ -257,11 +391,13 @@ for first = gone_at + 1, gone_at + gone, MOST do
 end
 if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
 if begins then
-  life, offset = ARGV[at + 1], ARGV[at + 4]
-  call('HSET', meta, 'base', ARGV[at + 2], 'run', ARGV[at + 3])
+  life, offset = ARGV[#ARGV - 3], ARGV[#ARGV]
+  call('HSET', meta, 'base', ARGV[#ARGV - 2], 'run', ARGV[#ARGV - 1])
 end
+-- A user that may not write these keys can still use the store.
+if ARGV[at + 1] ~= '' then pcall(mirrored, at + 1) end
 if has_turn then turn_ends = '0' end
 if #touched > MANY then touched = {stamp, ARGV[5], 'all'} end
 call('HSET', meta, stamp % RING, table.concat(touched, SEAM), 'state', table.concat(
   {life, stamp, ARGV[5], rows, newest or '0', ARGV[4], offset, turn_ends or '0'}, '|'))
-return {'ok', now}
+return {'ok', now, prefix}

@@ -9,6 +9,7 @@ from functools import partial
 from dibs.engines.redis import life, server
 from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.errors import Cut, NotSent, RedisError, passes, unavailable
+from dibs.engines.redis.mirror import MirrorKeys
 from dibs.engines.redis.txn import RedisTxn
 from dibs.engines.redis.url import RedisNode
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Txn
     from dibs.engines.redis.connection import Header
     from dibs.engines.redis.life import LifeVerdict
+    from dibs.engines.redis.mirror import Mirror
     from dibs.engines.redis.server import Facts
     from dibs.engines.redis.url import RedisTarget
     from dibs.engines.redis.wire import Wire
@@ -38,8 +40,10 @@ class RedisSession:
         memory: str,
         renew: Callable[[Txn, str], None] | None,
         sources: Sources,
+        mirror: Mirror | None = None,
     ) -> None:
         self.target = target
+        self._mirror = mirror
         self.project = project
         self.sources = sources
         self._memory_path = memory
@@ -129,13 +133,18 @@ class RedisSession:
         try:
             found = server.facts(wire, until)
             server.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
-            link = RedisConnection(wire, self.project, self.sources.since_boot)
+            link = RedisConnection(wire, self.project, self.sources.since_boot, self._keys())
             self._judge(link, found, until)
             ready = True
         finally:
             if not ready:
                 wire.close()
         return link
+
+    def _keys(self) -> MirrorKeys | None:
+        if self._mirror is None:
+            return None
+        return MirrorKeys(self._mirror, self.project, cluster=self.target.kind == "cluster")
 
     def _judge(self, link: RedisConnection, found: Facts, until: float) -> None:
         header = link.begin(until, self._memory)
