@@ -131,7 +131,7 @@ def _open_redis(place: Location, url: str) -> Engine:
         ) from error
     from dibs.engines.redis.mirror import Mirror
     from dibs.project.remotes import project_name
-    from dibs.services.state.claim_keys import PREFIX, claim_keys
+    from dibs.services.claims.claim_keys import PREFIX, claim_keys
 
     config = place.loaded.config
     return RedisEngine(

@@ -15,9 +15,9 @@ from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.redis.mirror import Mirror
 from dibs.errors import NotFound
 from dibs.services.claims.agents import Agents
+from dibs.services.claims.claim_keys import PREFIX, claim_keys
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.claim_keys import PREFIX, claim_keys
 from dibs.services.state.lifecycle import begin_life
 
 FILE = "src/auth/login.ts"
@@ -49,7 +49,7 @@ class Crew:
 @pytest.fixture(autouse=True)
 def every_heartbeat_counts(monkeypatch):
     """A test's heartbeats follow each other within milliseconds."""
-    monkeypatch.setattr("dibs.services.state.claim_keys._ONCE", 1e-6)
+    monkeypatch.setattr("dibs.services.claims.claim_keys._ONCE", 1e-6)
 
 
 @pytest.fixture
