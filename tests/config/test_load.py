@@ -197,7 +197,7 @@ def test_each_field_has_a_variable(place):
             1.0,
         ),
         *("shop", 2, "agents/state", 2.0, 3600.0),
-        *("plan/work", True, 5, 3600.0, "error", 604800.0, True, False),
+        *("plan/work", True, True, 5, 3600.0, "error", 604800.0, True, False),
         *("anyone", "deny", "allow", "../trees", "npm ci"),
         *((".env", "conf/local.toml"), ("node_modules",)),
         *("worktree", 5000, 5, "trunk", "make test", 600.0, "warn", 60.0),
