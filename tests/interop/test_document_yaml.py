@@ -345,3 +345,14 @@ def test_the_status_page_shows_each_agents_work(repo):
     status = repo.sh("cat work/collaboration/AGENT_STATUS.md")
     assert "## structural" in status
     assert f"Working on {REPOMAP}" in status
+
+
+def test_a_next_agent_that_nobody_has_seen_gets_its_task(repo):
+    repo.create(ADR, "architect")
+    repo.cycle()
+    repo.pick_up("architect")
+    repo.complete("architect", ADR, RESULT.replace('"writer-editor"', '"synthesizer"'))
+
+    repo.cycle()
+
+    assert list((repo.root / "work").rglob("2025-11-23T1545-synthesizer-*.yaml"))
