@@ -30,6 +30,7 @@ case = "sensitive"
 
 [ledger]
 limit = 500
+files = "all"
 
 [store]
 synchronous = "full"
@@ -87,7 +88,21 @@ def test_the_file_sets_each_field(place):
     loaded = read(place)
 
     assert loaded.config == Config(
-        *("memory:", 600.0, 20.0, 21600.0, 3600.0, 60.0, "allow", "", "sensitive", 500, "full", 2.5)
+        *(
+            "memory:",
+            600.0,
+            20.0,
+            21600.0,
+            3600.0,
+            60.0,
+            "allow",
+            "",
+            "sensitive",
+            500,
+            "all",
+            "full",
+            2.5,
+        )
     )
     assert loaded.origins["engine"] == "dibs.toml:1"
     assert loaded.origins["ttl"] == "dibs.toml:4"
@@ -125,6 +140,7 @@ def test_each_field_has_a_variable(place):
         "DIBS_PRESET": "fast",
         "DIBS_CASE": "sensitive",
         "DIBS_LEDGER_LIMIT": "200",
+        "DIBS_LEDGER_FILES": "edits",
         "DIBS_SYNCHRONOUS": "full",
         "DIBS_TIMEOUT": "1",
         "DIBS_PROJECT": "shop",
@@ -193,6 +209,7 @@ def test_each_field_has_a_variable(place):
             "fast",
             "sensitive",
             200,
+            "edits",
             "full",
             1.0,
         ),
@@ -265,7 +282,7 @@ def test_a_value_set_by_name_overrides_a_preset(place):
         ),
         ("# x\nttl = 5\n", ("dibs.toml:2: unknown key ttl at the top", "belongs in [claims]")),
         ("[store]\nengine = ''\n", ("dibs.toml:2: unknown key engine", "belongs at the top")),
-        ("[ledger]\nqqq = 1\n", ("dibs.toml:2: unknown key qqq", "valid keys: limit")),
+        ("[ledger]\nqqq = 1\n", ("dibs.toml:2: unknown key qqq", "valid keys: files, limit")),
         ("\n\nclaims = 5\n", ("dibs.toml:3: claims is a section; write [claims]",)),
         ("[[claims]]\nttl = 5\n", ("dibs.toml:1: claims is a section",)),
         ("claims.tll = 5\n", ("dibs.toml:1: unknown key tll in [claims]",)),

@@ -27,6 +27,7 @@ class Config(Record):
     preset: str = ""
     case: str = "insensitive"
     ledger_limit: int = 10_000
+    ledger_files: str = "off"
     synchronous: str = "normal"
     timeout: float = 5.0
     project: str = ""

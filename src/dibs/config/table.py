@@ -89,6 +89,9 @@ FIELDS = (
           "Whether README and readme are the same path (insensitive) or two paths."),
     Field("ledger_limit", "ledger", "limit", *count(100, 10_000_000),
           "How many ledger entries stay in the store before older ones move to monthly files."),
+    Field("ledger_files", "ledger", "files", *choice("off", "edits", "all"),
+          "Which tool calls of guarded agents the ledger records: edits of files (file_edit), also reads "
+          "(all, file_read), or none."),
     Field("synchronous", "store", "synchronous", *choice("normal", "full"),
           "Whether a power failure can undo the most recent changes (normal) or none (full)."),
     Field("timeout", "store", "timeout", *span("timeout", 0.1, 600.0),

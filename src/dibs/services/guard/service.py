@@ -97,13 +97,18 @@ class Guarding:
             # An agent without session IDs has one session per process.
             heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
         try:
-            return self._answer(heard, who, tells=tells and heard.listens)
+            verdict = self._answer(heard, who, tells=tells and heard.listens)
         except NotAllowed as stopped:
             if stopped.code != "AGENT_STOPPED":
                 raise
             from dibs.core.toolcalls.verdicts import stopped_agent
 
             return stopped_agent(heard, stopped.message, _draw)
+        if self._store.config.ledger_files != "off" and verdict.word != Word.DENY and heard.touches:
+            from dibs.services.guard.file_log import log_files
+
+            log_files(self._store, self._paths, heard, who)
+        return verdict
 
     def _answer(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         moment = heard.moment

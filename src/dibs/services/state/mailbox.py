@@ -86,6 +86,12 @@ def notice(
     return Message(number, rows.now, sender, role, kind, text, box, (box,), number, data=data)
 
 
+def recipient(rows: Rows, to: str) -> dict[str, str]:
+    """Return the recipient of a message to one agent, for the details of its ledger entry."""
+    known = rows.agent(to)
+    return {} if known is None else {"toAgentId": known.id, "toRole": known.role}
+
+
 def next_id(rows: Rows) -> str:
     """Return the id of this step's next message; the step has emitted an event."""
     seq, count = rows.posted

@@ -229,6 +229,7 @@ def _tell_sender(rows: Rows, message: Message, reader: str, role: str) -> None:
         reader, role, Kind.MESSAGE_SENT,
         f"{reader} acknowledged {message.id} from {message.sender}",
         to=message.sender, thread=message.thread, acknowledges=message.id,
+        **mailbox.recipient(rows, message.sender),
     )  # fmt: skip
     text = f"{reader} acknowledged {message.id}: {_start(message)}"
     _answer(rows, message, MailKind.ACKNOWLEDGED, text, reader, role)

@@ -103,6 +103,7 @@ def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
     rows.emit(
         caller.id, role, kind, f"{caller.id} to {addressed.to}: {first}",
         to=addressed.to, thread=thread, priority=saying.priority,
+        **mailbox.recipient(rows, "" if addressed.many else addressed.to),
     )  # fmt: skip
     number = mailbox.next_id(rows)
     ended = [box for box in addressed.ended if box in boxes]
