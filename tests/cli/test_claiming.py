@@ -383,3 +383,43 @@ def test_the_scheme_file_means_the_path_in_every_command(dibs, repo, named):
 def test_explain_reads_the_scheme_file_as_the_path(dibs):
     assert dibs("explain", "file:src/a.py", "src/*").status == 0
     assert dibs("explain", "file:src/a.py", "./file:src/a.py").status == 3
+
+
+def test_a_ttl_in_milliseconds_needs_its_unit(dibs, repo):
+    refused = dibs("claim", "src/a.py", "--new", "--ttl", "30000")
+
+    assert refused.status == 65
+    said = "dibs: ttl 30000 could mean 30000s (8h20m) or 30000ms (30s); write the unit"
+    assert refused.err.startswith(said)
+    assert refused.err.count("\n") == 1
+    granted = dibs("claim", "src/a.py", "--new", "--ttl", "30000ms")
+    assert granted.out == "granted src/a.py (exclusive, expires in 30s)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("claim", "b", "--wait", "30000"),
+        ("ask", "b", "--within", "30000"),
+        ("run", "--ttl", "30000", "--claim", "b", "--", "true"),
+    ],
+)
+def test_every_command_refuses_a_number_that_may_be_milliseconds(dibs, words):
+    dibs("claim", "b", agent="alice")
+
+    refused = dibs(*words, agent="bob")
+
+    assert refused.status == 65
+    assert "30000 could mean 30000s (8h20m) or 30000ms (30s)" in refused.err
+
+
+def test_settings_read_milliseconds(dibs, repo, monkeypatch):
+    (repo / "dibs.toml").write_text('[claims]\nttl = "30000ms"\n')
+    assert "expires in 30s" in dibs("claim", "src/a.py", "--new").out
+
+    monkeypatch.setenv("DIBS_TTL", "45000ms")
+    assert "expires in 45s" in dibs("claim", "src/b.py", "--new").out
+
+    monkeypatch.setenv("DIBS_TTL", "30000")
+    refused = dibs("claim", "src/c.py", "--new")
+    assert "30000 could mean 30000s (8h20m) or 30000ms (30s)" in refused.err

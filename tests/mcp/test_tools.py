@@ -48,6 +48,18 @@ def test_a_denial_is_a_result_that_says_who_why_until_when_and_what_next(pair, p
     bob.call("release", all=True)
 
 
+def test_a_wait_may_be_in_milliseconds(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+
+    assert bob.call("wait", paths=[path], seconds="100ms")["outcome"] == "denied"
+    said = bob.request(
+        "tools/call", {"name": "wait", "arguments": {"paths": [path], "seconds": 30000}}
+    )
+    assert "30000s (8h20m) or 30000ms (30s)" in json.dumps(said)
+    alice.call("release", all=True)
+
+
 def test_a_path_may_have_the_scheme_file(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])

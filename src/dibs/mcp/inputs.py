@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from dibs.core.text.durations import WAIT_MAX, WAIT_MIN, check_span
 
 #: Limits per call: paths, and characters of a text.
 MOST_PATHS, MOST_TEXT = 200, 16_000
@@ -20,6 +22,18 @@ Text = Annotated[str, Field(max_length=MOST_TEXT)]
 Name = Annotated[str, Field(max_length=200)]
 
 _PATHS = "Paths, folders (src/), or globs (src/**), absolute or relative to the working directory."
+
+
+def _seconds(value: object) -> float:
+    return check_span(value, WAIT_MIN, WAIT_MAX, field="seconds", code="WAIT_RANGE")
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(
+        _seconds, json_schema_input_type=Annotated[float, Field(ge=WAIT_MIN, le=WAIT_MAX)] | str
+    ),
+]
 
 
 class Asked(BaseModel):
@@ -49,7 +63,8 @@ class WaitAsked(ClaimAsked):
     """The arguments of ``wait``."""
 
     seconds: Annotated[
-        float, Field(ge=0, le=3_600, description="The longest time to wait, in seconds.")
+        Seconds,
+        Field(description="The longest time to wait: seconds, or text such as 500ms or 2m."),
     ] = 25.0
 
 

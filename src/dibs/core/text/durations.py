@@ -1,7 +1,7 @@
 """Durations: parse, check, and format them.
 
 Pure. A duration is a number of seconds. As text it is a number of seconds (``90``, ``1.5``) or numbers with
-the units ``d``, ``h``, ``m``, ``s``, each at most once, the larger first: ``1h30m``, ``1.5h``.
+the units ``d``, ``h``, ``m``, ``s``, and ``ms``, each at most once, the larger first: ``1h30m``, ``1.5h``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from dibs.errors import BadInput
 TTL_MIN, TTL_MAX = 5.0, 86_400.0
 WAIT_MIN, WAIT_MAX = 0.0, 3_600.0
 
-_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+#: In milliseconds.
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _DIGITS = frozenset("0123456789")
 #: The digits of a part before and after the decimal point; sums then stay exact.
 _WHOLE_DIGITS, _FRACTION_DIGITS = 12, 9
-_NANO: int = 10**_FRACTION_DIGITS
+_PICO: int = 1_000 * 10**_FRACTION_DIGITS
 _LIMIT = 10.0**_WHOLE_DIGITS
+#: A number without a unit below this is seconds; a larger one may have been meant as milliseconds.
+_PLAIN = 10_000.0
 
 
 def parse_span(value: object) -> float:
@@ -26,15 +29,15 @@ def parse_span(value: object) -> float:
     Raises ``BadInput`` (``SPAN``) for anything else: a negative or infinite number, a boolean, other text.
     """
     if isinstance(value, str):
-        nanoseconds = _parse_text(value.strip())
-        if nanoseconds is not None:
-            return nanoseconds / _NANO
+        picoseconds = _parse_text(value.strip())
+        if picoseconds is not None:
+            return picoseconds / _PICO
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LIMIT:
         return float(value)
     raise BadInput(
         f"{quote(value)} is not a duration",
         code="SPAN",
-        hint="use seconds or units, for example 90, 30s, 5m, or 1h30m",
+        hint="use seconds or units, for example 90, 30s, 5m, 1h30m, or 30000ms",
     )
 
 
@@ -42,17 +45,19 @@ def _parse_text(text: str) -> int | None:
     if not text:
         return None
     if text[-1] in _DIGITS:
-        return _parse_part(text, 1)
+        return _parse_part(text, _UNITS["s"])
     total, start, smallest = 0, 0, 2 * _UNITS["d"]
-    for index, character in enumerate(text):
-        unit = _UNITS.get(character)
-        if unit is None:
-            continue
-        part = _parse_part(text[start:index], unit)
+    while start < len(text):
+        at = start
+        while at < len(text) and text[at] not in _UNITS:
+            at += 1
+        name = "ms" if text[at : at + 2] == "ms" else text[at : at + 1]
+        unit = _UNITS.get(name, smallest)
+        part = _parse_part(text[start:at], unit)
         if part is None or unit >= smallest:
             return None
-        total, start, smallest = total + part, index + 1, unit
-    return total if start == len(text) else None
+        total, start, smallest = total + part, at + len(name), unit
+    return total
 
 
 def _parse_part(text: str, unit: int) -> int | None:
@@ -77,7 +82,7 @@ def show_span(seconds: float) -> str:
     whole, rest = divmod(milliseconds, 1000)
     parts = []
     for unit in ("d", "h", "m"):
-        count, whole = divmod(whole, _UNITS[unit])
+        count, whole = divmod(whole, _UNITS[unit] // 1000)
         if count:
             parts.append(f"{count}{unit}")
     if rest:
@@ -116,6 +121,8 @@ def check_span(value: object, low: float, high: float, *, field: str, code: str)
             hint=error.hint,
             field=field,
         ) from None
+    if seconds > high or seconds >= max(_PLAIN, high / 10):
+        _refuse_unclear(value, seconds, (low, high), field, code)
     if not low <= seconds <= high:
         raise BadInput(
             f"{field} must be {allowed}, not {quote(value)}",
@@ -124,3 +131,20 @@ def check_span(value: object, low: float, high: float, *, field: str, code: str)
             field=field,
         )
     return seconds
+
+
+def _refuse_unclear(
+    value: object, seconds: float, limits: tuple[float, float], field: str, code: str
+) -> None:
+    """Refuse a large number without a unit, unless it makes sense only as seconds, such as 86400."""
+    bare = not isinstance(value, str) or value.strip()[-1] in _DIGITS
+    short = seconds / 1000
+    if bare and seconds % 3600 and short >= 1 and limits[0] <= short <= limits[1]:
+        number = f"{seconds:.12g}"
+        raise BadInput(
+            f"{field} {number} could mean {number}s ({show_span(seconds)}) or {number}ms"
+            f" ({show_span(short)}); write the unit",
+            code=code,
+            hint=f"for example {number}ms; {field} is from {show_span(limits[0])} to {show_span(limits[1])}",
+            field=field,
+        )
