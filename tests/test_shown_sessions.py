@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md", "docs/tutorial.md", "docs/reference/patterns.md", "docs/reference/errors.md",
     "docs/how-to/talk.md", "docs/how-to/conflicts.md", "docs/how-to/decide.md", "docs/how-to/brief.md",
-    "docs/how-to/board.md", "docs/how-to/from-crew.md",
+    "docs/how-to/board.md", "docs/how-to/from-crew.md", "docs/how-to/from-yaml-tasks.md",
 )  # fmt: skip
 #: Pages that show commands without their output, because it depends on the agents that are installed.
 GUARDED = ("docs/how-to/install.md", "docs/how-to/guard.md", "docs/how-to/doctor.md")
