@@ -131,3 +131,46 @@ def test_a_missing_file_is_reported_and_restored_by_the_next_command_that_writes
     assert f"{id_}.yaml was missing and has been restored" in dibs("task", "new", "Other").err
     assert file.exists()
     assert dibs("task", "ls").err == ""
+
+
+def test_a_plain_name_is_a_note_and_an_error_if_strict(dibs, inbox):
+    (inbox / "audit-docs.yaml").write_text(
+        "agent: curator\ntitle: Audit the docs\ncreated_at: 2025-11-23T14:30:00Z\n"
+    )
+    rule = "YYYY-MM-DDTHHMM-<agent>-<slug>.yaml"
+    said = f"does not follow {rule}; name it 2025-11-23T1430-curator-audit-the-docs.yaml"
+
+    plain, strict = dibs("task", "validate"), dibs("task", "validate", "--strict")
+    one = dibs("task", "validate", "--strict", "work/inbox/audit-docs.yaml")
+
+    assert (plain.status, strict.status, one.status) == (0, 65, 65)
+    assert f"{said} (note)" in plain.out
+    assert all(f"{said}\n" in answer.out for answer in (strict, one))
+    assert dibs("task", "take", agent="curator").status == 0
+    assert "1 not named" in dibs("doctor").out
+
+
+def test_an_id_that_differs_from_the_file_name_is_an_error_with_its_line(dibs, inbox):
+    (inbox / "2025-11-23T1430-curator-audit.yaml").write_text(
+        "title: x\nid: 2025-11-23T1430-curator-other\n"
+    )
+
+    answer = dibs("task", "validate")
+
+    assert answer.status == 65
+    assert "audit.yaml:2: id: " in answer.out
+    assert "rename the file, or change the id" in answer.out
+
+
+def test_validate_notes_a_move_that_the_board_accepts(dibs, inbox, repo):
+    path = inbox / "2025-11-23T1430-curator-audit.yaml"
+    path.write_text("title: x\nagent: curator\nstatus: new\n")
+    dibs("task", "ls")
+    (repo / "work/assigned/bob").mkdir(parents=True, exist_ok=True)
+    path.rename(repo / "work/assigned/bob" / path.name)
+
+    answer = dibs("task", "validate")
+
+    assert (answer.status, "belongs in" in answer.out) == (0, True)
+    (task,) = dibs("task", "ls", "--json").json["tasks"]
+    assert (task["agent"], task["state"]) == ("bob", "assigned")

@@ -271,4 +271,5 @@ def test_the_validators_work_from_any_folder(board, tmp_path):
     outside = script(board, "python", check, str(board / "work/inbox/task.yaml"), cwd=tmp_path)
 
     assert (inside.returncode, outside.returncode) == (0, 0)
+    (board / "work/inbox/task.yaml").rename(board / "work/inbox/2025-11-23T1430-any-x.yaml")
     assert structure(board, cwd=None)[0] == 0

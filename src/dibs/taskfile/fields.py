@@ -125,7 +125,8 @@ class _Fields(Values):
         node, path = self._named("id")
         text = self.text(node, path)
         if text and text != stem:
-            message = f"{quote(text)} differs from the file name {quote(stem)}"
+            said = f"{quote(text)} differs from the file name {quote(stem)}"
+            message = f"{said}; rename the file, or change the id"
             self.wrong(path, message, code="TASK_MISMATCH")
 
     def _word(self, key: str, words: Mapping[str, str], usual: str) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.core.patterns.pattern import parse
-from dibs.core.tasks.names import handoff_id, new_id, task_pattern
+from dibs.core.tasks.names import follows_rule, handoff_id, new_id, task_pattern
 from dibs.core.tasks.rules import check_task_id
 from dibs.core.text.names import AGENT_ID_CHARACTERS, slug
 
@@ -27,6 +27,29 @@ NOON = 1_763_908_200.0  # 2025-11-23T14:30:00Z
 )
 def test_a_slug_is_lower_case_letters_digits_and_hyphens_cut_between_words(text, expected):
     assert slug(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("id_", "follows"),
+    [
+        ("2025-11-23T1430-structural-repomap", True),
+        ("2025-11-23T1545-writer-editor-adr-review", True),
+        ("audit-docs", False),
+        ("2025-11-23T1430-audit", False),
+        ("2025-13-23T1430-curator-audit", False),
+        ("2025-11-23T2460-curator-audit", False),
+        ("2025-11-23-curator-audit", False),
+        ("2025-11-23T1430-curator-", False),
+        ("2025-11-3T14300-curator-audit", False),
+    ],
+)
+def test_the_naming_rule_is_a_minute_an_agent_and_a_slug(id_, follows):
+    assert follows_rule(id_) == follows
+
+
+@given(st.floats(0, 1e12), st.text(max_size=80), st.text(max_size=300))
+def test_every_generated_id_follows_the_naming_rule(moment, agent, title):
+    assert follows_rule(new_id(moment, agent, title))
 
 
 def test_an_id_has_the_documented_form_of_file_names():

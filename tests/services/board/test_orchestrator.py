@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -558,3 +559,26 @@ def test_two_processes_assign_and_hand_off_each_task_once(tmp_path):
     assert len(done) == len(set(done)) + 40  # each follow-up is created, then assigned
     assert len(set(done)) == 80
     assert yard.page("HANDOFFS.md").count("\n## ") == 40
+
+
+def test_a_task_that_waits_for_others_is_not_counted_as_assigned(yard):
+    yard.make("a", agent="ann")
+    yard.make("b", agent="bob", dependencies=["a"])
+    yard.make("c", agent="bob")
+    yard.tasks.reassign(BOSS, "b", to="bob")
+    yard.cycle()
+
+    def assigned():
+        return dict(re.findall(r"## (\w+)\n\n.*\n- \*\*Assigned:\*\* (\d+)", status()))
+
+    def status():
+        return yard.page("AGENT_STATUS.md")
+
+    assert assigned() == {"ann": "1", "bob": "1", "boss": "0"}
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "a")
+    yard.cycle()
+    assert assigned()["bob"] == "2"
+    yard.tasks.reopen(BOSS, "a")
+    yard.cycle()
+    assert assigned()["bob"] == "1"

@@ -507,3 +507,19 @@ def test_the_timeout_counts_from_the_new_attempt(way):
 
     crew.clock.advance(2 * HOUR)
     assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["a"]
+
+
+def test_a_task_that_waits_for_others_is_not_stuck_and_then_has_its_whole_time():
+    crew = BoardCrew()
+    crew.make("a")
+    crew.make("b", agent="carol", dependencies=["a"])
+    crew.tasks.reassign(BOSS, "b", to="bob")
+    crew.clock.advance(3 * HOUR)
+    assert crew.row("b").task.status == "assigned"
+
+    assert crew.tasks.stuck(BOSS) == []
+
+    finish(crew, "a", "ann", None)
+    assert crew.tasks.stuck(BOSS) == []
+    crew.clock.advance(2 * HOUR)
+    assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["b"]

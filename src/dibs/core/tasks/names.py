@@ -26,6 +26,9 @@ _PLAIN_MAX = 128
 _PACKED = "base64:"
 #: How much of a new id comes from the agent.
 _AGENT_MAX = 40
+_STAMP = "2025-11-23T1430"
+#: The naming rule of task files, as people write it.
+RULE = "YYYY-MM-DDTHHMM-<agent>-<slug>.yaml"
 #: The last second of the year 9999.
 _LAST = 253_402_300_799
 
@@ -34,6 +37,17 @@ def new_id(moment: float, agent: str, about: str) -> str:
     """Return the id of a new task, such as ``2025-11-23T1430-curator-audit``."""
     minute = time.strftime("%Y-%m-%dT%H%M", time.gmtime(min(max(moment, 0.0), _LAST)))
     return f"{minute}-{slug(agent or 'any', _AGENT_MAX)}-{slug(about)}"
+
+
+def follows_rule(id_: str) -> bool:
+    """Return whether an id has the form ``YYYY-MM-DDTHHMM-<agent>-<slug>``, with a real date and time."""
+    stamp, agent = id_[:15], id_[15:]
+    try:
+        time.strptime(stamp, "%Y-%m-%dT%H%M")
+    except ValueError:
+        return False
+    before, *words = agent.split("-")
+    return len(stamp) == len(_STAMP) and not before and len(words) > 1 and all(words)
 
 
 def handoff_id(source: str, completed: float, agent: str, title: str) -> str:

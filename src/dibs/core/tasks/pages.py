@@ -29,7 +29,8 @@ STATUS_HEAD = f"# Agent Status Dashboard\n\n{NOTICE}\n\n"
 #: Ledger kinds, besides those of tasks, that appear in the workflow log.
 _TOLD = frozenset({Kind.HANDOFF_CREATED, Kind.HANDOFF_REFUSED, Kind.BOARD_CYCLE})
 
-_LOADED = (Status.NEW, Status.ASSIGNED)
+#: Ledger kinds that show that a task's agent was at work, also when it works by hand.
+_AT_WORK = frozenset({Kind.TASK_STARTED, Kind.TASK_REVIEWED, Kind.TASK_COMPLETED, Kind.TASK_FAILED})
 
 
 class Load(Record):
@@ -67,8 +68,17 @@ def handoff_block(entry: Entry) -> str:
     )
 
 
+def seen_in(entry: Entry) -> str:
+    """Return the agent that an entry shows at work; empty if none."""
+    by_hand = entry.details.get("by_hand") and entry.kind in _AT_WORK
+    return str(entry.details.get("agent") or "") if by_hand else entry.agent
+
+
 def loads(work: Iterable[tuple[str, str, str]]) -> dict[str, Load]:
-    """Count the tasks of each agent; ``work`` yields each task's id, status, and agent."""
+    """Count the tasks of each agent; ``work`` yields each task's id, state, and agent.
+
+    Only tasks that the agent can start count as assigned: not those that wait for dependencies.
+    """
     found: dict[str, Load] = {}
     for id_, status, agent in work:
         if not agent:
@@ -77,7 +87,7 @@ def loads(work: Iterable[tuple[str, str, str]]) -> dict[str, Load]:
         if status == Status.IN_PROGRESS:
             current = min(load.current, id_) if load.current else id_
             found[agent] = Load(load.assigned, load.in_progress + 1, current)
-        elif status in _LOADED:
+        elif status == Status.ASSIGNED:
             found[agent] = Load(load.assigned + 1, load.in_progress, load.current)
     return found
 

@@ -72,14 +72,25 @@ class BoardChanges:
         return read(copy.content or b"", copy.name)
 
     def hand_in(
-        self, id_: str, copy: TaskFileCopy, base: int, version: int, unseen: str = ""
+        self,
+        id_: str,
+        copy: TaskFileCopy,
+        base: int,
+        version: int,
+        unseen: str = "",
+        *,
+        text: str = "",
     ) -> None:
-        """Queue a file for its verdict; a command that only shows rows leaves it to the next command."""
+        """Queue a file for its verdict; a command that only shows rows leaves it to the next command.
+
+        ``text`` is the current text of a file that lags behind its row.
+        """
         if self._caller is None:
             self._index.behind.add(id_)
             return
         life = self._index.life if base else ""
-        reading = self.reading(copy)
+        current = copy._replace(content=text.encode("utf-8", "surrogateescape")) if text else copy
+        reading = self.reading(current)
         made = EditedFile(id_, copy.place, copy.name, reading, base, life, version, copy.digest)
         self._edits.append(HandEdit(copy, made, unseen))
 

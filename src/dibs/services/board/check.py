@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.tasks.names import RULE, follows_rule
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX
 from dibs.core.text.findings import Finding, Level
 from dibs.core.text.names import printable
@@ -36,9 +37,10 @@ def check(board: Board, tree: str = "") -> list[Finding]:
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
         found += _twice(files, sight) + _left(files) + _links(board, sight) + _beside(board, tree)
-    good = Finding(
-        Level.OK, "board", f"{len(rows)} task{'' if len(rows) == 1 else 's'}, all consistent"
-    )
+    said = f"{len(rows)} task{'' if len(rows) == 1 else 's'}, all consistent"
+    if plain := sum(not follows_rule(id_) for id_ in rows):
+        said += f"; {plain} not named {RULE} (`dibs task validate` lists them)"
+    good = Finding(Level.OK, "board", said)
     return found or [good]
 
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.probes import is_probe_entry
 from dibs.core.tasks import pages
-from dibs.core.tasks.rules import Status
+from dibs.core.tasks.rules import OPEN, Status
 from dibs.local.files import write_file
 from dibs.services.state.tasks import several, standing, versions
 from dibs.startup.records import Record
@@ -50,6 +50,8 @@ _GROWING = {
 }
 #: Git's conflict markers.
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>")
+#: The version of a task whose state depends on others.
+UNSETTLED = -1
 #: Larger than any page; a larger file is not ours.
 LIMIT = 1 << 30
 
@@ -89,7 +91,7 @@ class Pages:
         if not at:
             return
         shown = [entry for entry in entries if not is_probe_entry(entry)]
-        seen = {**memory.seen, **{e.agent: e.at for e in shown if e.agent}}
+        seen = {**memory.seen, **{who: e.at for e in shown if (who := pages.seen_in(e))}}
         flow = [pages.workflow_line(e) for e in shown if pages.is_logged(e.kind)]
         passed = [pages.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
         marks = {
@@ -203,7 +205,7 @@ def remember(path: str, memory: PageState) -> None:
 
 
 class Roster:
-    """The status and the agent of each task that is not archived, updated from changed tasks only.
+    """The state and the agent of each task that is not archived, updated from changed tasks only.
 
     ``head`` is the number of the last change that it includes.
     """
@@ -226,12 +228,16 @@ class Roster:
         new = [id_ for id_ in there if id_ not in known]
         rows = self._store.look(lambda rows: several(rows, new))
         for id_, row in rows.items():
-            known[id_] = (row.version, row.task.status, row.holder or row.task.agent)
+            task, version, state = row.task, row.version, row.task.status
+            if state in OPEN and task.dependencies:
+                # Whether it waits changes without a new version, so it is read every time.
+                version, state = UNSETTLED, state if row.ready or row.aside else Status.BLOCKED
+            known[id_] = (version, state, row.holder or task.agent)
         self.head, self._known = head, known
         return True
 
     def work(self) -> list[tuple[str, str, str]]:
-        """Return id, status, and agent of each task."""
+        """Return id, state, and agent of each task; one that waits for others is blocked."""
         return [(id_, status, who) for id_, (_, status, who) in self._known.items()]
 
     def in_progress(self) -> list[str]:

@@ -190,7 +190,8 @@ class Reconcile:
     def _compare(self, id_: str, row: Stored | None, happened: _Happened) -> None:
         """Compare the files of one task with its row."""
         index, known = self._index, self._known(id_, row)
-        base = max((e.version for p, n in known if (e := index.folder(p).get(n))), default=0)
+        noted = [entry for p, n in known if (entry := index.folder(p).get(n))]
+        base = max((entry.version for entry in noted), default=0)
         before = [index.asides.get(f"{place}/{name}") for place, name in happened.fresh]
         left = self._left.get(id_.lower(), 0)
         base = base or max((aside.version for aside in before if aside), default=left)
@@ -209,8 +210,10 @@ class Reconcile:
             restored = bool(happened.gone) and not happened.row_changed
             if not copies and (happened.gone or self._anew):
                 copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
-            was_at = next((place for place, _ in known), row.place if left else "")
-            self._with_row(row, copies, was_at, restored=restored)
+            was_at = next((place for place, _ in known), "")
+            moved = {entry.digest for entry in noted} if was_at == row.place else set()
+            moved |= {digest(row.text)} if left else set()  # it was set aside elsewhere
+            self._with_row(row, copies, moved, restored=restored)
         elif copies:
             self._without_row(id_, copies)
 
@@ -229,8 +232,9 @@ class Reconcile:
         return True
 
     def _with_row(
-        self, row: Stored, copies: list[TaskFileCopy], was_at: str, *, restored: bool
+        self, row: Stored, copies: list[TaskFileCopy], moved: set[str], *, restored: bool
     ) -> None:
+        """Compare files with a row; a file whose digest is in ``moved`` was in its place before."""
         target = target_of(row)
         had = {target.digest, *row.earlier}
         copy = self._only(row, copies, had, target.path)
@@ -245,8 +249,9 @@ class Reconcile:
         ):
             unseen = "" if shown else row.text
             self._changes.hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
-        elif not in_place and shown and same and was_at == row.place:
-            self._changes.hand_in(row.id, copy, row.version, row.version)  # moved by hand
+        elif not in_place and shown and copy.digest in moved:
+            # A read may have accepted the file without completing it, so the row's text is the current one.
+            self._changes.hand_in(row.id, copy, row.version, row.version, text=row.text)
         elif in_place and same:
             self._files.note(copy, row.version)
         elif shown and copy.place == row.place and self._is_undone(row, copy):

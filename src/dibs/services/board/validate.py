@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 
+from dibs.core.tasks.names import RULE, follows_rule, new_id
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
 from dibs.errors import BadInput
 from dibs.services.board.report import HALF_WRITTEN
@@ -16,9 +17,10 @@ from dibs.workdir.scan import ENDINGS, MAX_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from dibs.core.claims.agents import Caller
+    from dibs.core.tasks.rules import Task
     from dibs.services.board.board import Board
     from dibs.services.tasks.values import HandEditVerdict
 
@@ -78,8 +80,11 @@ def _names(folder: str) -> Iterator[tuple[str, str]]:
             yield from ((os.path.relpath(os.path.join(place, n)), n) for n in sorted(names))
 
 
-def check_file(path: str, folder: str) -> Iterator[FileFinding]:
-    """Read one file and yield remarks; inside the board's ``folder``, also check its place."""
+def check_file(path: str, folder: str, *, strict: bool = False) -> Iterator[FileFinding]:
+    """Read one file and yield remarks; inside the board's ``folder``, also check its place.
+
+    A name that does not follow the naming rule is an error if ``strict``, else a note.
+    """
     from dibs.services.tasks.hand_edit_rules import line_of
     from dibs.taskfile.reading import read
 
@@ -97,6 +102,9 @@ def check_file(path: str, folder: str) -> Iterator[FileFinding]:
         if not content.endswith(b"\n"):
             line = content.count(b"\n") + 1
             yield FileFinding(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
+        if not follows_rule(reading.task.id):
+            line, message = line_of(reading.text, "id"), _unruly(reading.task, path)
+            yield FileFinding(path, line, "id", "TASK_NAME", message, strict)
         place = os.path.relpath(os.path.dirname(os.path.abspath(path)), folder)
         right = folder_of(reading.task.status, reading.task.agent)
         if place.split(os.sep)[0] in {INBOX, ASSIGNED, DONE} and place != right:
@@ -106,16 +114,35 @@ def check_file(path: str, folder: str) -> Iterator[FileFinding]:
             )
 
 
-def check_board(board: Board, caller: Caller) -> Iterator[FileFinding]:
+def _unruly(task: Task, path: str) -> str:
+    """Return what is wrong with a file's name, and a name that would follow the rule."""
+    about = "-".join(task.title.split()[:6]) or task.id
+    name = new_id(task.created or os.stat(path).st_mtime, task.agent, about)
+    return f"the file name does not follow {RULE}; name it {name}.yaml"
+
+
+def check_board(board: Board, caller: Caller, *, strict: bool = False) -> Iterator[FileFinding]:
     """Yield all problems of the board: files, transitions, and dependencies."""
-    found = [item for path in board_files(board.path) for item in check_file(path, board.path)]
+    files = board_files(board.path)
+    found = [item for path in files for item in check_file(path, board.path, strict=strict)]
     with board.command(caller, reads=True, thorough=True) as report:
         aside = refused(report.aside, board.path)
+        refused_files = {item.file for item in aside}
+        if not report.unread:
+            found = [_accepted(item, refused_files) for item in found]
     yield from found
     named = {(item.file, item.code) for item in found}
     yield from (item for item in aside if (item.file, item.code) not in named)
     yield from other_files(board.path)
     yield from _dependencies(board)
+
+
+def _accepted(item: FileFinding, refused_files: Container[str]) -> FileFinding:
+    """Turn the finding about a moved file into a note if the board accepted the move."""
+    if (item.code, item.field) != ("TASK_MISMATCH", "status") or item.file in refused_files:
+        return item
+    message = f"{item.message}; the next command that writes updates the file"
+    return item._replace(message=message, fatal=False)
 
 
 def refused(verdicts: Iterable[HandEditVerdict], folder: str) -> list[FileFinding]:

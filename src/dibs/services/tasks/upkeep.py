@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from math import inf
 
 from dibs.core.claims.agents import is_terminal
 from dibs.core.claims.ledger import Kind
@@ -11,7 +12,7 @@ from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
 from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
-from dibs.services.state.tasks import Stored, load
+from dibs.services.state.tasks import Stored, load, past, several
 from dibs.services.tasks.attempts import (
     fail_with,
     live_claim,
@@ -124,17 +125,29 @@ def _give(rows: Rows, writer: TaskWriter, stored: Stored, agent: str) -> Stored:
 def stuck(store: Store, rows: Rows, caller: Caller) -> list[Stuck]:
     """Report tasks without activity for the timeout, and act on them as configured.
 
-    An attempt with a live claim is not stuck: its agent renews it.
+    An attempt with a live claim is not stuck: its agent renews it. Nor is a task that waited for others:
+    its time counts from the end of the last of them.
     """
     late = [id_ for id_ in _quiet(store, rows) if live_claim(store, rows, id_) is None]
-    if not late:
-        return []
-    role = arrive(rows, caller).role
-    return [
-        _warn(store, rows, TaskWriter(rows, caller.id, role), stored)
-        for stored in (load(rows, id_) for id_ in late)
-        if stored is not None
+    found = several(rows, late).values()
+    limit = rows.now - store.config.board_timeout
+    stuck = [
+        row for row in found if row.task.status != Status.ASSIGNED or _free(rows, row) <= limit
     ]
+    if not stuck:
+        return []
+    writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+    return [_warn(store, rows, writer, row) for row in stuck]
+
+
+def _free(rows: Rows, stored: Stored) -> float:
+    """Return when the last dependency of a task was done; never if the task still waits."""
+    if not stored.task.dependencies:
+        return 0.0
+    if not stored.ready:
+        return inf
+    ended = [load(rows, id_) or past(rows, id_) for id_ in stored.task.dependencies]
+    return max((one.task if isinstance(one, Stored) else one).completed for one in ended if one)
 
 
 def _quiet(store: Store, rows: Rows) -> list[str]:

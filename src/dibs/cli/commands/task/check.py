@@ -17,6 +17,11 @@ WRONG = 65
 
 def _validate_options(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="*", metavar="FILE", help="task files (default: the board)")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="require names such as 2025-11-23T1430-curator-audit.yaml",
+    )
     parser.add_argument("--quiet", action="store_true", help="show errors only, not notes")
 
 
@@ -30,10 +35,12 @@ def _validate(session: Session, args: Namespace) -> int:
     session.lists_aside = True
     board = session.project.board
     if args.file:
-        found = [item for path in args.file for item in check_file(path, board.path)]
+        found = [
+            item for path in args.file for item in check_file(path, board.path, strict=args.strict)
+        ]
         count = len(args.file)
     else:
-        found = list(check_board(board, session.caller))
+        found = list(check_board(board, session.caller, strict=args.strict))
         count = len(board_files(board.path))
     wrong = sum(item.fatal for item in found)
     shown = [item for item in found if item.fatal or not args.quiet]
