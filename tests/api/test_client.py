@@ -389,3 +389,11 @@ def test_the_scheme_file_means_the_path():
                 other.claim("file:src/a.py")
         other.claim("file:src/a.py")
         assert [held.claim.pattern for held in other.held("b")] == ["src/a.py"]
+
+
+def test_the_setting_says_how_often_a_held_claim_is_renewed(tmp_path):
+    environ = {"DIBS_PRESET": "nexus"}
+    with Dibs.open(tmp_path, agent="a", engine="memory:", environ=environ) as dibs:
+        claims = dibs.claim("src/a.py").claims
+
+        assert (claims[0].ttl, dibs.keeper(claims).every) == (30.0, 10.0)

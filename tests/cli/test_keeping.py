@@ -80,6 +80,18 @@ def test_a_claim_lives_as_long_as_it_is_renewed(keep, project, clock):
     assert holders(project) == {"a": "alice"}
 
 
+def test_the_setting_says_how_often_a_heartbeat_is_sent(project, keep, clock):
+    project.config = project.config._replace(heartbeat=5.0)
+    keeper, seen = keep("a"), []
+
+    while clock.now < 1_000_000 + 15:
+        clock.now += keeper.pause()
+        keeper.keep()
+        seen.append(project.agents.show("alice")[0].last_seen - 1_000_000)
+
+    assert sorted(set(seen)) == [0, 5, 10, 15]
+
+
 def test_a_heartbeat_is_sent_every_third_of_the_ttl(keep, project, clock):
     keeper = keep("a")
     seen = set()

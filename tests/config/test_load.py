@@ -19,6 +19,7 @@ engine = "memory:"
 
 [claims]
 ttl = "10m"
+heartbeat = "1m"
 waiter_ttl = 20
 max_hold = "6h"
 idle_takeover = "1h"
@@ -91,6 +92,7 @@ def test_the_file_sets_each_field(place):
         *(
             "memory:",
             600.0,
+            60.0,
             20.0,
             21600.0,
             3600.0,
@@ -106,7 +108,7 @@ def test_the_file_sets_each_field(place):
     )
     assert loaded.origins["engine"] == "dibs.toml:1"
     assert loaded.origins["ttl"] == "dibs.toml:4"
-    assert loaded.origins["ledger_limit"] == "dibs.toml:15"
+    assert loaded.origins["ledger_limit"] == "dibs.toml:16"
     assert loaded.origins["preset"] == "default"
 
 
@@ -132,6 +134,7 @@ def test_each_field_has_a_variable(place):
     environ = {
         "DIBS_ENGINE": "memory:",
         "DIBS_TTL": "1h",
+        "DIBS_HEARTBEAT": "20",
         "DIBS_WAITER_TTL": "10",
         "DIBS_MAX_HOLD": "1d",
         "DIBS_IDLE_TAKEOVER": "2h",
@@ -201,6 +204,7 @@ def test_each_field_has_a_variable(place):
         *(
             "memory:",
             3600.0,
+            20.0,
             10.0,
             86400.0,
             7200.0,
@@ -260,6 +264,12 @@ def test_a_preset_sets_what_is_not_set_by_name(place):
 
     assert loaded.config.ttl == 30.0
     assert loaded.origins["ttl"] == "preset fast (dibs.toml:2)"
+
+
+def test_the_preset_nexus_is_a_ttl_of_30s_with_a_heartbeat_every_10s(place):
+    config = read(place, {"DIBS_PRESET": "nexus"}).config
+
+    assert (config.ttl, config.heartbeat) == (30.0, 10.0)
 
 
 def test_a_value_set_by_name_overrides_a_preset(place):

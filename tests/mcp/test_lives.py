@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import subprocess
 import sys
 
 import pytest
 from tests.mcp.wires import NEW, OLD, PATIENCE, Http, Served, Stdio, queue_of, until
+
+from dibs import Dibs
 
 ERAS = pytest.mark.parametrize("era", [OLD, NEW])
 #: A server whose store fails whenever a briefing is marked as delivered.
@@ -314,3 +317,23 @@ def test_a_running_server_uses_new_settings_and_a_new_store_at_the_next_call(tmp
         assert wire.call("claim", paths=["b"])["outcome"] == "granted"
     finally:
         wire.close()
+
+
+def test_with_the_setting_the_server_sends_heartbeats_while_its_agent_holds_claims(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    erin = Stdio(tmp_path, "erin", OLD, DIBS_HEARTBEAT="0.1")
+    dibs = Dibs.open(tmp_path, agent="erin")
+
+    def seen():
+        return dibs.project.agents.show("erin")[0].last_seen
+
+    erin.call("claim", paths=["a.py"])
+    first = seen()
+    until(lambda: seen() > first + 0.3)
+
+    erin.process.kill()
+    erin.process.wait()
+    dead = seen()
+    erin.close()
+    assert dibs.held("erin")[0].expires_at == pytest.approx(dead + 300)
+    dibs.close()

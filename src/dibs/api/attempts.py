@@ -5,7 +5,6 @@ from __future__ import annotations
 from dibs.core.tasks.rules import Handoff
 from dibs.core.text.arguments import check_string, check_strings
 from dibs.errors import BadInput, Fenced, NotFound
-from dibs.local.heartbeat import Heartbeat
 from dibs.services.tasks.values import QUEUE, TakenTask
 
 TYPE_CHECKING = False
@@ -28,8 +27,7 @@ class Attempt:
 
     def __init__(self, dibs: Dibs, taken: TakenTask) -> None:
         self._dibs = dibs
-        claims = taken.granted.claims
-        self._keeper = Heartbeat(dibs.beat, min(claim.ttl for claim in claims) / 3)
+        self._keeper = dibs.keeper(taken.granted.claims)
         self._ended = False
         self.stored: Stored = taken.stored
         self.token: int = taken.granted.token

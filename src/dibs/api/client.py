@@ -37,7 +37,7 @@ from __future__ import annotations
 import os
 
 from dibs.api.talk import Talk
-from dibs.core.claims.agents import Caller
+from dibs.core.claims.agents import Caller, heartbeat_every
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.tasks.rules import check_title
 from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
@@ -114,7 +114,7 @@ class Hold:
     def __init__(self, dibs: Dibs, granted: Granted) -> None:
         self._dibs = dibs
         self._fresh = granted.fresh
-        self._keeper = Heartbeat(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
+        self._keeper = dibs.keeper(granted.claims)
         self.claims: tuple[Claim, ...] = granted.claims
         self.token: int = granted.token
 
@@ -235,6 +235,11 @@ class Dibs(Talk):
     def renew(self, ttl: float | str | None = None) -> Renewed:
         """Renew all claims; return what is held, lost, and requested."""
         return self.project.holdings.renew(self.caller, ttl=ttl)
+
+    def keeper(self, claims: Iterable[Claim]) -> Heartbeat:
+        """Return a thread that sends heartbeats while these claims are held."""
+        every = self.project.config.heartbeat
+        return Heartbeat(self.beat, heartbeat_every(every, min(claim.ttl for claim in claims)))
 
     def beat(self) -> None:
         """Send a heartbeat for all claims."""

@@ -19,6 +19,7 @@ class Config(Record):
 
     engine: str = ""
     ttl: float = 300.0
+    heartbeat: float = 0.0
     waiter_ttl: float = 30.0
     max_hold: float = 43_200.0
     idle_takeover: float = 0.0

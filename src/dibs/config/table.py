@@ -58,7 +58,10 @@ class Field(Record):
 
 
 #: What each preset sets; settings given by name take precedence.
-PRESETS: dict[str, dict[str, float]] = {"fast": {"ttl": 30.0}}
+PRESETS: dict[str, dict[str, float]] = {
+    "fast": {"ttl": 30.0},
+    "nexus": {"ttl": 30.0, "heartbeat": 10.0},
+}
 
 
 def _branch_or_none(value: object) -> str:
@@ -72,6 +75,9 @@ FIELDS = (
           "sqlite, means SQLite in the git directory. All worktrees of a clone must use the same one."),
     Field("ttl", "claims", "ttl", between(TTL_MIN, TTL_MAX), check_ttl,
           "How long a claim lasts after its owner's last heartbeat. Existing claims keep theirs."),
+    Field("heartbeat", "claims", "heartbeat", *span("heartbeat", 0.0, 3_600.0),
+          "How often dibs run, the Python API, a waiting command, and an MCP server on standard input send a "
+          "heartbeat; at most half of the ttl. 0 means every third of the ttl, and none from an MCP server."),
     Field("waiter_ttl", "claims", "waiter_ttl", *span("waiter_ttl", 5.0, 3_600.0),
           "How long a waiter keeps its position in the queue after its last heartbeat."),
     Field("max_hold", "claims", "max_hold", *span("max_hold", 60.0, 2_592_000.0),
@@ -84,7 +90,8 @@ FIELDS = (
     Field("broad", "claims", "broad", *choice("deny", "allow"),
           "Whether an agent may claim everything at once (**)."),
     Field("preset", "claims", "preset", *choice("", *PRESETS),
-          "A named set of defaults; fast sets ttl to 30s. Individual settings take precedence."),
+          "A named set of defaults; fast sets ttl to 30s, nexus also sets heartbeat to 10s. Individual "
+          "settings take precedence."),
     Field("case", "paths", "case", *choice("insensitive", "sensitive"),
           "Whether README and readme are the same path (insensitive) or two paths."),
     Field("ledger_limit", "ledger", "limit", *count(100, 10_000_000),

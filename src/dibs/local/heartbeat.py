@@ -15,7 +15,7 @@ class Heartbeat:
 
     def __init__(self, beat: Callable[[], object], every: float) -> None:
         self._beat = beat
-        self._every = every
+        self.every = every
         self._stop: Event | None = None
         self._thread: Thread | None = None
 
@@ -34,7 +34,7 @@ class Heartbeat:
             self._thread.join()
 
     def _run(self, stop: Event) -> None:
-        while not stop.wait(self._every):
+        while not stop.wait(self.every):
             try:
                 self._beat()
             except DibsError:

@@ -19,6 +19,8 @@ from anyio import to_thread
 from mcp.shared.message import SessionMessage
 
 from dibs.api.client import Dibs
+from dibs.core.claims.agents import heartbeat_every
+from dibs.local.heartbeat import Heartbeat
 from dibs.local.signals import not_ignored
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
@@ -49,6 +51,8 @@ class _Local:
         self.hearers: dict[str, Callable[[bool], object]] = {}
         self._at_work = 0
         self._still = threading.Condition()
+        self._last: Dibs | None = None
+        self._keeper: Heartbeat | None = None
 
     def begin(self) -> None:
         """Record that a call started."""
@@ -70,7 +74,17 @@ class _Local:
         """Return the project as this process's agent sees it."""
         project = self.tree.project()
         state = project.place.repository.state
-        return Dibs(project, of_process(ctx, os.environ, state).caller)
+        self._last = found = Dibs(project, of_process(ctx, os.environ, state).caller)
+        every = project.config.heartbeat
+        if every and self._keeper is None:
+            self._keeper = Heartbeat(self._keep, heartbeat_every(every, project.config.ttl))
+            self._keeper.start()
+        return found
+
+    def _keep(self) -> None:
+        """Renew the agent's claims: this process runs as long as the agent does."""
+        if self._last is not None:
+            self._last.project.agents.keep(self._last.caller)
 
     def failed(self, error: DibsError) -> None:
         """Pass on a call's error."""

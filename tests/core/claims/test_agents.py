@@ -13,6 +13,7 @@ from dibs.core.claims.agents import (
     check_parent,
     current_status,
     family,
+    heartbeat_every,
     is_terminal,
 )
 from dibs.errors import BadInput
@@ -113,3 +114,10 @@ def test_an_agent_without_heartbeats_is_idle_and_later_gone(
 )
 def test_a_killed_agent_is_not_running(status, silent_for, dead, expected):
     assert current_status(status, silent_for, 30, dead=dead) == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "ttl", "every"), [(0, 30, 10), (10, 30, 10), (5, 30, 5), (20, 30, 15), (10, 6, 3)]
+)
+def test_a_heartbeat_is_sent_at_least_twice_per_ttl(setting, ttl, every):
+    assert heartbeat_every(setting, ttl) == every

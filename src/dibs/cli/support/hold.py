@@ -1,13 +1,13 @@
 """Renew claims while a command runs, and notice when one of them is lost.
 
-A heartbeat is sent every third of the ttl. In between, the ledger is checked every second, so that a
-revocation is noticed at once. If the engine is unreachable, a claim counts as lost shortly before another
-agent could get it.
+A heartbeat is sent every third of the ttl, or as ``claims.heartbeat`` says. In between, the ledger is checked
+every second, so that a revocation is noticed at once. If the engine is unreachable, a claim counts as lost
+shortly before another agent could get it.
 """
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import AgentStatus, is_terminal
+from dibs.core.claims.agents import AgentStatus, heartbeat_every, is_terminal
 from dibs.core.claims.rules import Lost
 from dibs.core.patterns.pattern import parse
 from dibs.engines.shared.clock import since_boot
@@ -44,6 +44,7 @@ class RunClaims:
         self._project = session.project
         self._caller = session.caller
         self._ttl = ttl
+        self._every = heartbeat_every(session.project.config.heartbeat, ttl)
         # Time asleep counts: a sleeping machine sends no heartbeats.
         self._monotonic = monotonic = monotonic or since_boot()
         self._fold = session.project.tree.fold_case
@@ -91,7 +92,7 @@ class RunClaims:
             self._ours.clear()
         else:
             self._project.agents.beat(self._caller)
-        self._next_beat = started + self._ttl / 3
+        self._next_beat = started + self._every
         self._certain_until = started + certain_hold(self._ttl)
 
     def _agent(self) -> Agent | None:

@@ -131,6 +131,11 @@ def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded:
     return IDLE if now == AgentStatus.IDLE else WORKING
 
 
+def heartbeat_every(setting: float, ttl: float) -> float:
+    """Return the seconds between heartbeats: the setting, but at most half of the ttl; 0 is a third of it."""
+    return min(setting, ttl / 2) if setting else ttl / 3
+
+
 def family(agent: str, parents: Mapping[str, str]) -> list[str]:
     """Return ``agent`` and all its subagents, parents first; a cycle is walked once."""
     children: dict[str, list[str]] = {}

@@ -94,6 +94,16 @@ class Agents:
         """Send a heartbeat."""
         return self._store.apply(lambda rows: arrive(rows, caller))
 
+    def keep(self, caller: Caller) -> None:
+        """Send a heartbeat if the caller holds claims; it does not join by that."""
+
+        def holds(rows: Rows) -> bool:
+            beat = rows.beat(caller.id)
+            return beat is not None and beat.claims > 0
+
+        if self._store.look(holds):
+            self.beat(caller)
+
     def report(self, caller: Caller, *, note: str = "", **changes: Any) -> Agent:
         """Update the caller's status, task, model, context, name, or role."""
         _check_changes(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.claims.agents import NEVER
+from dibs.core.claims.agents import NEVER, heartbeat_every
 from dibs.core.claims.rules import (
     EXCLUSIVE,
     Conflict,
@@ -206,7 +206,8 @@ class Claims:
         """Return the heartbeat interval of a waiter, which keeps its ticket and claims alive."""
         beat = rows.beat(agent)
         shortest = beat.ttl if beat is not None else self._store.config.ttl
-        return min(self._store.waiter_ttl, shortest) / 3
+        ttl = min(self._store.waiter_ttl, shortest)
+        return heartbeat_every(self._store.config.heartbeat, ttl)
 
     def check(
         self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE

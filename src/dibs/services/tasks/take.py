@@ -10,6 +10,7 @@ import time
 from functools import lru_cache
 from itertools import islice
 
+from dibs.core.claims.agents import heartbeat_every
 from dibs.core.claims.rules import EXCLUSIVE, Conflict, Denied, Granted, Request, check_text
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.names import name_of
@@ -367,9 +368,13 @@ class Taking:
             withdraw(rows, line.own_ticket, "stopped waiting")
             drop_turn(rows, self._caller.id)
 
+    @property
+    def _beat_every(self) -> float:
+        return heartbeat_every(self._store.config.heartbeat, self._store.waiter_ttl)
+
     def pause(self, give_up: float) -> None:
         """Wait until a task may be available, a heartbeat is due, or the time is up."""
-        act_at = min(give_up, time.monotonic() + self._store.waiter_ttl / 3)
+        act_at = min(give_up, time.monotonic() + self._beat_every)
         if self._locked is not None:  # only its remote knows whether a task is free
             import random
 
