@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
+from tests.guard.hooking import call, hook
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -125,16 +127,32 @@ def test_a_name_of_a_person_cannot_forge_a_trailer(dibs, board):
     assert git(board, "log", "-1", "--skip=1", "--format=%an") != ""
 
 
-def test_outside_git_a_hand_edit_has_no_author_and_is_accepted(dibs, tmp_path, monkeypatch):
+def test_without_a_git_user_a_hand_edit_is_attributed_to_the_login_name(
+    dibs, tmp_path, monkeypatch
+):
     folder = tmp_path / "plain"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("USER", "ann")
     dibs("init", "--agents", "none", "--board")
     (folder / FILE).write_text(TASK)
 
     assert dibs("orchestrate", "--json", agent="boss").json["accepted"] == [ID]
 
-    assert "by" not in dibs("log", "--kind", "task_added", "--json").json[-1]["details"]
+    assert dibs("log", "--kind", "task_added", "--json").json[-1]["details"]["by"] == "ann"
+
+
+def test_a_file_that_an_agent_wrote_with_its_own_tool_is_attributed_to_the_agent(dibs, board):
+    given = json.loads(call(board, FILE, "7f3a21c4-0000"))
+    hook(board, json.dumps(given).encode())
+    (board / FILE).write_text(TASK)
+    hook(board, json.dumps({**given, "hook_event_name": "PostToolUse"}).encode())
+    (agent,) = [row["id"] for row in dibs("agent", "ls", "--json").json["agents"]]
+
+    dibs("orchestrate", agent="boss")
+
+    assert dibs("log", "--kind", "task_added", "--json").json[-1]["details"]["by"] == agent
+    assert f"Dibs-Agent: {agent}" in git(board, "log", "--format=%B", "--", FILE)
 
 
 def test_a_hand_edit_that_a_read_accepted_still_has_its_own_commit(dibs, board):

@@ -80,6 +80,15 @@ def test_a_board_outside_git_does_not_ask_for_commits(dibs, tmp_path, monkeypatc
     assert (folder / "work" / "README.md").exists()
 
 
+def test_a_board_that_git_ignores_does_not_ask_for_commits(dibs, repo):
+    put(repo, ".gitignore", b"/work/\n")
+
+    answer = dibs("init", "--agents", "none", "--board")
+
+    assert "git ignores work/, so transitions are not committed" in answer.out
+    assert "commit = true" not in (repo / "dibs.toml").read_text()
+
+
 def test_files_of_the_user_stay_as_they_are(dibs, repo):
     theirs = {
         "work/README.md": b"ours \xff\n",

@@ -66,7 +66,7 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
     terminal = _terminal()
-    user = _sanitized(_user(environ), _USER_MAX)
+    user = _sanitized(login(environ), _USER_MAX)
     # A person in several terminals is one human; without a terminal, each session may be another program.
     place = _AT_TERMINAL if terminal else _sanitized(f"s{_session()}", _PLACE_MAX)
     return Identity(f"{user}-{place}", human=True, source=TERMINAL if terminal else LOGIN)
@@ -102,7 +102,8 @@ def _is_named(agent: str, named: str) -> bool:
     return is_namesake(agent, session_name("", "", named))
 
 
-def _user(environ: Mapping[str, str]) -> str:
+def login(environ: Mapping[str, str]) -> str:
+    """Return the name of the user who is logged in."""
     name = environ.get("USER") or environ.get("LOGNAME") or environ.get("USERNAME")
     if name:
         return name

@@ -13,7 +13,7 @@ from dibs.project.store import carry_out, open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     from dibs.config.load import Config
@@ -190,6 +190,7 @@ class Project:
                 repository.state,
                 tell=self.tell_board,
                 progress=self.board_progress,
+                writers=self._writers,
             )
         return self._board
 
@@ -258,14 +259,14 @@ class Project:
     def changes(self) -> Changes:
         """Shows uncommitted changes by owner, and who is known to have made them."""
         from dibs.services.commits.changes import Changes
+
+        return Changes(self.store, self.place.repository, self._writers)
+
+    def _writers(self, root: str, paths: Sequence[str]) -> dict[str, str]:
+        """Return the agents whose own calls left files of a working tree as they are now."""
         from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 
-        place = self.place.repository
-        return Changes(
-            self.store,
-            place,
-            lambda root, paths: TreeSnapshots(place._replace(root=root)).writers(paths),
-        )
+        return TreeSnapshots(self.place.repository._replace(root=root)).writers(paths)
 
     @property
     def commits(self) -> Commits:

@@ -1,6 +1,7 @@
-"""Who changed the board's files by hand: the author of the commit, else the person at this machine.
+"""Who changed the board's files without a task command.
 
-A commit of a board names its agent in a trailer, which counts more than the git user of that machine.
+The first that is known: the agent whose own call left the file as it is, the agent that the commit names in a
+trailer, the commit's author, the git user of this machine, the login name.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from dibs.core.text.names import printable
 from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
+from dibs.local.identity import login
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dibs.git.calls import GitCalls
+
+    #: Returns the agents whose own calls left these files of a working tree as they are now.
+    Writers = Callable[[str, Sequence[str]], dict[str, str]]
 
 #: How many commits are searched for the authors, and for how many files.
 MOST = 500
@@ -27,7 +32,7 @@ _START, _GAP = "\x01", "\x02"
 _FORMAT = f"%x01%an%x02%(trailers:key={AGENT},valueonly,separator=%x2C)"
 
 
-def authors(tree: str, paths: Iterable[str]) -> dict[str, str]:
+def authors(tree: str, paths: Iterable[str], writers: Writers = lambda *_: {}) -> dict[str, str]:
     """Return who last changed each file; ``paths`` are relative to the working tree ``tree``."""
     wanted = list(paths)
     if not wanted:
@@ -35,9 +40,11 @@ def authors(tree: str, paths: Iterable[str]) -> dict[str, str]:
     try:
         git = guarded_calls(tree)
         person = _shown(git.run("config", "--get", "user.name").out.decode("utf-8", "replace"))
-        return {**dict.fromkeys(wanted, person), **_committed(git, wanted[:MOST])}
+        known = _committed(git, wanted[:MOST])
     except (DibsError, OSError):  # not a git repository, or an unusable one
-        return {}
+        person, known = "", {}
+    person = person or _shown(login(os.environ))
+    return {**dict.fromkeys(wanted, person), **known, **writers(tree, wanted)}
 
 
 def _committed(git: GitCalls, paths: list[str]) -> dict[str, str]:

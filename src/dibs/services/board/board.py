@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dibs.core.claims.agents import Caller
+    from dibs.services.board.authors import Writers
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 
@@ -53,10 +54,12 @@ class Board(BoardFiles):
         clock: Callable[[], float] = time.time,
         tell: Callable[[BoardReport], None] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        writers: Writers = lambda *_: {},
     ) -> None:
         """Open the board in the configured folder under ``base``, a real path.
 
         ``tell`` is called after each command with what else it did to the files, ``progress`` during it.
+        ``writers`` returns the agents whose own calls left files as they are now.
         """
         self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
@@ -64,6 +67,7 @@ class Board(BoardFiles):
         self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
         self._tell = tell
+        self._writers = writers
         self.lock = BoardLock(os.path.join(state, LOCK))
         self._threads = RLock()
         self._index: indexes.Index | None = None
@@ -152,7 +156,7 @@ class Board(BoardFiles):
         files = self.files()
         news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
-        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])
+        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1], self._writers)
         if is_lost(news, files.index.life) or files.index.head > news.head:
             reconcile.adopt_archive()
         report = reconcile.run(sight)
@@ -176,7 +180,7 @@ class Board(BoardFiles):
         news = News(head, life, (), {}) if steady else news_since(self.store, index, NOTHING)
         times = {place: folder.mtime for place, folder in index.folders.items()}
         sight = scan(self.folders, index, files.now, thorough=thorough)
-        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])
+        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1], self._writers)
         if not steady and (is_lost(news, index.life) or index.head > head):
             reconcile.adopt_archive()
         report = reconcile.run(sight)

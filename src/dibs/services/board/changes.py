@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.agents import Caller
+    from dibs.services.board.authors import Writers
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Past, Stored
     from dibs.taskfile.reading import TaskFileReading
@@ -50,13 +51,20 @@ class BoardChanges:
     """The verdicts and the file writes of one reconciliation."""
 
     def __init__(
-        self, store: Store, files: Files, caller: Caller | None, *, same_life: bool
+        self,
+        store: Store,
+        files: Files,
+        caller: Caller | None,
+        *,
+        same_life: bool,
+        writers: Writers = lambda *_: {},
     ) -> None:
         self._store = store
         self._files = files
         self._index = files.index
         self._caller = caller
         self._same_life = same_life
+        self._writers = writers
         self._edits: list[HandEdit] = []
         self._jobs: list[FileJob] = []
         #: Edits whose rows changed before they could be judged.
@@ -138,7 +146,7 @@ class BoardChanges:
 
         folders = self._files.folders
         paths = [f"{folders.folder}/{made.place}/{made.file}" for made in edits]
-        known = authors(folders.base, paths)
+        known = authors(folders.base, paths, self._writers)
         pairs = zip(edits, paths, strict=True)
         return [made._replace(by=known.get(path, "")) for made, path in pairs]
 

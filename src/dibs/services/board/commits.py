@@ -13,7 +13,7 @@ import stat
 from contextlib import suppress
 
 from dibs.core.changes.trailers import signed
-from dibs.core.text.names import printable
+from dibs.core.text.names import is_agent_id, printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.ledger import Entry
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
     from dibs.services.board.report import BoardReport
+    from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
     from dibs.workdir.disk import Folders
@@ -79,8 +79,7 @@ def commit_board(
     store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
 ) -> BoardCommits:
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
-    history = store.look(lambda rows: steps_of(rows, ids))
-    movers = {id_: _mover(steps[-1]) for id_, steps in history.items()}
+    movers = store.look(lambda rows: _movers(rows, ids))
     try:
         return commit(
             folders.base,
@@ -95,10 +94,17 @@ def commit_board(
     return BoardCommits(left=f"{why}; the next command commits the changes")
 
 
-def _mover(step: Entry) -> BoardAuthor:
-    """Return who made a transition: the author of a hand edit, else the agent."""
-    by = step.details.get("by")
-    return BoardAuthor(by, agent=False) if isinstance(by, str) and by else BoardAuthor(step.agent)
+def _movers(rows: Rows, ids: Collection[str] | None) -> dict[str, BoardAuthor]:
+    """Return who made each task's last transition: the author of a hand edit, else the agent."""
+    found = {}
+    for id_, steps in steps_of(rows, ids).items():
+        step = steps[-1]
+        if step.details.get("by_hand"):
+            by = str(step.details.get("by", ""))
+            found[id_] = BoardAuthor(by, agent=is_agent_id(by) and rows.agent(by) is not None)
+        else:
+            found[id_] = BoardAuthor(step.agent)
+    return found
 
 
 def commit(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from dibs.core.claims.agents import Caller
+    from dibs.services.board.authors import Writers
     from dibs.services.board.news import News
     from dibs.services.board.undo import LastCommit
     from dibs.services.state.store import Store
@@ -63,6 +64,7 @@ class Reconcile:
         caller: Caller | None,
         news: News,
         seen: int = 0,
+        writers: Writers = lambda *_: {},
     ) -> None:
         """Prepare it; ``seen`` is when this machine last looked at the files, in ns."""
         #: Whether nothing is known about the files, so that any of them may be archived.
@@ -80,7 +82,9 @@ class Reconcile:
         self._pasts: dict[str, Past] = {}
         #: The versions of files that were set aside and are no longer there.
         self._left: dict[str, int] = {}
-        self._changes = BoardChanges(store, files, caller, same_life=self._same_life)
+        self._changes = BoardChanges(
+            store, files, caller, same_life=self._same_life, writers=writers
+        )
 
     def run(self, sight: BoardScan) -> BoardReport:
         """Reconcile what a scan found, and the tasks whose rows changed."""

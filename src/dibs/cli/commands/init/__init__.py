@@ -214,7 +214,7 @@ def _board_edits(
     """Return the edits for a board, one that is asked for or one of an earlier call, and a note."""
     from dibs.install import manifest
     from dibs.install.board.scaffold import board_edits, commit_note, settings_table
-    from dibs.install.working_tree import is_main
+    from dibs.install.working_tree import WorkingTree, is_main
 
     wanted = args.board is not None
     if repository.common and not is_main(repository):
@@ -227,6 +227,8 @@ def _board_edits(
     found = board_edits(choice, config.board_folder, known, names if wanted else None)
     if not wanted or not repository.common:  # without git there are no commits
         return found, ""
+    if WorkingTree(repository).is_ignored(f"{config.board_folder}/README.md"):
+        return found, f"git ignores {config.board_folder}/, so transitions are not committed"
     return [*found, settings_table()], commit_note(choice)
 
 
