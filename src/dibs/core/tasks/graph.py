@@ -79,12 +79,13 @@ class Graph:
         """Store tasks, and the last statuses of archived tasks that others depend on."""
         #: The tasks by id, in the given order.
         self.nodes = {task.id: task for task in tasks}
-        self._past = past or {}
+        #: The last statuses of tasks that no longer exist.
+        self.past = past or {}
 
     def status_of(self, task_id: str) -> str:
         """Return the status of a task, archived or not, or ``UNKNOWN``."""
         node = self.nodes.get(task_id)
-        return node.status if node else self._past.get(task_id, UNKNOWN)
+        return node.status if node else self.past.get(task_id, UNKNOWN)
 
     def unmet(self, task_id: str) -> list[str]:
         """Return the direct dependencies of an unfinished task that are not done."""
@@ -172,7 +173,7 @@ class Graph:
     def around(self, task_id: str) -> Graph:
         """Return the part of the graph around a task: its dependencies and its dependents."""
         part = {task_id, *digraphs.reached(self._known, task_id), *self.dependents(task_id)}
-        return Graph((node for i, node in self.nodes.items() if i in part), self._past)
+        return Graph((node for i, node in self.nodes.items() if i in part), self.past)
 
     @cached_property
     def _known(self) -> dict[str, list[str]]:

@@ -78,10 +78,11 @@ def queue_graph(
     nodes = []
     for task in tasks:
         owner = held.get(task.name)
-        status = Status.NEW if owner is None else Status.IN_PROGRESS
+        idle = Status.BLOCKED if task.broken else Status.NEW
+        status = idle if owner is None else Status.IN_PROGRESS
         nodes.append(
             Task(task.name, status, owner or "", task.title, task.priority,
-                 dependencies=task.dependencies)
+                 dependencies=task.dependencies, reason=task.broken)
         )  # fmt: skip
     known = {task.name for task in tasks}
     nodes += [Task(n, Status.IN_PROGRESS, who) for n, who in held.items() if n not in known]

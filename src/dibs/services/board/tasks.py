@@ -14,7 +14,7 @@ from dibs.core.text.durations import check_wait
 from dibs.errors import NotFound, Unavailable
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import once
-from dibs.services.tasks.values import QUEUE, Created, NothingFree, TakenTask
+from dibs.services.tasks.values import Created, NothingFree, TakenTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,13 +113,31 @@ class Tasks:
         """Return one task, archived or not; raise ``NotFound`` (``NO_TASK``) if it does not exist."""
         from dibs.services.tasks.views import one_shown
 
-        return self._look(caller, lambda rows: one_shown(self._store, rows, id_))
+        try:
+            return self._look(caller, lambda rows: one_shown(self._store, rows, id_))
+        except NotFound:
+            locked = self._locks.view() if self._locks is not None else None
+            if locked is None:
+                raise
+            from dibs.services.tasks.queued_tasks import show_queued
+
+            store = self._store
+            found = store.look(lambda rows: show_queued(store, rows, locked, id_))
+            if found is None:
+                raise
+            return found
 
     def graph(self, caller: Caller | None) -> Graph:
         """Return the dependency graph of the tasks."""
         from dibs.services.tasks.views import whole_graph
 
-        return self._look(caller, whole_graph)
+        graph = self._look(caller, whole_graph)
+        locked = self._locks.view() if self._locks is not None else None
+        if locked is None:
+            return graph
+        from dibs.services.tasks.queued_tasks import with_queue
+
+        return self._store.look(lambda rows: with_queue(graph, rows, self._store, locked))
 
     def alike(self, stored: Stored) -> list[SimilarTask]:
         """Return the active tasks that are similar to the work that a task hands off."""
@@ -303,30 +321,14 @@ class Tasks:
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
         """End an attempt at a queued file; raise ``missing`` if there is no such file either."""
-        from dibs.core.tasks.rules import Status, Task
-        from dibs.services.tasks.plain_queue import DONE, FAILED, Queue
+        from dibs.services.tasks.queued_tasks import end_queued
 
         if missing.code != "NO_TASK":
             raise missing
-        queue = Queue(self._store)
-        if self._locks is not None and self._locks.knows(id_):
-            said.pop("request_id", "")
-            file = getattr(self._locks, verb)(caller, id_, **said)
-        elif verb == "fail":
+        ended = end_queued(self._store, self._locks, verb, caller, id_, **said)
+        if ended is None:
             raise missing
-        else:
-            try:
-                file = getattr(queue, verb)(caller, id_, **said)
-            except NotFound:
-                if any(queued.name == id_ for queued in queue.all()):
-                    raise
-                raise missing from None
-        states = {DONE: Status.DONE, FAILED: Status.ERROR}
-        status = states.get(file.state, Status.NEW)
-        failed = file.reason if status == Status.ERROR else ""
-        summary = "" if failed else file.reason
-        task = Task(file.name, status, file.holder, summary=summary, error=failed)
-        return taskrows.Stored(task, file.file, QUEUE, "", 0)
+        return ended
 
     def _move(
         self,

@@ -30,6 +30,8 @@ class LockNote(Record):
     process: int = 0
     #: When the lock file expires, in seconds since 1970 on this machine's clock.
     until: float = 0.0
+    #: The nonce of the lock file that it replaces, whose owner in this store is dead.
+    replaces: str = ""
 
 
 def lock_note(rows: Rows, task: str) -> LockNote | None:

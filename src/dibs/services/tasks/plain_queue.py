@@ -72,9 +72,12 @@ class LockedTasks(Record):
         if lock.until <= self.now:
             return True
         note = lock_note(rows, lock.name) if lock.file.nonce else None
-        if note is None or note.nonce != lock.file.nonce:
+        if note is None or lock.file.nonce not in {note.nonce, note.replaces}:
             return False
-        return noted_claim(rows, note, pattern_of(lock.name)) is None
+        return (
+            lock.file.nonce == note.replaces
+            or noted_claim(rows, note, pattern_of(lock.name)) is None
+        )
 
     def shown(self, lock: Lock, file: str) -> QueuedFile:
         """Return a task that a lock file holds."""

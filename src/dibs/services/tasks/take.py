@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import islice
 
 from dibs.core.claims.agents import heartbeat_every
-from dibs.core.claims.rules import EXCLUSIVE, Conflict, Denied, Granted, Request, check_text
+from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.names import name_of
 from dibs.core.tasks.rules import Status, Task, check_step, eligible
 from dibs.core.text.names import check_agent_id, quote, role_word
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, attempt, queue_up, survey
+from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, queue_up, survey
 from dibs.services.state.idempotency import once
 from dibs.services.state.presence import arrive, offer_work, withdraw
 from dibs.services.state.task_index import (
@@ -40,7 +40,8 @@ from dibs.services.tasks.attempts import (
     return_dead_tasks,
     return_if_dead,
 )
-from dibs.services.tasks.plain_queue import BLOCKED, BROKEN, FREE, HELD, QueuedFile, QueueFiles
+from dibs.services.tasks.plain_queue import FREE, HELD
+from dibs.services.tasks.take_queued import QueueTaking
 from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
 from dibs.services.tasks.views import graph_around, shown_in
 
@@ -71,7 +72,7 @@ def turn_at(*, fold_case: bool) -> Pattern:
     return parse(TURN, fold_case=fold_case)
 
 
-class Taking:
+class Taking(QueueTaking):
     """One caller's request for a task: the next one, or one by its id."""
 
     def __init__(
@@ -87,8 +88,7 @@ class Taking:
     ) -> None:
         """Check the caller's roles and options; ``locked`` reads the lock-file queue."""
         named = [check_agent_id(role_word(role)) for role in roles]
-        self._store = store
-        self._caller = caller
+        super().__init__(store, caller, locked)
         self.request_id = request_id
         self._wish = TakeRequest(
             caller.id,
@@ -98,8 +98,6 @@ class Taking:
             check_text(reason, "reason") if reason else "",
         )
         self._turn = turn_at(fold_case=store.fold_case)
-        self._read_locked = locked
-        self._locked: LockedTasks | None = None
         #: What the last step began, so that its row is not read again.
         self._begun: Stored | None = None
 
@@ -130,31 +128,15 @@ class Taking:
 
         def step(rows: Rows) -> TakenTask | Denied:
             answer = self._once(
-                rows, f"start\n{name.lower()}", lambda: self._begin_queued(rows, name)
+                rows, f"start\n{name.lower()}", lambda: self._begin_queued(rows, self._wish, name)
             )
             return answer if isinstance(answer, Denied) else self._taken(rows, answer)
 
         return self._store.apply(step)
 
-    def is_locked(self, taken: TakenTask) -> bool:
-        """Return whether a taken task needs a lock file on the branch."""
-        return (
-            self._locked is not None
-            and taken.stored.place == QUEUE
-            and taken.stored.id in self._locked.snapshot.tasks
-        )
-
     def leave(self) -> None:
         """Leave the queue."""
         self._store.apply(self._leave)
-
-    def _refresh(self) -> None:
-        """Read the lock-file queue, if there is one, before the transaction that chooses a task."""
-        if self._read_locked is not None:
-            self._locked = self._read_locked()
-
-    def _queued(self, rows: Rows) -> QueueFiles:
-        return QueueFiles(rows, fold_case=self._store.fold_case, locked=self._locked)
 
     def _once(self, rows: Rows, asked: str, act: Callable[[], T]) -> T:
         return once(rows, self._caller.id, self.request_id, asked, act)
@@ -229,7 +211,7 @@ class Taking:
         if granted is not None:
             self._out_of_line(rows, line)
             return granted
-        queued = self._from_queue(rows, wish, line)
+        queued = self._from_queue(rows, wish, len(_earlier(line)))
         if isinstance(queued, Granted):
             self._out_of_line(rows, line)
             return queued
@@ -278,68 +260,6 @@ class Taking:
         if stored is None:
             return False
         return not survey(rows, request_for(self._store, wish, stored.task)).conflicts
-
-    def _from_queue(
-        self, rows: Rows, wish: TakeRequest, line: Survey
-    ) -> Granted | list[QueuedFile]:
-        """Grant the first queued file that is unclaimed and not reserved for an earlier waiter."""
-        files, ahead = self._queued(rows), len(_earlier(line))
-        files.expire(wish.agent)
-        queued = files.pending(wish.agent)
-        free = [file for file in queued if file.state == FREE]
-        if len(free) <= ahead:
-            return queued
-        granted = self._claim_queued(rows, wish, free[ahead].name)
-        assert isinstance(granted, Granted)
-        return granted
-
-    def _claim_queued(self, rows: Rows, wish: TakeRequest, name: str) -> Granted | Denied:
-        """Claim a queued task, and note the lock file that it needs."""
-        beat = rows.beat(wish.agent)
-        assert beat is not None
-        files = self._queued(rows)
-        request = Request(wish.agent, (files.pattern(name),), EXCLUSIVE, wish.ttl, wish.reason)
-        hold = self._store.config.max_hold
-        granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
-        if isinstance(granted, Granted) and files.has_lock_file(name):
-            from dibs.services.tasks.lock_queue.tasks import note_lock
-
-            note_lock(rows, granted, name)
-        assert isinstance(granted, Granted | Denied)
-        return granted
-
-    def _unfinished_take(self, rows: Rows, wish: TakeRequest) -> Granted | None:
-        """Return the task that an interrupted take of the caller claimed in the lock-file queue."""
-        if self._locked is None:
-            return None
-        from dibs.services.tasks.lock_queue.tasks import interrupted
-
-        files = self._queued(rows)
-        name = interrupted(rows, wish.agent, files.pattern)
-        if not files.has_lock_file(name):
-            return None
-        granted = self._claim_queued(rows, wish, name)
-        return granted if isinstance(granted, Granted) else None
-
-    def _begin_queued(self, rows: Rows, name: str) -> Granted | Denied:
-        arrive(rows, self._caller)
-        offer_work(rows, self._caller.id)
-        wish, files = self._wish, self._queued(rows)
-        found = next((f for f in files.pending(wish.agent) if f.name == name), None)
-        if found is None or not files.has_lock_file(name):
-            need(rows, name)
-            raise AssertionError(name)  # `need` raised NO_TASK
-        if found.state in {BLOCKED, BROKEN}:
-            raise BadInput(
-                f"task {quote(name)} {'; '.join(found.why[:5])}",
-                code="TASK_DEPENDENCY" if found.state == BLOCKED else "YAML_SYNTAX",
-                field="task",
-                hint="take one that is ready: dibs task take",
-            )
-        pattern = files.pattern(name)
-        if found.state == HELD and found.holder != wish.agent and not rows.is_anything_at(pattern):
-            return Denied((_locked_by(found, pattern.text),))
-        return self._claim_queued(rows, wish, name)
 
     def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
         """Return some of the tasks, with the reasons why they cannot be taken."""
@@ -405,13 +325,6 @@ class Taking:
         if sum(file.state == FREE for file in queued) > len(_earlier(line)):
             return 0.0
         return min((file.expires_in for file in queued if file.state == HELD), default=LOOK_EVERY)
-
-
-def _locked_by(file: QueuedFile, pattern: str) -> Conflict:
-    return Conflict(
-        pattern, pattern, file.holder, EXCLUSIVE, file.reason, file.name, file.since, file.expires_in,
-        file.name,
-    )  # fmt: skip
 
 
 def _with_role(wish: TakeRequest, beat: Beat) -> TakeRequest:

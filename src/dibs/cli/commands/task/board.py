@@ -23,6 +23,10 @@ def file_of(session: Session, stored: Stored) -> str:
     """Return the path of a task's file, relative to the current folder."""
     import os
 
+    from dibs.services.tasks.values import QUEUE
+
+    if stored.place == QUEUE:
+        return stored.file
     path = os.path.join(session.project.board.path, stored.place, stored.file)
     return os.path.relpath(path)
 

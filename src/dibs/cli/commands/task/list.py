@@ -59,8 +59,19 @@ def _list(session: Session, args: Namespace) -> int:
     none = 'no tasks: create one with `dibs task new "TITLE"`'
     if everything or rows:
         none = "no matching tasks (to see all: dibs task ls --all)" if _is_narrow(args) else ""
+    if session.project.queue.stale:
+        shape["stale"] = session.project.queue.stale
+        print_stale(session)
     session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done, none))
     return 0
+
+
+def print_stale(session: Session) -> None:
+    """Say on standard error that the lock-file queue is shown in an older state."""
+    import sys
+
+    why = session.project.queue.stale
+    print(f"dibs: tasks are shown as this clone last knew them: {printable(why)}", file=sys.stderr)
 
 
 def _is_narrow(args: Namespace) -> bool:

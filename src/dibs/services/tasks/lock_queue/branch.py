@@ -93,7 +93,7 @@ class QueueBranch:
         return base
 
     def publish(self, commit: str, expected: str) -> str:
-        """Move the branch from ``expected`` to ``commit``; return the outcome of the push."""
+        """Move the branch from ``expected`` to ``commit``; return the outcome."""
         return self._remote.push(commit, expected, time.monotonic() + self._timeout)
 
     def pause(self, attempt: int, outcome: str) -> None:

@@ -63,7 +63,7 @@ def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
     remotes = git.run("remote").out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if not remotes:
         here = on_disk(repository.root) or (state.head and _has_layout(git, [state.head]))
-        return QueuePlace("", state.ref, state.head, state.ref) if here and state.ref else None
+        return QueuePlace("", state.ref, state.head, state.ref) if here else None
     places = list(_candidates(git, state.ref, remotes))
     for place in places:
         if place.known and _has_layout(git, [place.known]):

@@ -20,6 +20,7 @@ from dibs.services.tasks.lock_queue.branch import (
     QueueBranch,
 )
 from dibs.services.tasks.lock_queue.layout import find_place, may_have_queue
+from dibs.services.tasks.lock_queue.local import LocalBranch, with_disk
 from dibs.services.tasks.lock_queue.snapshot import QueueSnapshot, read_snapshot
 
 TYPE_CHECKING = False
@@ -56,6 +57,7 @@ class LockQueue:
         self._connect = connect
         self._fold = fold_case
         self._branch: QueueBranch | None = None
+        self._local: LocalBranch | None = None
         self._read: QueueSnapshot | None = None
         self.age = age
         self.clock = clock
@@ -77,7 +79,8 @@ class LockQueue:
         place = find_place(git, self._repository)
         if place is None:
             return False
-        remote = self._connect(git, self._repository, place)
+        self._local = None if place.remote else LocalBranch(git, place)
+        remote = self._local or self._connect(git, self._repository, place)
         self._branch = QueueBranch(git, self._repository.common, place, remote, TIMEOUT)
         return True
 
@@ -91,9 +94,11 @@ class LockQueue:
         """Return the queue as it is on the branch now."""
         branch = self._open()
         commit = branch.tip()
-        if self._read is None or self._read.commit != commit or self.stale:
+        known = self._read.commit if self._read is not None else ""
+        if known != commit or self.stale or self._local:
             self._read = self._snapshot(commit)
         self.stale = ""
+        assert self._read is not None
         return self._read
 
     def look(self) -> QueueSnapshot | None:
@@ -111,8 +116,11 @@ class LockQueue:
         return found if found.exists else None
 
     def _snapshot(self, commit: str) -> QueueSnapshot:
-        git, now = self._open().git, self.clock()
-        return read_snapshot(git, commit, now, self.age, fold_case=self._fold)
+        branch, now = self._open(), self.clock()
+        found = read_snapshot(branch.git, commit, now, self.age, fold_case=self._fold)
+        if self._local is None:
+            return found
+        return with_disk(found, self._repository.root, now, self.age, fold_case=self._fold)
 
     # -- writing
 
@@ -128,6 +136,11 @@ class LockQueue:
             if not changes:
                 return found
             commit = branch.build(found.commit, changes)
+            if self._local is not None:
+                self._local.loose = found.loose
+                self._local.removed = [
+                    p for c in changes for p, new in c.files.items() if new is None
+                ]
             outcome = branch.publish(commit, found.commit)
             if outcome == LANDED:
                 self._read = self._snapshot(commit)

@@ -43,6 +43,10 @@ class Lock(Record):
     #: When it expires, in seconds since 1970.
     until: float
 
+    def is_scripts(self, agent: str) -> bool:
+        """Return whether a script wrote it in the name of ``agent``."""
+        return not self.file.nonce and self.file.agent == agent
+
 
 class QueueSnapshot(Record):
     """The queue at one commit."""
@@ -56,6 +60,8 @@ class QueueSnapshot(Record):
     locks: dict[str, Lock]
     done: dict[str, str]
     failed: dict[str, str]
+    #: The contents of files that are not committed, if there is no remote.
+    loose: dict[str, bytes] = {}  # noqa: RUF012 - never changed
 
     @property
     def exists(self) -> bool:
@@ -81,7 +87,7 @@ def read_snapshot(
     """Read the queue at ``commit``."""
     sizes = _listed(git, commit)
     wanted = [path for path in sizes if path.startswith((f"{LOCKS}/", f"{PENDING}/"))]
-    contents = _contents(git, [sizes[p][0].oid for p in wanted if sizes[p][1] <= MAX_BYTES])
+    contents = read_contents(git, [sizes[p][0].oid for p in wanted if sizes[p][1] <= MAX_BYTES])
     entries = {path: entry for path, (entry, _) in sizes.items()}
     tasks: dict[str, QueueTask] = {}
     texts: dict[str, bytes] = {}
@@ -137,7 +143,7 @@ def _listed(git: GitCalls, commit: str) -> dict[str, tuple[TreeEntry, int]]:
     return found
 
 
-def _contents(git: GitCalls, oids: list[str]) -> dict[str, bytes]:
+def read_contents(git: GitCalls, oids: list[str]) -> dict[str, bytes]:
     """Return the contents of blobs."""
     given = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
     out = git.must("cat-file", "--batch", given=given) if given else b""

@@ -15,6 +15,7 @@ from dibs.core.tasks.lock_files import DONE, FAILED, PENDING
 from dibs.core.tasks.names import task_pattern
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.git.objects import GONE
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.lock_notes import (
     LockNote,
@@ -98,8 +99,13 @@ class LockTasks:
             if there is not None and there.file.nonce == note.nonce:
                 return ()
             over = self._store.look(lambda rows: self._over(rows, found))
+            if there is not None and there.is_scripts(caller.id):
+                over = {**over, name: there}  # a script took it in the caller's name
             lost = name not in found.tasks or (there is not None and name not in over)
-            return () if lost else [*map(expire_change, over.values()), claim_change(name, lock)]
+            if lost:
+                return ()
+            gone = (expire_change(lock) for lock in over.values() if not lock.is_scripts(caller.id))
+            return [*gone, claim_change(name, lock)]
 
         try:
             self.queue.write(plan)
@@ -186,7 +192,11 @@ class LockTasks:
             files: dict[str, bytes | TreeEntry | None] = {lock.path: None}
             if folder and task is not None:
                 old = f"{PENDING}/{task.file}"
-                files |= {old: None, f"{folder}/{task.file}": found.entries[old]}
+                entry = found.entries.get(old, GONE)
+                files |= {
+                    old: None,
+                    f"{folder}/{task.file}": entry if entry.oid else found.texts[name],
+                }
             body = f"\n\n{words}" if words else ""
             return [Change(f"{verb}: {name} by {caller.id}{body}", files)]
 
@@ -290,7 +300,9 @@ def note_lock(rows: Rows, granted: Granted, name: str) -> None:
     if known is not None and known.token == granted.token:
         return
     host, process = os.uname().nodename, os.getpid()
-    put_lock_note(rows, LockNote(name, claim.agent, granted.token, new_nonce(), host, process))
+    dead = known.nonce if known is not None else ""
+    note = LockNote(name, claim.agent, granted.token, new_nonce(), host, process, replaces=dead)
+    put_lock_note(rows, note)
 
 
 def interrupted(rows: Rows, agent: str, pattern_of: Callable[[str], Pattern]) -> str:
@@ -317,6 +329,4 @@ def _is_running(note: LockNote) -> bool:
 
 def _is_callers(lock: Lock, agent: str, held: LockNote | None) -> bool:
     """Return whether a lock is the caller's: the one that it pushed, or a script's in its name."""
-    if lock.file.nonce:
-        return held is not None and lock.file.nonce == held.nonce
-    return lock.file.agent == agent
+    return lock.is_scripts(agent) or (held is not None and lock.file.nonce == held.nonce)

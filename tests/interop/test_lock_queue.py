@@ -1,0 +1,311 @@
+"""The lock-file queue: one owner per task across stores, kills, and other people's pushes."""
+
+import os
+import time
+
+import pytest
+from tests.interop.shared import Shared
+from tests.services.crew import caller
+
+from dibs.errors import DibsError, Fenced, NotFound
+from dibs.project.remotes import queue_remote
+from dibs.services.claims.service import Claims
+from dibs.services.tasks.values import NothingFree
+
+
+@pytest.fixture
+def shared(tmp_path):
+    shared = Shared(tmp_path)
+    yield shared
+    shared.close()
+
+
+class Killed(BaseException):
+    """A kill: nothing handles it."""
+
+
+class Dying:
+    """Connects to the remote, and dies before or after the first push."""
+
+    def __init__(self, when):
+        self.when = when
+
+    def __call__(self, *where):
+        self.remote = queue_remote(*where)
+        return self
+
+    def push(self, *what):
+        when, self.when = self.when, ""
+        if when == "before":
+            raise Killed
+        outcome = self.remote.push(*what)
+        if when == "after":
+            raise Killed
+        return "unclear" if when == "unclear" else outcome
+
+    def __getattr__(self, name):
+        return getattr(self.remote, name)
+
+
+def held(queue):
+    return {task.name: task.holder for task in queue.all() if task.holder}
+
+
+def claims(queue):
+    return [h.claim.pattern for h in Claims(queue._store).all()[0]]
+
+
+# -- kills
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_take_that_was_killed_gives_the_same_task_again(shared, when):
+    shared.put_tasks("a", "b")
+    with pytest.raises(Killed):
+        shared.queue("machine", connect=Dying(when)).take(caller("bob"))
+
+    queue = shared.queue("machine")
+
+    assert queue.take(caller("bob")).stored.id == "a"
+    assert queue.take(caller("carol")).stored.id == "b"
+    assert held(queue) == {"a": "bob", "b": "carol"}
+    assert shared.subjects().count("claim: a by bob") == 1
+
+
+def test_a_push_whose_outcome_is_unknown_is_looked_up(shared):
+    shared.put_tasks("a", "b")
+
+    taken = shared.queue("machine", connect=Dying("unclear")).take(caller("bob"))
+
+    assert taken.stored.id == "a"
+    assert shared.subjects().count("claim: ") == 1
+
+
+def test_a_second_task_is_another_one(shared):
+    shared.put_tasks("a", "b")
+    queue = shared.queue("machine")
+
+    assert [queue.take(caller("bob")).stored.id for _ in range(2)] == ["a", "b"]
+
+
+# -- one owner
+
+
+def test_agents_with_separate_stores_do_not_get_the_same_task(shared):
+    shared.put_tasks("a")
+
+    assert shared.queue("one").take(caller("bob")).stored.id == "a"
+    answer = shared.queue("two").take(caller("bob"))
+
+    assert isinstance(answer, NothingFree)
+    assert answer.queue[0].holder == "bob"
+
+
+def test_the_lock_of_a_released_claim_is_replaced_at_once_in_its_store_only(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+    queue.take(caller("bob"))
+    from dibs.services.claims.holdings import Holdings
+
+    Holdings(queue._store).release(caller("bob"))  # as when its session ends
+
+    assert isinstance(shared.queue("two").take(caller("carol")), NothingFree)
+    assert queue.take(caller("carol")).stored.id == "a"
+    assert held(queue) == {"a": "carol"}
+    assert "expire: a, held by bob" in shared.subjects()
+
+
+@pytest.mark.parametrize("verb", ["done", "release"])
+def test_an_owner_whose_lock_was_replaced_is_refused_and_told_by_whom(shared, verb):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+    queue.take(caller("bob"))
+    late = shared.queue("two", clock=lambda: time.time() + 8000)
+    late.take(caller("carol"))
+
+    with pytest.raises(Fenced, match="carol holds it now"):
+        getattr(queue, verb)(caller("bob"), "a")
+
+    assert held(queue) == {"a": "carol"}
+    assert claims(queue) == []
+    late.done(caller("carol"), "a")
+    assert "tasks/done/a.yml" in shared.files()
+
+
+def test_an_owner_whose_lock_was_removed_is_refused(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+    queue.take(caller("bob"))
+    other = shared.clone("other")
+    (other / "current_tasks" / "a.lock").unlink()
+    shared.commit(other, {})
+
+    with pytest.raises(Fenced, match="nobody holds it now"):
+        queue.done(caller("bob"), "a")
+
+
+def test_a_task_that_nobody_holds_cannot_be_ended(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+
+    with pytest.raises(NotFound) as caught:
+        queue.done(caller("bob"), "a")
+
+    assert caught.value.code == "NOT_HELD"
+
+
+def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
+    first = shared.folder / "first"
+    shared.commit(first, {"tasks/pending/a.yml": "x: 1\n", "tasks/pending/b.yml": "needs: a\n"})
+    queue = shared.queue("one")
+    queue.take(caller("bob"))
+
+    queue.fail(caller("bob"), "a", message="no compiler")
+
+    assert "tasks/failed/a.yml" in shared.files()
+    assert "no compiler" in shared.subjects()
+    states = {task.name: (task.state, task.why) for task in queue.all()}
+    assert states["b"] == ("blocked", ("waits for a, which failed",))
+
+
+# -- dependencies by history
+
+
+def test_a_dependency_whose_file_a_script_removed_is_done(shared):
+    first = shared.folder / "first"
+    shared.commit(
+        first, {"tasks/pending/a.yml": "x: 1\n", "tasks/pending/b.yml": "needs: [a, z]\n"}
+    )
+    queue = shared.queue("one")
+    assert {t.name: t.state for t in queue.all()} == {"a": "free", "b": "blocked"}
+    (first / "tasks" / "pending" / "a.yml").unlink()
+    shared.commit(first, {})
+
+    (task,) = queue.all()
+
+    assert task.why == ("z does not exist",)
+
+
+# -- errors
+
+
+def test_a_remote_that_refuses_the_push_leaves_no_claim(shared):
+    shared.put_tasks("a")
+    hook = shared.bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho protected >&2\nexit 1\n")
+    hook.chmod(0o755)
+    queue = shared.queue("one")
+
+    with pytest.raises(DibsError) as caught:
+        queue.take(caller("bob"))
+
+    assert caught.value.code == "REMOTE_REFUSED"
+    assert "\n" not in caught.value.message
+    assert claims(queue) == []
+    hook.unlink()
+    assert queue.take(caller("bob")).stored.id == "a"
+
+
+def test_without_the_remote_a_reader_gets_the_last_known_state_and_a_taker_an_error(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+    os.rename(shared.bare, f"{shared.bare}.away")
+
+    assert [task.name for task in queue.all()] == ["a"]
+    assert queue.stale
+    with pytest.raises(DibsError) as caught:
+        queue.take(caller("bob"))
+    assert caught.value.code == "REMOTE_GONE"
+    assert claims(queue) == []
+
+
+def test_reading_changes_neither_refs_nor_files(shared):
+    clone = shared.clone("one")
+    shared.put_tasks("a")
+    before = shared.git("for-each-ref", at=clone), shared.git("status", at=clone)
+    queue = shared.queue("one")
+
+    assert [task.name for task in queue.all()] == ["a"]
+
+    assert (shared.git("for-each-ref", at=clone), shared.git("status", at=clone)) == before
+    assert not (clone / ".git" / "FETCH_HEAD").exists()
+
+
+# -- hostile content
+
+
+def test_links_odd_names_and_large_files_on_the_branch_are_data(shared):
+    first = shared.folder / "first"
+    pending = {
+        "tasks/pending/ok.yml": "title: ok\n",
+        "tasks/pending/$(touch x).yml": "title: shell\n",
+        "tasks/pending/-rf.yml": "title: option\n",
+        "tasks/pending/.hidden.yml": "title: hidden\n",
+        "tasks/pending/deep/x.yml": "title: deep\n",
+        "tasks/pending/big.yml": "x: " + "y" * 300_000,
+        "tasks/pending/broken.yml": "title: [\n",
+        "tasks/pending/prose.yml": "fix the header\n",
+        "tasks/pending/empty.yml": "",
+        "tasks/pending/crlf.yml": "title: windows\r\npriority: high\r\n",
+        "current_tasks/prose.lock": "\0\xff garbage",
+    }
+    shared.commit(first, pending)
+    (first / "tasks" / "pending" / "link.yml").symlink_to("/etc/passwd")
+    (first / "current_tasks" / "-rf.lock").symlink_to("/etc/passwd")
+    shared.commit(first, {})
+    queue = shared.queue("one")
+
+    states = {task.name: task.state for task in queue.all()}
+
+    assert states == {
+        "$(touch x)": "free", "-rf": "free", "big": "broken", "broken": "broken", "crlf": "free",
+        "empty": "free", "ok": "free", "prose": "held",
+    }  # fmt: skip
+    assert queue.take(caller("bob")).stored.id == "crlf"
+    assert queue.take(caller("bob")).stored.id == "$(touch x)"
+
+
+def test_a_file_in_place_of_the_folder_for_locks_is_reported_and_kept(shared):
+    first = shared.folder / "first"
+    shared.put_tasks("a")
+    (first / "current_tasks" / ".gitkeep").unlink()
+    (first / "current_tasks").rmdir()
+    (first / "current_tasks").symlink_to("/tmp")
+    shared.commit(first, {})
+    before = shared.files()
+    queue = shared.queue("one")
+
+    with pytest.raises(DibsError) as caught:
+        queue.take(caller("bob"))
+
+    assert caught.value.code == "REMOTE_TREE"
+    assert shared.files() == before
+    assert claims(queue) == []
+
+
+def test_the_last_lock_leaves_the_folder_that_scripts_need(shared):
+    first = shared.folder / "first"
+    shared.put_tasks("a")
+    (first / "current_tasks" / ".gitkeep").unlink()
+    shared.commit(first, {"current_tasks/z.lock": "agent: z\n"})
+    queue = shared.queue("one")
+    queue.take(caller("bob"))
+    (first / "current_tasks" / "z.lock").unlink()
+    shared.commit(first, {})
+
+    queue.done(caller("bob"), "a")
+
+    assert "current_tasks/.gitkeep" in shared.files()
+    assert "tasks/pending/.gitkeep" in shared.files()
+
+
+def test_thousands_of_tasks_are_listed_in_a_second(shared):
+    shared.put_tasks(*(f"t{number:04}" for number in range(3000)))
+    queue = shared.queue("one")
+
+    started = time.perf_counter()
+    listed = queue.all()
+    took = time.perf_counter() - started
+
+    assert len(listed) == 3000
+    assert took < 5  # usually below 1 s
