@@ -117,6 +117,8 @@ def test_a_full_disk_leads_to_the_shared_tree(tree, start, dibs):
     assert (process.returncode, err) == (0, "")
     assert out.startswith(f"shared {tree}: no worktree (")
     assert len(known()) == 1
+    assert dibs("salvage", "ls", "--json").json["salvaged"] == []  # no one's work, and no room
+    assert not (tree.parent / "repo.worktrees/alice").exists()
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     assert "created" in dibs("worktree", "new", "alice", "--or-shared").out
 

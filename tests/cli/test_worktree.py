@@ -136,6 +136,27 @@ def test_files_added_to_an_incomplete_worktree_are_salvaged(tree, alice, start, 
     assert git("show", f"{saved['ref']}:mine") == "mine"
 
 
+def test_a_file_changed_in_an_incomplete_worktree_is_salvaged_and_a_cut_off_one_is_not(
+    tree, alice, start, dibs
+):
+    (tree / "b").write_text("first\nsecond\n")
+    (tree / "link").symlink_to("a")
+    git("add", "-A")
+    git("commit", "-qm", "more")
+    die_at(start, "files", "worktree", "new", "alice")
+    (alice / "b").write_text("first\nsec")
+    assert dibs("worktree", "new", "alice").status == 0
+    assert dibs("salvage", "ls", "--json").json["salvaged"] == []
+    assert dibs("worktree", "rm", "alice").status == 0
+    die_at(start, "files", "worktree", "new", "alice")
+    (alice / "b").write_text("first\nmine\n")
+
+    assert dibs("worktree", "new", "alice").status == 0
+
+    (saved,) = dibs("salvage", "ls", "--json").json["salvaged"]
+    assert git("show", f"{saved['ref']}:b") == "first\nmine"
+
+
 @pytest.mark.parametrize("step", REMOVING)
 def test_a_killed_removal_loses_nothing(tree, alice, start, dibs, step):
     assert dibs("worktree", "new", "alice").status == 0

@@ -118,7 +118,7 @@ def _written(git: GitCalls, variables: dict[str, str], *, may_conflict: bool = F
         return result.out.decode().strip()
     if may_conflict and git.must("ls-files", "--unmerged", "-z", variables=variables):
         return ""
-    raise Unavailable(f"git write-tree failed: {result.err}")
+    raise Unavailable(f"git write-tree failed: {result.err}", code="GIT_FAILED")
 
 
 def _reveal(git: GitCalls, variables: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import check_agent_id, check_branch, quote
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.git import worktrees
+from dibs.git.calls import last_words
 from dibs.git.refs import HEADS, commit_of, is_in
 from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import entries
@@ -179,7 +180,12 @@ class WorktreeCreator:
             worktrees.add(git, row.path, row.branch, "" if tip else row.base)
         locks.reach("added")
         # Outside the lock: each worktree has its own index, and writing the files takes time.
-        context.git(row.path).must("reset", "--hard", "--quiet")
+        result = context.git(row.path).run("reset", "--hard", "--quiet")
+        if result.code:
+            # The first error says why, for example that the disk is full.
+            errors = (line for line in result.err.splitlines() if line.startswith("error: "))
+            why = next(errors, last_words(result.err)) or f"exit status {result.code}"
+            raise Unavailable(f"git cannot check out the files: {why}", code="GIT_FAILED")
         locks.reach("files")
 
     def _supply(self, row: WorktreeRow) -> list[str]:

@@ -25,6 +25,7 @@ from dibs.services.salvage.entries import REFS
 from dibs.services.state.presence import role_of
 from dibs.services.state.worktrees import WorktreeRow, drop_row, put_row, row_of
 from dibs.services.worktrees import locks
+from dibs.services.worktrees.leftovers import is_checkout
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -209,6 +210,8 @@ class Remover:
                 hint="move the files elsewhere, then try again",
             )
         git = self._context.git(row.path)
+        if is_checkout(git, row.path, row.base):
+            return
         seen = snapshot(git)
         if any(not change.gone for change in differences(git, seen.head_tree, seen.tree)):
             at = self._context.store.now()

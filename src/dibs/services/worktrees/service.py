@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 
@@ -197,7 +198,7 @@ class Worktrees:
     # -- parts
 
     def _share(self, caller: Caller, agent: str, error: DibsError) -> SharedTree:
-        """Record in the ledger that an agent works in the shared tree."""
+        """Return the shared tree, and record it in the ledger if the disk has room for that."""
         path = main_tree(self._repository)
 
         def step(rows: Rows) -> None:
@@ -208,7 +209,8 @@ class Worktrees:
                 toAgentId=agent, path=path, code=error.code,
             )  # fmt: skip
 
-        self._store.apply(step)
+        with contextlib.suppress(Unavailable):
+            self._store.apply(step)
         return SharedTree(agent, path, error.message, error.code)
 
     def _list(self, tree: CloneTree) -> Listed:
