@@ -239,6 +239,7 @@ def test_a_refusal_by_another_hook_proves_nothing(dibs, repo):
 
 
 def test_git_hooks_that_dibs_installed_are_not_reported_as_new(dibs, repo):
+    dibs("agent", "join", agent="bob")
     dibs("doctor")
     dibs("git", "install")
     planted = repo / ".git" / "hooks" / "post-commit"

@@ -39,6 +39,8 @@ def use(monkeypatch, url):
 
 
 def test_check_shows_the_default_stores_guarantees_and_speed(dibs):
+    dibs("agent", "join", agent="bob")
+
     answer = dibs("engine", "check")
 
     assert answer.status == 0
@@ -47,9 +49,18 @@ def test_check_shows_the_default_stores_guarantees_and_speed(dibs):
     assert answer.out.splitlines()[-1] == "safe: sqlite is ready to use"
 
 
+def test_check_creates_no_store(dibs, repo):
+    answer = dibs("engine", "check", "--json")
+
+    assert answer.json["safe"] is True
+    assert answer.json["measured"]["transaction_ms"] is None
+    assert not (repo / ".git" / "dibs").exists()
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", "git"])
 def test_check_prints_json_for_every_engine(dibs, project, redis_url, origin, kind):
     url = {"sqlite": "sqlite", "memory": "memory:", "redis": redis_url, "git": "git:origin"}[kind]
+    dibs("agent", "join", agent="bob")
 
     answer = dibs("engine", "check", url, "--json")
 

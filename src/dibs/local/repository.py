@@ -132,8 +132,8 @@ def _head_in(git_dir: str) -> bytes:
         os.close(handle)
 
 
-def clone_id(state: str) -> str:
-    """Return the id of the clone with this state folder; create it on first use.
+def clone_id(state: str, *, make: bool = True) -> str:
+    """Return the id of the clone with this state folder; create it on first use, or return "".
 
     Several clones can share one store in Redis or on a git remote, and each has its own refs.
     """
@@ -142,6 +142,8 @@ def clone_id(state: str) -> str:
         with open(path, encoding="ascii") as file:
             return file.read(16)
     except FileNotFoundError:
+        if not make:
+            return ""
         _make_clone_id(path)
     return clone_id(state)
 

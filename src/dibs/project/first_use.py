@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from dibs.core.text.findings import Finding, Level
 from dibs.engines.memory import MemoryEngine
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from dibs.core.text.findings import Finding
     from dibs.engines.base import Engine, Txn
 
     T = TypeVar("T")
@@ -40,8 +40,13 @@ class FirstUseEngine:
             self._engine = self._create()
         return self._engine
 
+    @property
+    def exists(self) -> bool:
+        """Whether the real store exists."""
+        return self._engine is not None or self._there()
+
     def _current(self) -> Engine:
-        return self._real() if self._engine or self._there() else self._nothing
+        return self._real() if self.exists else self._nothing
 
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Apply ``step`` to the real store."""
@@ -68,7 +73,9 @@ class FirstUseEngine:
 
     def inspect(self) -> list[Finding]:
         """Report on the real store."""
-        return self._real().inspect()
+        if self.exists:
+            return self._real().inspect()
+        return [Finding(Level.OK, "store", "none yet: the first change creates it")]
 
     def repair(self) -> list[str]:
         """Repair the real store."""

@@ -106,7 +106,7 @@ def _inspect(args: Namespace, *, repair: bool) -> int:
             done = _repaired(args, place, engine)
         closed = is_open(engine)
         found = [*engine.inspect(), *findings(engine), *closed]
-        measured = measure(engine, write=not closed)
+        measured = measure(engine, write=not closed and getattr(engine, "exists", True))
     return _show(args, url, found, measured, done)
 
 

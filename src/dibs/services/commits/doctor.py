@@ -105,7 +105,8 @@ class GitCare:
     def _hooks(self) -> list[Finding]:
         seen, now = self._seen(), self._digests()
         if seen is None:
-            self._remember(now)
+            if os.path.isdir(os.path.dirname(self._note)):
+                self._remember(now)
             return []
         return [
             Finding(Level.WARN, "git hooks", f"the {name} hook {what} since the last check")

@@ -309,9 +309,11 @@ class Gate:
 
     def begun(self) -> list[tuple[Intent, float]]:
         """Return the unfinished intents of this clone, and their age in seconds."""
+        clone = clone_id(self._repository.state, make=False)
 
         def step(rows: Rows) -> list[tuple[Intent, float]]:
-            return [(intent, rows.now - intent.at) for intent in intents.intents(rows, self.clone)]
+            found = intents.intents(rows, clone) if clone else []
+            return [(intent, rows.now - intent.at) for intent in found]
 
         return self._store.look(step)
 

@@ -46,9 +46,10 @@ class Forecasts:
             raise NotFound(
                 "this is not a git repository", code="NO_REPO", hint="create one: git init"
             )
-        os.makedirs(repository.state, exist_ok=True)
-        _clear_abandoned(repository.state)
-        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=repository.state)
+        there = os.path.isdir(repository.state)
+        if there:
+            _clear_abandoned(repository.state)
+        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=repository.state if there else None)
         into = base or self._store.config.merge_into
         trees = Worktrees(self._store, repository).all
         try:
@@ -80,7 +81,9 @@ class Forecasts:
         from dibs.local.repository import clone_id
         from dibs.services.forecast.warnings import warn
 
-        return warn(self._store, caller, forecast, clone_id(shared_state(self._repository)))
+        clashes = any(pair.clashes for pair in forecast.pairs)  # without an id, none were recorded
+        clone = clone_id(shared_state(self._repository), make=clashes)
+        return warn(self._store, caller, forecast, clone)
 
 
 def _clear_abandoned(state: str) -> None:

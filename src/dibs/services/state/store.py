@@ -82,6 +82,11 @@ class Store:
         return ttl
 
     @property
+    def exists(self) -> bool:
+        """Whether there is a store; if not, it reads as empty, and the first change creates it."""
+        return getattr(self.engine, "exists", True)
+
+    @property
     def waiter_ttl(self) -> float:
         """How long a waiter's heartbeat counts."""
         return max(self.config.waiter_ttl, self.engine.shortest_ttl)
