@@ -455,6 +455,30 @@ def test_a_stopped_agents_worktree_is_removed_unless_it_contains_work(clone):
     assert (clean.exists(), busy.exists()) == (False, True)
 
 
+def test_a_worktree_that_cannot_be_moved_is_skipped_and_the_others_are_cleaned_up(
+    clone, monkeypatch
+):
+    for agent in ("alice", "bob"):
+        clone.new(agent, caller=Caller(agent))
+        leave(clone, agent)
+    rename = os.rename
+
+    def refuse(one, other):
+        if one.endswith("/alice"):
+            raise OSError(16, "Device or resource busy")
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", refuse)
+
+    skipped, removed = clone.worktrees.clean_up(HUMAN)
+
+    assert isinstance(skipped, Skipped)
+    assert "busy" in skipped.why
+    assert isinstance(removed, Removed)
+    monkeypatch.undo()
+    assert isinstance(clone.worktrees.clean_up(HUMAN)[0], Removed)
+
+
 def test_active_agents_and_those_that_may_still_start_keep_their_worktrees(clone):
     clone.new("alice", caller=Caller("alice"))
     clone.new("bob")

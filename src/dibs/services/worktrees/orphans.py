@@ -10,7 +10,7 @@ import os
 import time
 
 from dibs.core.changes.worktrees import WorktreeStage, in_the_way
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, system_error
 from dibs.services.salvage.save import sweep
 from dibs.services.state.presence import arrive
 from dibs.services.state.worktrees import is_abandoned, is_awaited
@@ -78,6 +78,8 @@ class OrphanCleaner:
                 return self._would_clean(row) if self._dry_run else self._clean_held(row)
         except Unavailable as error:
             return Skipped(row, error.message)
+        except OSError as error:  # the others can still be cleaned up
+            return Skipped(row, system_error(error).message)
 
     def _clean_held(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
         """Clean up one worktree while holding its lock, so no living process is at work on it."""
@@ -89,7 +91,7 @@ class OrphanCleaner:
             return Skipped(row, "; ".join(notes) or self._why_not(row))
         if not os.path.isdir(os.path.dirname(row.path)):
             return Skipped(row, "its parent folder is missing; the disk may not be mounted")
-        why = "its agent is dead"
+        why = "its agent has ended"
         return self._remover.remove(self._caller, row, force=self._salvage, why=why)
 
     def _would_clean(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
