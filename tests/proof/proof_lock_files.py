@@ -17,12 +17,12 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 DIBS = Path(sys.executable).with_name("dibs")
@@ -44,13 +44,16 @@ while read -r old new ref; do
 done
 """
 
-#: A ``git`` that kills the agent when it pushes, if a file asks for it.
+#: A ``git`` that kills the agent when it pushes, or holds the push back, if a file asks for it.
 GIT = """#!/usr/bin/env bash
 for word in "$@"; do
     case "$word" in push | send-pack)
         if mv "{orders}/before-{name}" "{orders}/reached-before-{name}" 2> /dev/null; then
             kill -9 -- "-$(cat "{orders}/group-{name}")"
             exit 1
+        fi
+        if mv "{orders}/hold-{name}" "{orders}/held-{name}" 2> /dev/null; then
+            cat "{orders}/go-{name}" > /dev/null
         fi ;;
     esac
 done
@@ -133,17 +136,20 @@ class World:
 
     def open_tasks(self) -> set[str]:
         """Return the tasks that are not done."""
-        return {stem(path) for path in self.files("tasks/pending")}
+        return {stem(path) for path in self.files("tasks/pending") if path.endswith(".yml")}
 
-    def age(self, older: int = LOCK_AGE + 60) -> list[str]:
-        """Rewrite the locks of dead agents as if they were ``older`` seconds older; return the tasks."""
-        aged = {}
-        for path, text in self.files("current_tasks").items():
-            if path.endswith(".lock") and owner(text) in self.dead:
-                aged[path] = re.sub(TIME, lambda found: stamp(seconds(found[0]) - older), text)
-        if aged:
-            self.first.push(aged, "time passes")
-        return sorted(map(stem, aged))
+    def age(self, older: int = LOCK_AGE + 60) -> None:
+        """Rewrite the locks of dead agents as if they were ``older`` seconds older."""
+        while True:
+            self.first.git("fetch", "-q", "origin", "main")
+            self.first.git("reset", "-q", "--hard", "FETCH_HEAD")
+            for path in (self.first.clone / "current_tasks").glob("*.lock"):
+                text = path.read_text()
+                if owner(text) in self.dead:
+                    path.write_text(re.sub(TIME, lambda at: stamp(seconds(at[0]) - older), text))
+            self.first.git("commit", "-q", "-a", "--allow-empty", "-m", "time passes")
+            if self.first.run("git", "push", "-q", "origin", "HEAD:main").returncode == 0:
+                return
 
 
 class Member:
@@ -175,6 +181,19 @@ class Member:
         }  # fmt: skip
         if clone and not heir_of:
             self.git("clone", "-q", str(world.bare), str(self.clone), at=self.home)
+
+    @contextmanager
+    def overtaken(self) -> Iterator[None]:
+        """Run the block when the member is about to push for the first time, and before it does."""
+        orders = self.world.orders
+        (orders / f"hold-{self.name}").touch()
+        os.mkfifo(orders / f"go-{self.name}")
+        give_up = time.monotonic() + 60
+        while not (orders / f"held-{self.name}").exists():
+            assert time.monotonic() < give_up, f"{self.name} does not push"
+            time.sleep(0.01)
+        yield
+        (orders / f"go-{self.name}").write_text("go")
 
     def git(self, *words: str, at: Path | None = None, check: bool = True) -> str:
         """Run git to completion, and return what it printed."""
@@ -297,14 +316,15 @@ def take_with_script(member: Member) -> str:
 def finish_with_script(member: Member, task: str) -> None:
     """Finish a task as a script does: one commit that moves its file and deletes its lock.
 
-    The script lists the queue before it pulls, so it can lock a task that is done already.
+    The script lists the queue before it pulls, so it can lock a task that is done already; if the queue is
+    empty, it locks the task ``*``.
     """
     member.git("pull", "-q", "--rebase")
     (member.clone / "tasks" / "done").mkdir(exist_ok=True)
     is_open = (member.clone / f"tasks/pending/{task}.yml").exists()
     if is_open:
         member.git("mv", f"tasks/pending/{task}.yml", f"tasks/done/{task}.yml")
-    member.git("rm", "-q", f"current_tasks/{task}.lock")
+    member.git("--literal-pathspecs", "rm", "-q", f"current_tasks/{task}.lock")
     member.git("commit", "-q", "-m", f"{'done' if is_open else 'release'}: {task} by {member.name}")
     member.deliver()
 
@@ -394,7 +414,7 @@ class Committer(threading.Thread):
             is_shared = number % 5 == 0 and self.name.startswith("person0")
             path = "README.md" if is_shared else f"src/{self.name}-{number}.c"
             self.member.push({path: f"int {self.name}{number};\n"}, f"work {number}")
-            self.world.over.wait(self.draw.uniform(0.1, 0.6))
+            self.world.over.wait(self.draw.uniform(0.3, 1.2))
 
 
 class Crew:

@@ -53,18 +53,12 @@ def history(bare: Path) -> Iterator[Tree]:
         changed = {path for path in {*before, *files} if before.get(path) != files.get(path)}
         before = files
         yield Tree(
-            sha[:10],
-            int(when),
-            subject,
-            {
-                stem(p): text
-                for p, text in files.items()
-                if _in(p, "current_tasks/") and not p.endswith(".gitkeep")
-            },
+            sha[:10], int(when), subject,
+            {stem(p): files[p] for p in files if _in(p, "current_tasks/")},
             frozenset(stem(p) for p in files if _in(p, "tasks/pending/")),
             frozenset(stem(p) for p in files if _in(p, "tasks/done/")),
             frozenset(changed),
-        )
+        )  # fmt: skip
 
 
 def judge_history(trees: Iterable[Tree]) -> list[str]:
@@ -91,7 +85,9 @@ def _step(old: Tree, new: Tree) -> Iterator[str]:
         folders = "(current_tasks|tasks/pending|tasks/done)"
         allowed = re.compile(rf"{folders}/{re.escape(found[2])}\.\w+")
         yield from (
-            f"changes {path}" for path in sorted(new.changed) if not allowed.fullmatch(path)
+            f"changes {path}"
+            for path in sorted(new.changed)
+            if not allowed.fullmatch(path) and not path.endswith("/.gitkeep")
         )
 
 
@@ -163,4 +159,5 @@ def rewritten(bare: Path) -> list[str]:
 
 
 def _in(path: str, folder: str) -> bool:
-    return path.startswith(folder) and "/" not in path[len(folder) :]
+    file = path.removeprefix(folder)
+    return file != path and "/" not in file and file != ".gitkeep"
