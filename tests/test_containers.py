@@ -178,6 +178,18 @@ def test_a_command_that_fails_marks_the_task_as_failed_and_keeps_its_work(shared
     assert shared.show("src/half.txt", branch) == "half\n"
 
 
+def test_a_task_may_have_any_name(shared):
+    names = ["-x", "Fix [a] & b; $(touch hacked)", "ünïcode..lock"]
+    shared.put(*names)
+
+    ended(shared.start("agent-1", "bash", "-c", 'echo x > "src/half-$DIBS_TASK"; false'))
+
+    failed = shared.git("ls-tree", "-z", "--name-only", "main:tasks/failed", at=shared.bare)
+    assert sorted(failed.split("\0")[:-1]) == sorted(f"{name}.yml" for name in names)
+    assert len(shared.unfinished()) == 3
+    assert not (shared.folder / "agent-1.0/shared-repo/hacked").exists()
+
+
 def test_work_that_conflicts_with_the_branch_is_kept_on_a_branch(shared):
     shared.put("a")
     first = shared.folder / "first"

@@ -14,8 +14,10 @@ export DIBS_AGENT="${DIBS_AGENT:-${AGENT_ID:-$HOSTNAME}}"
 WAIT="${WAIT:-5m}"
 TRIES="${TRIES:-20}"
 EMPTY=6 HELD=3
+READ='import json, sys; t = json.load(sys.stdin); print(t["task"]["id"], t["claims"][0]["pattern"], sep="\n")'
 
 task=""
+claim=""
 child=""
 
 say() {
@@ -63,7 +65,8 @@ publish() {
 # Keep work that is not on the branch where people find it, then continue from the branch.
 set_aside() {
   local name
-  name="unfinished/$1-$DIBS_AGENT-$(date -u +%Y%m%dT%H%M%SZ)"
+  name="$1-$DIBS_AGENT-$(date -u +%Y%m%dT%H%M%SZ)"
+  name="unfinished/${name//[^A-Za-z0-9_-]/-}"
   git rebase --abort 2> /dev/null || true
   git fetch --quiet origin "$BRANCH"
   commit_rest "unfinished: $1"
@@ -84,7 +87,7 @@ stop() {
   fi
   if [ -n "$task" ]; then
     set_aside "$task"
-    dibs task release "$task"
+    dibs task release -- "$task"
   fi
   exit 143
 }
@@ -92,7 +95,7 @@ stop() {
 # Run the command while `dibs run` renews the task; it stops the command if the task is lost.
 attempt() {
   local status=0
-  DIBS_TASK="$task" dibs run --claim "task:$task" --reason "$1" -- "$@" &
+  DIBS_TASK="$task" dibs run --claim "$claim" --reason "$1" -- "$@" &
   child=$!
   wait "$child" || status=$?
   child=""
@@ -102,7 +105,7 @@ attempt() {
 finish() {
   commit_rest "$task"
   if publish; then
-    dibs task done "$task" || say "$task expired before it was finished"
+    dibs task "done" -- "$task" || say "$task expired before it was finished"
   else
     give_up "its changes conflict with $BRANCH"
   fi
@@ -110,7 +113,7 @@ finish() {
 
 give_up() {
   set_aside "$task"
-  dibs task fail "$task" --message "$1" || say "$task expired before it failed"
+  dibs task fail --message "$1" -- "$task" || say "$task expired before it failed"
 }
 
 clone
@@ -127,7 +130,7 @@ while true; do
     "$HELD") continue ;;
     *) exit "$status" ;;
   esac
-  task=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["task"]["id"])' <<< "$taken")
+  { IFS= read -r task && IFS= read -r claim; } < <(python3 -c "$READ" <<< "$taken")
   say "took $task"
   git fetch --quiet origin "$BRANCH"
   git reset --quiet --hard FETCH_HEAD

@@ -85,6 +85,8 @@ class World:
         self.bare = folder / "shared.git"
         self.orders = folder / "orders"
         self.variables = variables
+        #: Options of ``dibs task take``.
+        self.options: tuple[str, ...] = ()
         self.diary: list[Entry] = []
         self.faults: list[str] = []
         self.dead: set[str] = set()
@@ -164,6 +166,7 @@ class Member:
         self.clone = self.home / "work"
         self.process: subprocess.Popen[str] | None = None
         self.is_dead = False
+        self.program = DIBS
         self._owned: set[str] = set()
         self._planted: dict[str, str] = heir_of._planted if heir_of else {}
         self._lock = threading.Lock()
@@ -204,7 +207,7 @@ class Member:
 
     def dibs(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run ``dibs`` to completion."""
-        return self.run(str(DIBS), *words, **extra)
+        return self.run(str(self.program), *words, **extra)
 
     def run(
         self, *words: str, at: Path | None = None, **extra: str
@@ -331,7 +334,7 @@ def finish_with_script(member: Member, task: str) -> None:
 
 def take_with_dibs(member: Member) -> str:
     """Run ``dibs task take`` once; return the task that it took, if any."""
-    done = member.dibs("task", "take", "--json")
+    done = member.dibs("task", "take", "--json", *member.world.options)
     if done.returncode not in {TOOK, NOTHING, EMPTY}:
         member.world.blame(f"take by {member.name}: {done.returncode} {done.stdout} {done.stderr}")
     return str(json.loads(done.stdout)["task"]["id"]) if done.returncode == TOOK else ""
@@ -457,7 +460,7 @@ class Crew:
         agent = [a for a in self.agents if a.kind == kind][POINTS.index(point)]
         (self.world.orders / f"{point}-{agent.member.name}").touch()
 
-    def wait_until(self, what: str, holds: Callable[[], bool], within: float = 120.0) -> None:
+    def wait_until(self, what: str, holds: Callable[[], bool], within: float = 240.0) -> None:
         """Wait for a state of the branch."""
         give_up = time.monotonic() + within
         while not holds():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROUNDS, TASKS = (12, 12) if os.environ.get("DIBS_PROOF") == "long" else (4, 8)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def drive(world: World) -> None:
@@ -61,8 +61,10 @@ def test_scripts_agents_and_people_share_a_branch_without_settings(tmp_path: Pat
     drive(World(tmp_path))
 
 
-@pytest.mark.parametrize("store", ["git", "redis"])
-def test_they_share_a_branch_whatever_the_store(tmp_path: Path, store: str, request):
+@pytest.mark.parametrize(("store", "ttl"), [("git", "60s"), ("redis", "30s")])
+def test_they_share_a_branch_whatever_the_store(tmp_path: Path, store: str, ttl: str, request):
     url = request.getfixturevalue("redis_url") if store == "redis" else "git:origin"
+    world = World(tmp_path, DIBS_ENGINE=url)
+    world.options = ("--ttl", ttl)  # a dead agent's claim in a shared store also has to expire
 
-    drive(World(tmp_path, DIBS_ENGINE=url))
+    drive(world)

@@ -1,0 +1,219 @@
+"""Single cases of the lock-file queue, with the real command in separate clones and no settings."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from proof_lock_files import EMPTY, LOCK_AGE, NOTHING, TOOK, World, owner, stamp
+from proof_lock_judge import history, judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from proof_lock_files import Member
+
+pytestmark = pytest.mark.slow
+
+FENCED = 4
+PLAIN = "title: fix it\n"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def lock(world: World, task: str, *, text: str | None = None, age: float = 0.0) -> None:
+    """Push a lock file as a script writes it, ``age`` seconds ago, or with any other text."""
+    then = stamp(time.time() - age)
+    script = f"agent: agent-02\nclaimed: {then}\ntask: {task}\n"
+    world.first.push({f"current_tasks/{task}.lock": text or script}, f"claim: {task} by agent-02")
+
+
+def subjects(world: World) -> list[str]:
+    """Return what the branch says about tasks, oldest first."""
+    return [tree.subject for tree in history(world.bare) if ": " in tree.subject]
+
+
+def take(member: Member, **extra: str) -> str:
+    """Take a task; return it, or an empty text if none is available."""
+    done = member.dibs("task", "take", "--json", **extra)
+    assert done.returncode in {TOOK, NOTHING, EMPTY}, done
+    return str(json.loads(done.stdout)["task"]["id"]) if done.returncode == TOOK else ""
+
+
+# -- stale locks
+
+
+def test_a_new_clone_sees_the_age_that_a_lock_states(world: World):
+    world.put({"a": PLAIN, "b": PLAIN})
+    lock(world, "a", age=120)
+    lock(world, "b", age=30)
+
+    fresh = world.member("fresh")
+
+    assert take(fresh, DIBS_GIT_LOCK_AGE="1m") == "a"
+    assert take(fresh, DIBS_GIT_LOCK_AGE="1m") == ""
+    (expired,) = [line for line in subjects(world) if line.startswith("expire")]
+    assert expired.startswith("expire: a, held by agent-02 since ")
+    assert world.locks() == {"a": "fresh", "b": "agent-02"}
+
+
+def test_without_settings_a_lock_expires_after_two_hours(world: World):
+    world.put({"a": PLAIN, "b": PLAIN})
+    lock(world, "a", age=LOCK_AGE - 60)
+    lock(world, "b", age=LOCK_AGE + 60)
+
+    assert take(world.member("fresh")) == "b"
+    assert take(world.member("other")) == ""
+    assert judge(world) == []
+
+
+def test_an_expiry_is_a_commit_of_its_own_before_the_claim(world: World):
+    world.put({"a": PLAIN})
+    lock(world, "a", age=LOCK_AGE + 60)
+
+    take(world.member("fresh"))
+
+    before, after = list(history(world.bare))[-2:]
+    assert before.subject.startswith("expire: a, held by agent-02 since ")
+    assert before.locks == {}
+    assert after.subject == "claim: a by fresh"
+    assert owner(after.locks["a"]) == "fresh"
+    assert judge(world) == []
+
+
+def test_reading_removes_no_stale_lock(world: World):
+    world.put({"a": PLAIN})
+    lock(world, "a", age=LOCK_AGE + 60)
+    fresh = world.member("fresh")
+    before = subjects(world)
+
+    for words in (["ls"], ["ls", "--json"], ["show", "a"]):
+        assert fresh.dibs("task", *words).returncode == 0
+
+    assert subjects(world) == before
+    assert fresh.git("status", "--porcelain") == ""
+
+
+def test_an_agent_whose_lock_expired_cannot_finish_the_task(world: World):
+    world.put({"a": PLAIN})
+    late, other = world.member("late"), world.member("other")
+    assert take(late) == "a"
+    world.dead.add("late")
+    world.age()
+    assert take(other) == "a"
+    before = subjects(world)
+
+    refused = late.dibs("task", "done", "a")
+
+    assert refused.returncode == FENCED, refused
+    assert "other" in refused.stderr
+    assert subjects(world) == before
+    assert other.dibs("task", "done", "a").returncode == 0
+    assert judge(world) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n", "garbage", "agent:\nclaimed:\ntask:\n", "\ufeffagent: x\r\nclaimed: now\r\n",
+        "agent: x\nclaimed: 2999-01-01T00:00:00Z\ntask: a\n", "agent: x\nclaimed: 0\n",
+        "agent: x\nclaimed: 2025-13-45T99:99:99Z\n", "{", "agent: [\n", "agent: " + "x" * 9000,
+        "claimed: 9999999999999999\nexpires: 9999-12-31T23:59:59Z\ndibs: {}\n",
+        "agent: x\nclaimed: -5000-01-01T00:00:00Z\nexpires: 1970-01-01T00:00:00Z\n",
+    ],
+)  # fmt: skip
+def test_a_lock_with_any_content_locks_the_task(world: World, text: str):
+    world.put({"a": PLAIN, "b": PLAIN})
+    world.first.push({"current_tasks/a.lock": text}, "lock a")
+
+    member = world.member("fresh")
+
+    assert take(member) == "b"
+    assert member.dibs("task", "ls").returncode == 0
+
+
+@pytest.mark.parametrize("claimed", ["", "garbage", "2999-01-01T00:00:00Z"])
+def test_a_lock_without_a_usable_time_expires_by_its_commit(world: World, claimed: str):
+    world.put({"a": PLAIN})
+    then = f"{int(time.time()) - LOCK_AGE - 60} +0000"
+    world.first.environ |= {"GIT_COMMITTER_DATE": then, "GIT_AUTHOR_DATE": then}
+    lock(world, "a", text=f"agent: x\nclaimed: {claimed}\ntask: a\n")
+
+    assert take(world.member("fresh")) == "a"
+
+
+# -- order
+
+
+def test_a_task_waits_for_its_dependencies_and_the_urgent_one_is_first(world: World):
+    world.put({
+        "a": "title: polish\ndependencies: [b]\npriority: critical\n",
+        "b": "title: audit\npriority: low\n",
+        "c": "title: other\n",
+        "d": "title: hurry\npriority: high\n",
+    })  # fmt: skip
+    member = world.member("one")
+
+    assert [take(member) for _ in range(4)] == ["d", "c", "b", ""]
+    assert take(world.member("two")) == ""
+    assert member.dibs("task", "done", "b").returncode == 0
+    assert take(world.member("three")) == "a"
+    assert judge(world) == []
+
+
+def test_long_tasks_start_first_so_that_agents_finish_together(world: World):
+    sizes = {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 2, "h": 3, "i": 6}
+    world.put({name: f"title: {name}\nsize: {size}h\n" for name, size in sizes.items()})
+    member = world.member("one")
+
+    order = [take(member) for _ in sizes]
+
+    in_queue_order, by_dibs = makespan(list(sizes), sizes), makespan(order, sizes)
+    assert sorted(order) == list(sizes)
+    assert (in_queue_order, by_dibs) == (8, 6)
+
+
+def makespan(order: list[str], sizes: dict[str, int], agents: int = 3) -> int:
+    """Return how long three agents need that each take the next task when they are free."""
+    free = [0] * agents
+    for name in order:
+        heapq.heapreplace(free, free[0] + sizes[name])
+    return max(free)
+
+
+# -- names
+
+
+def test_of_two_agents_with_the_same_name_one_gets_the_task(world: World):
+    world.put({"a": PLAIN})
+    pair = [world.member("twin"), world.member("other")]
+    pair[1].environ["DIBS_AGENT"] = "twin"
+
+    with ThreadPoolExecutor(2) as pool:
+        taken = list(pool.map(take, pair))
+
+    assert sorted(taken) == ["", "a"]
+    loser, winner = (pair[taken.index(text)] for text in ("", "a"))
+    assert loser.dibs("task", "done", "a").returncode != 0
+    assert world.open_tasks() == {"a"}
+    assert winner.dibs("task", "done", "a").returncode == 0
+    assert judge(world) == []
+
+
+def test_a_lock_on_a_finished_task_does_not_reopen_it(world: World):
+    world.put({"a": PLAIN, "b": PLAIN})
+    member = world.member("one")
+    take(member)
+    member.dibs("task", "done", "a")
+    world.first.git("pull", "-q", "--rebase", "origin", "main")
+    lock(world, "a", age=LOCK_AGE + 60)
+
+    assert take(member) == "b"
+    assert take(world.member("two")) == ""
