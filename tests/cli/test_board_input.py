@@ -122,7 +122,7 @@ def test_row_72_values_that_yaml_would_convert_stay_text(board, dibs):
     [
         ("done", "title: a\nstatus: new\n"),
         ("assigned/bob", "title: a\nstatus: assigned\nagent: carol\n"),
-        ("assigned/bob", "title: a\nstatus: new\nagent: bob\n"),
+        ("inbox", "title: a\nstatus: in_progress\nagent: bob\n"),
     ],
 )
 def test_row_74_status_and_folder_must_agree(board, place, content):

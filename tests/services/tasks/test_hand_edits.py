@@ -286,7 +286,7 @@ def test_a_done_task_is_reopened_by_hand_with_its_status_and_its_folder(crew, st
     (verdict,) = accept(crew, edited(crew, "a", place, old="status: done", new=f"status: {status}"))
 
     assert (verdict.stored.task.status, verdict.stored.doer) == (status, "")
-    assert crew.kinds()[-1] == (Kind.TASK_ASSIGNED if status == "assigned" else Kind.TASK_REOPENED)
+    assert crew.kinds()[-1] == Kind.TASK_REOPENED
     assert agrees(verdict.stored)
     assert crew.take("bob").stored.attempt == 2
 

@@ -130,6 +130,8 @@ def check_board(board: Board, caller: Caller, *, strict: bool = False) -> Iterat
         refused_files = {item.file for item in aside}
         if not report.unread:
             found = [_accepted(item, refused_files) for item in found]
+    misplaced = {(item.file, item.code) for item in aside if item.code == "TASK_MISMATCH"}
+    found = [item for item in found if (item.file, item.code) not in misplaced]
     yield from found
     named = {(item.file, item.code) for item in found}
     yield from (item for item in aside if (item.file, item.code) not in named)

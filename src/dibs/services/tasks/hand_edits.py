@@ -256,14 +256,13 @@ class _HandEdits:
         new = old._replace(task=after, text=text, place=place_of(after), aside="")
         new = new._replace(earlier=_earlier(made, new))
         new = new._replace(**_standing(old, after))
-        moved = after.status != old.task.status
-        kind = Kind.TASK_EDITED
-        if moved:
-            kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
+        change = "edited"
+        if after.status != old.task.status:
+            change = f"set to {after.status}"
         elif after.agent != old.task.agent:
-            kind = Kind.TASK_REASSIGNED
-        said = f"{old.id} was {f'set to {after.status}' if moved else 'edited'} {_hand(made)}"
-        return self._writer.write(old, new, kind, said, _facts(made))
+            change = f"assigned to {after.agent or 'anyone'}"
+        said = f"{old.id} was {change} {_hand(made)}"
+        return self._writer.write(old, new, _kind(old.task, after), said, _facts(made))
 
     # -- checks
 
@@ -313,6 +312,16 @@ def _hand(made: EditedFile) -> str:
 def _facts(made: EditedFile) -> dict[str, Any]:
     """Return the ledger details of a hand edit."""
     return {"by_hand": True, "by": made.by} if made.by else {"by_hand": True}
+
+
+def _kind(old: Task, after: Task) -> str:
+    """Return the ledger kind of a hand edit: that of the command with the same effect."""
+    if after.status == old.status:
+        return Kind.TASK_EDITED if after.agent == old.agent else Kind.TASK_REASSIGNED
+    if after.status not in OPEN or old.status == Status.NEW:
+        return _KINDS[after.status]
+    released = old.status in {Status.ASSIGNED, Status.IN_PROGRESS}
+    return Kind.TASK_RETURNED if released else Kind.TASK_REOPENED
 
 
 def _text(made: EditedFile, after: Task) -> str:
