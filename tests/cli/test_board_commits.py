@@ -103,7 +103,18 @@ def test_a_committed_hand_edit_is_attributed_to_its_author(dibs, board):
 
     done = dibs("log", "--kind", "task_completed", "--json").json[-1]
     assert done["details"]["by"] == "Zoe Q"
-    assert f"task: {ID} edited by Zoe Q" in subjects(board)
+    assert "by Zoe Q" in (board / "work/collaboration/WORKFLOW_LOG.md").read_text()
+
+
+def test_a_hand_edit_that_is_committed_needs_no_second_commit(dibs, board):
+    (board / FILE).write_text(TASK)
+    committed(board, "add", "-A")
+    committed(board, "commit", "-q", "-m", "create a task")
+
+    dibs("orchestrate", agent="boss")
+
+    steps = [line for line in subjects(board) if not line.startswith("board")]
+    assert steps == [f"task: {ID} new -> assigned by boss", "create a task"]
 
 
 def test_a_change_that_another_machine_committed_is_attributed_to_its_agent(dibs, board):

@@ -14,6 +14,7 @@ from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.identity import login
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,16 @@ _START, _GAP = "\x01", "\x02"
 _FORMAT = f"%x01%an%x02%(trailers:key={AGENT},valueonly,separator=%x2C)"
 
 
-def authors(tree: str, paths: Iterable[str], writers: Writers = lambda *_: {}) -> dict[str, str]:
+class FileAuthor(Record):
+    """Who changed a file, and whether it is as committed."""
+
+    name: str
+    committed: bool = False
+
+
+def authors(
+    tree: str, paths: Iterable[str], writers: Writers = lambda *_: {}
+) -> dict[str, FileAuthor]:
     """Return who last changed each file; ``paths`` are relative to the working tree ``tree``."""
     wanted = list(paths)
     if not wanted:
@@ -43,8 +53,11 @@ def authors(tree: str, paths: Iterable[str], writers: Writers = lambda *_: {}) -
         known = _committed(git, wanted[:MOST])
     except (DibsError, OSError):  # not a git repository, or an unusable one
         person, known = "", {}
-    person = person or _shown(login(os.environ))
-    return {**dict.fromkeys(wanted, person), **known, **writers(tree, wanted)}
+    wrote, person = writers(tree, wanted), person or _shown(login(os.environ))
+    return {
+        path: FileAuthor(wrote.get(path) or known.get(path) or person, path in known)
+        for path in wanted
+    }
 
 
 def _committed(git: GitCalls, paths: list[str]) -> dict[str, str]:

@@ -11,11 +11,10 @@ import time
 from _thread import RLock
 from contextlib import contextmanager, suppress
 
-from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, News, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
-from dibs.services.board.report import BoardReport
+from dibs.services.board.report import BoardReport, closed, vanished
 from dibs.services.board.tasks import BoardFiles
 from dibs.services.state.tasks import digest, standing
 from dibs.workdir import index as indexes
@@ -124,7 +123,7 @@ class Board(BoardFiles):
                         self._leave(caller, report)
                         broken = False
             except FileNotFoundError as error:
-                raise _vanished(error) from error
+                raise vanished(error) from error
             finally:
                 self._end(broken=broken)
 
@@ -140,7 +139,7 @@ class Board(BoardFiles):
             act = self._read if reads else self._reconcile
             return act(caller, thorough=thorough)
         except PermissionError as error:
-            problem, cause = _closed(error), error
+            problem, cause = closed(error), error
         except Unavailable as error:
             if error.hint == DECIDED:  # that was an earlier command; this one did not get that far
                 error.hint = NOT_BEGUN
@@ -166,7 +165,7 @@ class Board(BoardFiles):
         self._clean(files, sight)
         # What was done by hand gets a commit of its own, before this command adds to it.
         accepted = {verdict.id: verdict.stored for verdict in report.accepted}
-        self._record(caller, report, news.rows | accepted)
+        self._record(caller, report, news.rows | accepted, first=True)
         return report
 
     def _read(self, caller: Caller, *, thorough: bool) -> BoardReport:
@@ -213,12 +212,17 @@ class Board(BoardFiles):
         self._record(caller, report, dict.fromkeys(news.ids) | news.rows)
 
     def _record(
-        self, caller: Caller, report: BoardReport, rows: Mapping[str, Stored | None]
+        self,
+        caller: Caller,
+        report: BoardReport,
+        rows: Mapping[str, Stored | None],
+        *,
+        first: bool = False,
     ) -> None:
         if rows:
             from dibs.services.board.commits import record
 
-            record(self.store, self.folders, caller, rows, report)
+            record(self.store, self.folders, caller, rows, report, first=first)
 
     def _end(self, *, broken: bool) -> None:
         """Release the board; drop the index in memory if the command failed."""
@@ -264,22 +268,6 @@ class Board(BoardFiles):
         self.folders.disk.reach("save", path)
         indexes.save(index, path, self._clock())
         self._stamp = _stamp(path)
-
-
-def _closed(error: PermissionError) -> Unavailable:
-    return Unavailable(
-        f"cannot access {quote(error.filename or 'the folder')} of the board: {error.strerror}",
-        code="STORAGE_READONLY",
-        hint="nothing was changed; make the folder accessible, then try again",
-    )
-
-
-def _vanished(error: FileNotFoundError) -> Unavailable:
-    return Unavailable(
-        f"a folder of the board was removed meanwhile ({quote(error.filename or 'unknown')})",
-        code="STORAGE_IO",
-        hint="run the command again; the files of all tasks are restored",
-    )
 
 
 def _index_name(base: str, state: str) -> str:

@@ -147,8 +147,11 @@ class BoardChanges:
         folders = self._files.folders
         paths = [f"{folders.folder}/{made.place}/{made.file}" for made in edits]
         known = authors(folders.base, paths, self._writers)
-        pairs = zip(edits, paths, strict=True)
-        return [made._replace(by=known.get(path, "")) for made, path in pairs]
+        found = [known[path] for path in paths]
+        return [
+            made._replace(by=author.name, committed=author.committed)
+            for made, author in zip(edits, found, strict=True)
+        ]
 
     def bring(
         self, copy: TaskFileCopy | None, target: TaskFileTarget, *, restored: bool = False

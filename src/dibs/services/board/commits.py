@@ -49,6 +49,8 @@ class BoardAuthor(Record):
 
     name: str
     agent: bool = True
+    #: Whether the change is in a commit, apart from what Dibs adds to the file.
+    committed: bool = False
 
 
 class BoardCommits(Record):
@@ -64,22 +66,34 @@ def record(
     caller: Caller,
     rows: Mapping[str, Stored | None],
     report: BoardReport,
+    *,
+    first: bool,
 ) -> None:
-    """Write the work logs of these tasks and commit what changed, as configured."""
+    """Write the work logs of these tasks and commit what changed, as configured.
+
+    At ``first``, before a command acts, a hand edit that is in a commit needs none.
+    """
     if store.config.board_logs:
         with suppress(OSError, DibsError):  # a missing log does not undo the task
             write_logs(store, folders, {id_: row for id_, row in rows.items() if row})
     if store.config.board_commit:
-        made = commit_board(store, folders, caller, rows)
+        made = commit_board(store, folders, caller, rows, first=first)
         before = report.commits.made if report.commits else ()
         report.commits = made._replace(made=(*before, *made.made))
 
 
 def commit_board(
-    store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
+    store: Store,
+    folders: Folders,
+    caller: Caller,
+    ids: Collection[str] | None,
+    *,
+    first: bool = False,
 ) -> BoardCommits:
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
     movers = store.look(lambda rows: _movers(rows, ids))
+    if first and ids is not None:
+        ids = [id_ for id_ in ids if id_ not in movers or not movers[id_].committed]
     try:
         return commit(
             folders.base,
@@ -101,7 +115,9 @@ def _movers(rows: Rows, ids: Collection[str] | None) -> dict[str, BoardAuthor]:
         step = steps[-1]
         if step.details.get("by_hand"):
             by = str(step.details.get("by", ""))
-            found[id_] = BoardAuthor(by, agent=is_agent_id(by) and rows.agent(by) is not None)
+            agent = is_agent_id(by) and rows.agent(by) is not None
+            committed = bool(step.details.get("committed"))
+            found[id_] = BoardAuthor(by, agent=agent, committed=committed)
         else:
             found[id_] = BoardAuthor(step.agent)
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.text.names import printable
+from dibs.core.text.names import printable, quote
+from dibs.errors import Unavailable
 from dibs.services.tasks.values import HandEditVerdict
 from dibs.workdir.scan import stem
 
@@ -78,3 +79,21 @@ def asides_of(index: Index) -> list[HandEditVerdict]:
         HandEditVerdict(stem(path.rpartition("/")[2]), path.rpartition("/")[0], None, *aside[2:6])
         for path, aside in sorted(index.asides.items())
     ]
+
+
+def closed(error: PermissionError) -> Unavailable:
+    """Return the error for a folder of the board that cannot be accessed."""
+    return Unavailable(
+        f"cannot access {quote(error.filename or 'the folder')} of the board: {error.strerror}",
+        code="STORAGE_READONLY",
+        hint="nothing was changed; make the folder accessible, then try again",
+    )
+
+
+def vanished(error: FileNotFoundError) -> Unavailable:
+    """Return the error for a folder of the board that was removed during a command."""
+    return Unavailable(
+        f"a folder of the board was removed meanwhile ({quote(error.filename or 'unknown')})",
+        code="STORAGE_IO",
+        hint="run the command again; the files of all tasks are restored",
+    )

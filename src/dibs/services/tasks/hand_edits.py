@@ -311,7 +311,8 @@ def _hand(made: EditedFile) -> str:
 
 def _facts(made: EditedFile) -> dict[str, Any]:
     """Return the ledger details of a hand edit."""
-    return {"by_hand": True, "by": made.by} if made.by else {"by_hand": True}
+    more = {"by": made.by} if made.by else {}
+    return {"by_hand": True, **more, **({"committed": True} if made.committed else {})}
 
 
 def _kind(old: Task, after: Task) -> str:

@@ -125,6 +125,8 @@ class EditedFile(Record):
     digest: str = ""
     #: Who did it: the author of the commit, or the person at this machine; empty if unknown.
     by: str = ""
+    #: Whether that is in a commit.
+    committed: bool = False
 
 
 class HandEditVerdict(Record):
