@@ -35,6 +35,7 @@ HOME = "/home/you"
 VARIES = (
     (re.compile(r"\bdata-[0-9a-f]{8}\b"), "data-NONCE"),
     (re.compile(r"\b[0-9a-f]{10}\b"), "COMMIT"),
+    (re.compile(r"\b[0-9a-f]{24}\b"), "NONCE"),
     # A time that is not today shows its date: just before midnight that is any future time.
     (re.compile(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"\d{4}-\d\d-\d\d(T\d{4}\b)?"), "DATE"),
