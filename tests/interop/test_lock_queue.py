@@ -10,6 +10,7 @@ from tests.services.crew import caller
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.project.remotes import queue_remote
 from dibs.services.claims.service import Claims
+from dibs.services.tasks.lock_queue.upkeep import check_queue, renew_due
 from dibs.services.tasks.values import NothingFree
 
 
@@ -166,6 +167,78 @@ def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
     assert "no compiler" in shared.subjects()
     states = {task.name: (task.state, task.why) for task in queue.all()}
     assert states["b"] == ("blocked", ("waits for a, which failed",))
+
+
+# -- renewal
+
+
+def renewals(shared):
+    return shared.subjects().count("renew: ")
+
+
+def test_a_lock_is_renewed_at_most_once_per_half_of_its_age(shared):
+    shared.put_tasks("a", "b")
+    ahead = [0.0]
+    queue = shared.queue("one", clock=lambda: time.time() + ahead[0])
+    queue.take(caller("bob"))
+    queue.take(caller("bob"))
+
+    for minutes in range(0, 116, 5):
+        ahead[0] = minutes * 60.0
+        renew_due(queue._locks, "bob")
+
+    assert renewals(shared) == 1  # both locks, in one commit
+    assert shared.subjects().count("expire: ") == 0
+    later = shared.queue("two", clock=lambda: time.time() + 8000)
+    assert isinstance(later.take(caller("carol")), NothingFree)
+    queue.done(caller("bob"), "a")
+
+
+def test_a_lock_that_another_agent_has_now_is_not_renewed(shared):
+    shared.put_tasks("a")
+    ahead = [0.0]
+    queue = shared.queue("one", clock=lambda: time.time() + ahead[0])
+    queue.take(caller("bob"))
+    shared.queue("two", clock=lambda: time.time() + 8000).take(caller("carol"))
+    ahead[0] = 8000.0
+
+    assert renew_due(queue._locks, "bob") == []
+    assert held(queue) == {"a": "carol"}
+    assert renewals(shared) == 0
+
+
+# -- what doctor and init say
+
+
+def test_doctor_counts_tasks_locks_and_expired_locks(shared):
+    shared.put_tasks("a", "b")
+    shared.commit(
+        shared.folder / "first",
+        {
+            "current_tasks/a.lock": "agent: x\nclaimed: 2020-01-01T00:00:00Z\n",
+            "tasks/pending/c.yml": "x: [",
+        },
+    )
+    queue = shared.queue("one")
+
+    texts = [finding.text for finding in check_queue(queue._locks)]
+
+    assert texts[0] == "lock-file queue on origin/main: 3 tasks, 1 lock, 1 expired"
+    assert texts[1].startswith("1 task file cannot be read: c.yml")
+    assert texts[2].startswith("current_tasks/a.lock of x expired at 2020-01-01T02:00:00Z")
+
+
+def test_doctor_warns_about_a_queue_that_is_not_pushed(shared):
+    clone = shared.clone("one")
+    (clone / "tasks" / "pending").mkdir(parents=True)
+    (clone / "tasks" / "pending" / "a.yml").write_text("title: a\n")
+    shared.git("rm", "-q", "-r", "current_tasks", at=shared.folder / "first")
+    shared.commit(shared.folder / "first", {})
+
+    (finding,) = check_queue(shared.queue("one")._locks)
+
+    assert finding.level == "warn"
+    assert "not on origin/main yet" in finding.text
 
 
 # -- dependencies by history

@@ -10,6 +10,10 @@ import sys
 from dibs.cli.support import COMMANDS, INTERRUPTED, OK, load, quieten
 from dibs.errors import BadUsage, DibsError, Unavailable, system_error
 
+#: Commands that also renew the agent's lock files, if they are due, and verbs that only read.
+RENEWING = frozenset({"brief", "commit", "inbox", "renew", "say", "task"})
+READING = frozenset({"graph", "ls", "show", "validate"})
+
 TYPE_CHECKING = False  # importing typing would double the time of `dibs help`
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +97,10 @@ def _dispatch(words: list[str]) -> int:
     from dibs.cli.support.session import Session
 
     with Session(args) as session:
-        return (args.act if hasattr(args, "act") else module.act)(session, args) or OK
+        status = (args.act if hasattr(args, "act") else module.act)(session, args) or OK
+        if name in RENEWING and getattr(args, "verb", "") not in READING:
+            session.project.renew_locks(session.caller.id)
+        return int(status)
 
 
 def _unknown_command(name: str) -> BadUsage:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
+    from dibs.core.text.findings import Finding
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.git.calls import GitCalls
@@ -145,6 +146,21 @@ class Project:
         from dibs.services.tasks.plain_queue import Queue
 
         return Queue(self.store, self._lock_tasks)
+
+    def renew_locks(self, agent: str) -> None:
+        """Renew the agent's lock files in a lock-file queue, if they are due."""
+        if self._lock_tasks is not None:
+            from dibs.services.tasks.lock_queue.upkeep import renew_due
+
+            renew_due(self._lock_tasks, agent)
+
+    def check_queue(self) -> list[Finding]:
+        """Return what there is to know about the lock-file queue."""
+        if self._lock_tasks is None:
+            return []
+        from dibs.services.tasks.lock_queue.upkeep import check_queue
+
+        return check_queue(self._lock_tasks)
 
     @property
     def _lock_tasks(self) -> LockTasks | None:

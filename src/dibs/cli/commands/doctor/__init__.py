@@ -177,7 +177,7 @@ def _findings(
     progress("checking the board")
     found["board"] = _despite_damage(lambda: boards.check(project.board, root))
     progress("checking git")
-    found["git"] = _despite_damage(lambda: _git(session).inspect())
+    found["git"] = _despite_damage(lambda: [*_git(session).inspect(), *project.check_queue()])
     progress("checking worktrees and agents")
     found["crew"] = _despite_damage(lambda: project.doctoring.inspect(__version__, wired=wired))
     found["agents"] = [

@@ -271,7 +271,9 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
 
             with project.board.command(caller(args), makes=True):
                 pass
-        return report._replace(created=created, engine=project.config.engine)
+        notes = (*report.plan.notes, *(finding.text for finding in project.check_queue()))
+        plan = report.plan._replace(notes=notes)
+        return report._replace(created=created, engine=project.config.engine, plan=plan)
     finally:
         project.close()
 

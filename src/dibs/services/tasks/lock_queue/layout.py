@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 
 from dibs.core.tasks.lock_files import LOCKS, PENDING
-from dibs.git.refs import HEADS
-from dibs.git.state import read_state
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -21,6 +19,7 @@ SINGLE_ENDINGS = (".yml", ".yaml", ".md", ".txt")
 #: What a tree with the layout contains, at least one of these.
 MARKS = (LOCKS, PENDING)
 _REMOTES = "refs/remotes/"
+HEADS = "refs/heads/"
 #: The default branch of a remote whose clone does not record it.
 _USUAL = ("main", "master")
 
@@ -59,6 +58,8 @@ def on_disk(root: str) -> bool:
 
 def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
     """Return where the queue is; None if this clone knows of none."""
+    from dibs.git.state import read_state
+
     state = read_state(git, repository.common)
     remotes = git.run("remote").out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if not remotes:

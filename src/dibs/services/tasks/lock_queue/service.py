@@ -65,6 +65,11 @@ class LockQueue:
         self.stale = ""
 
     @property
+    def root(self) -> str:
+        """The top of the working tree."""
+        return self._repository.root
+
+    @property
     def place(self) -> str:
         """The branch as messages name it."""
         return self._open().place.shown

@@ -55,12 +55,12 @@ class LockTasks:
     """The operations on the tasks of a lock-file queue for agents of one store."""
 
     def __init__(self, store: Store, queue: LockQueue) -> None:
-        self._store = store
+        self.store = store
         self.queue = queue
 
     def pattern(self, name: str) -> Pattern:
         """Return the pattern of a claim on the task."""
-        return task_pattern(name, fold_case=self._store.fold_case)
+        return task_pattern(name, fold_case=self.store.fold_case)
 
     def view(self) -> LockedTasks | None:
         """Return the queue for readers; None if there is none."""
@@ -87,7 +87,7 @@ class LockTasks:
 
     def secure(self, caller: Caller, name: str, granted: Granted, request_id: str = "") -> bool:
         """Push the lock of a claimed task; if another agent was first, release the claim and return False."""
-        note = self._store.look(lambda rows: lock_note(rows, name))
+        note = self.store.look(lambda rows: lock_note(rows, name))
         if note is None or note.token != granted.token:
             return True  # a repeated request: it was answered before
         lock = self.queue.new_lock(caller.id, note.nonce)
@@ -98,7 +98,7 @@ class LockTasks:
             there = found.locks.get(name)
             if there is not None and there.file.nonce == note.nonce:
                 return ()
-            over = self._store.look(lambda rows: self._over(rows, found))
+            over = self.store.look(lambda rows: self._over(rows, found))
             if there is not None and there.is_scripts(caller.id):
                 over = {**over, name: there}  # a script took it in the caller's name
             lost = name not in found.tasks or (there is not None and name not in over)
@@ -117,7 +117,7 @@ class LockTasks:
             return False
         if note.process:
             answered = note._replace(host="", process=0, until=lock.expires)
-            self._store.apply(lambda rows: put_lock_note(rows, answered))
+            self.store.apply(lambda rows: put_lock_note(rows, answered))
         return True
 
     def _over(self, rows: Rows, found: QueueSnapshot) -> dict[str, Lock]:
@@ -148,7 +148,7 @@ class LockTasks:
             if not keep:
                 drop_lock_note(rows, note.task)
 
-        self._store.apply(step)
+        self.store.apply(step)
 
     # -- ending
 
@@ -180,7 +180,7 @@ class LockTasks:
         self, caller: Caller, name: str, token: int, verb: str, folder: str, words: str
     ) -> QueueSnapshot:
         """Push the commit that ends an attempt; refuse if the lock on the branch is not the caller's."""
-        held = self._store.look(lambda rows: self._holding(rows, caller.id, name, token))
+        held = self.store.look(lambda rows: self._holding(rows, caller.id, name, token))
 
         def plan(found: QueueSnapshot) -> Sequence[Change]:
             lock = found.locks.get(name)
@@ -265,7 +265,7 @@ class LockTasks:
             give_back(rows, caller.id, beat, mine)
             drop_lock_note(rows, name)
 
-        self._store.apply(step)
+        self.store.apply(step)
 
     # -- adding
 
