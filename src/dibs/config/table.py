@@ -113,7 +113,7 @@ FIELDS = (
     Field("git_poll", "git", "poll", *span("git_poll", 1.0, 3_600.0),
           "How often a waiting command polls the git remote."),
     Field("git_lock_age", "git", "lock_age", *span("git_lock_age", 60.0, 2_592_000.0),
-          "How long a lock file in `current_tasks/` counts, from the time it states, or else from its commit."),
+          "How long a lock file in `current_tasks/` counts, from the time it states, else from its commit."),
     Field("board_folder", "board", "folder", "a folder inside the repository", folder,
           "The folder of the task board, in the main working tree."),
     Field("board_commit", "board", "commit", *flag(),
