@@ -523,3 +523,13 @@ def test_a_task_that_waits_for_others_is_not_stuck_and_then_has_its_whole_time()
     assert crew.tasks.stuck(BOSS) == []
     crew.clock.advance(2 * HOUR)
     assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["b"]
+
+
+def test_a_file_that_says_it_was_started_long_ago_is_stuck_at_once(crew):
+    crew.make("x")
+    text = "agent: bob\nstatus: in_progress\nstarted_at: 1970-01-12T10:00:00Z\n"
+    file = EditedFile("a", "assigned/bob", "a.yaml", read(text.encode(), "a.yaml"))
+    (verdict,) = crew.tasks.accept(BOSS, [file])
+
+    assert verdict.stored.task.created == verdict.stored.task.started
+    assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["a"]

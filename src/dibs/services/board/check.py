@@ -119,14 +119,12 @@ def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[F
 
 def _twice(files: Files, sight: BoardScan) -> list[Finding]:
     """Return the tasks that have files in more than one folder, including the archive."""
-    places: dict[str, list[str]] = {}
-    for seen in sight.fresh:
-        places.setdefault(stem(seen.name).lower(), []).append(seen.place)
-    for place, name in files.archived():
-        places.setdefault(stem(name).lower(), []).append(place)
+    places: dict[str, list[tuple[str, str]]] = {}
+    for place, name in (*((seen.place, seen.name) for seen in sight.fresh), *files.archived()):
+        places.setdefault(stem(name).lower(), []).append((place, stem(name)))
     return [
-        _bad(DUPLICATE, f"task {id_} is in {' and '.join(sorted(found))}")
-        for id_, found in sorted(places.items())
+        _bad(DUPLICATE, f"task {found[0][1]} is in {' and '.join(sorted(p for p, _ in found))}")
+        for _, found in sorted(places.items())
         if len(found) > 1
     ]
 

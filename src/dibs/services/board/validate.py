@@ -9,8 +9,9 @@ import os
 import re
 
 from dibs.core.tasks.names import RULE, follows_rule, new_id
-from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
+from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX, folder_of
 from dibs.errors import BadInput
+from dibs.services.board.changes import DUPLICATE
 from dibs.services.board.report import HALF_WRITTEN
 from dibs.startup.records import Record
 from dibs.workdir.scan import ENDINGS, MAX_FILE
@@ -55,9 +56,9 @@ class Formatted(Record):
     changes: list[str]
 
 
-def board_files(folder: str) -> list[str]:
-    """Return the board's unarchived task files, in order, relative to the current folder."""
-    names = _names(folder)
+def board_files(folder: str, *, archived: bool = False) -> list[str]:
+    """Return the board's task files, in order, relative to the current folder; archived ones on request."""
+    names = _names(folder, *([ARCHIVE] if archived else []))
     return [path for path, name in names if name.endswith(ENDINGS) and name[0] != "."]
 
 
@@ -72,9 +73,9 @@ def other_files(folder: str) -> Iterator[FileFinding]:
             yield FileFinding(path, 0, "", "TASK_NAME", message, fatal=False)
 
 
-def _names(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield path and name of each file in the unarchived folders."""
-    for part in (INBOX, ASSIGNED, DONE):
+def _names(folder: str, *more: str) -> Iterator[tuple[str, str]]:
+    """Yield path and name of each file in the unarchived folders, and in ``more``."""
+    for part in (INBOX, ASSIGNED, DONE, *more):
         for place, folders, names in os.walk(os.path.join(folder, part)):
             folders.sort()
             yield from ((os.path.relpath(os.path.join(place, n)), n) for n in sorted(names))
@@ -127,16 +128,41 @@ def check_board(board: Board, caller: Caller, *, strict: bool = False) -> Iterat
     found = [item for path in files for item in check_file(path, board.path, strict=strict)]
     with board.command(caller, reads=True, thorough=True) as report:
         aside = refused(report.aside, board.path)
-        refused_files = {item.file for item in aside}
+        aside += _twice(board, {item.file for item in aside})
         if not report.unread:
+            refused_files = {item.file for item in aside}
             found = [_accepted(item, refused_files) for item in found]
-    misplaced = {(item.file, item.code) for item in aside if item.code == "TASK_MISMATCH"}
-    found = [item for item in found if (item.file, item.code) not in misplaced]
+    explained = {item.file for item in aside if item.code in {"TASK_MISMATCH", DUPLICATE}}
+    found = [i for i in found if i.code != "TASK_MISMATCH" or i.file not in explained]
     yield from found
     named = {(item.file, item.code) for item in found}
     yield from (item for item in aside if (item.file, item.code) not in named)
     yield from other_files(board.path)
     yield from _dependencies(board)
+
+
+def _twice(board: Board, reported: Container[str]) -> list[FileFinding]:
+    """Return the second files of tasks, except those already ``reported``; the row's file is the first."""
+    from dibs.services.state.tasks import several
+    from dibs.workdir.scan import stem
+
+    files: dict[str, list[str]] = {}
+    for path in board_files(board.path, archived=True):
+        files.setdefault(stem(os.path.basename(path)).lower(), []).append(path)
+    twice = {key: paths for key, paths in files.items() if len(paths) > 1}
+    rows = board.store.look(lambda rows: several(rows, twice))
+    found = []
+    for key, paths in twice.items():
+        row = rows.get(key)
+        home = os.path.relpath(os.path.join(board.path, row.place, row.file)) if row else ""
+        first = home if home in paths else paths[-1]
+        message = f"task {stem(os.path.basename(first))} is also in {os.path.dirname(first)}"
+        found += [
+            FileFinding(path, 0, "", DUPLICATE, message)
+            for path in paths
+            if path != first and path not in reported
+        ]
+    return found
 
 
 def _accepted(item: FileFinding, refused_files: Container[str]) -> FileFinding:

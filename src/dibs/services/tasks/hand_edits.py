@@ -168,7 +168,9 @@ class _HandEdits:
 
     def _new(self, made: EditedFile, task: Task) -> Stored:
         check_unused(past(self._rows, made.id))
-        task = task if task.created else task._replace(created=self._now)
+        if not task.created:  # it existed at the earliest time in it
+            times = (self._now, task.assigned, task.started, task.completed)
+            task = task._replace(created=min(time for time in times if time))
         task = meant_by(made.place, task, None, "", result=has_result(made))
         self._check_dependencies(task)
         after = dated(task, self._now)
