@@ -240,3 +240,22 @@ def test_the_recipient_can_be_an_option(dibs):
     assert "hello there" in out
     assert "good bye" in out
     assert dibs("say", "--to", "bob", "--reply", "m2", "no", agent="alice").status == 64
+
+
+def test_the_inbox_says_when_a_claim_expired():
+    import time
+
+    from dibs.cli.support.messages import lines
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
+    from dibs.services.talk.mail import Letter
+
+    at = time.mktime((2026, 11, 16, 13, 45, 0, 0, 0, -1))
+    data = {"patterns": ["a"], "expired_at": at - 30}
+    message = Message(
+        "m9", at, "", "", "expired", "your claim on a expired", "bob", ("bob",), data=data
+    )
+
+    heading, _ = lines([Letter(message)], Caller("you", "human"), at)
+
+    assert heading == "m9 13:45:00 dibs, expired at 13:44:30"

@@ -7,10 +7,11 @@ import pytest
 from tests.core.briefing.crews import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
 from dibs.core.briefing.activity import is_told, words
-from dibs.core.briefing.crew import sections
+from dibs.core.briefing.crew import sections, utc_clock
 from dibs.core.briefing.layout import render
 from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.briefing.page import digest, show
+from dibs.core.briefing.snapshot import Tally
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry, Kind
 from dibs.core.claims.rules import Ask
@@ -175,6 +176,41 @@ def test_a_lead_sees_its_own_agents_separately_and_a_count_of_those_that_ended()
         "== YOUR AGENTS ==", "- a — agent — running", "- b — agent — failed", "- and 1 ended",
         "== OTHER CREW ==", "- d — Code Reviewer — running",
     ]  # fmt: skip
+
+
+def test_health_and_roster_tell_how_agents_ended():
+    ends = {
+        "c": ("completed", ""), "s": ("terminated", "by me"), "g": ("exited", "its process died"),
+        "before": ("exited", "a continues its session"),
+    }  # fmt: skip
+    agents = (
+        Agent("me", role="lead"), Agent("a", parent="me"), Agent("i", parent="me", status="idle"),
+        *(Agent(id_, parent="me", status=how, ended=why) for id_, (how, why) in ends.items()),
+    )  # fmt: skip
+    alone = {"held": (), "queue": (), "pending": (), "mail": (), "activity": (), "tally": Tally()}
+
+    lines = told(crew(agents=agents, **alone))
+    silent = told(crew(agents=agents, doing={"a": "gone"}, **alone))
+
+    assert "✅ 2 active, 1 idle, 1 done, 1 stopped, 1 gone" in lines
+    assert "- and 3 ended (1 done, 1 stopped, 1 gone)" in lines
+    assert not any("failed" in line for line in lines)
+    assert "✅ 1 active, 1 idle, 1 done, 1 stopped, 2 gone" in silent
+    assert "- a — agent — gone" in silent
+
+
+def test_an_expiry_is_shown_at_its_deadline():
+    event = Entry(
+        9, NOW, "peer", "agent", "lock_expired", "", {"pattern": "a", "expired_at": NOW - 90}
+    )
+    message = said(
+        7, "", kind="expired", sender="", data={"patterns": ["a"], "expired_at": NOW - 90}
+    )
+
+    lines = told(crew(activity=(event,), mail=(message,)))
+
+    assert "- EXPIRED: your claim on a expired (1m30s ago)" in lines
+    assert f"- [{utc_clock(NOW - 90)}] agent peer: Claim expired: a" in lines
 
 
 def section(lines, title):

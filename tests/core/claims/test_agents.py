@@ -3,6 +3,8 @@
 import pytest
 
 from dibs.core.claims.agents import (
+    CONTINUES,
+    PROCESS_DIED,
     Agent,
     AgentStatus,
     Beat,
@@ -11,6 +13,7 @@ from dibs.core.claims.agents import (
     alive,
     ancestors,
     check_parent,
+    count_crew,
     current_status,
     family,
     heartbeat_every,
@@ -121,3 +124,35 @@ def test_a_killed_agent_is_not_running(status, silent_for, dead, expected):
 )
 def test_a_heartbeat_is_sent_at_least_twice_per_ttl(setting, ttl, every):
     assert heartbeat_every(setting, ttl) == every
+
+
+def test_an_agent_whose_process_died_is_gone_and_not_done():
+    how = {"dead": False, "guarded": True}
+
+    assert activity(AgentStatus.EXITED, 0, 300, ended=PROCESS_DIED, **how) == "gone"
+    assert activity(AgentStatus.EXITED, 0, 300, ended="its session ended", **how) == "exited"
+    assert activity(AgentStatus.FAILED, 0, 300, ended=PROCESS_DIED, **how) == "failed"
+
+
+def test_every_agent_counts_once_and_each_way_to_end_has_its_own_count():
+    crew = [
+        Agent("a"),
+        Agent("b", status=AgentStatus.IDLE),
+        Agent("c", status=AgentStatus.COMPLETED),
+        Agent("d", status=AgentStatus.EXITED),
+        Agent("e", status=AgentStatus.TERMINATED, ended="by lead"),
+        Agent("f", status=AgentStatus.FAILED),
+        Agent("g", status=AgentStatus.EXITED, ended=PROCESS_DIED),
+        Agent("a-before", status=AgentStatus.EXITED, ended=f"a {CONTINUES}"),
+        Agent("you", role="human"),
+    ]
+    doing = [
+        (one, activity(one.status, 0, 300, dead=False, guarded=True, ended=one.ended))
+        for one in crew
+    ]
+
+    counts = count_crew(doing)
+
+    assert counts == {"working": 1, "idle": 1, "done": 2, "stopped": 1, "failed": 1, "gone": 1}
+    assert sum(counts.values()) == len(crew) - 2
+    assert count_crew([]) == {"working": 0, "idle": 0, "done": 0}

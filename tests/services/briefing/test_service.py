@@ -357,7 +357,7 @@ def test_an_agent_that_returns_late_sees_its_expired_claims_at_once(crew):
 
     told = crew.brief(BOB)
 
-    assert "EXPIRED: your claim on mine expired" in told.text
+    assert "EXPIRED: your claim on mine expired (11m40s ago)" in told.text
 
 
 def test_messages_stay_unread_if_the_store_cannot_be_written(crew, monkeypatch):
@@ -475,3 +475,21 @@ def test_a_briefing_does_not_list_a_silent_agent_as_running(crew):
     told = crew.brief(BOB, full=True)
 
     assert "Agent carol (agent) — idle" in told.text
+
+
+def test_the_health_line_counts_silent_stopped_and_done_agents_apart(crew):
+    lead = Caller("boss", "lead")
+    for name in ("erin", "frank", "grace"):
+        crew.agents.join(Agent(name))
+    crew.agents.stop(lead, "erin", reason="no longer needed")
+    crew.agents.leave(Caller("frank"), status="completed")
+    crew.clock.advance(crew.store.config.ttl)
+    crew.agents.beat(lead)
+
+    told = crew.brief(lead, full=True).text
+
+    assert "✅ 1 active, 3 idle, 1 done, 1 stopped\n" in told.replace("⚠️", "✅")
+    assert "- grace — agent — idle" in told
+    assert "- and 2 ended (1 done, 1 stopped)" in told
+    crew.clock.advance(12 * crew.store.config.ttl)
+    assert "1 active, 0 idle, 1 done, 1 stopped, 3 gone" in crew.brief(lead, full=True).text

@@ -12,6 +12,7 @@ from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.processes import running
 from dibs.services.briefing.service import Briefings
 from dibs.services.claims.agents import Agents
+from dibs.services.claims.views import overview
 from dibs.services.salvage.entries import listed, show
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -170,6 +171,9 @@ def test_a_session_keeps_its_files_when_its_context_is_cleared(guarded, name):
     assert guarded.edit(B, "new.py").word == Word.PASS
     assert guarded.held() == {(name or TWO, "new.py")}
     assert guarded.ids() == (["tester"] if name else [TWO, ONE])
+    told = Briefings(guarded.store).peek(Caller("you", "human")).text
+    assert "1 active, 0 idle, 0 done\n" in told, "one agent in two sessions counts once"
+    assert overview(guarded.store).ended == 0
 
 
 def test_another_process_does_not_inherit_claims(guarded):
@@ -295,8 +299,12 @@ def test_a_killed_agent_is_listed_as_ended_at_once(guarded):
     (found,) = [seen for seen in Agents(guarded.store).all() if seen.agent.id == ONE]
     told = Briefings(guarded.store).peek(Caller("codex-7")).state
 
-    assert (found.agent.status, found.agent.ended) == ("exited", "its process ended")
+    assert (found.agent.status, found.agent.ended) == ("exited", "its process died")
     assert [agent.status for agent in told.agents if agent.id == ONE] == ["exited"]
+    for _ in range(2):  # before and after its claims are released
+        health = Briefings(guarded.store).peek(Caller("you", "human")).text
+        assert "0 done, 1 gone" in health
+        guarded.departures.gone()
 
 
 @linux

@@ -9,9 +9,10 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse
 from dibs.core.talk.limits import MAX_UNREAD
 from dibs.core.talk.mail import HUMANS
-from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.errors import BadInput, Fenced, NotFound, Unavailable
 from dibs.services import retention
 from dibs.services.briefing.service import Briefings
+from dibs.services.state.ledger import Query
 from dibs.services.talk.groups import Groups
 from dibs.services.talk.mail import Mail
 
@@ -486,6 +487,29 @@ def test_a_repeated_request_replaces_the_unread_message(post):
 
     assert post.texts("bob")[-1] == "alice requested a: three"
     assert len(post.inbox("bob")) == 3
+
+
+def test_a_notice_states_the_deadline_of_a_claim_that_expired_earlier(post):
+    post.claim("bob", "a", ttl=60)
+    post.ask("alice", "a")
+    deadline = post.clock.now + 60
+    post.clock.advance(90)
+    post.agents.beat(caller("alice"))
+    post.agents.sweep()
+
+    (letter,) = [one for one in post.inbox("bob") if one.message.kind == "expired"]
+    (freed,) = [one for one in post.inbox("alice") if one.message.kind == "released"]
+    (entry,) = [one for one in post.ledger.newest(Query(), 99) if one.kind == "lock_expired"]
+
+    assert letter.message.text == "your claim on a expired 30s before this message"
+    assert letter.message.data["expired_at"] == deadline
+    assert freed.message.text == (
+        "bob's claim on a, which you requested, expired 30s before this message"
+    )
+    assert entry.summary == "bob's claim on a expired 30s ago"
+    assert entry.details["expired_at"] == deadline
+    with pytest.raises(Fenced, match="your claim on a expired 30s ago"):
+        post.release("bob", "a")
 
 
 def test_claims_that_expire_together_are_one_message(post):

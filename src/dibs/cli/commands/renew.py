@@ -58,7 +58,7 @@ def show_news(answer: Renewed, now: float, session: Session) -> None:
     ]
     lines = shortened(lines, verbose=session.verbose)
     lines += [
-        f"{red('lost')}: {lost_line(lost, quoted)}; stop working on it" for lost in answer.lost
+        f"{red('lost')}: {lost_line(lost, now, quoted)}; stop working on it" for lost in answer.lost
     ]
     lines += [f"{yellow('release request')}: {ask_line(ask, now, quoted)}" for ask in answer.asks]
     for line in quoted.page(lines):

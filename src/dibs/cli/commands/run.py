@@ -172,7 +172,7 @@ class _Run:
             from dibs.shapes.quoting import Quoting
 
             quoted = Quoting(self._session.caller, map(str, (*keeper.lost, *keeper.asks)))
-            news = [lost_line(lost, quoted) for lost in keeper.lost]
+            news = [lost_line(lost, 0.0, quoted) for lost in keeper.lost]  # just now
             for line in quoted.page([*news, *(ask_line(a, a.at, quoted) for a in keeper.asks)]):
                 self._say(line)
         self._lost += keeper.lost

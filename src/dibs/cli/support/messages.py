@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.cli.support.text import bold, clock
 from dibs.core.claims.agents import HUMAN
-from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority, happened
 from dibs.core.text.untrusted import is_plain
 from dibs.shapes.quoting import Quoting
 
@@ -37,6 +37,9 @@ def _heading(letter: Letter, caller: Caller, now: float) -> str:
     parts = [f"{message.id} {clock(message.at, now)} {_who(message)}{_whom(message, caller)}"]
     if message.kind != MailKind.MESSAGE:
         parts.append(_KINDS.get(message.kind) or message.kind.replace("_", " "))
+    if "expired_at" in message.data:
+        when = f" at {clock(happened(message), now)}"
+        parts[-1] += when if message.kind == MailKind.EXPIRED else f", expired{when}"
     if message.priority != Priority.NORMAL:
         parts.append(message.priority)
     if message.reply_to:

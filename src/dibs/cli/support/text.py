@@ -117,12 +117,12 @@ def conflict_details(conflict: Conflict, quoted: Quoting) -> list[str]:
     return found
 
 
-def lost_line(lost: Lost, quoted: Quoting) -> str:
+def lost_line(lost: Lost, now: float, quoted: Quoting) -> str:
     """Return how a claim was lost, for its former owner."""
     if lost.why in _NOBODY_DID:
-        return printable(str(lost))
+        return printable(lost.told_at(now))
     why = f": {quoted.word(lost.reason, lost.by or 'dibs')}" if lost.reason else ""
-    return printable(str(lost._replace(reason=""))) + why
+    return printable(lost._replace(reason="").told_at(now)) + why
 
 
 def ask_line(ask: Ask, now: float, quoted: Quoting) -> str:

@@ -12,7 +12,19 @@ from dibs.core.briefing.activity import is_told, listed, plural, role_part, span
 from dibs.core.briefing.holdings import crew_sections, own_sections
 from dibs.core.briefing.mail import mail_sections
 from dibs.core.briefing.page import Line, Section
-from dibs.core.claims.agents import HUMAN, AgentStatus, family, is_terminal
+from dibs.core.claims.agents import (
+    DEAD,
+    DONE,
+    HUMAN,
+    IDLE,
+    STOPPED,
+    WORKING,
+    AgentStatus,
+    activity,
+    count_crew,
+    family,
+    is_terminal,
+)
 from dibs.core.text.untrusted import Part, ShownTime, word
 
 TYPE_CHECKING = False
@@ -76,11 +88,21 @@ def _lead_view(state: CrewState) -> list[Section]:
     return [*(section for section in found if section.lines), *crew_sections(state)]
 
 
+def _doing(state: CrewState, agent: Agent) -> str:
+    """Return what an agent does at the moment."""
+    known = state.doing.get(agent.id)
+    return known or activity(agent.status, 0.0, 1.0, dead=False, guarded=True, ended=agent.ended)
+
+
+def _status(state: CrewState, agent: Agent) -> str:
+    """Return an agent's status in the words of the crew document."""
+    doing = _doing(state, agent)
+    return AgentStatus.RUNNING if doing == WORKING else doing
+
+
 def _health(state: CrewState, crew: Sequence[Agent]) -> Line:
-    statuses = [agent.status for agent in crew]
-    active, idle = statuses.count(AgentStatus.RUNNING), statuses.count(AgentStatus.IDLE)
-    done = statuses.count(AgentStatus.COMPLETED) + statuses.count(AgentStatus.EXITED)
-    fallen = statuses.count(AgentStatus.FAILED) + statuses.count(AgentStatus.TERMINATED)
+    counts = count_crew((agent, _doing(state, agent)) for agent in crew)
+    active, idle = counts[WORKING], counts[IDLE]
     tally = state.tally
     icon = "✅"
     if tally.blocked or tally.failed:
@@ -90,13 +112,19 @@ def _health(state: CrewState, crew: Sequence[Agent]) -> Line:
     share = ""
     if tally.total:
         share = f" {100 * (tally.done + tally.skipped) // tally.total}% complete ·"
-    fleet = f" {active} active, {idle} idle, {done} done"
-    parts: list[Part] = [icon + share + fleet + (f", {fallen} failed" if fallen else "")]
+    fleet = f" {active} active, {idle} idle, {counts[DONE]} done" + _ends(counts)
+    parts: list[Part] = [icon + share + fleet]
     if state.pending:
         age = state.now - min(decision.at for decision in state.pending)
         pending = f" · ⚠️ {plural(len(state.pending), 'decision')} pending"
         parts += [pending, ShownTime(f" ({_age(age)})")]
     return Line("health", tuple(parts))
+
+
+def _ends(counts: dict[str, int]) -> str:
+    """Return how many agents did not end themselves, or failed."""
+    words = (STOPPED, DEAD, AgentStatus.FAILED)
+    return "".join(f", {counts[word]} {word}" for word in words if counts.get(word))
 
 
 def _age(seconds: float) -> str:
@@ -118,18 +146,21 @@ def _blocked(tally: Tally) -> Line:
 
 def _roster(state: CrewState, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
     """Return one line for each agent that works or failed, and a count of those that ended."""
-    lines, ended = [], 0
+    lines: list[Line] = []
+    ended: list[Agent] = []
     for agent in agents:
         if is_terminal(agent.status) and agent.status != AgentStatus.FAILED:
-            ended += 1
+            ended.append(agent)
             continue
         model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
         task = (", task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else ()
         parts = (f"- {agent.id}", *_called(agent), " — ", role_part(agent.role, agent.id), *model,
-                 " — ", word(agent.status, agent.id), *task, *_silence(state, agent))  # fmt: skip
+                 " — ", word(_status(state, agent), agent.id), *task, *_silence(state, agent))  # fmt: skip
         lines.append(Line(f"agent {agent.id}", parts))
-    if ended and lines:
-        lines.append(Line(f"{whose} that ended", (f"- and {ended} ended",)))
+    counts = count_crew((agent, _doing(state, agent)) for agent in ended)
+    if lines and (count := sum(counts.values())):
+        how = f" ({counts[DONE]} {DONE}{ends})" if (ends := _ends(counts)) else ""
+        lines.append(Line(f"{whose} that ended", (f"- and {count} ended{how}",)))
     return tuple(lines)
 
 
@@ -154,7 +185,7 @@ def _specialist_view(state: CrewState) -> list[Section]:
     for held in state.held:
         claimed.setdefault(held.claim.agent, []).append(held.claim.pattern)
     lines = [
-        _peer(agent, sorted(claimed.get(agent.id, ())))
+        _peer(agent, _status(state, agent), sorted(claimed.get(agent.id, ())))
         for agent in state.agents
         if agent.id != state.me
         and not is_terminal(agent.status)
@@ -164,7 +195,7 @@ def _specialist_view(state: CrewState) -> list[Section]:
     return [Section("CURRENT CREW STATUS", tuple(lines), rank=4)] if lines else []
 
 
-def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
+def _peer(agent: Agent, status: str, patterns: Sequence[str]) -> Line:
     task: tuple[Part, ...] = (
         (", Task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else (", No task",)
     )
@@ -172,7 +203,7 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
     files = [one for one in patterns if not (agent.task and one.startswith("task:"))]
     claims = (", Claims: ", *listed(files, agent.id, most=_CLAIMS_SHOWN)) if files else ()
     parts = (f"- Agent {agent.id}", *_called(agent), " (", role_part(agent.role, agent.id), ") — ",
-             word(agent.status, agent.id), *task, *claims)  # fmt: skip
+             word(status, agent.id), *task, *claims)  # fmt: skip
     return Line(f"agent {agent.id}", parts)
 
 
@@ -193,5 +224,6 @@ def _activity(state: CrewState, told: int, clock: Callable[[float], str]) -> lis
 def _event(entry: Entry, clock: Callable[[float], str]) -> Line:
     who = word(entry.agent, "dibs")
     role: tuple[Part, ...] = (role_part(entry.role, entry.agent), " ") if entry.role else ()
-    when = ShownTime(clock(entry.at))
+    at = entry.details.get("expired_at")
+    when = ShownTime(clock(at if isinstance(at, int | float) else entry.at))
     return Line(f"event {entry.seq}", ("- [", when, "] ", *role, who, ": ", *words(entry)))

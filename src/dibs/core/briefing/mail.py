@@ -8,7 +8,7 @@ from __future__ import annotations
 from dibs.core.briefing.activity import NAMED, listed, reason_part, role_part, span, things
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN
-from dibs.core.talk.mail import VITAL, MailKind, Priority
+from dibs.core.talk.mail import VITAL, MailKind, Priority, happened
 from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain, word
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ def _notice(message: Message, now: float) -> tuple[Part, ...]:
         after,
     )
     if message.kind != MailKind.RELEASE_REQUEST:
-        return (*told, ShownTime(f" ({span(now - message.at)} ago)"), *because)
+        return (*told, ShownTime(f" ({span(now - happened(message))} ago)"), *because)
     until = None if data.get("promised") else data.get("until")
     if isinstance(until, int | float):
         told = (*told, ShownTime(f", needed within {span(until - now)}"))

@@ -45,3 +45,5 @@ class CrewState(Record):
     seen: dict[str, float] = {}  # noqa: RUF012 - a default of a record, never changed
     #: Recent ledger entries of others, oldest first.
     activity: tuple[Entry, ...] = ()
+    #: What each agent does at the moment, as listings show it.
+    doing: dict[str, str] = {}  # noqa: RUF012 - a default of a record, never changed

@@ -39,6 +39,10 @@ HUMAN = "human"
 
 #: What an agent does at the moment, as listings show it.
 WORKING, IDLE, DEAD, STOPPED = "working", "idle", "gone", "stopped"
+#: How counts call agents that ended themselves.
+DONE = "done"
+#: Why an agent has exited that did not end itself: it was killed, or it works on under another id.
+PROCESS_DIED, CONTINUES = "its process died", "continues its session"
 #: An agent that sent no heartbeat for this many times its ttl is gone.
 _GONE_AFTER = 12
 
@@ -114,12 +118,15 @@ def current_status(status: str, silent_for: float, ttl: float, *, dead: bool) ->
     return AgentStatus.IDLE if silent_for >= ttl else status
 
 
-def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded: bool) -> str:
+def activity(
+    status: str, silent_for: float, ttl: float, *, dead: bool, guarded: bool, ended: str = ""
+) -> str:
     """Return what an agent does at the moment: working, idle, gone, stopped, or how it ended.
 
     A guarded agent's process is visible, so without a heartbeat it is idle, however long that lasts.
+    ``ended`` is why it ended.
     """
-    if dead:
+    if dead or (status == AgentStatus.EXITED and ended == PROCESS_DIED):
         return DEAD
     if status == AgentStatus.TERMINATED:
         return STOPPED
@@ -134,6 +141,20 @@ def activity(status: str, silent_for: float, ttl: float, *, dead: bool, guarded:
 def heartbeat_every(setting: float, ttl: float) -> float:
     """Return the seconds between heartbeats: the setting, but at most half of the ttl; 0 is a third of it."""
     return min(setting, ttl / 2) if setting else ttl / 3
+
+
+def count_crew(crew: Iterable[tuple[Agent, str]]) -> dict[str, int]:
+    """Count agents by their activity; those that completed or exited are done.
+
+    People do not count, and an agent that works on under another id counts once.
+    """
+    counts = dict.fromkeys((WORKING, IDLE, DONE), 0)
+    for agent, doing in crew:
+        if agent.role == HUMAN or agent.ended.endswith(CONTINUES):
+            continue
+        word = DONE if doing in {AgentStatus.COMPLETED, AgentStatus.EXITED} else doing
+        counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
 def family(agent: str, parents: Mapping[str, str]) -> list[str]:

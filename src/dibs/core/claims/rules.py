@@ -144,15 +144,27 @@ class Lost(Record):
 
     def __str__(self) -> str:
         """Return the message for the former owner."""
+        return self.told_at()
+
+    def told_at(self, now: float = 0.0) -> str:
+        """Return the message for the former owner, with the time since an expiry if ``now`` is given."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"your claim on {self.pattern} {self.how(now)}{why}"
+
+    def how(self, now: float = 0.0) -> str:
+        """Return what happened to the claim; an expiry noticed later says how long ago it was."""
         if self.why == "transferred":
-            how = f"was transferred to {self.by}"
-        elif self.why == "void":
-            how = "is void"
-        elif self.by:
-            how = f"was {self.why} by {self.by}"
-        else:
-            how = self.why
-        return f"your claim on {self.pattern} {how}" + (f": {self.reason}" if self.reason else "")
+            return f"was transferred to {self.by}"
+        if self.why == "void":
+            return "is void"
+        if self.by:
+            return f"was {self.why} by {self.by}"
+        ago = round(now - self.at) if now and self.at and self.why == "expired" else 0
+        if ago <= 0:
+            return self.why
+        from dibs.core.text.durations import show_span
+
+        return f"{self.why} {show_span(ago)} ago"
 
 
 class Ask(Record):

@@ -104,7 +104,7 @@ def id_in(text: str) -> str:
 
 _WORDS = {
     MailKind.RELEASE_REQUEST: "{sender} requested {what}{why}",
-    MailKind.EXPIRED: "your {claims} on {what} expired{why}",
+    MailKind.EXPIRED: "your {claims} on {what} expired{ago}{why}",
     MailKind.REVOKED: "{sender} revoked your {claims} on {what}{why}",
     MailKind.HANDED_OVER: "{sender} transferred {what} to you{why}",
     MailKind.RELEASED: "{sender} released {what}, which you requested",
@@ -116,7 +116,7 @@ _WORDS = {
 #: For an agent that requested claims: what happened to them other than a release.
 _FREED = {
     "transferred": "{sender} transferred {what}, which you requested, to {heir}",
-    "expired": "{sender}'s {claims} on {what}, which you requested, expired",
+    "expired": "{sender}'s {claims} on {what}, which you requested, expired{ago}",
 }
 #: Replies to a release request.
 _ANSWERS = {
@@ -159,6 +159,12 @@ _ENDED = "{sender}'s {claims} on {what}, which you requested, ended: {how}"
 _VOID = "your {claims} on {what} became void{why}"
 
 
+def happened(message: Message) -> float:
+    """Return when what a message reports happened: a claim expires at its deadline, noticed or not."""
+    at = message.data.get("expired_at")
+    return float(at) if isinstance(at, int | float) else message.at
+
+
 def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any]) -> str:
     """Return the text of a notice."""
     if kind == MailKind.DECISION:
@@ -188,5 +194,6 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         other=data.get("other", ""),
         heir=data.get("heir", ""),
         span=data.get("span", ""),
+        ago=f" {data['span']} before this message" if data.get("span") else "",
         whose=data.get("whose", ""),
     )

@@ -6,7 +6,7 @@ from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.talk.decisions import CONFLICT
 from dibs.core.tasks.rules import Status
-from dibs.services.claims.agents import as_seen
+from dibs.services.claims.agents import AgentView, view_of
 from dibs.services.claims.views import held_in, waiting_in, with_tasks
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import message_in, unread_rows
@@ -44,17 +44,23 @@ def crew_state(
     from dibs.core.briefing.crew import is_lead
 
     held = tuple(held_in(rows))
-    agents = (as_seen(rows, agent, ttl) for agent in rows.agents())
+    views = [
+        AgentView(agent, rows.now, 0.0, 0)  # the reader is here, however long it was silent
+        if agent.id == me
+        else view_of(rows, agent, 0, ttl)
+        for agent in rows.agents()
+    ]
     seen = CrewState(
         rows.now,
         me,
         human,
-        tuple(with_tasks(agents, held)),
+        tuple(with_tasks((view.agent for view in views), held)),
         held,
         tuple(waiting_in(rows)),
         tuple(mail),
         _undecided(rows),
         activity=tuple(_activity(rows, me)),
+        doing={view.agent.id: view.activity(ttl) for view in views},
     )
     if not is_lead(seen):
         return seen

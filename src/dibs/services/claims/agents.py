@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dibs.core.claims.agents import (
+    PROCESS_DIED,
     Agent,
     AgentStatus,
     Beat,
@@ -56,8 +57,9 @@ class AgentView(Record):
     def activity(self, ttl: float) -> str:
         """Return what the agent does at the moment, given the project's ttl."""
         # The process of a guarded agent is visible, unless it died before its first hook was done.
-        status, guarded = self.agent.status, bool(self.guarded and self.agent.pid)
-        return activity(status, self.silent_for, ttl, dead=self.dead, guarded=guarded)
+        agent, guarded = self.agent, bool(self.guarded and self.agent.pid)
+        silent, ended = self.silent_for, agent.ended
+        return activity(agent.status, silent, ttl, dead=self.dead, guarded=guarded, ended=ended)
 
 
 class Agents:
@@ -176,7 +178,7 @@ class Agents:
 
         def step(rows: Rows) -> tuple[AgentView, list[Lost]]:
             count = _live_claims(rows).get(agent, 0)
-            seen = _seen(rows, _known(rows, agent), count, self._store.config.ttl)
+            seen = view_of(rows, _known(rows, agent), count, self._store.config.ttl)
             return seen, [lost for _, lost in rows.lost(agent)]
 
         return self._store.look(step)
@@ -196,7 +198,7 @@ class Agents:
 def agents_in(rows: Rows, ttl: float) -> list[AgentView]:
     """Return every agent with its liveness, those that have not ended first."""
     counts = _live_claims(rows)
-    seen = [_seen(rows, agent, counts.get(agent.id, 0), ttl) for agent in rows.agents()]
+    seen = [view_of(rows, agent, counts.get(agent.id, 0), ttl) for agent in rows.agents()]
     return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
 
 
@@ -230,22 +232,23 @@ def _live_claims(rows: Rows) -> dict[str, int]:
     return counts
 
 
-def as_seen(rows: Rows, agent: Agent, ttl: float) -> Agent:
+def _as_seen(rows: Rows, agent: Agent, ttl: float) -> Agent:
     """Return ``agent`` with its status now: it may have been killed since it last reported one."""
     if is_terminal(agent.status):
         return agent
     dead = rows.is_gone(agent.id)
     silent_for = rows.now - (rows.heard(agent.id) or agent.started)
     status = current_status(agent.status, silent_for, ttl, dead=dead)
-    return agent._replace(status=status, ended="its process ended" if dead else agent.ended)
+    return agent._replace(status=status, ended=PROCESS_DIED if dead else agent.ended)
 
 
-def _seen(rows: Rows, agent: Agent, claims: int, ttl: float) -> AgentView:
+def view_of(rows: Rows, agent: Agent, claims: int, ttl: float) -> AgentView:
+    """Return an agent with its liveness."""
     last_seen = rows.heard(agent.id) or agent.started
     dead = not is_terminal(agent.status) and rows.is_gone(agent.id)
     _, dialect = guarded_since(rows, agent.id)
     silent_for = rows.now - last_seen
-    return AgentView(as_seen(rows, agent, ttl), last_seen, silent_for, claims, dialect, dead)
+    return AgentView(_as_seen(rows, agent, ttl), last_seen, silent_for, claims, dialect, dead)
 
 
 def _known(rows: Rows, agent: str) -> Agent:

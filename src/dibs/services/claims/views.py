@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import DEAD, STOPPED, is_terminal
+from dibs.core.claims.agents import CONTINUES, STOPPED, is_terminal
 from dibs.core.claims.rules import Held, Waiter, ticket_deadline
 from dibs.startup.records import Record
 
@@ -48,7 +48,7 @@ class Overview(Record):
     queue: list[Waiter]
     #: Agents and people that have not ended.
     agents: list[AgentView]
-    #: How many have ended.
+    #: How many have ended; one that works on under another id has not.
     ended: int
     #: When each pending decision was asked for, the oldest first.
     undecided: list[float]
@@ -76,9 +76,9 @@ def overview(store: Store, agent: str = "") -> Overview:
             held,
             [waiter for waiter in waiting_in(rows) if agent in {"", waiter.ticket.agent}],
             working,
-            len(agents) - len(working),
+            sum(not s.agent.ended.endswith(CONTINUES) for s in agents if s not in working),
             [decision.at for decision in undecided(rows)],
-            [s for s in agents if s not in working and s.activity(ttl) in {DEAD, STOPPED}],
+            [s for s in agents if s not in working and (s.dead or s.activity(ttl) == STOPPED)],
             ttl,
         )
 

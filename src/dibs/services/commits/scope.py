@@ -40,6 +40,8 @@ class ClaimsNow(Record):
     #: The agent's own live, exclusive claims on paths.
     own: tuple[OwnedPattern, ...]
     lost: tuple[Lost, ...]
+    #: The time of the store.
+    at: float
 
 
 class Origin(Record):
@@ -70,7 +72,9 @@ def standing(rows: Rows, agent: str) -> ClaimsNow:
             ran_out.append(Lost(claim.pattern, claim.token, "expired", ends))
     own = [h for h in found if h.claim.agent == agent and h.claim.mode == EXCLUSIVE]
     lost = [*ran_out, *(lost for _, lost in rows.lost(agent))]
-    return ClaimsNow(Cover(found), tuple(h for h in own if not h.pattern.scheme), tuple(lost))
+    return ClaimsNow(
+        Cover(found), tuple(h for h in own if not h.pattern.scheme), tuple(lost), rows.now
+    )
 
 
 def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tuple[str, Lost]]:
@@ -84,14 +88,14 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
     ]
 
 
-def fenced(path: str, lost: Lost | None, owner: str = "", folder: str = "") -> Fenced:
+def fenced(path: str, lost: Lost | None, now: float, owner: str = "", folder: str = "") -> Fenced:
     """Return the error for a file whose claim was lost; ``owner`` holds the file now.
 
     The command in it works in ``folder`` of the repository.
     """
     from shlex import quote as shell_word
 
-    why = str(lost) if lost is not None else f"you no longer hold {shown(path)}"
+    why = lost.told_at(now) if lost is not None else f"you no longer hold {shown(path)}"
     if owner:
         word = shell_word(typed_in(folder, path))
         hint = f"{owner} holds it now; to get it back, run: dibs ask {word}"
@@ -101,8 +105,8 @@ def fenced(path: str, lost: Lost | None, owner: str = "", folder: str = "") -> F
 
 
 def refusal_for(
-    lost: Iterable[tuple[str, Lost]], found: Sorted, named: Container[str], *, narrowed: bool,
-    folder: str = "",
+    lost: Iterable[tuple[str, Lost]], found: Sorted, named: Container[str], now: float, *,
+    narrowed: bool, folder: str = "",
 ) -> Fenced | None:  # fmt: skip
     """Return the error for a changed file whose claim was lost, or None if the rest may be committed.
 
@@ -113,7 +117,7 @@ def refusal_for(
     for path, item in lost:
         news = not item.told and path not in owners
         if path in named or (not narrowed and (news or not found.mine)):
-            return fenced(path, item, owners.get(path, ""), folder)
+            return fenced(path, item, now, owners.get(path, ""), folder)
     return None
 
 
@@ -137,7 +141,7 @@ def still_covered(
         found = cover.exclusive(agent, path)
         if found is None:
             gone = lost_for(rows, (lost for _, lost in rows.lost(agent)), [path])
-            raise fenced(path, gone[0][1] if gone else None)
+            raise fenced(path, gone[0][1] if gone else None, rows.now)
         needed[found.claim.id] = found.claim
     return list(needed.values())
 

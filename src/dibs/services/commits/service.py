@@ -187,7 +187,7 @@ class Commits:
         now, found, lost, older = self._store.look(look)
         chosen, blocked = chosen_from(git, request, changes, found)
         refusal = refusal_for(
-            lost, found, {b.path for b in blocked},
+            lost, found, {b.path for b in blocked}, now.at,
             narrowed=request.narrowed, folder=self._repository.subdir,
         )  # fmt: skip
         if refusal is not None:

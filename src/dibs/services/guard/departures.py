@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from dibs.core.claims.agents import AgentStatus, Caller
+from dibs.core.claims.agents import CONTINUES, PROCESS_DIED, AgentStatus, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.errors import DibsError
 from dibs.services.claims.agents import end_agent
@@ -92,7 +92,7 @@ class Departures:
         wanted = None if names is None else set(names)
         left = []
         for row, session in reversed(self._store.look(lambda rows: gone_sessions(rows, wanted))):
-            left.append(self._end_one(row, session, "its process died", gone=True))
+            left.append(self._end_one(row, session, PROCESS_DIED, gone=True))
             if time.monotonic() >= until:
                 break
         return [agent for agent in left if agent]
@@ -117,7 +117,7 @@ class Departures:
                         adopt_left(rows, session.id, heir.id)
                 except DibsError:
                     continue  # its claims stay until they expire
-                _leave(rows, row, session, f"{heir.id} continues its session")
+                _leave(rows, row, session, f"{heir.id} {CONTINUES}")
                 before.append(session.id)
             return before
 

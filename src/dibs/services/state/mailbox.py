@@ -37,19 +37,31 @@ def notify_loser(rows: Rows, agent: str, lost: Lost) -> None:
     """Notify an agent that it lost a claim, unless it has ended or gave the claim up itself."""
     kind = _LOSSES.get(lost.why)
     if kind is not None:
-        tell(rows, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason)
+        extra = _expiry(rows, lost)
+        tell(rows, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason, **extra)
 
 
 def notify_requesters(
-    rows: Rows, holder: str, asks: Sequence[Ask], *, why: str = "", heir: str = ""
+    rows: Rows, holder: str, asks: Sequence[Ask], lost: Lost | None = None
 ) -> None:
-    """Notify the agents that requested claims that the owner no longer holds them."""
-    extra = {"why": why} if why else {}
-    if why == "transferred":
+    """Notify the agents that requested claims that the owner released them, or how it ``lost`` them."""
+    extra: dict[str, object] = {"why": lost.why, **_expiry(rows, lost)} if lost else {}
+    heir = lost.by if lost else ""
+    if lost and lost.why == "transferred":
         extra["heir"] = heir
     for ask in asks:
         if ask.asker != heir:
             tell(rows, ask.asker, MailKind.RELEASED, (ask.pattern,), sender=holder, **extra)
+
+
+def _expiry(rows: Rows, lost: Lost) -> dict[str, object]:
+    """Return when a claim expired, and how long before now if not just now."""
+    if lost.why != "expired":
+        return {}
+    from dibs.core.text.durations import show_span
+
+    ago = round(rows.now - lost.at)
+    return {"expired_at": lost.at, **({"span": show_span(ago)} if ago > 0 else {})}
 
 
 def notify_new_owner(

@@ -100,7 +100,7 @@ def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int, command: str) 
     for _, lost in rows.lost(agent):
         if overlap(pattern, rows.pattern(lost.pattern)) is not None:
             raise Fenced(
-                f"{lost}{now_held}",
+                f"{lost.told_at(rows.now)}{now_held}",
                 hint="stop working on it, set your changes aside, and claim it again",
             )
     if token:

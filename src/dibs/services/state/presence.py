@@ -145,17 +145,22 @@ def drop_expired(rows: Rows, ticket: Ticket) -> None:
 
 
 def expire(rows: Rows, key: str, claim: Claim) -> None:
-    """Remove an expired claim; notify its owner and fence its token."""
-    at = min(rows.deadline(claim), rows.now)  # an idle owner can lose it before its deadline
+    """Remove an expired claim; notify its owner and fence its token.
+
+    It expired at its deadline, which may be long ago. When a process died is not known, and an idle owner can
+    lose a claim before its deadline: then it expires now.
+    """
+    at = rows.now if rows.is_gone(claim.agent) else min(rows.deadline(claim), rows.now)
     lost = Lost(claim.pattern, claim.token, "expired", at)
     lose(rows, key, claim, lost)
     rows.emit(
         claim.agent,
         role_of(rows, claim.agent),
         Kind.LOCK_EXPIRED,
-        f"{claim.agent}'s claim on {claim.pattern} expired",
+        f"{claim.agent}'s claim on {claim.pattern} {lost.how(rows.now)}",
         pattern=claim.pattern,
         token=claim.token,
+        expired_at=at,
     )
 
 
@@ -166,7 +171,7 @@ def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> list[UnfinishedFile]
     if asks:
         from dibs.services.state.mailbox import notify_requesters
 
-        notify_requesters(rows, claim.agent, asks, why=lost.why, heir=lost.by)
+        notify_requesters(rows, claim.agent, asks, lost)
     return left
 
 
