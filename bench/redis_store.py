@@ -15,6 +15,8 @@ from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.redis.mirror import Mirror
+from dibs.services.claims.claim_keys import PREFIX, claim_keys
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Store
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
 
 HELD = 100_000
 GOALS = {1: 1.4, 5: 0.5, 50: 0.15}
+CLAIM_KEYS = Mirror(PREFIX, claim_keys)
 
 
 class Ours:
     """Claim and release through the services, as every surface does."""
 
-    def __init__(self, url: str, project: str) -> None:
-        store = Store(RedisEngine(url, project), Config(ledger_limit=1_000_000))
+    def __init__(self, url: str, project: str, mirror: Mirror | None = CLAIM_KEYS) -> None:
+        engine = RedisEngine(url, project, mirror=mirror)
+        store = Store(engine, Config(ledger_limit=1_000_000))
         self.claims, self.holdings = Claims(store), Holdings(store)
 
     def pair(self, count: int) -> Callable[[int], None]:
@@ -73,11 +77,18 @@ def locks() -> Section:
                 Row(f"claim + release of {count} path{s}, p50", f"{mine * 1e6:.0f} µs"),
                 at_most(f"same / {count} redis-py lock{s}", mine / peer, goal),
             ]
-        rows += _peers(ours, client)
+        rows += [_claim_keys(ours, Ours(server.url, "plain", None)), *_peers(ours, client)]
     note = (
         "One client, one local server, no contention. Dibs also checks globs and writes a ledger."
     )
     return Section("Compared with Redis locks", note, rows)
+
+
+def _claim_keys(ours: Ours, plain: Ours) -> Row:
+    """Return the cost of the keys that people read."""
+    samples = blocks({"with": ours.pair(1), "without": plain.pair(1)}, rounds=12, each=150)
+    ratio = median(samples["with"]) / median(samples["without"])
+    return at_most("claim + release of 1 path with claim keys / without", ratio, 1.15)
 
 
 def _peers(ours: Ours, client: redis.Redis) -> list[Row]:

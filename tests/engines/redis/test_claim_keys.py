@@ -225,7 +225,8 @@ def test_a_key_that_another_program_took_over_is_left_alone(crew, client, beats)
     assert client.get(KEY) == "nexus-7"
 
 
-def test_the_first_project_has_the_bare_prefix_and_others_do_not_disturb_it(redis_url, client):
+@pytest.mark.parametrize("rid", ["deleted", "unused", "disowned"])
+def test_the_first_project_has_the_bare_prefix_and_others_do_not_disturb_it(redis_url, client, rid):
     one, two = Crew(redis_url, "one"), Crew(redis_url, "two")
     one.claim("agent-a", FILE)
     two.claim("agent-b", FILE)
@@ -238,7 +239,15 @@ def test_the_first_project_has_the_bare_prefix_and_others_do_not_disturb_it(redi
     assert "without a project belongs to one" in found["claim keys"]
     one.engine.close()
     two.engine.close()
-    client.delete(*client.keys("dibs:{one}:*"), KEY)
+    client.delete(KEY)
+    if rid == "deleted":
+        client.delete(*client.keys("dibs:{one}:*"))
+    elif rid == "unused":
+        state = client.hget("dibs:{one}:meta", "state").split("|")
+        state[5] = str(int(state[5]) - 86_400_000_000)
+        client.hset("dibs:{one}:meta", "state", "|".join(state))
+    else:
+        client.delete("dibs:claim:owner")
     two = Crew(redis_url, "two")
     two.claim("agent-b", FILE)
     assert shown(client) == {KEY: "agent-b"}
@@ -319,8 +328,11 @@ def test_a_user_without_access_to_the_keys_can_still_claim(tmp_path):
 
         crew.claim("agent-a", FILE)
         crew.beat("agent-a")
+        crew.beat("agent-a")
 
         assert crew.held() == {("agent-a", FILE)}
+        with server.client() as client:
+            assert len(client.execute_command("ACL", "LOG")) == 1  # it is not tried again
         (found,) = [f for f in crew.engine.inspect() if f.what == "claim keys"]
         assert "claim:*" in found.text
         assert "not written" in found.text

@@ -23,7 +23,7 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
     found = server.facts(wire, until)
     held = wire.call("HLEN", link.key("values"), until=until)
     started = time.perf_counter()
-    link.look((), (), until)
+    header = link.look((), (), until)
     trip = (time.perf_counter() - started) * 1e3
     return [
         Finding(Level.OK, "store", f"Redis {found.redis_version} at {wire.node}, {held} rows"),
@@ -36,7 +36,7 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
         _durability(link, found, until),
         _failover(found, replicas),
         _access(link, until),
-        *([link.mirror.inspect(wire, until)] if link.mirror is not None else ()),
+        *([link.mirror.inspect(wire, header.prefix, until)] if link.mirror is not None else ()),
     ]  # fmt: skip
 
 

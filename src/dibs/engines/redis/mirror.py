@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Old = Callable[[str], str | None]
 
 
+#: The prefix that the script returns if it may not write the keys.
+_REFUSED = "-"
+
+
 class Mirror(Record):
     """Which keys mirror rows, and how to derive them."""
 
@@ -49,6 +53,8 @@ class MirrorKeys:
 
     def words(self, rows: Mapping[str, str | None], old: Old, *, always: bool) -> list[str | int]:
         """Return changes in the script's format; ``always`` for a script that deletes all of the keys."""
+        if self._settled == _REFUSED:
+            return [""]
         ended, heard, begun = self._changes(rows, old, self.offset / 1e6)
         if not (ended or heard or begun or always):
             return [""]
@@ -56,16 +62,17 @@ class MirrorKeys:
         return [*use, len(ended) // 3, *ended, len(heard) // 2, *heard, len(begun) // 4, *begun]
 
     def settle(self, prefix: str) -> None:
-        """Record which prefix the server told us to use."""
+        """Record which prefix the server told us to use, or that this user may not write the keys."""
         self._settled = prefix or self._settled
 
-    def inspect(self, wire: Wire, until: float) -> Finding:
-        """Say where people can read the keys; that needs a test key."""
-        start, owner = self._settled or self._wanted, ""
+    def inspect(self, wire: Wire, last: str, until: float) -> Finding:
+        """Say where people can read the keys, which last had this prefix; that needs a test key."""
+        tagged, owner = _tagged(self._wanted, self._project), ""
         try:
             if not self._in_cluster:
-                owner = self._owner(wire, until)
-                start = _tagged(self._wanted, self._project) if owner else self._wanted
+                owner = str(wire.call("GET", f"dibs:{self._wanted}owner", until=until) or "")
+                owner = "" if owner == self._project else owner
+            start = last or (tagged if owner or self._in_cluster else self._wanted)
             wire.call("SET", f"{start}{{}}", "test of Dibs", "PX", 1000, until=until)
             wire.call("DEL", f"{start}{{}}", until=until)
         except RedisError as error:
@@ -73,16 +80,9 @@ class MirrorKeys:
             hint = f"let this user write the keys dibs:* and {self._wanted}*"
             return Finding(Level.WARN, "claim keys", f"not written: {why} ({hint})")
         text = f"to list claimed files: redis-cli --scan --pattern '{start}*' (read-only)"
-        if owner:
+        if owner and start == tagged:
             text += f"; {self._wanted} without a project belongs to {owner}"
         return Finding(Level.OK, "claim keys", text)
-
-    def _owner(self, wire: Wire, until: float) -> str:
-        """Return the other project that has the prefix to itself, if any."""
-        owner = str(wire.call("GET", f"dibs:{self._wanted}owner", until=until) or "")
-        other = owner not in {"", self._project}
-        exists = other and wire.call("EXISTS", f"dibs:{{{owner}}}:meta", until=until)
-        return owner if exists else ""
 
 
 def _tagged(prefix: str, project: str) -> str:

@@ -73,7 +73,7 @@ class Replica:
         """Return the value of a key, as far as it was read."""
         if key in self.points:
             return self.points[key]
-        for length in self._lengths:
+        for length in reversed(self._lengths):  # an exact range is probably the one that was read
             for _, rows in self._by_prefix.get(key[:length], ()):
                 if key in rows.values:
                     return rows.values[key]

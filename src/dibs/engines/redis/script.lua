@@ -27,7 +27,8 @@
 --
 -- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, prefix, changed, points, ranges}: "changed" lists
 -- keys and values since the version that the caller knows. Status:
---   ok       for "write" the reply is only {ok, now, prefix}, because long replies are slow
+--   ok       for "write" the reply is only {ok, now, prefix}, because long replies are slow; the prefix of plain keys is
+--            "-" if they cannot be written
 --   stale    "changed" says what changed
 --   guess    "points" and "ranges" say what exists
 --   clock    the step's time is in the future, or before the last write
@@ -48,6 +49,7 @@ local MANY = 250           -- a write with more keys than this does not list the
 local SEAM = '\255'        -- a byte that no text contains
 local TURN = 250000        -- how long priority lasts
 local BACK = 250000        -- a clock that goes back further has jumped
+local UNUSED = 86400000000 -- a project without a write for this long does not keep the prefix of plain keys to itself
 
 local life, version, nonce, rows, newest, latest, offset, turn_ends = string.match(
   call('HGET', meta, 'state') or '', '^([^|]*)|(%d+)|(%x*)|(%d+)|(%d+)|(%d+)|(-?%d+)|(%d+)$')
@@ -328,7 +330,9 @@ end
 
 local function own_prefix(wanted, project)
   local owner, found = call('GET', 'dibs:' .. wanted .. 'owner'), wanted
-  if owner and owner ~= project and call('EXISTS', 'dibs:{' .. owner .. '}:meta') == 1 then
+  local used = owner and owner ~= project and call('HGET', 'dibs:{' .. owner .. '}:meta', 'state')
+  local last, ahead = string.match(used or '', '|(%d+)|(-?%d+)|%d+$')
+  if last and last - ahead > wall * 1000 - UNUSED then
     found = wanted .. '{' .. project .. '}:'
   elseif owner ~= project then
     call('SET', 'dibs:' .. wanted .. 'owner', project)
@@ -395,7 +399,7 @@ if begins then
   call('HSET', meta, 'base', ARGV[#ARGV - 2], 'run', ARGV[#ARGV - 1])
 end
 -- A user that may not write these keys can still use the store.
-if ARGV[at + 1] ~= '' then pcall(mirrored, at + 1) end
+if ARGV[at + 1] ~= '' and not pcall(mirrored, at + 1) then prefix = '-' end
 if has_turn then turn_ends = '0' end
 if #touched > MANY then touched = {stamp, ARGV[5], 'all'} end
 call('HSET', meta, stamp % RING, table.concat(touched, SEAM), 'state', table.concat(
