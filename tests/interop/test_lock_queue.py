@@ -241,6 +241,26 @@ def test_doctor_warns_about_a_queue_that_is_not_pushed(shared):
     assert "not on origin/main yet" in finding.text
 
 
+# -- a queue in one file
+
+
+def test_a_queue_in_one_file_is_used_like_one_in_a_folder(shared):
+    first = shared.folder / "first"
+    shared.commit(first, {"tasks/pending.md": "# To do\n\n- [ ] a: first\n- [ ] b: second\n"})
+    queue = shared.queue("one")
+
+    assert queue.take(caller("bob")).stored.id == "a"
+    assert isinstance(shared.queue("two").take(caller("carol")).stored.id, str)
+    queue.done(caller("bob"), "a")
+
+    assert shared.show("tasks/pending.md") == "# To do\n\n- [x] a: first\n- [ ] b: second\n"
+    assert shared.show("tasks/done/a.yml") == "- [ ] a: first\n"
+    assert {t.name: (t.state, t.holder) for t in queue.all()} == {
+        "a": ("done", ""),
+        "b": ("held", "carol"),
+    }
+
+
 # -- dependencies by history
 
 

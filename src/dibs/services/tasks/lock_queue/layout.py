@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
 
-#: Endings of a queue in one file, ``tasks/pending.yml``.
-SINGLE_ENDINGS = (".yml", ".yaml", ".md", ".txt")
 #: What a tree with the layout contains, at least one of these.
 MARKS = (LOCKS, PENDING)
 _REMOTES = "refs/remotes/"

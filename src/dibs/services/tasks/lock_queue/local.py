@@ -143,6 +143,7 @@ def with_disk(
             texts[name] = content
             if path not in found.entries:
                 loose[path] = content
+    here |= {item.task.name for _, _, items in found.lists for item in items}
     tasks = {name: task for name, task in tasks.items() if name in here}
     return found._replace(locks=locks, tasks=tasks, texts=texts, loose=loose)
 

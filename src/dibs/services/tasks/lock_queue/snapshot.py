@@ -19,6 +19,7 @@ from dibs.git.objects import FILES, TreeEntry
 from dibs.startup.records import Record
 from dibs.taskfile.document import MAX_BYTES
 from dibs.taskfile.queue_file import read_queue_file
+from dibs.taskfile.queue_list import read_queue_list, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from dibs.core.tasks.graph import Graph
     from dibs.core.tasks.queue_order import OrderedTask, QueueTask
     from dibs.git.calls import GitCalls
+    from dibs.taskfile.queue_list import ListedTask
 
-_FOLDERS = (LOCKS, PENDING, DONE, FAILED)
+#: A queue in one file.
+LISTS = tuple(PENDING + ending for ending in (".yml", ".yaml", ".md", ".txt"))
+_FOLDERS = (LOCKS, PENDING, DONE, FAILED, *LISTS)
 #: Read in place of a file that is too large; it is not YAML.
 _TOO_LARGE = b"\0"
 
@@ -62,6 +66,8 @@ class QueueSnapshot(Record):
     failed: dict[str, str]
     #: The contents of files that are not committed, if there is no remote.
     loose: dict[str, bytes] = {}  # noqa: RUF012 - never changed
+    #: The files that list several tasks: path, content, and tasks.
+    lists: tuple[tuple[str, bytes, list[ListedTask]], ...] = ()
 
     @property
     def exists(self) -> bool:
@@ -86,7 +92,7 @@ def read_snapshot(
 ) -> QueueSnapshot:
     """Read the queue at ``commit``."""
     sizes = _listed(git, commit)
-    wanted = [path for path in sizes if path.startswith((f"{LOCKS}/", f"{PENDING}/"))]
+    wanted = [p for p in sizes if p in LISTS or p.startswith((f"{LOCKS}/", f"{PENDING}/"))]
     contents = read_contents(git, [sizes[p][0].oid for p in wanted if sizes[p][1] <= MAX_BYTES])
     entries = {path: entry for path, (entry, _) in sizes.items()}
     tasks: dict[str, QueueTask] = {}
@@ -106,7 +112,24 @@ def read_snapshot(
         commit, entries, tasks, texts, _with_ends(git, commit, locks, now, age),
         _names(entries, DONE, fold_case=fold_case), _names(entries, FAILED, fold_case=fold_case),
     )  # fmt: skip
-    return _with_history(git, found)
+    listed = [(p, contents.get(entries[p].oid, b"")) for p in LISTS if p in entries]
+    return _with_history(git, with_lists(found, listed))
+
+
+def with_lists(found: QueueSnapshot, files: Iterable[tuple[str, bytes]]) -> QueueSnapshot:
+    """Add the tasks of files that list several; one that is done is in ``tasks/done`` too, or checked."""
+    lists = []
+    tasks, texts, done = dict(found.tasks), dict(found.texts), dict(found.done)
+    for path, content in files:
+        items = read_queue_list(content, path)
+        lists.append((path, content, items))
+        for item in items:
+            name = item.task.name
+            if item.done:
+                done.setdefault(name, path.rpartition("/")[2])
+            elif name not in tasks and name not in done and name not in found.failed:
+                tasks[name], texts[name] = item.task, text_of(content, item)
+    return found._replace(tasks=tasks, texts=texts, done=done, lists=tuple(lists))
 
 
 def _with_ends(
@@ -138,7 +161,8 @@ def _listed(git: GitCalls, commit: str) -> dict[str, tuple[TreeEntry, int]]:
         about, _, name = row.partition(b"\t")
         mode, _, oid, size = about.decode().split()
         path = name.decode("utf-8", "surrogateescape")
-        if mode in FILES and path.count("/") == path.startswith("tasks/") + 1:
+        deep = path.startswith("tasks/") and path not in LISTS
+        if mode in FILES and path.count("/") == 1 + deep:
             found[path] = (TreeEntry(mode, oid), int(size) if size.isdigit() else 0)
     return found
 

@@ -15,7 +15,6 @@ from dibs.core.tasks.lock_files import DONE, FAILED, PENDING
 from dibs.core.tasks.names import task_pattern
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
-from dibs.git.objects import GONE
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.lock_notes import (
     LockNote,
@@ -35,6 +34,7 @@ from dibs.services.tasks.lock_queue.service import (
 )
 from dibs.services.tasks.plain_queue import DONE as ENDED
 from dibs.services.tasks.plain_queue import FREE, QueuedFile
+from dibs.taskfile.queue_list import without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Granted
     from dibs.core.patterns.pattern import Pattern
+    from dibs.core.tasks.queue_order import QueueTask
     from dibs.git.objects import TreeEntry
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -191,12 +192,7 @@ class LockTasks:
                 raise self._lost(caller, name, lock, held, found)
             files: dict[str, bytes | TreeEntry | None] = {lock.path: None}
             if folder and task is not None:
-                old = f"{PENDING}/{task.file}"
-                entry = found.entries.get(old, GONE)
-                files |= {
-                    old: None,
-                    f"{folder}/{task.file}": entry if entry.oid else found.texts[name],
-                }
+                files |= _moved(found, task, folder)
             body = f"\n\n{words}" if words else ""
             return [Change(f"{verb}: {name} by {caller.id}{body}", files)]
 
@@ -292,6 +288,22 @@ class LockTasks:
 
         self.queue.write(plan)
         return [QueuedFile(name, file, FREE) for file, name in names.items()]
+
+
+def _moved(
+    found: QueueSnapshot, task: QueueTask, folder: str
+) -> dict[str, bytes | TreeEntry | None]:
+    """Return the files that move a task to ``folder``, from its own file or from a list."""
+    old = f"{PENDING}/{task.file}"
+    if old in found.entries:
+        return {old: None, f"{folder}/{task.file}": found.entries[old]}
+    files: dict[str, bytes | TreeEntry | None] = {}
+    for path, content, items in found.lists:
+        for item in items:
+            if item.task.name == task.name:
+                files[path] = without(content, item, items)
+    own = {} if files else {old: None}
+    return {**own, **files, f"{folder}/{task.name}.yml": found.texts[task.name]}
 
 
 def note_lock(rows: Rows, granted: Granted, name: str) -> None:
