@@ -175,7 +175,10 @@ def test_a_refusal_by_the_remote_is_reported(remote, tree):
     hook.chmod(0o755)
     transition(tree, "a")
 
-    assert pushed(tree).startswith("git push to origin failed: ")
+    assert pushed(tree) == (
+        "git push to origin failed: [remote rejected] (pre-receive hook declined);"
+        " the next command tries again"
+    )
     assert subjects(remote) == ["first"]
 
 

@@ -7,7 +7,9 @@ merge is pushed; the local branch stays where it is, and the next ``git pull`` i
 
 from __future__ import annotations
 
-from dibs.core.text.names import quote
+import re
+
+from dibs.core.text.names import printable, quote
 from dibs.errors import DibsError
 from dibs.git.calls import last_words
 from dibs.git.log import commits
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
 
 #: How often to try when another process pushes first.
-TRIES = 5
+TRIES = 10
 #: Where the upstream is fetched to; the user's own refs do not change.
 _FETCHED = "refs/dibs/board-upstream"
 _MESSAGE = "board: merge with the upstream"
@@ -89,6 +91,8 @@ def _has_news(git: GitCalls, place: Upstream) -> bool:
 def _pushed(git: SafeGit, online: GitCalls, place: Upstream, folder: str) -> bool:
     """Fetch, merge if needed, and push; return False if the upstream moved meanwhile."""
     there = _fetched(online, place)
+    if not there:
+        return False
     head = commit_of(git, "HEAD")
     new = _to_push(git, there, head, folder)
     if not new:
@@ -99,20 +103,23 @@ def _pushed(git: SafeGit, online: GitCalls, place: Upstream, folder: str) -> boo
     )  # fmt: skip
     if result.code == 0:
         return True
-    if b"[rejected]" in result.out or b"[remote rejected] (cannot lock" in result.out:
+    if _fetched(online, place) != there:
         return False
-    why = last_words(result.err) or f"exit status {result.code}"
+    refused = re.search(rb"^!\t[^\t]*\t(.*)$", result.out, re.MULTILINE)
+    why = printable(refused[1].decode("utf-8", "replace")) if refused else last_words(result.err)
     raise NotPushed(f"git push to {place.remote} failed: {why}; the next command tries again")
 
 
 def _fetched(online: GitCalls, place: Upstream) -> str:
-    """Return the upstream's commit."""
+    """Return the upstream's commit; empty while another process fetches it."""
     result = online.run(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=",
         "--recurse-submodules=no", "--end-of-options", place.remote, f"+{place.ref}:{_FETCHED}",
     )  # fmt: skip
     if result.code == 0:
         return commit_of(online, _FETCHED)
+    if "cannot lock ref" in result.err:
+        return ""
     if "couldn't find remote ref" in result.err:
         raise _no_upstream(place.branch)
     why = last_words(result.err) or f"exit status {result.code}"
