@@ -219,10 +219,21 @@ class Board(BoardFiles):
         *,
         first: bool = False,
     ) -> None:
-        if rows:
-            from dibs.services.board.commits import record
+        """Write the work logs of these tasks and commit what changed, as configured.
 
-            record(self.store, self.folders, caller, rows, report, first=first)
+        At ``first``, before the command acts, a hand edit that is in a commit needs none.
+        """
+        config = self.store.config
+        if rows and config.board_logs:
+            from dibs.services.board.worklogs import write_logs
+
+            with suppress(OSError, DibsError):  # a missing log does not undo the task
+                write_logs(self.store, self.folders, {id_: row for id_, row in rows.items() if row})
+        if rows and config.board_commit:
+            from dibs.services.board.commits import commit_board
+
+            made = commit_board(self.store, self.folders, caller, rows, first=first)
+            report.commits = made.after(report.commits)
 
     def _end(self, *, broken: bool) -> None:
         """Release the board; drop the index in memory if the command failed."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
 from dibs.core.changes.trailers import signed
 from dibs.core.text.names import is_agent_id, printable
@@ -21,20 +20,18 @@ from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.uncommitted import BoardChange, changes, differing
-from dibs.services.board.worklogs import steps_of, write_logs
+from dibs.services.board.worklogs import steps_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
-    from dibs.services.board.report import BoardReport
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.state.tasks import Stored
     from dibs.workdir.disk import Folders
 
 #: How often to try when another process is faster or holds the index.
@@ -59,27 +56,9 @@ class BoardCommits(Record):
     made: tuple[str, ...] = ()
     left: str = ""
 
-
-def record(
-    store: Store,
-    folders: Folders,
-    caller: Caller,
-    rows: Mapping[str, Stored | None],
-    report: BoardReport,
-    *,
-    first: bool,
-) -> None:
-    """Write the work logs of these tasks and commit what changed, as configured.
-
-    At ``first``, before a command acts, a hand edit that is in a commit needs none.
-    """
-    if store.config.board_logs:
-        with suppress(OSError, DibsError):  # a missing log does not undo the task
-            write_logs(store, folders, {id_: row for id_, row in rows.items() if row})
-    if store.config.board_commit:
-        made = commit_board(store, folders, caller, rows, first=first)
-        before = report.commits.made if report.commits else ()
-        report.commits = made._replace(made=(*before, *made.made))
+    def after(self, before: BoardCommits | None) -> BoardCommits:
+        """Return this together with what was made ``before``."""
+        return self._replace(made=(*before.made, *self.made)) if before else self
 
 
 def commit_board(

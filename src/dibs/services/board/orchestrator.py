@@ -222,11 +222,9 @@ class Orchestrator:
         """Commit what the cycle changed, including the pages."""
         if not self._store.config.board_commit:
             return found
-        before = report.commits
         with self._board.lock:
             rest = commit_board(self._store, self._board.folders, caller, None)
-        made = (*(before.made if before else ()), *rest.made)
-        found = found._replace(commits=made, left=rest.left)
+        found = found._replace(commits=rest.after(report.commits).made, left=rest.left)
         if not self._push:
             return found
         folders = self._board.folders
