@@ -147,6 +147,22 @@ def test_a_commit_contains_only_locked_files_and_names_those_missing_from_it(sho
     assert git("status", "--short") == "M src/auth/login.ts\n M src/auth/session.ts"
 
 
+def test_a_locked_file_that_git_ignores_is_named_as_missing_and_not_as_unchanged(shop, dibs):
+    (shop / ".gitignore").write_text("dist/\n")
+    (shop / "dist").mkdir()
+    (shop / "dist/out.js").write_text("new\n")
+    (shop / "src/auth.ts").write_text("new\n")
+    dibs("claim", "src/auth.ts", "src/utils.ts", "dist/out.js", agent="a")
+
+    trial = dibs("commit", "--dry-run", "--json", agent="a").json
+    answer = dibs("commit", "-m", "x", agent="a")
+
+    assert sorted(trial["unchanged"]) == ["dist/out.js", "src/utils.ts"]
+    assert trial["ignored"] == ["dist/out.js"]
+    assert "claimed, but unchanged: src/utils.ts\n" in answer.out
+    assert "claimed, but ignored by git: dist/out.js\n" in answer.out
+
+
 @pytest.mark.parametrize("name", ["a b.ts", "it's.ts", "$(touch pwned).ts", "-A", "ü*.ts"])
 def test_any_file_name_is_committed_as_it_is(shop, dibs, name):
     (shop / name).write_text("new\n")
@@ -313,6 +329,33 @@ def test_after_context_compaction_an_agent_gets_its_whole_context_again(shop, di
     assert "src/auth.ts" not in told("UserPromptSubmit", prompt="go on")
 
     assert "src/auth.ts" in told("SessionStart", source="compact")
+
+
+def test_after_context_compaction_an_agent_sees_its_active_delegations_and_the_rules(shop, dibs):
+    dibs("agent", "join", agent="bob")
+    name = "claude-11111111"
+
+    def told(event, **more):
+        said = hook(shop, event, "src/utils.ts", **more)
+        return said.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+    told("SessionStart", source="startup")
+    dibs("delegate", "bob", "Write the tests", agent=name)
+    dibs("delegate", name, "Write the parser", agent="bob")
+    done = dibs("delegate", "bob", "Paint the door", "--json", agent=name).json["task"]["id"]
+    dibs("delegate", "--cancel", done, agent=name)
+    assert "Write the parser" in told("UserPromptSubmit", prompt="go on")
+    assert "Write the parser" not in told("UserPromptSubmit", prompt="go on")
+
+    again = told("SessionStart", source="compact")
+
+    section = again.partition("== DELEGATIONS ==\n")[2].partition("\n==")[0]
+    assert re.search(
+        r"- to bob: \S+ \S+Write the tests\S* \(\S+-bob-write-the-tests, new\)", section
+    )
+    assert re.search(r"- to you from bob: \S+ \S+Write the parser\S* \(", section)
+    assert "Paint" not in section
+    assert f"you are {name}. Your first edit of a file claims it." in again
 
 
 # -- termination

@@ -31,6 +31,7 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
         "ref": value.ref,
         "files": _files(value.files),
         "unchanged": list(value.unchanged),
+        "ignored": list(value.ignored),
         "nobody": _files(value.nobody),
         "nobody_elsewhere": value.elsewhere,
         "others": blocked(value.others),

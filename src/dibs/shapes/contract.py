@@ -157,9 +157,10 @@ ANSWERS = {
     "revoke": "revoked:claim*",
     "transfer": "transferred:claim*",
     "commit": (
-        "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [nobody:committed_file*]"
-        " [nobody_elsewhere:int] [others:blocked*] [released:claim*] [seq:int?] [repeated:bool]"
-        " [late:bool] [excluded:inherited*] [included:inherited*] [code] [hook?] [blocked:blocked*]"
+        "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [ignored:path*]"
+        " [nobody:committed_file*] [nobody_elsewhere:int] [others:blocked*] [released:claim*]"
+        " [seq:int?] [repeated:bool] [late:bool] [excluded:inherited*] [included:inherited*] [code]"
+        " [hook?] [blocked:blocked*]"
     ),
     "git check": "allowed:bool stopped:blocked*",
     "decide new": "decision:decision",

@@ -184,8 +184,13 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
         print(f"  {file.what or 'file':<8} {printable(shown(file.path))}")
     for claim in answer.released:
         print(f"released {printable(claim.pattern)}")
-    if answer.unchanged:
-        print(f"{dim('claimed, but unchanged')}: {', '.join(map(printable, answer.unchanged))}")
+    unchanged = [path for path in answer.unchanged if path not in answer.ignored]
+    if unchanged:
+        print(f"{dim('claimed, but unchanged')}: {', '.join(map(printable, unchanged))}")
+    if answer.ignored:
+        print(
+            f"{yellow('claimed, but ignored by git')}: {', '.join(map(printable, answer.ignored))}"
+        )
     _print_older(answer)
     _print_left(answer, reader)
     if answer.late:

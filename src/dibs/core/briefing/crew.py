@@ -25,7 +25,7 @@ from dibs.core.claims.agents import (
     family,
     is_terminal,
 )
-from dibs.core.text.untrusted import Part, ShownTime, word
+from dibs.core.text.untrusted import Part, ShownTime, path, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def sections(
     first, letters = mail_sections(state.mail, state.now)
     crew = _lead_view(state) if is_lead(state) else _specialist_view(state)
     recent = _activity(state, told, clock)
-    return [*first, *crew, *own_sections(state, clock), *letters, *recent]
+    return [*first, *crew, *own_sections(state, clock), *_delegations(state), *letters, *recent]
 
 
 def is_lead(state: CrewState) -> bool:
@@ -68,6 +68,23 @@ def is_lead(state: CrewState) -> bool:
     me = next((agent for agent in state.agents if agent.id == state.me), None)
     said = me.role.lower().replace("-", " ").replace("_", " ").split() if me else []
     return state.human or "lead" in said or any(a.parent == state.me for a in state.agents)
+
+
+def _delegations(state: CrewState) -> list[Section]:
+    """Return the unfinished work that the reader delegated, and that others delegated to it.
+
+    An agent learns of each change by message, so this does not count as a change.
+    """
+    lines = []
+    for task in state.delegations:
+        who = "you" if task.agent == state.me else word(task.agent, "board")
+        sender = word(task.created_by, "board") if task.created_by else "someone"
+        by: tuple[Part, ...] = () if task.created_by == state.me else (" from ", sender)
+        what = word(task.title, task.created_by or "board", _TASK_SHOWN)
+        name = path(task.id, "board")
+        parts = ("- to ", who, *by, ": ", what, " (", name, f", {task.status})")
+        lines.append(Line(f"task {task.id}", parts))
+    return [Section("DELEGATIONS", tuple(lines), volatile=True, rank=2)] if lines else []
 
 
 # -- the lead's view

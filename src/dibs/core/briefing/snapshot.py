@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Held, Waiter
     from dibs.core.talk.decisions import Decision
     from dibs.core.talk.mail import Message
+    from dibs.core.tasks.rules import Task
 
 
 class Tally(Record):
@@ -43,6 +44,8 @@ class CrewState(Record):
     tally: Tally = Tally()
     #: The last heartbeat of each agent; only for a lead.
     seen: dict[str, float] = {}  # noqa: RUF012 - a default of a record, never changed
+    #: Unfinished tasks that the reader sent or received; only for an agent that gets the whole state.
+    delegations: tuple[Task, ...] = ()
     #: Recent ledger entries of others, oldest first.
     activity: tuple[Entry, ...] = ()
     #: What each agent does at the moment, as listings show it.

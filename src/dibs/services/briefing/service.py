@@ -16,7 +16,7 @@ import os
 import time
 from functools import partial
 
-from dibs.services.briefing.snapshot import crew_state, unread
+from dibs.services.briefing.snapshot import crew_state, delegations, unread
 from dibs.services.state.deliveries import (
     Briefed,
     Offer,
@@ -180,6 +180,8 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     agent = rows.agent(caller.id)
     life = 0.0 if agent is None or caller.human else agent.started
     forgot = wish.full or caller.human or not last.number or last.life != life
+    if forgot:
+        seen = _with_delegations(rows, wish, seen)
     sections, digest = _sections(seen, 0 if forgot else last.seq)
     unchanged = not forgot and digest == last.digest
     if unchanged and not waiting.messages:
@@ -204,6 +206,7 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     seen = _crew(rows, wish)
     whole = ""
     if wish.full and offer.briefed.mode != FULL:
+        seen = _with_delegations(rows, wish, seen)
         whole = _render(_sections(seen)[0], wish, 0, None).text
     return _delivery(offer, seen)._replace(again=True, whole=whole)
 
@@ -212,7 +215,7 @@ def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
     """Return the whole state as a page without a number; the messages ``without`` are in another delivery."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
-    seen = _crew(rows, wish, waiting.messages)
+    seen = _with_delegations(rows, wish, _crew(rows, wish, waiting.messages))
     sections, digest = _sections(seen)
     page = _render(sections, wish, 0, None)
     return Delivery(0, page.mode, digest, page.text, page.mail, page.left, state=seen)
@@ -221,6 +224,13 @@ def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
 def _crew(rows: Rows, wish: _Wish, mail: Iterable[Message] = ()) -> CrewState:
     caller = wish.caller
     return crew_state(rows, caller.id, human=caller.human, ttl=wish.ttl, mail=mail)
+
+
+def _with_delegations(rows: Rows, wish: _Wish, seen: CrewState) -> CrewState:
+    """Add the active delegations for an agent that gets the whole state, such as after compaction."""
+    if wish.caller.human:
+        return seen
+    return seen._replace(delegations=delegations(rows, wish.caller.id))
 
 
 def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:

@@ -10,7 +10,7 @@ from dibs.services.claims.agents import AgentView, view_of
 from dibs.services.claims.views import held_in, waiting_in, with_tasks
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import message_in, unread_rows
-from dibs.services.state.tasks import statuses
+from dibs.services.state.tasks import statuses, unfinished
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
     from dibs.core.talk.decisions import Decision
     from dibs.core.talk.mail import Message
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Rows
 
 #: How many of the newest ledger entries are read, and how many of them are shown at most.
 LOOKED_AT, KEPT = 120, 20
 #: How many unread messages are read; more do not fit into any briefing and wait for the next one.
 MAX_MAIL = 1_000
+#: How many delegations a briefing shows.
+DELEGATIONS = 20
 
 
 class Unread(Record):
@@ -77,6 +80,16 @@ def _undecided(rows: Rows) -> tuple[Decision, ...]:
     from dibs.services.claims.escalation import undecided
 
     return tuple(undecided(rows))
+
+
+def delegations(rows: Rows, me: str) -> tuple[Task, ...]:
+    """Return the unfinished tasks that ``me`` delegated, or that others delegated to it, oldest first."""
+    found = [
+        task
+        for task in unfinished(rows)
+        if me in {task.agent, task.created_by} and task.agent and task.agent != task.created_by
+    ]
+    return tuple(sorted(found, key=lambda task: (task.created, task.id))[:DELEGATIONS])
 
 
 def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:

@@ -10,6 +10,7 @@ from dibs.core.patterns.pattern import matches
 from dibs.core.patterns.spelling import file_path
 from dibs.core.text.names import quote, shown, typed_in
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.git.status import ignored_among
 from dibs.local.repository import find
 from dibs.services.commits.private_index import stats
 from dibs.services.state.own_claims import claims_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
     from dibs.services.commits.private_index import Stat
-    from dibs.services.commits.values import CommitPlan, CommitRequest
+    from dibs.services.commits.values import CommitPlan, CommitRequest, Committed
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import UnfinishedFile
 
@@ -119,6 +120,12 @@ def refusal_for(
         if path in named or (not narrowed and (news or not found.mine)):
             return fenced(path, item, now, owners.get(path, ""), folder)
     return None
+
+
+def name_ignored(git: GitCalls, answer: Committed) -> Committed:
+    """Return a commit with the claimed files that are missing from it because git ignores them."""
+    found = ignored_among(git, answer.unchanged)
+    return answer._replace(ignored=tuple(path for path in answer.unchanged if path in found))
 
 
 def still_covered(

@@ -22,7 +22,14 @@ from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.land import Landing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
-from dibs.services.commits.scope import chosen_from, lost_for, origins, refusal_for, standing
+from dibs.services.commits.scope import (
+    chosen_from,
+    lost_for,
+    name_ignored,
+    origins,
+    refusal_for,
+    standing,
+)
 from dibs.services.commits.shared_index import overtaken
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File, about
@@ -77,7 +84,11 @@ class Commits:
         if trial:
             state, changes = _looked(git, self._repository.common)
             plan = self._plan(git, caller, request, state, changes, trial=True)
-            return plan if isinstance(plan, CommitDenied) else about(plan, plan.chosen)
+            return (
+                plan
+                if isinstance(plan, CommitDenied)
+                else name_ignored(git, about(plan, plan.chosen))
+            )
         request = request._replace(message=check_message(request.message))
         earlier = self._earlier(caller.id, request) if request.request_id else None
         if earlier is not None:
@@ -103,7 +114,7 @@ class Commits:
         if answer.seq and not answer.seq % EVERY:
             forget_old(self._store, git, self._gate.clone)
         hooks.after()
-        return answer
+        return name_ignored(git, answer)
 
     def _checked(
         self, job: CommitJob, ready: ReadyCommit | list[Blocked]

@@ -95,6 +95,8 @@ class Committed(Record):
     files: tuple[File, ...]
     #: Files that the agent claimed by name and did not change.
     unchanged: tuple[str, ...] = ()
+    #: Those of them that git ignores: they may have changed.
+    ignored: tuple[str, ...] = ()
     #: Unclaimed changed files in the folders of the commit; new ones first.
     nobody: tuple[File, ...] = ()
     #: The number of other unclaimed changed files.
@@ -173,6 +175,6 @@ def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Commi
     near.sort(key=lambda path: (not by_path[path].new, path))
     told = tuple(files_of(by_path[path] for path in near[:NEARBY]))
     return Committed(
-        "", plan.ref, files, unchanged, told, len(found.nobody) - len(told), found.others,
-        excluded=plan.excluded, included=plan.included,
+        "", plan.ref, files, unchanged, nobody=told, elsewhere=len(found.nobody) - len(told),
+        others=found.others, excluded=plan.excluded, included=plan.included,
     )  # fmt: skip
