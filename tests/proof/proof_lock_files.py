@@ -34,6 +34,8 @@ POINTS = ("before", "during", "after")
 
 #: Kill the process group of the agent that pushes, if a file asks for it.
 HOOK = """#!/usr/bin/env bash
+orders=("{orders}/{point}-"*)
+[ -e "${{orders[0]}}" ] || exit 0
 while read -r old new ref; do
     subject=$(git log -1 --format=%s "$new")
     case "$subject" in "claim: "*" by "*) agent=${{subject##* by }} ;; *) continue ;; esac
@@ -170,26 +172,33 @@ class Member:
         self._owned: set[str] = set()
         self._planted: dict[str, str] = heir_of._planted if heir_of else {}
         self._lock = threading.Lock()
-        (self.home / "bin").mkdir(parents=True, exist_ok=True)
+        self._bin = world.folder / f"bin-{name}"
+        self.home.mkdir(exist_ok=True)
         text = f"[user]\n\tname = {name}\n\temail = {name}@example.org\n"
         (self.home / ".gitconfig").write_text(text)
-        wrapper = self.home / "bin" / "git"
-        wrapper.write_text(GIT.format(orders=world.orders, name=name, git=shutil.which("git")))
-        wrapper.chmod(0o755)
         #: Nothing of the machine's own: no settings, no other identity.
         self.environ = {
             "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.UTF-8", "AGENT_ID": name,
-            "PATH": f"{self.home / 'bin'}:{DIBS.parent}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{self._bin}:{DIBS.parent}:/usr/local/bin:/usr/bin:/bin",
             "DIBS_AGENT": name, "REPO": str(self.clone), **world.variables,
         }  # fmt: skip
         if clone and not heir_of:
             self.git("clone", "-q", str(world.bare), str(self.clone), at=self.home)
 
+    def order(self, what: str) -> None:
+        """Ask for something to happen at the member's next claim: see ``HOOK`` and ``GIT``."""
+        wrapper = self._bin / "git"
+        wrapper.parent.mkdir(exist_ok=True)
+        words = {"orders": self.world.orders, "name": self.name, "git": shutil.which("git")}
+        wrapper.write_text(GIT.format(**words))
+        wrapper.chmod(0o755)
+        (self.world.orders / f"{what}-{self.name}").touch()
+
     @contextmanager
     def overtaken(self) -> Iterator[None]:
         """Run the block when the member is about to push for the first time, and before it does."""
         orders = self.world.orders
-        (orders / f"hold-{self.name}").touch()
+        self.order("hold")
         os.mkfifo(orders / f"go-{self.name}")
         give_up = time.monotonic() + 60
         while not (orders / f"held-{self.name}").exists():
@@ -458,7 +467,7 @@ class Crew:
     def kill_at(self, point: str, kind: str) -> None:
         """Kill an agent of this kind when it gets to this point of its next claim."""
         agent = [a for a in self.agents if a.kind == kind][POINTS.index(point)]
-        (self.world.orders / f"{point}-{agent.member.name}").touch()
+        agent.member.order(point)
 
     def wait_until(self, what: str, holds: Callable[[], bool], within: float = 240.0) -> None:
         """Wait for a state of the branch."""

@@ -9,13 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from proof_lock_files import EMPTY, LOCK_AGE, NOTHING, TOOK, World, owner, stamp
+from proof_lock_files import EMPTY, LOCK_AGE, NOTHING, TOOK, Member, World, owner, stamp
 from proof_lock_judge import history, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from proof_lock_files import Member
 
 pytestmark = pytest.mark.slow
 
@@ -205,6 +203,34 @@ def test_of_two_agents_with_the_same_name_one_gets_the_task(world: World):
     assert world.open_tasks() == {"a"}
     assert winner.dibs("task", "done", "a").returncode == 0
     assert judge(world) == []
+
+
+def test_a_take_that_loses_its_claim_before_the_push_does_not_harm_the_next_owner(world: World):
+    world.put({"a": PLAIN})
+    slow = world.member("slow")
+    next_ = Member(world, "next", heir_of=slow)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(take, slow)
+        with slow.overtaken():
+            assert next_.dibs("release", "task:a", DIBS_AGENT="slow").returncode == 0
+            assert take(next_) == "a"
+        assert late.result() == ""
+
+    done = next_.dibs("task", "done", "a")
+
+    assert done.returncode == 0, done
+    assert judge(world) == []
+
+
+def test_a_lock_on_the_branch_counts_after_the_claim_in_the_store_is_gone(world: World):
+    world.put({"a": PLAIN})
+    member = world.member("one")
+    assert take(member) == "a"
+    assert member.dibs("release", "task:a").returncode == 0
+
+    done = member.dibs("task", "done", "a")
+
+    assert done.returncode == 0, done
 
 
 def test_a_lock_on_a_finished_task_does_not_reopen_it(world: World):

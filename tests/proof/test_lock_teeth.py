@@ -45,7 +45,7 @@ def world(tmp_path: Path) -> World:
 def broken(member: Member, rule: str) -> None:
     """Give a member a ``dibs`` without this rule."""
     text = f"#!{sys.executable}\n{rule}\nimport sys\nfrom dibs.cli import main\nsys.exit(main())\n"
-    program = member.home / "bin" / "dibs"
+    program = member.home / "dibs"
     program.write_text(text)
     program.chmod(0o755)
     member.program = program

@@ -50,9 +50,20 @@ def put_lock_note(rows: Rows, note: LockNote) -> None:
     rows.txn.put(LOCKED + note.task, encode(note._asdict()))
 
 
-def drop_lock_note(rows: Rows, task: str) -> None:
-    """Delete the note about a task's lock file."""
-    rows.txn.delete(LOCKED + task)
+def change_lock_note(rows: Rows, note: LockNote) -> bool:
+    """Change a note unless another agent took the task in the meantime; return whether it did."""
+    known = lock_note(rows, note.task)
+    if known is None or known.nonce != note.nonce:
+        return False
+    put_lock_note(rows, note)
+    return True
+
+
+def drop_lock_note(rows: Rows, task: str, agent: str, nonce: str = "") -> None:
+    """Delete the note about an agent's lock file, or only about the one with this nonce."""
+    known = lock_note(rows, task)
+    if known is not None and known.agent == agent and known.nonce == (nonce or known.nonce):
+        rows.txn.delete(LOCKED + task)
 
 
 def noted_claim(rows: Rows, note: LockNote, pattern: Pattern) -> Filed | None:

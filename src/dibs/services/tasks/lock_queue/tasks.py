@@ -18,6 +18,7 @@ from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.lock_notes import (
     LockNote,
+    change_lock_note,
     drop_lock_note,
     lock_note,
     lock_notes,
@@ -118,7 +119,7 @@ class LockTasks:
             return False
         if note.process:
             answered = note._replace(host="", process=0, until=lock.expires)
-            self.store.apply(lambda rows: put_lock_note(rows, answered))
+            return self.store.apply(lambda rows: change_lock_note(rows, answered))
         return True
 
     def _over(self, rows: Rows, found: QueueSnapshot) -> dict[str, Lock]:
@@ -147,7 +148,7 @@ class LockTasks:
             if request_id:
                 forget(rows, caller.id, request_id)
             if not keep:
-                drop_lock_note(rows, note.task)
+                drop_lock_note(rows, note.task, note.agent, note.nonce)
 
         self.store.apply(step)
 
@@ -199,13 +200,15 @@ class LockTasks:
         return self.queue.write(plan)
 
     def _holding(self, rows: Rows, agent: str, name: str, token: int) -> LockNote | None:
-        """Return the note of the caller's own lock; raise if another agent of this store holds the task."""
+        """Return the note of the caller's own lock, which counts even if its claim in the store is gone."""
         note = lock_note(rows, name)
-        mine = own_at(rows, agent, self.pattern(name))
-        if note is not None and note.agent == agent and mine:
+        if note is None or note.agent != agent:
+            return None
+        if own_at(rows, agent, self.pattern(name)):
             own(rows, agent, [self.pattern(name)], token)
-            return note
-        return None
+        elif token and token != note.token:
+            return None
+        return note
 
     def _lost(
         self,
@@ -259,7 +262,7 @@ class LockTasks:
             if kind:
                 rows.emit(caller.id, beat.role, kind, summary, **(details or {}))
             give_back(rows, caller.id, beat, mine)
-            drop_lock_note(rows, name)
+            drop_lock_note(rows, name, caller.id)
 
         self.store.apply(step)
 
