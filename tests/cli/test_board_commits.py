@@ -179,3 +179,44 @@ def test_a_hand_edit_that_a_read_accepted_still_has_its_own_commit(dibs, board):
         f"task: {ID} new -> in_progress by carol",
         f"task: {ID} new by Ann",
     ]
+
+
+@pytest.fixture
+def remote(board, tmp_path):
+    place = tmp_path / "remote.git"
+    git(board, "init", "-q", "--bare", str(place))
+    git(board, "remote", "add", "origin", str(place))
+    git(board, "push", "-q", "-u", "origin", "HEAD")
+    return place
+
+
+def test_commits_are_pushed_on_request_only(dibs, board, remote):
+    dibs("task", "new", "Audit", agent="carol")
+    kept = git(remote, "rev-list", "--count", "--all")
+    dibs("orchestrate", "--push", agent="boss")
+    sent = git(remote, "log", "--all", "--format=%s")
+
+    assert kept == "1"
+    assert "new by carol" in sent
+    assert git(board, "status", "--porcelain") == ""
+
+
+def test_with_the_setting_every_command_pushes_its_commit(dibs, board, remote):
+    settings = board / "dibs.toml"
+    settings.write_text(settings.read_text().replace("commit = true", "commit = true\npush = true"))
+    git(board, "commit", "-qam", "settings")
+
+    refused = dibs("task", "new", "Audit", agent="carol")
+    git(board, "push", "-q")
+    dibs("task", "new", "Review", agent="carol")
+
+    assert refused.status == 0
+    assert "not pushed: the branch has commits of yours" in refused.err
+    assert git(remote, "log", "--all", "-1", "--format=%s").endswith("-review new by carol")
+
+
+def test_a_push_without_commits_is_refused_with_the_setting_that_is_missing(dibs, repo):
+    answer = dibs("orchestrate", "--push")
+
+    assert answer.status == 64
+    assert "set commit = true under [board]" in answer.err

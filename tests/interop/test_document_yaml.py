@@ -168,10 +168,13 @@ def test_the_validation_commands_run_as_written(repo):
     repo.sh("sed -i 's/^status: new/status: nwe/' work/inbox/task.yaml")
     bad = repo.run("python work/scripts/validate-task-schema.py work/inbox/task.yaml")
     repo.sh("rm work/inbox/task.yaml")
+    before = repo.sh("git status --porcelain && git for-each-ref")
     whole = repo.run("bash work/scripts/validate-work-structure.sh")
+    repo.sh("python work/scripts/validate-task-schema.py")
 
     assert (good.returncode, bad.returncode, whole.returncode) == (0, 1, 0)
     assert "work/inbox/task.yaml:4: status" in bad.stdout
+    assert repo.sh("git status --porcelain && git for-each-ref") == before
 
 
 def test_an_operator_creates_a_task_and_watches_it_with_find_and_cat(repo):
