@@ -96,7 +96,9 @@ def test_an_ended_agents_worktree_is_reported_and_removed_only_if_it_has_no_work
         done = project.doctoring.repair(you)
 
         assert len(found) == 2
-        assert done == [f"removed idle's worktree {paths['idle']}"]
+        kept, removed = done
+        assert removed == f"removed idle's worktree {paths['idle']}"
+        assert kept.startswith(f"kept busy's worktree {paths['busy']} (1 untracked file: work.txt)")
         assert os.path.exists(os.path.join(paths["busy"], "work.txt"))
         assert not os.path.exists(paths["idle"])
     finally:
