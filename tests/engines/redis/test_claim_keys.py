@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from contextlib import suppress
 
 import pytest
 from tests.servers import Cluster, RedisServer
@@ -13,7 +15,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.redis.mirror import Mirror
-from dibs.errors import NotFound
+from dibs.errors import DibsError, NotFound
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.claim_keys import PREFIX, claim_keys
 from dibs.services.claims.holdings import Holdings
@@ -353,3 +355,41 @@ def test_in_a_cluster_the_keys_have_the_projects_hash_tag(tmp_path):
         assert client.get(f"claim:{{shop}}:{FILE}") is None
         crew.engine.close()
         client.close()
+
+
+def act(chance, crew, agents, names):
+    """Let some agent do something, which may be refused."""
+    me, some, verb = chance.choice(agents), chance.sample(names, 2), chance.randrange(8)
+    with suppress(DibsError):
+        if verb < 3:
+            mode = chance.choice(["exclusive", "shared", "shared"])
+            crew.claim(me, *some, mode=mode, ttl=chance.choice([30, 60, 300]))
+        elif verb == 3:
+            crew.release(me, *some)
+        elif verb == 4:
+            crew.beat(me)
+        elif verb == 5:
+            crew.holdings.renew(Caller(me), ttl=chance.choice([30, 90]))
+        elif verb == 6:
+            crew.holdings.transfer(Caller(me), [parse(some[0])], to=chance.choice(agents))
+        else:
+            crew.agents.leave(Caller(me))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_any_history_the_keys_are_the_live_claims(redis_url, client, seed):
+    chance = random.Random(seed)
+    crews = [Crew(redis_url) for _ in range(3)]
+
+    for _ in range(60):
+        act(chance, chance.choice(crews), "abcd", ["x", "y", "z", "src/*", "task:t", "Y"])
+        held = {}
+        for one in crews[0].claims.all()[0]:
+            held.setdefault(f"claim:{one.claim.pattern}", []).append(one)
+        owners = {key: sorted(one.claim.agent for one in some) for key, some in held.items()}
+        assert shown(client) == {key: ",".join(some) for key, some in owners.items()}
+        for key, some in held.items():
+            left = max(one.expires_in for one in some) * 1000
+            assert left - 2_000 < client.pttl(key) <= left + 2_000, key
+    for crew in crews:
+        crew.engine.close()
