@@ -110,6 +110,7 @@ def suggest_topic(word: str) -> str:
 _SUBCOMMANDS = {
     "ls": "all list",
     "new": "add create init make open",
+    "gc": "clean cleanup prune",
     "rm": "delete prune remove",
     "drop": "delete remove rm",
     "show": "cat get info view",
