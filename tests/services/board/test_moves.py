@@ -85,6 +85,31 @@ def test_to_done_without_a_result_is_set_aside_and_says_what_to_do(world):
     assert state(world) == ("done", "curator", "done")
 
 
+def read(world):
+    world.open()
+    with world.board.command(HUMAN, reads=True) as report:
+        return [verdict.code for verdict in report.aside]
+
+
+@pytest.mark.parametrize("status", ["new", "in_progress"])
+def test_a_move_that_a_read_accepted_can_be_followed_by_an_edit(tmp_path, status):
+    world = World(tmp_path / "repo")
+    world.write(f"inbox/{ID}.yaml", task(ID))
+    world.sh("mkdir -p assigned/writer")
+    assert read(world) == []
+    world.sh(f"mv inbox/{ID}.yaml assigned/writer/")
+    assert read(world) == []
+    assert "status: new" in world.read(f"assigned/writer/{ID}.yaml")
+
+    world.sh(f"sed -i 's/^status: new/status: {status}/; s/green/blue/' assigned/writer/{ID}.yaml")
+    assert read(world) == []
+    assert world.reconcile().aside == []
+
+    after = "assigned" if status == "new" else "in_progress"
+    assert state(world) == (after, "writer", "assigned/writer")
+    assert "color: blue" in world.row(ID).text
+
+
 def test_a_refused_move_can_be_followed_by_another(world):
     assigned(world)
     assert move(world, "done") == ["TASK_MISMATCH"]

@@ -21,18 +21,22 @@ from dibs.core.tasks.rules import (
 _UNFINISHED = frozenset({Status.NEW, Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
 
 
-def meant_by(place: str, task: Task, old: Task | None, asked: str, *, result: bool) -> Task:
+def meant_by(
+    place: str, task: Task, old: Task | None, asked: str, *, result: bool, lags: bool = False
+) -> Task:
     """Return the task that a file in ``place`` describes; the text alone says ``task``.
 
-    ``old`` is the task as the board last wrote it, None if it does not know the file. ``asked`` is the agent
-    to which a released task returns, and ``result`` tells whether the file has a result.
+    ``old`` is the task as the board knows it, None if it does not know the file. ``asked`` is the agent to
+    which a released task returns, and ``result`` tells whether the file has a result. The text of a file that
+    ``lags`` may still have the status and the agent from before ``old``.
     """
     folder, _, owner = place.partition("/")
     if place == folder_of(task.status, task.agent) or folder == ARCHIVE:
         return task
-    if folder == ASSIGNED and task.agent in {"", old.agent if old is not None else ""}:
+    if folder == ASSIGNED and (lags or task.agent in {"", old.agent if old is not None else ""}):
         task = task._replace(agent=owner)
-    if task.status != (old.status if old is not None else Status.NEW):
+    stated = task.status != (old.status if old is not None else Status.NEW)
+    if place == folder_of(task.status, task.agent) if lags else stated:
         return task  # the text has a status of its own
     if folder == DONE and result and task.status in _UNFINISHED:
         return task._replace(status=Status.DONE)

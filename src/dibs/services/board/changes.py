@@ -88,10 +88,11 @@ class BoardChanges:
         unseen: str = "",
         *,
         text: str = "",
+        lags: bool = False,
     ) -> None:
         """Queue a file for its verdict; a command that only shows rows leaves it to the next command.
 
-        ``text`` is the current text of a file that lags behind its row.
+        ``text`` is the current text of an unchanged file that lags behind its row.
         """
         if self._caller is None:
             self._index.behind.add(id_)
@@ -100,7 +101,7 @@ class BoardChanges:
         current = copy._replace(content=text.encode("utf-8", "surrogateescape")) if text else copy
         reading = self.reading(current)
         made = EditedFile(id_, copy.place, copy.name, reading, base, life, version, copy.digest)
-        self._edits.append(HandEdit(copy, made, unseen))
+        self._edits.append(HandEdit(copy, made._replace(lags=lags), unseen))
 
     def conclude(self) -> None:
         """Write files, judge hand edits, and write what results."""

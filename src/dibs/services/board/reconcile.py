@@ -194,8 +194,8 @@ class Reconcile:
     def _compare(self, id_: str, row: Stored | None, happened: _Happened) -> None:
         """Compare the files of one task with its row."""
         index, known = self._index, self._known(id_, row)
-        noted = [entry for p, n in known if (entry := index.folder(p).get(n))]
-        base = max((entry.version for entry in noted), default=0)
+        noted = [(place, e) for place, n in known if (e := index.folder(place).get(n))]
+        base = max((entry.version for _, entry in noted), default=0)
         before = [index.asides.get(f"{place}/{name}") for place, name in happened.fresh]
         left = self._left.get(id_.lower(), 0)
         base = base or max((aside.version for aside in before if aside), default=left)
@@ -214,8 +214,7 @@ class Reconcile:
             restored = bool(happened.gone) and not happened.row_changed
             if not copies and (happened.gone or self._anew):
                 copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
-            was_at = next((place for place, _ in known), "")
-            moved = {entry.digest for entry in noted} if was_at == row.place else set()
+            moved = {entry.digest for place, entry in noted if place == row.place}
             moved |= {digest(row.text)} if left else set()  # it was set aside elsewhere
             self._with_row(row, copies, moved, restored=restored)
         elif copies:
@@ -252,7 +251,9 @@ class Reconcile:
             copy.digest not in had and not self._is_older(row, copy)
         ):
             unseen = "" if shown else row.text
-            self._changes.hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
+            lags = shown and bool(moved) and target.digest not in moved
+            base = copy.base or row.version
+            self._changes.hand_in(row.id, copy, base, row.version, unseen, lags=lags)
         elif not in_place and shown and copy.digest in moved:
             # A read may have accepted the file without completing it, so the row's text is the current one.
             self._changes.hand_in(row.id, copy, row.version, row.version, text=row.text)

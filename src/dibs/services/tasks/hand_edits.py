@@ -218,7 +218,8 @@ class _HandEdits:
 
     def _changed(self, made: EditedFile, old: Stored, task: Task) -> Stored:
         """Accept an edit or a move of a file that the board wrote."""
-        task = meant_by(made.place, task, old.task, old.asked, result=has_result(made))
+        result = has_result(made)
+        task = meant_by(made.place, task, old.task, old.asked, result=result, lags=made.lags)
         self._check_held(old, task)
         if task.dependencies != old.task.dependencies:
             self._check_dependencies(task)

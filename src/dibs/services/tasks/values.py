@@ -127,6 +127,8 @@ class EditedFile(Record):
     by: str = ""
     #: Whether that is in a commit.
     committed: bool = False
+    #: Whether a read accepted the file before without completing it.
+    lags: bool = False
 
 
 class HandEditVerdict(Record):
