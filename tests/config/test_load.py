@@ -122,6 +122,31 @@ def test_flags_override_variables_and_variables_override_the_file(place):
     assert (loaded.config.broad, loaded.origins["broad"]) == ("allow", "dibs.toml:4")
 
 
+def test_lists_of_paths_and_patterns_read_the_scheme_file(place):
+    write(
+        place,
+        """\
+[guard]
+free = ["file:build/", "FILE:*.log"]
+[worktree]
+copy = ["file:.env", "file:./data/"]
+""",
+    )
+
+    config = read(place).config
+
+    assert config.guard_free == ("build/", "*.log")
+    assert config.worktree_copy == (".env", "data")
+
+
+def test_a_setting_that_may_be_in_milliseconds_is_refused_with_both_readings(place):
+    write(place, "[claims]\nttl = 30000\n")
+
+    assert "ttl 30000 could mean 30000s (8h20m) or 30000ms (30s); write the unit" in refusal(place)
+    write(place, "")
+    assert read(place, {"DIBS_TTL": "30000ms"}).config.ttl == 30
+
+
 def test_an_empty_flag_overrides_the_file(place):
     write(place, "[claims]\nwait = 5\n")
 

@@ -91,8 +91,10 @@ def _texts(value: object, allowed: str) -> list[str]:
 
 def paths(value: object) -> tuple[str, ...]:
     """Parse paths relative to the repository root."""
+    from dibs.core.patterns.spelling import file_path
+
     names = _texts(value, "a list of paths inside the repository")
-    return tuple(folder(name.rstrip("/")) for name in names)
+    return tuple(folder(file_path(name).removeprefix("./").rstrip("/")) for name in names)
 
 
 def patterns(value: object) -> tuple[str, ...]:

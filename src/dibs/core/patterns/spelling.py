@@ -51,7 +51,7 @@ def file_path(text: str, *, literal: bool = False) -> str:
         return text
     rest = text[len(FILE) :]
     if not rest.startswith("//"):
-        return rest if rest.startswith("/") else f"./{rest}"
+        return rest if rest.startswith(("/", "./")) else f"./{rest}"
     host, slash, path = rest[2:].partition("/")
     if not slash or host.lower() not in {"", "localhost"}:
         return text
