@@ -1,6 +1,8 @@
 """``dibs task import`` moves task files onto the board; no other command does."""
 
 import os
+import subprocess
+import time
 
 import pytest
 
@@ -18,6 +20,11 @@ def pending(repo):
 
 def contents(folder):
     return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+
+
+def on_board(dibs):
+    """Return the tasks of the board, without those that scripts find in the queue folder."""
+    return [task for task in dibs("task", "ls", "--json").json["tasks"] if "version" in task]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ def test_each_file_of_a_folder_becomes_the_task_it_is_named_after_and_moves(dibs
     ]
     assert os.listdir(pending) == ["notes.txt"]
     assert (repo / "work/inbox/fix-a.yml").read_text().startswith("# keep me\ntitle: Fix A\n")
-    shown = {task["id"]: task["why"] for task in dibs("task", "ls", "--json").json["tasks"]}
+    shown = {task["id"]: task["why"] for task in on_board(dibs)}
     assert shown == {"fix-a": ["waits for fix-b, which has not started"], "fix-b": []}
     assert dibs("task", "validate").status == 0
 
@@ -93,7 +100,7 @@ def test_a_file_whose_lock_exists_is_not_imported(dibs, repo, pending, ending):
 
     assert f"skipped tasks/pending/fix-b.yaml: current_tasks/fix-b{ending} locks it" in answer.out
     assert sorted(contents(pending)) == ["fix-b.yaml", "notes.txt"]
-    assert [task["id"] for task in dibs("task", "ls", "--json").json["tasks"]] == ["fix-a"]
+    assert [task["id"] for task in on_board(dibs)] == ["fix-a"]
 
 
 def break_yaml(repo, pending):
@@ -133,14 +140,14 @@ def two_of_one_name(repo, pending):
 def test_one_file_that_cannot_be_imported_stops_the_whole_import(dibs, repo, pending, spoil):
     spoil(repo, pending)
     before = sorted(os.listdir(pending))
-    rows = dibs("task", "ls", "--json").json["tasks"]
+    rows = on_board(dibs)
 
     answer = dibs("task", "import", "tasks/pending")
 
     assert answer.status == 65
     assert "internal" not in answer.err
     assert sorted(os.listdir(pending)) == before
-    assert dibs("task", "ls", "--json").json["tasks"] == rows
+    assert on_board(dibs) == rows
 
 
 def test_files_can_be_named_one_by_one(dibs, repo, pending):
@@ -157,7 +164,7 @@ def test_files_can_be_named_one_by_one(dibs, repo, pending):
 def test_one_file_of_the_queue_folder_is_a_task_file_not_a_list(dibs, repo, pending):
     dibs("task", "import", "tasks/pending/fix-b.yaml")
 
-    assert [task["id"] for task in dibs("task", "ls", "--json").json["tasks"]] == ["fix-b"]
+    assert [task["id"] for task in on_board(dibs)] == ["fix-b"]
     assert not (pending / "fix-b.yaml").exists()
 
 
@@ -198,3 +205,33 @@ def test_a_file_that_is_edited_during_the_import_is_kept(dibs, repo, pending, mo
 
     assert "kept tasks/pending/fix-b.yaml: it was changed meanwhile" in answer.out
     assert (pending / "fix-b.yaml").read_text() == "title: Fix B, and more\n"
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
+
+
+def test_a_lock_that_only_the_remote_branch_has_counts_and_the_move_must_be_pushed(
+    dibs, repo, pending, tmp_path
+):
+    remote, other = tmp_path / "remote.git", tmp_path / "other"
+    git(repo, "config", "user.name", "Ann")
+    git(repo, "config", "user.email", "ann@example.com")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "queue")
+    git(tmp_path, "clone", "-q", "--bare", repo, remote)
+    git(repo, "remote", "add", "origin", remote)
+    git(repo, "fetch", "-q", "-u", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    git(tmp_path, "clone", "-q", remote, other)
+    (other / "current_tasks").mkdir()
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    (other / "current_tasks" / "fix-b.lock").write_text(f"agent: s1\nclaimed: {now}\ntask: fix-b\n")
+    git(other, "add", "-A")
+    git(other, "-c", "user.name=s", "-c", "user.email=s@s", "commit", "-qm", "claim: fix-b by s1")
+    git(other, "push", "-q")
+
+    answer = dibs("task", "import", "tasks/pending")
+
+    assert "skipped tasks/pending/fix-b.yaml: s1 holds it" in answer.out
+    assert "moved tasks/pending/fix-a.yml to work/inbox/fix-a.yml" in answer.out
+    assert "commit and push this move: until then, the branch still lists fix-a\n" in answer.err

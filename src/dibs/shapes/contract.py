@@ -198,7 +198,7 @@ ANSWERS = {
     "task cancel": "cancel:task",
     "task block": "block:task",
     "task reassign": "reassign:task similar:similar_task*",
-    "task ls": "tasks:any* done:int set_aside:finding*",
+    "task ls": "tasks:any* done:int set_aside:finding* [stale:text]",
     "task show": "task:task log:entry*",
     "task graph": (
         "tasks:any* ready:path* waves:any* never:path* cycles:any* critical_path:path* width:int"

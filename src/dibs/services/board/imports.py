@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from dibs.core.tasks.lock_files import LOCK_ENDINGS, LOCKS, PENDING
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.services.board.tasks import Tasks
 from dibs.services.state.tasks import Stored, digest, several
+from dibs.services.tasks.plain_queue import DONE as QUEUE_DONE
+from dibs.services.tasks.plain_queue import HELD
 from dibs.services.tasks.values import Created, Draft
 from dibs.startup.records import Record
 from dibs.taskfile.reading import error_of, read
@@ -23,14 +26,12 @@ from dibs.workdir.scan import ENDINGS, MAX_FILE, oddity, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
+    from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.workdir.disk import OpenFolder
-
-#: The queue folder of scripts, and the folder and endings of their locks.
-PENDING, LOCKS, LOCK_ENDINGS = "tasks/pending", "current_tasks", (".lock", ".txt")
 
 
 class MovedFile(Record):
@@ -86,19 +87,22 @@ def is_list(paths: Sequence[str], root: str) -> bool:
 class Imports:
     """Imports files of the working tree ``root``."""
 
-    def __init__(self, board: Board, root: str) -> None:
+    def __init__(self, board: Board, root: str, queue: Queue | None = None) -> None:
+        """Prepare it; ``queue`` knows the locks on the branch that scripts share."""
         self._board = board
         self._root = os.path.realpath(root)
+        self._queue = queue
 
     def run(
         self, caller: Caller, paths: Sequence[str], *, strict: bool = False, dry_run: bool = False
     ) -> ImportedFiles:
         """Import these files, and the task files of these folders, all or nothing.
 
-        A file whose lock is in ``current_tasks/`` is skipped: someone is working on it.
+        A file that is locked in ``current_tasks/``, here or on the branch, is skipped.
         """
         found = dict.fromkeys(path for given in paths for path in self._listed(given))
-        held = {path: why for path in found if (why := self._lock(path))}
+        queued = {file.name: file for file in self._queued(found)}
+        held = {path: why for path in found if (why := self._lock(path, queued))}
         sources = [self._read(path) for path in found if path not in held]
         board = self._board
         with board.command(caller, makes=bool(sources) and not dry_run, reads=dry_run):
@@ -139,9 +143,23 @@ class Imports:
             if name.lower().endswith(ENDINGS) and not name.startswith("."):
                 yield os.path.join(path, name)
 
-    def _lock(self, path: str) -> str:
-        """Return which lock file keeps a file from being imported, empty if none does."""
+    def still_queued(self, done: ImportedFiles) -> list[str]:
+        """Return the imported tasks that the branch still lists, until the move is committed and pushed."""
+        moved = {stem(os.path.basename(file.old)): file.old for file in done.moved}
+        return [file.name for file in self._queued(moved.values()) if file.name in moved]
+
+    def _queued(self, paths: Iterable[str]) -> list[QueuedFile]:
+        """Return the tasks in the queue of scripts, if one of these files is in its folder."""
+        folder = os.path.join(self._root, PENDING)
+        if self._queue is None or not any(os.path.dirname(path) == folder for path in paths):
+            return []
+        return [file for file in self._queue.all() if file.state != QUEUE_DONE]
+
+    def _lock(self, path: str, queued: Mapping[str, QueuedFile]) -> str:
+        """Return which lock keeps a file from being imported, empty if none does."""
         name = stem(os.path.basename(path))
+        if name in queued and queued[name].state == HELD:
+            return f"{queued[name].holder} holds it"
         for root in dict.fromkeys((self._root, self._board.folders.base)):
             for ending in LOCK_ENDINGS:
                 if os.path.lexists(os.path.join(root, LOCKS, name + ending)):

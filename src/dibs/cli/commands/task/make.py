@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from dibs.cli.support.text import dim, green, printable
 from dibs.core.tasks.rules import PRIORITIES
 from dibs.core.text.names import check_agent_id, quote
@@ -115,12 +117,19 @@ def _import_files(session: Session, args: Namespace) -> int:
     from dibs.services.board.imports import Imports
     from dibs.shapes import tasks
 
-    imports = Imports(session.project.board, session.project.place.repository.root)
+    project = session.project
+    imports = Imports(project.board, project.place.repository.root, project.queue)
     done = imports.run(session.caller, args.file, strict=args.strict, dry_run=args.dry_run)
     session.show(
         lambda: tasks.imported(done, dry_run=args.dry_run),
         lambda: _print_imported(done, dry_run=args.dry_run),
     )
+    if not args.dry_run and (left := imports.still_queued(done)):
+        names = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")  # noqa: PLR2004
+        print(
+            f"dibs: commit and push this move: until then, the branch still lists {printable(names)}",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -12,6 +12,7 @@ import time
 from dibs.core.tasks.lock_files import LOCK_AGE, LOCK_ENDINGS, LOCKS, LockFile, render_lock, stamp
 from dibs.core.text.names import printable, quote
 from dibs.errors import DibsError, Misconfigured, Unavailable
+from dibs.git.refs import commit_of
 from dibs.git.untrusted import guarded_calls
 from dibs.services.tasks.lock_queue.branch import (
     LANDED,
@@ -107,14 +108,17 @@ class LockQueue:
         return self._read
 
     def look(self) -> QueueSnapshot | None:
-        """Return the queue for a reader: if the remote does not answer, as this clone last knew it."""
+        """Return the queue for a reader: if the branch cannot be read, as this clone last knew it."""
         if not self.exists():
             return None
         try:
             found = self.read()
         except (Unavailable, Misconfigured) as error:
-            known = self._open().place.known
-            if not known:
+            branch = self._open()
+            known = branch.place.known
+            if self._local is not None:
+                known = commit_of(branch.git, "HEAD")  # detached, or a branch without commits
+            elif not known:
                 raise
             self._read = found = self._snapshot(known)
             self.stale = error.message
@@ -122,7 +126,9 @@ class LockQueue:
 
     def _snapshot(self, commit: str) -> QueueSnapshot:
         branch, now = self._open(), self.clock()
-        found = read_snapshot(branch.git, commit, now, self.age, fold_case=self._fold)
+        found = QueueSnapshot("", {}, {}, {}, {}, {}, {})
+        if commit:
+            found = read_snapshot(branch.git, commit, now, self.age, fold_case=self._fold)
         if self._local is None:
             return found
         return with_disk(found, self._repository.root, now, self.age, fold_case=self._fold)
