@@ -8,6 +8,7 @@ is never overwritten.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 
 from dibs.core.tasks.lock_files import LOCKS, PENDING, lock_end, lock_name, parse_lock
@@ -175,9 +176,14 @@ def _inside(root: str, path: str) -> str:
 
 
 def _read(path: str) -> bytes | None:
+    """Return the content of a regular file; opening a FIFO would wait for a writer."""
     try:
-        with open(path, "rb") as file:
-            return file.read(MAX_BYTES + 1)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            regular = stat.S_ISREG(os.fstat(handle).st_mode)
+            return os.read(handle, MAX_BYTES + 1) if regular else None
+        finally:
+            os.close(handle)
     except OSError:
         return None
 
