@@ -28,7 +28,7 @@ SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 DIBS = Path(sys.executable).with_name("dibs")
 #: How long Dibs honors a lock file without settings, in seconds.
 LOCK_AGE = 7200
-TOOK, NOTHING, EMPTY = 0, 3, 6
+TOOK, NOTHING, EMPTY, TRY_AGAIN = 0, 3, 6, 69
 #: Where an agent can be killed: before its push, during it, and after it but before the answer.
 POINTS = ("before", "during", "after")
 
@@ -344,14 +344,17 @@ def finish_with_script(member: Member, task: str) -> None:
 def take_with_dibs(member: Member) -> str:
     """Run ``dibs task take`` once; return the task that it took, if any."""
     done = member.dibs("task", "take", "--json", *member.world.options)
-    if done.returncode not in {TOOK, NOTHING, EMPTY}:
+    if done.returncode not in {TOOK, NOTHING, EMPTY, TRY_AGAIN}:
         member.world.blame(f"take by {member.name}: {done.returncode} {done.stdout} {done.stderr}")
     return str(json.loads(done.stdout)["task"]["id"]) if done.returncode == TOOK else ""
 
 
 def finish_with_dibs(member: Member, task: str) -> None:
-    """Run ``dibs task done``."""
-    done = member.dibs("task", "done", task)
+    """Run ``dibs task done``, again if the branch changed all the time."""
+    for _ in range(5):
+        done = member.dibs("task", "done", task)
+        if done.returncode != TRY_AGAIN:
+            break
     if done.returncode:
         member.world.blame(f"done {task} by {member.name}: {done.returncode} {done.stderr}")
 

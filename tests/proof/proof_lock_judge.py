@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: How much the clocks of machines may differ, in seconds.
 SKEW = 2
-OURS = re.compile(r"(claim|done|release|expire|renew): (\S+?)(?:,.*| by \S+)$")
+OURS = re.compile(r"(claim|done|release|expire|renew): (.+?)(?:, held)? by \S+")
 
 
 class Tree(NamedTuple):
@@ -83,7 +83,8 @@ def _step(old: Tree, new: Tree) -> Iterator[str]:
     yield from _tasks(old, new)
     if found := OURS.match(new.subject):
         folders = "(current_tasks|tasks/pending|tasks/done)"
-        allowed = re.compile(rf"{folders}/{re.escape(found[2])}\.\w+")
+        names = "|".join(map(re.escape, found[2].split(", ")))
+        allowed = re.compile(rf"{folders}/({names})\.\w+")
         yield from (
             f"changes {path}"
             for path in sorted(new.changed)

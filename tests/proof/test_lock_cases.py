@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from proof_lock_files import EMPTY, LOCK_AGE, NOTHING, TOOK, Member, World, owner, stamp
-from proof_lock_judge import history, judge
+from proof_lock_judge import expires, history, identity, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,6 +147,52 @@ def test_a_lock_without_a_usable_time_expires_by_its_commit(world: World, claime
     assert take(world.member("fresh")) == "a"
 
 
+def test_an_owner_renews_a_lock_when_it_is_due_and_not_before(world: World):
+    world.put({"a": PLAIN})
+    member = world.member("one")
+    assert take(member, DIBS_GIT_LOCK_AGE="1m") == "a"
+    first = world.files("current_tasks")["current_tasks/a.lock"]
+
+    for _ in range(4):
+        assert member.dibs("renew", DIBS_GIT_LOCK_AGE="1h").returncode == 0
+
+    assert subjects(world)[-1:] == ["renew: a by one"]
+    assert subjects(world).count("renew: a by one") == 1
+    renewed = world.files("current_tasks")["current_tasks/a.lock"]
+    assert identity(renewed) == identity(first)
+    assert 3000 < expires(renewed, 0) - expires(first, 0) <= 3600
+    assert judge(world) == []
+
+
+def test_a_command_that_runs_for_long_keeps_the_lock(world: World):
+    world.put({"a": PLAIN})
+    member = world.member("one")
+    assert take(member, DIBS_GIT_LOCK_AGE="1m") == "a"
+    renewed = f"git -C {world.bare} log -1 --format=%s main | grep -qx 'renew: a by one'"
+
+    done = member.dibs(
+        "run", "--claim", "task:a", "--ttl", "5s", "--",
+        "timeout", "60", "bash", "-c", f"until {renewed}; do sleep 0.1; done",
+        DIBS_GIT_LOCK_AGE="1h",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done
+    assert member.dibs("task", "done").returncode == 0
+    assert judge(world) == []
+
+
+def test_a_claim_and_its_end_make_two_commits_however_often_the_owner_calls(world: World):
+    world.put({"a": PLAIN})
+    member = world.member("one")
+    before = len(subjects(world))
+    take(member)
+    for words in (["renew"], ["status"], ["task", "ls"], ["renew"], ["run", "--", "true"]):
+        assert member.dibs(*words).returncode == 0
+    member.dibs("task", "done")
+
+    assert subjects(world)[before:] == ["claim: a by one", "done: a by one"]
+
+
 # -- order
 
 
@@ -184,6 +230,26 @@ def makespan(order: list[str], sizes: dict[str, int], agents: int = 3) -> int:
     for name in order:
         heapq.heapreplace(free, free[0] + sizes[name])
     return max(free)
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("yml", "- name: a\n  title: one\n- name: b\n  dependencies: [a]\n- c\n"),
+        ("yaml", "tasks:\n  - {id: a}\n  - {id: b, needs: a}\n  - {id: c}\n"),
+        ("md", "# To do\n\n- [ ] a: first\n- [ ] c: other\n"),
+        ("txt", "a\nc\n"),
+    ],
+)
+def test_a_queue_in_one_file_hands_out_its_tasks(world: World, ending: str, text: str):
+    world.first.push({f"tasks/pending.{ending}": text}, "add tasks")
+    one, two = world.member("one"), world.member("two")
+
+    assert [take(one), take(two), take(two)] == ["a", "c", ""]
+    assert world.locks() == {"a": "one", "c": "two"}
+    assert one.dibs("task", "done").returncode == 0
+    assert take(two) == ("b" if "b" in text else "")
+    assert subjects(world)[:3] == ["claim: a by one", "claim: c by two", "done: a by one"]
 
 
 # -- names

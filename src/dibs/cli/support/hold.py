@@ -92,8 +92,11 @@ class RunClaims:
             self._ours.clear()
         else:
             self._project.agents.beat(self._caller)
+        is_first = not self._newest
         self._next_beat = started + self._every
         self._certain_until = started + certain_hold(self._ttl)
+        if not is_first:  # most runs are too short to have a lock file that is due
+            self._project.renew_locks(self._caller.id)
 
     def _agent(self) -> Agent | None:
         try:

@@ -10,7 +10,7 @@ from dibs.core.tasks.lock_files import LOCKS, PENDING, RENEW_AFTER, render_lock,
 from dibs.core.text.findings import Finding, Level
 from dibs.core.text.names import printable
 from dibs.errors import DibsError
-from dibs.services.state.lock_notes import lock_notes, noted_claim, put_lock_note
+from dibs.services.state.lock_notes import change_lock_note, lock_notes, noted_claim
 from dibs.services.tasks.lock_queue.branch import Change
 from dibs.services.tasks.lock_queue.layout import on_disk
 
@@ -118,7 +118,7 @@ def check_queue(locks: LockTasks) -> list[Finding]:
 
 def _put(rows: Rows, notes: Sequence[LockNote]) -> None:
     for note in notes:
-        put_lock_note(rows, note)
+        change_lock_note(rows, note)
 
 
 def _count(number: int, noun: str) -> str:
