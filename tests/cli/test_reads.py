@@ -296,6 +296,24 @@ def locks(root):
     return root
 
 
+def unreachable(root):
+    """The layout of scripts with a remote that does not answer, and HEAD detached."""
+    locks(root)
+    shutil.rmtree(root.with_name("remote.git"))
+    git(root, "checkout", "-q", "--detach")
+    return root
+
+
+def uncommitted_queue(root):
+    """The layout of scripts without a remote: one file for the queue, and a lock that is not committed."""
+    empty(root)
+    (root / "tasks").mkdir()
+    (root / "tasks" / "pending.yml").write_text("- id: pending-a\n  title: A\n")
+    (root / "current_tasks").mkdir()
+    (root / "current_tasks" / "pending-a.lock").write_text("agent: agent-02\n")
+    return root
+
+
 def worktree(root):
     """An agent's worktree of a repository with a board."""
     main_tree = root.with_name("main")
@@ -340,8 +358,8 @@ def committing(root):
 
 
 SITUATIONS = [
-    empty, with_settings, board, new_clone, locks, worktree, detached, merging, sub_folder,
-    committing,
+    empty, with_settings, board, new_clone, locks, unreachable, uncommitted_queue, worktree,
+    detached, merging, sub_folder, committing,
 ]  # fmt: skip
 #: Where reading creates nothing, not even in the git directory.
 FRESH = {empty, with_settings}
