@@ -89,6 +89,7 @@ class World:
         self.variables = variables
         #: Options of ``dibs task take``.
         self.options: tuple[str, ...] = ()
+        self.buries = False
         self.diary: list[Entry] = []
         self.faults: list[str] = []
         self.dead: set[str] = set()
@@ -143,7 +144,12 @@ class World:
         return {stem(path) for path in self.files("tasks/pending") if path.endswith(".yml")}
 
     def age(self, older: int = LOCK_AGE + 60) -> None:
-        """Rewrite the locks of dead agents as if they were ``older`` seconds older."""
+        """Rewrite the locks of dead agents as if they were ``older`` seconds older.
+
+        With ``buries``, also end their claims in the shared store, which has a clock of its own.
+        """
+        for agent in {*self.locks().values()} & self.dead if self.buries else ():
+            self.first.dibs("release", "--all", DIBS_AGENT=agent)
         while True:
             self.first.git("fetch", "-q", "origin", "main")
             self.first.git("reset", "-q", "--hard", "FETCH_HEAD")

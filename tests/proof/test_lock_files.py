@@ -61,10 +61,15 @@ def test_scripts_agents_and_people_share_a_branch_without_settings(tmp_path: Pat
     drive(World(tmp_path))
 
 
-@pytest.mark.parametrize(("store", "ttl"), [("git", "60s"), ("redis", "30s")])
-def test_they_share_a_branch_whatever_the_store(tmp_path: Path, store: str, ttl: str, request):
-    url = request.getfixturevalue("redis_url") if store == "redis" else "git:origin"
-    world = World(tmp_path, DIBS_ENGINE=url)
-    world.options = ("--ttl", ttl)  # a dead agent's claim in a shared store also has to expire
+def test_they_share_a_branch_and_a_git_store(tmp_path: Path):
+    world = World(tmp_path, DIBS_ENGINE="git:origin")
+    world.buries = True
+
+    drive(world)
+
+
+def test_they_share_a_branch_and_a_redis_store(tmp_path: Path, redis_url: str):
+    world = World(tmp_path, DIBS_ENGINE=redis_url)
+    world.options = ("--ttl", "30s")  # a dead agent's claim in the store also has to expire
 
     drive(world)
