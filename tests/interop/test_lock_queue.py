@@ -312,6 +312,16 @@ def test_without_the_remote_a_reader_gets_the_last_known_state_and_a_taker_an_er
     assert claims(queue) == []
 
 
+def test_without_the_remote_a_reader_sees_what_this_clone_pushed_last(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("one")
+    os.makedirs(queue._locks.queue._repository.state, exist_ok=True)
+    queue.take(caller("bob"))
+    os.rename(shared.bare, f"{shared.bare}.away")
+
+    assert held(shared.queue("one")) == {"a": "bob"}
+
+
 def test_reading_changes_neither_refs_nor_files(shared):
     clone = shared.clone("one")
     shared.put_tasks("a")

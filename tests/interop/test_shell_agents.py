@@ -290,16 +290,26 @@ def dibs(shared, monkeypatch, capsys, request):
     return call
 
 
-def test_status_and_task_ls_show_a_scripts_lock(shared, dibs):
+def test_who_and_task_ls_show_a_scripts_lock(shared, dibs):
     shared.put_tasks("fix-header-lint")
     shared.script(shared.clone("clone"), "agent-02")
 
-    for words in (("task", "ls"),):
+    for words in (("task", "ls"), ("who", "task:fix-header-lint")):
         status, out, _ = dibs(*words)
         assert status == 0
         assert "fix-header-lint" in out
         assert "agent-02" in out
         assert "a script's lock file" in out
+
+
+def test_a_plain_claim_on_a_queued_task_is_refused_with_the_command_that_locks_it(shared, dibs):
+    shared.put_tasks("a")
+
+    status, _, err = dibs("claim", "task:a")
+
+    assert status == 77
+    assert "dibs task start a" in err
+    assert dibs("claim", "task:other")[0] == 0
 
 
 def test_each_outcome_of_taking_a_task_has_its_own_exit_status(shared, dibs):

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dibs.services.talk.groups import Groups
     from dibs.services.talk.mail import Mail
     from dibs.services.tasks.lock_queue.tasks import LockTasks
-    from dibs.services.tasks.plain_queue import Queue
+    from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.services.worktrees.service import Worktrees
 
     class Lender(Protocol):
@@ -153,6 +153,14 @@ class Project:
             from dibs.services.tasks.lock_queue.upkeep import renew_due
 
             renew_due(self._lock_tasks, agent)
+
+    def queue_lock(self, name: str) -> QueuedFile | None:
+        """Return a task of the lock-file queue, with its owner; None if it is not there."""
+        if self._lock_tasks is None or (locked := self._lock_tasks.view()) is None:
+            return None
+        if not locked.snapshot.has(name):
+            return None
+        return next((file for file in self.queue.all() if file.name == name), None)
 
     def check_queue(self) -> list[Finding]:
         """Return what there is to know about the lock-file queue."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Held, Waiter
+    from dibs.core.patterns.pattern import Pattern
 
     Around = tuple[list[Held], list[Waiter]]
 
@@ -38,7 +39,33 @@ def act(session: Session, args: Namespace) -> None:
         raise BadUsage("who: shows who holds a path", hint="did you mean 'dibs whoami'?")
     patterns = session.patterns(args.pattern, literal=args.literal)
     found = {p.text: session.project.claims.overlapping(p) for p in patterns}
+    for pattern in patterns:
+        if pattern.scheme == "task" and pattern.literal and not found[pattern.text][0]:
+            found[pattern.text][0].extend(_locked(session, pattern))
     session.show(lambda: _shape(found), lambda: _print(found, session))
+
+
+def _locked(session: Session, pattern: Pattern) -> list[Held]:
+    """Return the owner of a task's lock file in the lock-file queue."""
+    from dibs.core.claims.rules import EXCLUSIVE, Claim, Held
+    from dibs.core.tasks.names import name_of
+
+    file = session.project.queue_lock(name_of(pattern))
+    if file is None or not file.holder:
+        return []
+    ends = file.since + file.expires_in
+    claim = Claim(
+        "lock",
+        pattern.text,
+        EXCLUSIVE,
+        file.holder,
+        0,
+        file.expires_in,
+        file.since,
+        ends,
+        file.reason,
+    )
+    return [Held(claim, session.now() + file.expires_in, file.expires_in)]
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:

@@ -10,7 +10,8 @@ Each task is a YAML file in work/ that you can also create, edit, and move by ha
 Taking a task claims task:ID.
 
 exit status: 0 done, 3 another agent holds it or no task is available, 4 you lost the task,
-6 not found or no tasks to take, 65 invalid value or file, 77 not allowed
+6 not found or no tasks to take, 65 invalid value or file, 69 the store or the remote does not
+answer, 77 not allowed, 78 the remote refuses the push
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         def remove_stale_lock(self) -> str: ...
 
 
-#: How often a change is tried on a branch that others move, and the longest pause between tries in seconds.
-TRIES, LONGEST_PAUSE = 40, 2.0
+#: How many seconds a change is tried on a branch that others move, and the longest pause between tries.
+PATIENCE, LONGEST_PAUSE = 120.0, 1.0
 #: The outcomes of a push; see engines/git/remote.py.
 LANDED, LOST, LOCKED, UNCLEAR = "landed", "lost", "locked", "unclear"
 #: Folders that scripts expect to exist; git keeps no empty ones.
@@ -94,13 +94,18 @@ class QueueBranch:
 
     def publish(self, commit: str, expected: str) -> str:
         """Move the branch from ``expected`` to ``commit``; return the outcome."""
-        return self._remote.push(commit, expected, time.monotonic() + self._timeout)
+        try:
+            return self._remote.push(commit, expected, time.monotonic() + self._timeout)
+        except Misconfigured as error:
+            if error.code == "REMOTE_REFUSED":
+                error.hint = f"allow this account to push to {printable(self.place.shown)}"
+            raise
 
     def pause(self, attempt: int, outcome: str) -> None:
         """Wait before the next try, at random, so that rivals do not meet again."""
         if outcome == LOCKED and self._remote.remove_stale_lock():
             return
-        time.sleep(random.uniform(0.0, min(0.05 * 2**attempt, LONGEST_PAUSE)))  # noqa: S311
+        time.sleep(random.uniform(0.0, min(0.05 * 2 ** min(attempt, 10), LONGEST_PAUSE)))  # noqa: S311
 
     def _commit(self, reader: BatchProcess, base: str, change: Change) -> str:
         header = _object(reader, f"{base}^{{tree}}")[0]

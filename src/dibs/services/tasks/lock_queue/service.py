@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
+from itertools import count
 
 from dibs.core.tasks.lock_files import LOCK_AGE, LOCK_ENDINGS, LOCKS, LockFile, render_lock, stamp
 from dibs.core.text.names import printable, quote
 from dibs.errors import DibsError, Misconfigured, Unavailable
-from dibs.git.refs import commit_of
+from dibs.git.refs import commit_of, is_in
 from dibs.git.untrusted import guarded_calls
 from dibs.services.tasks.lock_queue.branch import (
     LANDED,
-    TRIES,
+    PATIENCE,
     Change,
     QueueBranch,
 )
@@ -115,14 +117,36 @@ class LockQueue:
             found = self.read()
         except (Unavailable, Misconfigured) as error:
             branch = self._open()
-            known = branch.place.known
             if self._local is not None:
                 known = commit_of(branch.git, "HEAD")  # detached, or a branch without commits
-            elif not known:
+            elif not (known := self._last_known()):
                 raise
             self._read = found = self._snapshot(known)
             self.stale = error.message
         return found if found.exists else None
+
+    def _remember(self, commit: str) -> None:
+        """Record the newest commit that this clone pushed, for when the remote does not answer."""
+        from dibs.local.files import write_file
+
+        with suppress(OSError):
+            write_file(self._memory, f"{self._open().place.shown}\n{commit}\n")
+
+    def _last_known(self) -> str:
+        """Return the newest commit that this clone knows: the one that it pushed, or its tracking branch."""
+        branch = self._open()
+        known = branch.place.known
+        try:
+            with open(self._memory, encoding="utf-8", errors="replace") as file:
+                place, commit = file.read().split("\n")[:2]
+        except (OSError, ValueError):
+            return known
+        newer = place == branch.place.shown and commit_of(branch.git, commit)
+        return commit if newer and (not known or is_in(branch.git, known, commit)) else known
+
+    @property
+    def _memory(self) -> str:
+        return os.path.join(self._repository.state, "lock-queue")
 
     def _snapshot(self, commit: str) -> QueueSnapshot:
         branch, now = self._open(), self.clock()
@@ -141,7 +165,10 @@ class LockQueue:
         ``plan`` is called with the current state before each try, also after a push whose outcome is unknown.
         """
         branch, outcome = self._open(), ""
-        for attempt in range(TRIES):
+        give_up = time.monotonic() + PATIENCE
+        for attempt in count():
+            if time.monotonic() > give_up:
+                break
             found = self.read()
             changes = plan(found)
             if not changes:
@@ -154,6 +181,7 @@ class LockQueue:
                 ]
             outcome = branch.publish(commit, found.commit)
             if outcome == LANDED:
+                self._remember(commit)
                 self._read = self._snapshot(commit)
                 return self._read
             branch.pause(attempt, outcome)

@@ -31,6 +31,7 @@ from dibs.services.tasks.lock_queue.branch import Change
 from dibs.services.tasks.lock_queue.service import (
     claim_change,
     expire_change,
+    lock_path,
     new_nonce,
 )
 from dibs.services.tasks.plain_queue import DONE as ENDED
@@ -89,7 +90,7 @@ class LockTasks:
 
     def secure(self, caller: Caller, name: str, granted: Granted, request_id: str = "") -> bool:
         """Push the lock of a claimed task; if another agent was first, release the claim and return False."""
-        note = self.store.look(lambda rows: lock_note(rows, name))
+        note, alive = self.store.look(lambda rows: (lock_note(rows, name), self._alive(rows)))
         if note is None or note.token != granted.token:
             return True  # a repeated request: it was answered before
         lock = self.queue.new_lock(caller.id, note.nonce)
@@ -100,13 +101,18 @@ class LockTasks:
             there = found.locks.get(name)
             if there is not None and there.file.nonce == note.nonce:
                 return ()
-            over = self.store.look(lambda rows: self._over(rows, found))
+            now = self.queue.clock()
+            old = [lock for lock in found.locks.values() if lock.until <= now]
+            over = {lock.name: lock for lock in old if lock.file.nonce not in alive}
+            if there is not None and there.file.nonce and there.file.nonce == note.replaces:
+                over[name] = there
             if there is not None and there.is_scripts(caller.id):
-                over = {**over, name: there}  # a script took it in the caller's name
+                over[name] = there  # a script took it in the caller's name
             lost = name not in found.tasks or (there is not None and name not in over)
             if lost:
                 return ()
-            gone = (expire_change(lock) for lock in over.values() if not lock.is_scripts(caller.id))
+            kept = lock_path(name) if there is not None and there.is_scripts(caller.id) else ""
+            gone = [expire_change(lock) for lock in over.values() if lock.path != kept]
             return [*gone, claim_change(name, lock)]
 
         try:
@@ -122,19 +128,13 @@ class LockTasks:
             return self.store.apply(lambda rows: change_lock_note(rows, answered))
         return True
 
-    def _over(self, rows: Rows, found: QueueSnapshot) -> dict[str, Lock]:
-        """Return the locks that no longer count."""
-        view = self._locked(found)
-        return {
-            name: lock
-            for name, lock in found.locks.items()
-            if view.is_over(rows, lock, self.pattern)
-        }
+    def _alive(self, rows: Rows) -> set[str]:
+        """Return the nonces of locks whose owners in this store are alive, even if a lock is overdue.
 
-    def _locked(self, found: QueueSnapshot) -> LockedTasks:
-        from dibs.services.tasks.plain_queue import LockedTasks
-
-        return LockedTasks(found, self.queue.clock())
+        They are read before the first push: between reading the branch and moving it, every moment counts.
+        """
+        notes = lock_notes(rows)
+        return {n.nonce for n in notes if noted_claim(rows, n, self.pattern(n.task)) is not None}
 
     def _give_up(self, caller: Caller, note: LockNote, request_id: str, *, keep: bool) -> None:
         """Release the claim of a task that the caller did not get; ``keep`` its note if the push may land."""
