@@ -378,3 +378,15 @@ def test_a_file_name_that_differs_only_in_case_is_refused(crew):
     verdict = refused(crew, made("AUDIT", "inbox", "title: x\n"))
 
     assert verdict.code == "TASK_EXISTS"
+
+
+def test_a_later_state_from_a_lost_life_may_name_another_agent(crew):
+    def survivor(place, agent, status, base):
+        file = made("a", place, f"agent: {agent}\nstatus: {status}\n", base)
+        return accept(crew, file._replace(life="lost"))[0]
+
+    assert survivor("inbox", "bob", "new", 5).stored.survived == "lost"
+
+    stored = survivor("assigned/carol", "carol", "assigned", 7).stored
+
+    assert (stored.task.agent, stored.asked, stored.place) == ("carol", "carol", "assigned/carol")

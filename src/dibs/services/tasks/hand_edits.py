@@ -236,7 +236,8 @@ class _HandEdits:
         text = _text(made, after)
         new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
         new = new._replace(earlier=_earlier(made, new))
-        new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
+        standing = {"asked": old.asked or after.agent, **_standing(old, after)}
+        new = new._replace(**standing)
         kind = _KINDS.get(after.status, Kind.TASK_EDITED)
         said = f"{old.id} was restored as {after.status} from {made.place}/{made.file}"
         return self._writer.write(old, new, kind, said, _facts(made), adopts=True)
