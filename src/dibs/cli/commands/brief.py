@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
         if args.follow:
             return _follow(session, args.tokens)
         briefings = session.project.briefings
-        if args.peek:
+        if args.peek or not session.project.store.exists:  # nothing to count deliveries in
             _write(session, briefings.peek(session.caller, budget=args.tokens))
             return 0
         delivery = briefings.prepare(session.caller, full=args.full, budget=args.tokens)

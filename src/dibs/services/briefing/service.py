@@ -106,12 +106,10 @@ class Briefings:
         ``full`` is for a reader that lost its context. ``alive`` says that the agent itself is calling: then
         the call is a heartbeat.
         """
+        self._store.settle()
         wish = _Wish(
             caller, budget or self._store.config.brief_tokens, full, self._store.config.ttl
         )
-        if not self._store.exists:
-            return self._store.look(partial(_page, wish=wish._replace(full=True)))
-        self._store.settle()
         while True:
             plan = self._store.look(partial(_plan, wish=wish, alive=alive))
             if plan.first or plan.soon:
