@@ -167,6 +167,9 @@ def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
     assert "no compiler" in shared.subjects()
     states = {task.name: (task.state, task.why) for task in queue.all()}
     assert states["b"] == ("blocked", ("waits for a, which failed",))
+    queue.tasks.retry(caller("bob"), "a")
+    assert "retry: a by bob" in shared.subjects()
+    assert queue.take(caller("bob")).stored.id == "a"
 
 
 # -- renewal

@@ -296,7 +296,10 @@ class Tasks:
 
     def retry(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Make a failed task available again, with as many attempts as a new one."""
-        return self._move(caller, "retry", id_, lambda m: m.retry(id_, reason))
+        try:
+            return self._move(caller, "retry", id_, lambda m: m.retry(id_, reason))
+        except NotFound as missing:
+            return self._end_queued(missing, "retry", caller, id_, reason=reason)
 
     def reopen(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Reopen a task that is finished, in review, or blocked."""

@@ -35,7 +35,7 @@ def end_queued(
         said.pop("request_id", "")
         return _stored(getattr(locks, verb)(caller, id_, **said))
     queue = Queue(store)
-    if verb == "fail":
+    if verb in {"fail", "retry"}:
         return None
     try:
         return _stored(getattr(queue, verb)(caller, id_, **said))

@@ -266,6 +266,29 @@ class LockTasks:
 
         self.store.apply(step)
 
+    def retry(self, caller: Caller, name: str, *, reason: str = "") -> QueuedFile:
+        """Make a failed task available again: one commit moves its file back."""
+        words = check_text(reason, "reason") if reason else ""
+
+        def plan(found: QueueSnapshot) -> Sequence[Change]:
+            if name in found.tasks:
+                return ()
+            if not found.failed.get(name):
+                state = "done" if name in found.done else "in progress"
+                raise BadInput(
+                    f"task {quote(name)} is {state}; `retry` is not possible",
+                    code="TASK_TRANSITION",
+                    field="status",
+                )
+            file = found.failed[name]
+            old = f"{FAILED}/{file}"
+            body = f"\n\n{words}" if words else ""
+            files = {old: None, f"{PENDING}/{file}": found.entries[old]}
+            return [Change(f"retry: {name} by {caller.id}{body}", files)]
+
+        found = self.queue.write(plan)
+        return QueuedFile(name, found.tasks[name].file, FREE)
+
     # -- adding
 
     def add(
