@@ -82,6 +82,19 @@ def test_a_push_whose_outcome_is_unknown_is_looked_up(shared):
     assert shared.subjects().count("claim: ") == 1
 
 
+def test_a_shallow_clone_of_a_file_url_takes_and_finishes_tasks(shared):
+    shared.put_tasks("a", "b")
+    where = shared.folder / "one"
+    shared.git("clone", "-q", "--depth=1", f"file://{shared.bare}", str(where), at=shared.folder)
+    queue = shared.queue("one")
+
+    assert queue.take(caller("bob")).stored.id == "a"
+    shared.put_tasks("c")
+    queue.done(caller("bob"), "a")
+
+    assert "tasks/done/a.yml" in shared.files()
+
+
 def test_a_second_task_is_another_one(shared):
     shared.put_tasks("a", "b")
     queue = shared.queue("machine")

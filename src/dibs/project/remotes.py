@@ -69,7 +69,8 @@ def queue_remote(git: SafeGit, repository: Repository, place: QueuePlace) -> Que
 
     told = git.run("remote", "get-url", "--push", "--end-of-options", place.remote)
     url = told.out.decode("utf-8", "surrogateescape").strip("\n")
-    address = os.path.join(repository.root, url) if _is_path(url) else url
+    on_disk = _is_path(url) and not url.startswith("file://")
+    address = os.path.join(repository.root, url) if on_disk else url
     settings = (*neutral(git.untrusted), *without_hooks(git.reading))
     calls = EngineGit(repository.common, settings)
     return Remote(calls, place_of(address, place.ref.removeprefix("refs/heads/")))

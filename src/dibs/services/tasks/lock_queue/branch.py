@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PATIENCE, LONGEST_PAUSE = 120.0, 1.0
 #: The outcomes of a push; see engines/git/remote.py.
 LANDED, LOST, LOCKED, UNCLEAR = "landed", "lost", "locked", "unclear"
+#: A private ref that exists while a change is tried again.
+_NEXT = "refs/dibs/lock-queue"
 #: Folders that scripts expect to exist; git keeps no empty ones.
 _KEPT = {LOCKS: ".gitkeep", PENDING: ".gitkeep"}
 _NAMELESS = {
@@ -81,6 +83,17 @@ class QueueBranch:
             if commit_of(self.git, commit):
                 return commit
         raise Unavailable(f"{printable(self.place.shown)} keeps changing", code="REMOTE_FAILED")
+
+    def next_tip(self) -> str:
+        """Return the branch's commit after a lost race, with one call: each moment makes losing likelier."""
+        if not self.place.remote:
+            return self.tip()
+        self._remote.fetch(_NEXT, time.monotonic() + self._timeout)
+        return commit_of(self.git, _NEXT) or self.tip()
+
+    def clean_up(self) -> None:
+        """Remove the private ref of ``next_tip``."""
+        self.git.run("update-ref", "-d", _NEXT)
 
     def build(self, base: str, changes: Sequence[Change]) -> str:
         """Write a commit for each change, each on top of the previous one, and return the last."""

@@ -61,6 +61,7 @@ class LockQueue:
         self._fold = fold_case
         self._branch: QueueBranch | None = None
         self._local: LocalBranch | None = None
+        self._tried_again = False
         self._read: QueueSnapshot | None = None
         self.age = age
         self.clock = clock
@@ -98,10 +99,10 @@ class LockQueue:
         assert self._branch is not None
         return self._branch
 
-    def read(self) -> QueueSnapshot:
-        """Return the queue as it is on the branch now."""
+    def read(self, *, again: bool = False) -> QueueSnapshot:
+        """Return the queue as it is on the branch now; ``again`` after a lost race."""
         branch = self._open()
-        commit = branch.tip()
+        commit = branch.next_tip() if again else branch.tip()
         known = self._read.commit if self._read is not None else ""
         if known != commit or self.stale or self._local:
             self._read = self._snapshot(commit)
@@ -164,12 +165,20 @@ class LockQueue:
 
         ``plan`` is called with the current state before each try, also after a push whose outcome is unknown.
         """
+        try:
+            return self._write(plan)
+        finally:
+            if self._tried_again:
+                self._tried_again = False
+                self._open().clean_up()
+
+    def _write(self, plan: Plan) -> QueueSnapshot:
         branch, outcome = self._open(), ""
         give_up = time.monotonic() + PATIENCE
         for attempt in count():
             if time.monotonic() > give_up:
                 break
-            found = self.read()
+            found = self.read(again=attempt > 0)
             changes = plan(found)
             if not changes:
                 return found
@@ -184,6 +193,7 @@ class LockQueue:
                 self._remember(commit)
                 self._read = self._snapshot(commit)
                 return self._read
+            self._tried_again = True
             branch.pause(attempt, outcome)
         raise Unavailable(
             f"{printable(branch.place.shown)} was always changed by others ({outcome})",
