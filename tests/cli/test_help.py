@@ -311,7 +311,7 @@ def test_an_option_before_the_command_is_an_error_that_says_where_it_goes(capsys
     ("words", "hint"),
     [
         (("foo",), "(`dibs help` lists the commands)"),
-        (("say", "--colour", "bob", "hi"), "(see `dibs say --help`)"),
+        (("say", "--shade", "bob", "hi"), "(see `dibs say --help`)"),
         (("init", "--remove"), "(did you mean '--uninstall'?)"),
         (("worktree", "prune"), "(did you mean 'gc'?)"),
         (("init", "--uninstal"), "(did you mean '--uninstall'?)"),

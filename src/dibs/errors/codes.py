@@ -151,7 +151,7 @@ CODES = {
     "PROJECT_NAME": Code((Misconfigured,), "clones cannot identify each other: there is neither a project name nor a remote `origin`", 'add `project = "name"` to `dibs.toml`'),
     "REMOTE_URL": Code((Misconfigured,), "the address is not a git remote, or git must not use it", "use a path, or a file, ssh, https, or git URL"),
     "REMOTE_NAME": Code((Misconfigured,), "the repository has no remote with that name", "see `git remote -v`"),
-    "REMOTE_GONE": Code((Unavailable,), "the address does not contain a git repository", "check the address"),
+    "REMOTE_GONE": Code((Unavailable, Misconfigured), "the address does not contain a git repository, or not the branch", "check the address, or push the branch"),
     "REMOTE_HOST": Code((Misconfigured, Unavailable), "the host or its key is unknown", "check the name and the network; connect once with ssh"),
     "REMOTE_DOWN": Code((Unavailable,), "the remote cannot be reached or does not respond", "try again"),
     "REMOTE_TLS": Code((Unavailable,), "a TLS connection to the remote failed", "check its certificate"),

@@ -94,9 +94,8 @@ class LockQueue:
         return True
 
     def _open(self) -> QueueBranch:
-        if not self.exists():
-            raise Misconfigured("this repository has no lock-file queue", code="REMOTE_GONE")
-        assert self._branch is not None
+        self.exists()
+        assert self._branch is not None, "callers check that the queue exists"
         return self._branch
 
     def read(self, *, again: bool = False) -> QueueSnapshot:
