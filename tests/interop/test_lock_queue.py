@@ -105,6 +105,63 @@ def test_a_second_task_is_another_one(shared):
 # -- one owner
 
 
+def lock_like(path, kind):
+    """Put something at the path of a lock file that is not a regular file."""
+    if kind == "folder":
+        path.mkdir()
+        (path / "notes").write_text("mine\n")
+    else:
+        path.symlink_to("../README.md" if kind == "link" else "nowhere")
+
+
+@pytest.mark.parametrize("kind", ["link", "broken link", "folder"])
+@pytest.mark.parametrize("remote", [True, False], ids=["remote", "local"])
+def test_anything_with_the_name_of_a_lock_file_locks_the_task(shared, kind, remote):
+    shared.put_tasks("a")
+    first = shared.folder / "first"
+    lock_like(first / "current_tasks" / "a.lock", kind)
+    if remote:
+        shared.commit(first, {})
+    else:
+        shared.git("remote", "remove", "origin", at=first)
+    queue = shared.queue("machine") if remote else shared.queue("first")
+
+    answer = queue.take(caller("bob"))
+
+    assert isinstance(answer, NothingFree)
+    assert [(task.name, task.holder) for task in answer.queue] == [("a", "unknown")]
+
+
+def test_a_worktree_of_a_bare_clone_has_the_queue(shared):
+    shared.put_tasks("a")
+    shared.git("clone", "-q", "--bare", str(shared.bare), "copy.git", at=shared.folder)
+    for name in ("main", "feature"):
+        new = ["-b", name] if name == "feature" else []
+        argv = ("worktree", "add", "-q", *new, str(shared.folder / name), "main")
+        shared.git(*argv, at=shared.folder / "copy.git")
+
+    assert shared.queue("main").take(caller("bob")).stored.id == "a"
+    assert held(shared.queue("feature")) == {"a": "bob"}
+
+
+def test_without_an_origin_the_remote_with_the_queue_is_used(shared):
+    shared.put_tasks("a")
+    clone = shared.clone("machine")
+    shared.git("remote", "rename", "origin", "hub", at=clone)
+    shared.git("remote", "add", "another", str(shared.folder / "nowhere"), at=clone)
+    shared.git("switch", "-q", "-c", "feature", at=clone)
+
+    assert shared.queue("machine").take(caller("bob")).stored.id == "a"
+
+
+def test_a_clone_from_a_file_url_has_the_queue(shared):
+    shared.put_tasks("a")
+    clone = shared.clone("machine")
+    shared.git("remote", "set-url", "origin", f"file://{shared.bare}", at=clone)
+
+    assert shared.queue("machine").take(caller("bob")).stored.id == "a"
+
+
 def test_agents_with_separate_stores_do_not_get_the_same_task(shared):
     shared.put_tasks("a")
 

@@ -32,7 +32,13 @@ def named(repo):
 
 @pytest.mark.parametrize(
     "url",
-    ["https://example.org/a.git", "git@example.org:a/b.git", "ssh://git@h:22/a", "/srv/a.git"],
+    [
+        "https://example.org/a.git",
+        "git@example.org:a/b.git",
+        "ssh://git@h:22/a",
+        "/srv/a.git",
+        "file:///srv/a.git",
+    ],
 )
 def test_the_name_of_a_remote_resolves_to_its_url(repo, url):
     configure(repo, ("remote.origin.url", url))

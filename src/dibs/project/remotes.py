@@ -36,7 +36,7 @@ def resolve(repository: Repository, url: str) -> str:
             field="engine",
         )
     found = _address(repository, rest)
-    return os.path.join(repository.root, found) if _is_path(found) else found
+    return _absolute(found, repository.root)
 
 
 def project_name(repository: Repository) -> str:
@@ -69,8 +69,7 @@ def queue_remote(git: SafeGit, repository: Repository, place: QueuePlace) -> Que
 
     told = git.run("remote", "get-url", "--push", "--end-of-options", place.remote)
     url = told.out.decode("utf-8", "surrogateescape").strip("\n")
-    on_disk = _is_path(url) and not url.startswith("file://")
-    address = os.path.join(repository.root, url) if on_disk else url
+    address = _absolute(url, repository.root)
     settings = (*neutral(git.untrusted), *without_hooks(git.reading))
     calls = EngineGit(repository.common, settings)
     return Remote(calls, place_of(address, place.ref.removeprefix("refs/heads/")))
@@ -126,6 +125,12 @@ def plain_address(address: str, root: str) -> str:
 def _without_port(host: str, scheme: str) -> str:
     usual = {"ssh": ":22", "https": ":443", "http": ":80", "git": ":9418"}.get(scheme, "")
     return host.removesuffix(usual) if usual else host
+
+
+def _absolute(address: str, root: str) -> str:
+    """Return a URL as it is, and a relative path from the top of the working tree, as git does."""
+    is_url = "://" in address or not _is_path(address)
+    return address if is_url else os.path.join(root, address)
 
 
 def _is_path(address: str) -> bool:

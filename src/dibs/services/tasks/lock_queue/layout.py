@@ -64,6 +64,9 @@ def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
         here = on_disk(repository.root) or (state.head and _has_layout(git, [state.head]))
         return QueuePlace("", state.ref, state.head, state.ref) if here else None
     places = list(_candidates(git, state.ref, remotes))
+    if not places and not git.run("for-each-ref", "--count=1", _REMOTES).out:
+        remote = "origin" if "origin" in remotes else remotes[0]
+        places = list(_untracked(git, repository.common, remote))
     for place in places:
         if place.known and _has_layout(git, [place.known]):
             return place
@@ -71,24 +74,38 @@ def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
 
 
 def _candidates(git: GitCalls, ref: str, remotes: list[str]) -> Iterator[QueuePlace]:
-    """Yield the upstream of the current branch, then the default branch of its remote."""
-    remote = "origin" if "origin" in remotes else remotes[0]
+    """Yield the upstream of the current branch, then the default branch of its remote.
+
+    Without an upstream, the remote is ``origin``, or else each of them.
+    """
+    chosen = ["origin"] if "origin" in remotes else remotes
     if ref:
         form = "--format=%(upstream)%00%(upstream:remotename)%00%(upstream:remoteref)"
         told = git.run("for-each-ref", form, "--", ref).out.decode("utf-8", "surrogateescape")
         tracking, named, there = (*told.rstrip("\n").split("\0"), "", "", "")[:3]
         if named in remotes and there.startswith(HEADS):
-            remote = named
-            yield QueuePlace(remote, there, _commit(git, tracking), ref, tracking)
-    default = git.run("symbolic-ref", "--quiet", f"{_REMOTES}{remote}/HEAD").out
-    names = (
-        [os.fsdecode(default).strip().removeprefix(f"{_REMOTES}{remote}/")] if default else _USUAL
-    )
-    for name in names:
-        known = _commit(git, f"{_REMOTES}{remote}/{name}")
-        if known:
-            yield QueuePlace(remote, HEADS + name, known, "", f"{_REMOTES}{remote}/{name}")
-            return
+            chosen = [named]
+            yield QueuePlace(named, there, _commit(git, tracking), ref, tracking)
+    for remote in chosen:
+        default = git.run("symbolic-ref", "--quiet", f"{_REMOTES}{remote}/HEAD").out
+        prefix = f"{_REMOTES}{remote}/"
+        names = [os.fsdecode(default).strip().removeprefix(prefix)] if default else _USUAL
+        for name in names:
+            known = _commit(git, prefix + name)
+            if known:
+                yield QueuePlace(remote, HEADS + name, known, "", prefix + name)
+                break
+
+
+def _untracked(git: GitCalls, common: str, remote: str) -> Iterator[QueuePlace]:
+    """Yield the branch of a remote that has no tracking branches, as in worktrees of a bare clone.
+
+    A bare clone's own HEAD is the default branch of the remote.
+    """
+    told = git.run(f"--git-dir={common}", "symbolic-ref", "--quiet", "HEAD").out
+    ref = os.fsdecode(told).strip()
+    if known := _commit(git, ref):
+        yield QueuePlace(remote, ref, known)
 
 
 def _commit(git: GitCalls, ref: str) -> str:

@@ -150,7 +150,10 @@ def with_disk(
 
 
 def _files(root: str, folder: str) -> Iterator[tuple[str, bytes, float]]:
-    """Yield the path, the content, and the time of each regular file in a folder, in order."""
+    """Yield the path, the content, and the time of each regular file in a folder, in order.
+
+    Anything in the folder of locks counts, as one without content.
+    """
     try:
         names = sorted(os.listdir(_inside(root, folder)))
     except OSError:
@@ -158,6 +161,8 @@ def _files(root: str, folder: str) -> Iterator[tuple[str, bytes, float]]:
     for name in names:
         full = os.path.join(root, folder, name)
         content = None if os.path.islink(full) else _read(full)
+        if content is None and folder == LOCKS and os.path.lexists(full):
+            content = b""
         if content is not None:
             yield f"{folder}/{name}", content, os.lstat(full).st_mtime
 

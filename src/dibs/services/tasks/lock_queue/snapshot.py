@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 #: A queue in one file.
 LISTS = tuple(PENDING + ending for ending in (".yml", ".yaml", ".md", ".txt"))
-_FOLDERS = (LOCKS, PENDING, DONE, FAILED, *LISTS)
+_FOLDERS = (LOCKS, PENDING, DONE, FAILED)
 #: Read in place of a file that is too large; it is not YAML.
 _TOO_LARGE = b"\0"
+#: The size of a link, a folder, or a submodule in the folder of locks.
+_UNREADABLE = MAX_BYTES + 1
 
 
 class Lock(Record):
@@ -154,16 +156,19 @@ def _names(entries: Iterable[str], folder: str, *, fold_case: bool) -> dict[str,
 
 
 def _listed(git: GitCalls, commit: str) -> dict[str, tuple[TreeEntry, int]]:
-    """Return the regular files in the queue's folders, with their sizes; links are not followed."""
-    out = git.must("ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *_FOLDERS)
+    """Return the regular files in the queue's folders, with their sizes; links are not followed.
+
+    In the folder of locks everything counts: a script that finds a link or a folder there skips the task.
+    """
+    inside = (f"{folder}/" for folder in _FOLDERS)
+    out = git.must("ls-tree", "-z", "-l", "--full-tree", commit, "--", *inside, *LISTS)
     found = {}
     for row in out.split(b"\0")[:-1]:
         about, _, name = row.partition(b"\t")
         mode, _, oid, size = about.decode().split()
         path = name.decode("utf-8", "surrogateescape")
-        deep = path.startswith("tasks/") and path not in LISTS
-        if mode in FILES and path.count("/") == 1 + deep:
-            found[path] = (TreeEntry(mode, oid), int(size) if size.isdigit() else 0)
+        if mode in FILES or path.startswith(f"{LOCKS}/"):
+            found[path] = (TreeEntry(mode, oid), int(size) if mode in FILES else _UNREADABLE)
     return found
 
 
