@@ -8,6 +8,7 @@ is never overwritten.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from contextlib import suppress
 
@@ -103,6 +104,9 @@ class LocalBranch:
         except IndexBusy:
             _undo(git.tree, undo)
             return LOCKED
+        except Unavailable:
+            _undo(git.tree, undo)
+            raise
         return LANDED
 
     def _write(self, path: str, old: bytes | None, new: bytes | None) -> bool:
@@ -117,7 +121,11 @@ class LocalBranch:
                 os.unlink(full)
             return True  # what differs is left alone
         if found != old:
-            return False
+            raise Unavailable(
+                f"{quote(path)} has uncommitted changes, so its task cannot be changed",
+                code="REPO_STATE",
+                hint="commit them: git commit -- " + shlex.quote(path),
+            )
         _replace(full, new)
         return True
 
