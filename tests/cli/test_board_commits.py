@@ -69,6 +69,17 @@ def test_each_transition_is_one_commit_with_only_the_tasks_files(dibs, board):
     assert any(path.startswith("work/logs/") for path in last)
 
 
+def test_a_persons_command_is_attributed_to_the_git_user_who_is_no_agent(dibs, board):
+    dibs("task", "new", "Audit", "--for", "curator", agent="")
+    dibs("orchestrate", agent="")
+
+    made = [text for text in git(board, "log", "--format=%B|").split("|") if "task:" in text]
+    assert len(made) == 2
+    assert all("by Ann" in text and "Dibs-Agent" not in text for text in made)
+    status = (board / "work" / "collaboration" / "AGENT_STATUS.md").read_text()
+    assert [line for line in status.splitlines() if line.startswith("## ")] == ["## curator"]
+
+
 def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
     (board / FILE).write_text(TASK)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
+from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.untrusted import markdown_text as plain
@@ -69,9 +70,10 @@ def handoff_block(entry: Entry) -> str:
 
 
 def seen_in(entry: Entry) -> str:
-    """Return the agent that an entry shows at work; empty if none."""
-    by_hand = entry.details.get("by_hand") and entry.kind in _AT_WORK
-    return str(entry.details.get("agent") or "") if by_hand else entry.agent
+    """Return the agent that an entry shows at work; empty if none: people are not on the status page."""
+    if entry.details.get("by_hand") and entry.kind in _AT_WORK:
+        return str(entry.details.get("agent") or "")
+    return entry.agent if entry.role != HUMAN else ""
 
 
 def loads(work: Iterable[tuple[str, str, str]]) -> dict[str, Load]:

@@ -48,16 +48,23 @@ def authors(
     if not wanted:
         return {}
     try:
-        git = guarded_calls(tree)
-        person = _shown(git.run("config", "--get", "user.name").out.decode("utf-8", "replace"))
-        known = _committed(git, wanted[:MOST])
+        known = _committed(guarded_calls(tree), wanted[:MOST])
     except (DibsError, OSError):  # not a git repository, or an unusable one
-        person, known = "", {}
-    wrote, person = writers(tree, wanted), person or _shown(login(os.environ))
+        known = {}
+    wrote, person = writers(tree, wanted), person_at(tree)
     return {
         path: FileAuthor(wrote.get(path) or known.get(path) or person, path in known)
         for path in wanted
     }
+
+
+def person_at(tree: str) -> str:
+    """Return the name of the person who works in ``tree``: the git user, or else the login name."""
+    try:
+        named = guarded_calls(tree).run("config", "--get", "user.name").out
+    except (DibsError, OSError):
+        named = b""
+    return _shown(named.decode("utf-8", "replace")) or _shown(login(os.environ))
 
 
 def _committed(git: GitCalls, paths: list[str]) -> dict[str, str]:

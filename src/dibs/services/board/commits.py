@@ -12,6 +12,7 @@ import os
 import stat
 
 from dibs.core.changes.trailers import signed
+from dibs.core.claims.agents import HUMAN
 from dibs.core.text.names import is_agent_id, printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
 from dibs.git.calls import rows_of
@@ -19,6 +20,7 @@ from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
+from dibs.services.board.authors import person_at
 from dibs.services.board.uncommitted import BoardChange, changes, differing
 from dibs.services.board.worklogs import steps_of
 from dibs.startup.records import Record
@@ -42,7 +44,7 @@ _SCRATCH = "refs/dibs/board"
 
 
 class BoardAuthor(Record):
-    """Who changed a task: an agent, or a person who edited the file."""
+    """Who changed a task: an agent, or a person."""
 
     name: str
     agent: bool = True
@@ -71,13 +73,18 @@ def commit_board(
 ) -> BoardCommits:
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
     movers = store.look(lambda rows: _movers(rows, ids))
+    others = BoardAuthor(caller.id, agent=not caller.human)
+    if any(who.name == caller.id and not who.agent for who in (others, *movers.values())):
+        person = BoardAuthor(person_at(folders.base), agent=False)
+        movers = {i: person if who.name == caller.id else who for i, who in movers.items()}
+        others = person
     if first and ids is not None:
         ids = [id_ for id_ in ids if id_ not in movers or not movers[id_].committed]
     try:
         return commit(
             folders.base,
             folders.folder,
-            by=lambda id_: movers.get(id_, BoardAuthor(caller.id)),
+            by=lambda id_: movers.get(id_, others),
             ids=None if ids is None else tuple(ids),
         )
     except DibsError as error:
@@ -98,7 +105,7 @@ def _movers(rows: Rows, ids: Collection[str] | None) -> dict[str, BoardAuthor]:
             committed = bool(step.details.get("committed"))
             found[id_] = BoardAuthor(by, agent=agent, committed=committed)
         else:
-            found[id_] = BoardAuthor(step.agent)
+            found[id_] = BoardAuthor(step.agent, agent=step.role != HUMAN)
     return found
 
 
