@@ -6,6 +6,8 @@ that a lock's owner is dead, and an agent whose command was interrupted gets its
 
 from __future__ import annotations
 
+import os
+
 from dibs.services.state.keys import LOCKED
 from dibs.services.state.own_claims import own_at
 from dibs.services.state.rows import decode, encode
@@ -13,6 +15,9 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.core.claims.rules import Granted
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Rows
@@ -45,9 +50,23 @@ def lock_notes(rows: Rows) -> list[LockNote]:
     return [LockNote(**decode(value)) for _, value in rows.txn.scan((LOCKED, ""))]
 
 
-def put_lock_note(rows: Rows, note: LockNote) -> None:
-    """Write a note about a lock file."""
-    rows.txn.put(LOCKED + note.task, encode(note._asdict()))
+def note_lock(rows: Rows, granted: Granted, task: str) -> None:
+    """Note the lock file that the caller is about to push for a claim, unless it did so before."""
+    claim, known = granted.claims[0], lock_note(rows, task)
+    if known is not None and known.token == granted.token:
+        return
+    nonce, dead = os.urandom(12).hex(), known.nonce if known is not None else ""
+    host = os.uname().nodename
+    _put(rows, LockNote(task, claim.agent, granted.token, nonce, host, os.getpid(), replaces=dead))
+
+
+def interrupted(rows: Rows, agent: str, pattern_of: Callable[[str], Pattern]) -> str:
+    """Return the task whose take by ``agent`` was interrupted after the claim; empty if there is none."""
+    for note in lock_notes(rows):
+        mine = note.agent == agent and note.process and not _is_running(note)
+        if mine and noted_claim(rows, note, pattern_of(note.task)) is not None:
+            return note.task
+    return ""
 
 
 def change_lock_note(rows: Rows, note: LockNote) -> bool:
@@ -55,7 +74,7 @@ def change_lock_note(rows: Rows, note: LockNote) -> bool:
     known = lock_note(rows, note.task)
     if known is None or known.nonce != note.nonce:
         return False
-    put_lock_note(rows, note)
+    _put(rows, note)
     return True
 
 
@@ -72,3 +91,16 @@ def noted_claim(rows: Rows, note: LockNote, pattern: Pattern) -> Filed | None:
         if claim.token == note.token and rows.is_live(claim):
             return key, claim
     return None
+
+
+def _put(rows: Rows, note: LockNote) -> None:
+    rows.txn.put(LOCKED + note.task, encode(note._asdict()))
+
+
+def _is_running(note: LockNote) -> bool:
+    """Return whether the process that takes a task still runs; another host's is a container that is gone."""
+    if note.host != os.uname().nodename or note.process == os.getpid():
+        return False
+    from dibs.local.processes import running
+
+    return running(note.process) is not None

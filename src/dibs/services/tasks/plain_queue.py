@@ -254,7 +254,7 @@ class Queue:
             for file, name in names.items():
                 for done, where in ((False, "in the queue"), (True, "done")):
                     if self._files(rows).find(name, done=done):
-                        raise _exists(name, where)
+                        raise already_there(name, where)
                 put_queue_file(rows, file, pack(files[file]))
             added = list(names.values())
             summary = f"{caller.id} added {', '.join(added[:5])}"
@@ -290,6 +290,7 @@ def _no_task(name: str) -> NotFound:
     )
 
 
-def _exists(name: str, where: str) -> BadInput:
+def already_there(name: str, where: str) -> BadInput:
+    """Return the error for a task whose name is taken."""
     message = f"task {quote(name)} is already {where}"
     return BadInput(message, code="TASK_EXISTS", field="file", hint="rename the file")

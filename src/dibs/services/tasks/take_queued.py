@@ -79,7 +79,7 @@ class QueueTaking:
         hold = self._store.config.max_hold
         granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
         if isinstance(granted, Granted) and files.has_lock_file(name):
-            from dibs.services.tasks.lock_queue.tasks import note_lock
+            from dibs.services.state.lock_notes import note_lock
 
             note_lock(rows, granted, name)
         assert isinstance(granted, Granted | Denied)
@@ -89,7 +89,7 @@ class QueueTaking:
         """Return the task that an interrupted take of the caller claimed in the lock-file queue."""
         if self._locked is None:
             return None
-        from dibs.services.tasks.lock_queue.tasks import interrupted
+        from dibs.services.state.lock_notes import interrupted
 
         files = self._queued(rows)
         name = interrupted(rows, wish.agent, files.pattern)

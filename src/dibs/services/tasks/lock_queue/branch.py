@@ -12,7 +12,6 @@ from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.git.batch_process import BatchProcess
 from dibs.git.objects import FILE, TREE, TreeEntry, content_of, members_of, write_loose
 from dibs.git.refs import commit_of
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from dibs.git.calls import GitCalls
+    from dibs.services.tasks.lock_queue.changes import Change
     from dibs.services.tasks.lock_queue.layout import QueuePlace
 
     class QueueRemote(Protocol):
@@ -44,14 +44,6 @@ _NAMELESS = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "dibs"), ("EMAIL", "dibs@localhost"))
 }
-
-
-class Change(Record):
-    """One commit: what its message says, and the files that it writes, moves, or deletes."""
-
-    message: str
-    #: New content, an entry of the tree, or None for a deletion, by path.
-    files: Mapping[str, bytes | TreeEntry | None]
 
 
 class QueueBranch:

@@ -11,17 +11,12 @@ import time
 from contextlib import suppress
 from itertools import count
 
-from dibs.core.tasks.lock_files import LOCK_AGE, LOCK_ENDINGS, LOCKS, LockFile, render_lock, stamp
-from dibs.core.text.names import printable, quote
-from dibs.errors import DibsError, Misconfigured, Unavailable
+from dibs.core.tasks.lock_files import LOCK_AGE, LockFile
+from dibs.core.text.names import printable
+from dibs.errors import Misconfigured, Unavailable
 from dibs.git.refs import commit_of, is_in
 from dibs.git.untrusted import guarded_calls
-from dibs.services.tasks.lock_queue.branch import (
-    LANDED,
-    PATIENCE,
-    Change,
-    QueueBranch,
-)
+from dibs.services.tasks.lock_queue.branch import LANDED, PATIENCE, QueueBranch
 from dibs.services.tasks.lock_queue.layout import find_place, may_have_queue
 from dibs.services.tasks.lock_queue.local import LocalBranch, with_disk
 from dibs.services.tasks.lock_queue.snapshot import QueueSnapshot, read_snapshot
@@ -33,8 +28,8 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
     from dibs.services.tasks.lock_queue.branch import QueueRemote
+    from dibs.services.tasks.lock_queue.changes import Change
     from dibs.services.tasks.lock_queue.layout import QueuePlace
-    from dibs.services.tasks.lock_queue.snapshot import Lock
 
     Connect = Callable[[SafeGit, Repository, QueuePlace], QueueRemote]
     #: Returns the commits to make, given the queue as it is now; none if there is nothing to do.
@@ -204,31 +199,3 @@ class LockQueue:
         """Return the lock of an agent that takes a task now."""
         now = self.clock()
         return LockFile(agent, now, now + self.age, nonce)
-
-
-def lock_path(name: str) -> str:
-    """Return the path of a task's lock file."""
-    return f"{LOCKS}/{name}{LOCK_ENDINGS[0]}"
-
-
-def claim_change(name: str, lock: LockFile) -> Change:
-    """Return the commit that locks a task."""
-    return Change(f"claim: {name} by {lock.agent}", {lock_path(name): render_lock(lock, name)})
-
-
-def expire_change(lock: Lock) -> Change:
-    """Return the commit that removes an expired lock."""
-    since = f" since {stamp(lock.file.claimed)}" if lock.file.claimed else ""
-    return Change(f"expire: {lock.name}, held by {lock.file.agent}{since}", {lock.path: None})
-
-
-def new_nonce() -> str:
-    """Return a nonce for a lock file."""
-    return os.urandom(12).hex()
-
-
-def not_there(name: str, place: str) -> DibsError:
-    """Return the error for a task that is not in the queue anymore."""
-    return Unavailable(
-        f"task {quote(name)} is no longer on {printable(place)}", code="REMOTE_FAILED"
-    )

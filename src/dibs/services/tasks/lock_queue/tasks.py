@@ -7,14 +7,12 @@ next take finishes the job. A lock whose note has no live claim can be replaced 
 
 from __future__ import annotations
 
-import os
-
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
-from dibs.core.tasks.lock_files import DONE, FAILED, PENDING
+from dibs.core.tasks.lock_files import DONE, FAILED
 from dibs.core.tasks.names import task_pattern
 from dibs.core.text.names import quote
-from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.errors import DibsError, Fenced, NotFound
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.lock_notes import (
     LockNote,
@@ -23,32 +21,30 @@ from dibs.services.state.lock_notes import (
     lock_note,
     lock_notes,
     noted_claim,
-    put_lock_note,
 )
 from dibs.services.state.own_claims import own, own_at
 from dibs.services.state.presence import arrive
-from dibs.services.tasks.lock_queue.branch import Change
-from dibs.services.tasks.lock_queue.service import (
+from dibs.services.tasks.lock_queue.changes import (
+    add_change,
     claim_change,
+    end_change,
     expire_change,
     lock_path,
-    new_nonce,
+    retry_change,
 )
 from dibs.services.tasks.plain_queue import DONE as ENDED
 from dibs.services.tasks.plain_queue import FREE, QueuedFile
-from dibs.taskfile.queue_list import without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Granted
     from dibs.core.patterns.pattern import Pattern
-    from dibs.core.tasks.queue_order import QueueTask
-    from dibs.git.objects import TreeEntry
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.tasks.lock_queue.changes import Change
     from dibs.services.tasks.lock_queue.service import LockQueue
     from dibs.services.tasks.lock_queue.snapshot import Lock, QueueSnapshot
     from dibs.services.tasks.plain_queue import LockedTasks
@@ -186,16 +182,11 @@ class LockTasks:
 
         def plan(found: QueueSnapshot) -> Sequence[Change]:
             lock = found.locks.get(name)
-            task = found.tasks.get(name)
-            if lock is None and task is None and held is not None:
+            if lock is None and name not in found.tasks and held is not None:
                 return ()  # an interrupted call did it, or there is nothing to end on the branch
             if lock is None or not _is_callers(lock, caller.id, held):
                 raise self._lost(caller, name, lock, held, found)
-            files: dict[str, bytes | TreeEntry | None] = {lock.path: None}
-            if folder and task is not None:
-                files |= _moved(found, task, folder)
-            body = f"\n\n{words}" if words else ""
-            return [Change(f"{verb}: {name} by {caller.id}{body}", files)]
+            return [end_change(found, lock, verb, caller.id, folder, words)]
 
         return self.queue.write(plan)
 
@@ -273,18 +264,7 @@ class LockTasks:
         def plan(found: QueueSnapshot) -> Sequence[Change]:
             if name in found.tasks:
                 return ()
-            if not found.failed.get(name):
-                state = "done" if name in found.done else "in progress"
-                raise BadInput(
-                    f"task {quote(name)} is {state}; `retry` is not possible",
-                    code="TASK_TRANSITION",
-                    field="status",
-                )
-            file = found.failed[name]
-            old = f"{FAILED}/{file}"
-            body = f"\n\n{words}" if words else ""
-            files = {old: None, f"{PENDING}/{file}": found.entries[old]}
-            return [Change(f"retry: {name} by {caller.id}{body}", files)]
+            return [retry_change(found, name, caller.id, words)]
 
         found = self.queue.write(plan)
         return QueuedFile(name, found.tasks[name].file, FREE)
@@ -297,72 +277,12 @@ class LockTasks:
         """Add files to the queue with one commit; ``names`` are their tasks."""
 
         def plan(found: QueueSnapshot) -> Sequence[Change]:
-            paths = {f"{PENDING}/{file}": content for file, content in files.items()}
             if all(found.texts.get(names[file]) == content for file, content in files.items()):
                 return ()
-            for name in names.values():
-                for known, where in ((found.tasks, "in the queue"), (found.done, "done")):
-                    if name in known:
-                        raise BadInput(
-                            f"task {quote(name)} is already {where}",
-                            code="TASK_EXISTS",
-                            field="file",
-                            hint="rename the file",
-                        )
-            listed = ", ".join(list(names.values())[:5])
-            return [Change(f"add: {listed} by {caller.id}", paths)]
+            return [add_change(found, files, names, caller.id)]
 
         self.queue.write(plan)
         return [QueuedFile(name, file, FREE) for file, name in names.items()]
-
-
-def _moved(
-    found: QueueSnapshot, task: QueueTask, folder: str
-) -> dict[str, bytes | TreeEntry | None]:
-    """Return the files that move a task to ``folder``, from its own file or from a list."""
-    old = f"{PENDING}/{task.file}"
-    if old in found.entries:
-        return {old: None, f"{folder}/{task.file}": found.entries[old]}
-    files: dict[str, bytes | TreeEntry | None] = {}
-    for path, content, items in found.lists:
-        for item in items:
-            if item.task.name == task.name:
-                files[path] = without(content, item, items)
-    own = {} if files else {old: None}
-    return {**own, **files, f"{folder}/{task.name}.yml": found.texts[task.name]}
-
-
-def note_lock(rows: Rows, granted: Granted, name: str) -> None:
-    """Note the lock file that the caller is about to push for a claim, unless it did so before."""
-    claim, known = granted.claims[0], lock_note(rows, name)
-    if known is not None and known.token == granted.token:
-        return
-    host, process = os.uname().nodename, os.getpid()
-    dead = known.nonce if known is not None else ""
-    note = LockNote(name, claim.agent, granted.token, new_nonce(), host, process, replaces=dead)
-    put_lock_note(rows, note)
-
-
-def interrupted(rows: Rows, agent: str, pattern_of: Callable[[str], Pattern]) -> str:
-    """Return the task whose take by ``agent`` was interrupted after the claim; empty if there is none."""
-    for note in lock_notes(rows):
-        mine = note.agent == agent and note.process and not _is_running(note)
-        if mine and noted_claim(rows, note, pattern_of(note.task)) is not None:
-            return note.task
-    return ""
-
-
-def _is_running(note: LockNote) -> bool:
-    """Return whether the process that takes a task still runs; another host's is a container that is gone."""
-    if note.host != os.uname().nodename or note.process == os.getpid():
-        return False
-    try:
-        os.kill(note.process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _is_callers(lock: Lock, agent: str, held: LockNote | None) -> bool:

@@ -11,7 +11,7 @@ from dibs.core.text.findings import Finding, Level
 from dibs.core.text.names import printable
 from dibs.errors import DibsError
 from dibs.services.state.lock_notes import change_lock_note, lock_notes, noted_claim
-from dibs.services.tasks.lock_queue.branch import Change
+from dibs.services.tasks.lock_queue.changes import LISTED, Change
 from dibs.services.tasks.lock_queue.layout import on_disk
 
 TYPE_CHECKING = False
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dibs.services.tasks.lock_queue.tasks import LockTasks
 
 _NAME = "lock files"
-#: How many names a finding lists.
-_LISTED = 5
 
 
 def renew_due(locks: LockTasks, agent: str) -> list[str]:
@@ -61,7 +59,7 @@ def renew_due(locks: LockTasks, agent: str) -> list[str]:
                 renewed.append(note)
                 if lock.file.expires < int(until):
                     files[lock.path] = render_lock(lock.file._replace(expires=until), note.task)
-        names = ", ".join(note.task for note in renewed[:_LISTED])
+        names = ", ".join(note.task for note in renewed[:LISTED])
         return [Change(f"renew: {names} by {agent}", files)] if files else ()
 
     try:
@@ -99,7 +97,7 @@ def check_queue(locks: LockTasks) -> list[Finding]:
     findings = [Finding(Level.OK, _NAME, counts)]
     broken = [task.file for task in found.tasks.values() if task.broken]
     if broken:
-        listed = printable(", ".join(broken[:_LISTED]))
+        listed = printable(", ".join(broken[:LISTED]))
         text = (
             f"{_count(len(broken), 'task file')} cannot be read: {listed} (dibs task ls shows why)"
         )
@@ -111,7 +109,7 @@ def check_queue(locks: LockTasks) -> list[Finding]:
             f"{printable(lock.path)} of {lock.file.agent} expired at {stamp(lock.until)}; the next"
             " `dibs task take` removes it",
         )
-        for lock in over[:_LISTED]
+        for lock in over[:LISTED]
     ]
     return findings
 
