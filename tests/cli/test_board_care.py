@@ -162,6 +162,37 @@ def test_an_id_that_differs_from_the_file_name_is_an_error_with_its_line(dibs, i
     assert "rename the file, or change the id" in answer.out
 
 
+def test_a_file_name_with_another_agent_is_a_note(dibs, inbox):
+    (inbox / "2025-11-23T1430-curator-audit.yaml").write_text("title: x\nagent: architect\n")
+    (inbox / "2025-11-23T1430-gpt.4-audit.yaml").write_text("title: x\nagent: gpt.4\n")
+
+    answer = dibs("task", "validate", "--strict")
+
+    assert answer.status == 0
+    assert "audit.yaml:2: agent: the file name does not contain the agent architect" in answer.out
+    assert "gpt.4" not in answer.out
+
+
+def test_one_file_is_checked_for_what_the_board_would_refuse(dibs, inbox):
+    path = inbox / "2025-11-23T1430-curator-audit.yaml"
+    late = 'result:\n  completed_at: "2999-01-01T00:00:00Z"\n'
+    path.write_text(f"title: x\nagent: curator\nstatus: done\n{late}")
+
+    answer = dibs("task", "validate", str(path))
+
+    assert answer.status == 65
+    assert "audit.yaml:5: completed_at: is more than a day in the future" in answer.out
+
+
+def test_an_invalid_agent_is_reported_in_one_sentence(dibs, inbox):
+    path = inbox / "2025-11-23T1430-curator-audit.yaml"
+    path.write_text("title: x\nagent: the curator\n")
+
+    answer = dibs("task", "validate", str(path))
+
+    assert "'the curator' is not a valid agent id; use 1 to 64 letters" in answer.out
+
+
 def test_validate_notes_a_move_that_the_board_accepts(dibs, inbox, repo):
     path = inbox / "2025-11-23T1430-curator-audit.yaml"
     path.write_text("title: x\nagent: curator\nstatus: new\n")

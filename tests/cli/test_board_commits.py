@@ -80,6 +80,28 @@ def test_a_persons_command_is_attributed_to_the_git_user_who_is_no_agent(dibs, b
     assert [line for line in status.splitlines() if line.startswith("## ")] == ["## curator"]
 
 
+def test_a_file_that_the_board_has_not_accepted_is_left_for_its_author(dibs, board):
+    (board / FILE).write_text(TASK)
+    (board / "work/inbox/broken.yaml").write_text("x: [\n")
+    (board / "work/inbox/unfinished.yaml").write_text("title: Half")
+    dibs("orchestrate", agent="boss")
+    edited = board / "work/assigned/curator" / f"{ID}.yaml"
+    accepted = edited.read_text()
+    edited.write_text(accepted.replace("status: assigned", "status: maybe"))
+
+    dibs("orchestrate", agent="boss")
+
+    left = git(board, "status", "--porcelain").splitlines()
+    assert [line.strip().rpartition("/")[2] for line in left] == [
+        f"{ID}.yaml", "broken.yaml", "unfinished.yaml"
+    ]  # fmt: skip
+    assert not [line for line in subjects(board) if "broken" in line or "edited" in line]
+
+    (board / "work/inbox/broken.yaml").write_text(TASK)
+    dibs("orchestrate", agent="boss")
+    assert "task: broken new by Ann" in subjects(board)
+
+
 def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
     (board / FILE).write_text(TASK)
 

@@ -77,7 +77,7 @@ def test_a_file_in_the_wrong_folder_is_reported_with_the_line_of_its_status(dibs
     (repo / "work/done/early.yaml").write_text("title: x\nagent: a\nstatus: new\n")
 
     assert (
-        "work/done/early.yaml:3: status: a task that is new belongs in inbox/"
+        "work/done/early.yaml:3: status: the task has no result, but the file is in done"
         in dibs("task", "validate").out
     )
 

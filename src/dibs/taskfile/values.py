@@ -119,7 +119,7 @@ class Values:
         try:
             return check_agent_id(text)
         except BadInput as error:
-            self.wrong(path, f"{error.message} {error.hint}", code="AGENT_ID")
+            self.wrong(path, f"{error.message}; {error.hint}", code="AGENT_ID")
             return ""
 
     def artefacts(self, node: Node, path: Path, *, claimed: bool = True) -> tuple[str, ...]:

@@ -50,6 +50,12 @@ def follows_rule(id_: str) -> bool:
     return len(stamp) == len(_STAMP) and not before and len(words) > 1 and all(words)
 
 
+def names_agent(id_: str, agent: str) -> bool:
+    """Return whether an id that follows the rule names this agent; any id does for a task without one."""
+    rest = id_[len(_STAMP) :].lower()
+    return not agent or rest.startswith((f"-{agent.lower()}-", f"-{slug(agent, _AGENT_MAX)}-"))
+
+
 def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
     """Return the id that earlier versions gave to a follow-up task, to recognize it."""
     from hashlib import sha256

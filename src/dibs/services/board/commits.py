@@ -23,6 +23,7 @@ from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.authors import person_at
 from dibs.services.board.uncommitted import BoardChange, changes, differing
 from dibs.services.board.worklogs import steps_of
+from dibs.services.state.tasks import digest, pasts, several
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
+    from dibs.services.board.uncommitted import Shown
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.workdir.disk import Folders
@@ -86,6 +88,7 @@ def commit_board(
             folders.folder,
             by=lambda id_: movers.get(id_, others),
             ids=None if ids is None else tuple(ids),
+            shown=lambda ids: store.look(lambda rows: _shown(rows, ids)),
         )
     except DibsError as error:
         why = error.message
@@ -109,18 +112,30 @@ def _movers(rows: Rows, ids: Collection[str] | None) -> dict[str, BoardAuthor]:
     return found
 
 
+def _shown(rows: Rows, ids: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the path and the digest that the file of each task must have."""
+    live = {id_: (f"{s.place}/{s.file}", digest(s.text)) for id_, s in several(rows, ids).items()}
+    return live | {id_: (f"{p.place}/{p.file}", p.digest) for id_, p in pasts(rows, ids).items()}
+
+
 def commit(
-    tree: str, folder: str, *, by: Callable[[str], BoardAuthor], ids: Sequence[str] | None = None
+    tree: str,
+    folder: str,
+    *,
+    by: Callable[[str], BoardAuthor],
+    ids: Sequence[str] | None = None,
+    shown: Shown | None = None,
 ) -> BoardCommits:
     """Commit what changed in the board ``folder`` of the working tree ``tree``.
 
-    ``by`` returns who changed a task. ``ids`` selects tasks; None means all, and the board's pages.
+    ``by`` returns who changed a task. ``ids`` selects tasks; None means all, and the pages. Task files that
+    differ from what ``shown`` returns are left for their authors.
     """
     git = guarded_calls(tree)
     why = "another process is committing"
     for _ in range(TRIES):
         try:
-            return _commit(git, folder, by, ids)
+            return _commit(git, folder, by, ids, shown)
         except NotAllowed as refusal:
             return BoardCommits(left=f"{refusal.message}; nothing was committed")
         except IndexBusy as busy:
@@ -129,7 +144,11 @@ def commit(
 
 
 def _commit(
-    git: SafeGit, folder: str, by: Callable[[str], BoardAuthor], ids: Sequence[str] | None
+    git: SafeGit,
+    folder: str,
+    by: Callable[[str], BoardAuthor],
+    ids: Sequence[str] | None,
+    shown: Shown | None,
 ) -> BoardCommits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
@@ -147,7 +166,7 @@ def _commit(
     if clear_up(place):
         _realign(git, folder, place)
     head = commit_of(git, "HEAD")
-    found = changes(git, folder, ids)
+    found = changes(git, folder, ids, shown)
     if not found:
         return BoardCommits()
     refuse_filters(git, [path for change in found for path, _ in change.entries])

@@ -1,4 +1,8 @@
-"""Find the board's files that differ from the last commit, grouped by task."""
+"""Find the board's files that differ from the last commit, grouped by task.
+
+Only what the rows say is committed: a file that is not a task, or an edit that the board has not accepted, is
+its author's.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,19 @@ import stat
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.git.status import changed
+from dibs.services.state.tasks import digest
 from dibs.startup.records import Record
 from dibs.workdir.scan import ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.git.status import PathStatus
+
+    #: Returns the path on the board and the digest of each task's file, by id.
+    Shown = Callable[[Collection[str]], Mapping[str, tuple[str, str]]]
 
 #: Folders of task files, of the pages that Dibs writes, and of logs.
 _TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})
@@ -38,8 +46,13 @@ class BoardChange(Record):
     entries: tuple[tuple[str, str], ...]
 
 
-def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> list[BoardChange]:
-    """Return what to commit: tasks in order of their ids, then the pages."""
+def changes(
+    git: GitCalls, folder: str, ids: Sequence[str] | None = None, shown: Shown | None = None
+) -> list[BoardChange]:
+    """Return what to commit: tasks in order of their ids, then the pages.
+
+    With ``shown``, files that differ from what it returns are left out.
+    """
     groups: dict[str, list[PathStatus]] = {}
     logs: list[PathStatus] = []
     for change in differing(git, folder):
@@ -52,7 +65,35 @@ def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> lis
         task = _task_of_log(os.path.join(git.tree, change.path))
         groups.setdefault(task if task in groups else "", []).append(change)
     wanted = set(groups) if ids is None else set(groups).intersection(ids)
-    return _compared(git, {owner: groups[owner] for owner in wanted}) if wanted else []
+    groups = {owner: groups[owner] for owner in wanted}
+    if shown is not None and wanted:
+        right = shown(wanted)
+        groups = {owner: _accepted(git, folder, groups[owner], owner, right) for owner in groups}
+    return _compared(git, groups) if wanted else []
+
+
+def _accepted(
+    git: GitCalls,
+    folder: str,
+    group: list[PathStatus],
+    owner: str,
+    shown: Mapping[str, tuple[str, str]],
+) -> list[PathStatus]:
+    """Return the changes of a task that the board has accepted; none if its own file differs from its row."""
+    if not owner:
+        return group
+    path, right = shown.get(owner, ("", ""))
+    own = f"{folder}/{path}"
+    kept = []
+    for change in group:
+        there = os.path.lexists(os.path.join(git.tree, change.path))
+        if there and change.path.endswith(ENDINGS):
+            if change.path == own and digest(_content(os.path.join(git.tree, own))) != right:
+                return []
+            if change.path != own:
+                continue  # a second file, or not a task
+        kept.append(change)
+    return kept if path else []
 
 
 def _compared(git: GitCalls, groups: dict[str, list[PathStatus]]) -> list[BoardChange]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 
-from dibs.core.tasks.names import RULE, follows_rule, new_id
-from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX, folder_of
+from dibs.core.tasks.names import RULE, follows_rule, names_agent, new_id
+from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX, Status, folder_of
 from dibs.errors import BadInput
 from dibs.services.board.changes import DUPLICATE
 from dibs.services.board.report import HALF_WRITTEN
@@ -86,8 +86,10 @@ def check_file(path: str, folder: str, *, strict: bool = False) -> Iterator[File
 
     A name that does not follow the naming rule is an error if ``strict``, else a note.
     """
+    import time
+
     from dibs.services.tasks.hand_edit_rules import line_of
-    from dibs.taskfile.reading import read
+    from dibs.taskfile.reading import late_times, read
 
     try:
         content = _content(path)
@@ -103,9 +105,17 @@ def check_file(path: str, folder: str, *, strict: bool = False) -> Iterator[File
         if not content.endswith(b"\n"):
             line = content.count(b"\n") + 1
             yield FileFinding(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
+        for late in late_times(reading.task, time.time()):
+            line = line_of(reading.text, late.field)
+            yield FileFinding(path, line, late.field, late.code, late.message)
         if not follows_rule(reading.task.id):
             line, message = line_of(reading.text, "id"), _unruly(reading.task, path)
             yield FileFinding(path, line, "id", "TASK_NAME", message, strict)
+        elif reading.task.status == Status.NEW and not names_agent(
+            reading.task.id, reading.task.agent
+        ):
+            line, message = line_of(reading.text, "agent"), _misnamed(reading.task)
+            yield FileFinding(path, line, "agent", "TASK_NAME", message, fatal=False)
         place = os.path.relpath(os.path.dirname(os.path.abspath(path)), folder)
         right = folder_of(reading.task.status, reading.task.agent)
         if place.split(os.sep)[0] in {INBOX, ASSIGNED, DONE} and place != right:
@@ -120,6 +130,10 @@ def _unruly(task: Task, path: str) -> str:
     about = "-".join(task.title.split()[:6]) or task.id
     name = new_id(task.created or os.stat(path).st_mtime, task.agent, about)
     return f"the file name does not follow {RULE}; name it {name}.yaml"
+
+
+def _misnamed(task: Task) -> str:
+    return f"the file name does not contain the agent {task.agent} (the rule is {RULE})"
 
 
 def check_board(board: Board, caller: Caller, *, strict: bool = False) -> Iterator[FileFinding]:

@@ -165,9 +165,8 @@ def _leads(status: str, task: Task) -> bool:
 
 
 def line_of(text: str, field: str) -> int:
-    """Return the line of a top-level key, 0 if there is none."""
+    """Return the line of a top-level key, else of a key inside a block; 0 if there is none."""
     names = {field, *_SPELLINGS.get(field, ())}
-    for number, row in enumerate(text.split("\n"), 1):
-        if field and row.partition(":")[0] in names:
-            return number
-    return 0
+    keys = [row.partition(":")[0] for row in text.split("\n")] if field else []
+    inner = (number for number, key in enumerate(keys, 1) if key.lstrip() in names)
+    return next((number for number, key in enumerate(keys, 1) if key in names), next(inner, 0))
