@@ -215,6 +215,36 @@ def test_an_owner_whose_lock_was_removed_is_refused(shared):
         queue.done(caller("bob"), "a")
 
 
+@pytest.mark.parametrize("verb", ["done", "release"])
+def test_an_agent_of_the_same_name_in_another_clone_is_told_who_holds_the_task(shared, verb):
+    shared.put_tasks("a")
+    shared.queue("one").take(caller("bob"))
+    queue = shared.queue("two")
+
+    with pytest.raises(Fenced, match=r"another clone's agent of your name \(bob\)") as caught:
+        getattr(queue, verb)(caller("bob"), "a")
+    denied = queue.start(caller("bob"), "a").conflicts[0]
+
+    assert caught.value.hint == (
+        "if that clone is gone, delete 'current_tasks/a.lock' on origin/main"
+    )
+    assert denied.is_lock_file
+    assert denied.reason == "an agent of the same name in another clone"
+    shared.queue("one").done(caller("bob"), "a")
+
+
+def test_a_queue_in_one_file_needs_no_folder_for_locks(shared):
+    first = shared.folder / "first"
+    (first / "current_tasks" / ".gitkeep").unlink()
+    shared.commit(first, {"tasks/pending.txt": "a\r\nb: Second\r\n"})
+    queue = shared.queue("machine")
+
+    assert queue.take(caller("bob")).stored.id == "a"
+    assert "current_tasks/a.lock" in shared.files()
+    queue.done(caller("bob"), "a")
+    assert shared.show("tasks/pending.txt").splitlines() == ["b: Second"]
+
+
 def test_a_task_that_nobody_holds_cannot_be_ended(shared):
     shared.put_tasks("a")
     queue = shared.queue("one")

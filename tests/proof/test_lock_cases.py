@@ -309,3 +309,20 @@ def test_a_lock_on_a_finished_task_does_not_reopen_it(world: World):
 
     assert take(member) == "b"
     assert take(world.member("two")) == ""
+
+
+# -- denials
+
+
+def test_what_a_denied_start_suggests_works(world: World):
+    world.put({"a": PLAIN, "b": PLAIN})
+    lock(world, "a")
+    member = world.member("agent-04")
+    denied = member.dibs("task", "start", "a", "--json")
+    assert denied.returncode == NOTHING, denied
+
+    steps = json.loads(denied.stdout)["next"]
+
+    commands = [step.partition(": dibs ")[2].split() for step in steps]
+    assert commands == [["task", "show", "a"], ["task", "take", "--wait", "5m"]]
+    assert [member.dibs(*command).returncode for command in commands] == [0, TOOK]

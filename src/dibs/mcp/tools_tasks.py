@@ -66,7 +66,9 @@ def _attempt(
         steps = ["Read its text and do the task. Then call task with action=done and its id."]
         return _one(dibs, asked, stored, steps=steps, text=True)
     if isinstance(answer, Denied):
-        return _told(dibs, asked, ok=False, steps=refused_next(answer))
+        held = any(conflict.pattern == f"task:{asked.id}" for conflict in answer.conflicts)
+        another = ["Another agent holds it. Take another task: call task with action=take."]
+        return _told(dibs, asked, ok=False, steps=another if held else refused_next(answer))
     return _listed(dibs, asked, answer.tasks, ok=False)
 
 

@@ -103,8 +103,8 @@ def left(value: LeftWork) -> Shape:
     }  # fmt: skip
 
 
-def outcome(value: Outcome, *, human: bool = False) -> Shape:
-    """Shape the answer to a claim, with next steps for a ``human`` or an agent."""
+def outcome(value: Outcome, *, human: bool = False, steps: Sequence[str] = ()) -> Shape:
+    """Shape the answer to a claim, with next ``steps``, or the usual ones for a ``human`` or an agent."""
     if isinstance(value, Granted):
         claims = [claim(c, at) for c, at in zip(value.claims, value.expires, strict=True)]
         inherited = {"inherited": [left(one) for one in value.left]} if value.left else {}
@@ -113,12 +113,13 @@ def outcome(value: Outcome, *, human: bool = False) -> Shape:
     if isinstance(value, Queued):
         place = {"ticket": value.ticket.number, "ahead": value.ahead}
         return _answer("queued", conflicts=conflicts, next=next_steps(value, human=human), **place)
+    steps = steps or next_steps(value, human=human)
     cycle = [wait(w) for w in value.cycle]
     refused = {
         "decision": value.decision, "by": value.by, "reason": value.reason,
     }  # fmt: skip
     return _answer(
-        "denied", conflicts=conflicts, next=next_steps(value, human=human), why=value.why,
+        "denied", conflicts=conflicts, next=list(steps), why=value.why,
         cycle=cycle, refused=refused if value.decision else None,
     )  # fmt: skip
 
@@ -154,6 +155,19 @@ def next_steps(value: Queued | Denied, *, human: bool = False, folder: str = "")
     if not human:
         steps.append("work on something else: `dibs status` shows what is claimed")
     return steps
+
+
+def task_steps(value: Denied, task: str, *, human: bool = False) -> list[str]:
+    """Return what to do after ``dibs task start TASK`` was denied; a lock file's owner cannot be asked."""
+    held = [c for c in value.conflicts if c.pattern == f"task:{task}"]
+    if not held:
+        return next_steps(value, human=human)  # a claim on one of its files is in the way
+    steps = [f"see when it is available: dibs task show {_quoted(task)}"]
+    owners = [c for c in held if not c.ticket and not c.is_lock_file]
+    if owners:
+        steps.append(f"request a release: dibs ask {_typed([owners[0].held], '')}")
+        steps += _human_steps(owners, "") if human else []
+    return [*steps, "take another task: dibs task take --wait 5m"]
 
 
 def _human_steps(held: Sequence[Conflict], folder: str) -> list[str]:

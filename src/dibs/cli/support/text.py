@@ -110,7 +110,9 @@ def conflict_line(conflict: Conflict, quoted: Quoting, still: str = "") -> str:
 def conflict_details(conflict: Conflict, quoted: Quoting) -> list[str]:
     """Return the owner's reason, and the path on which two patterns overlap."""
     found = []
-    if conflict.reason:
+    if conflict.reason and conflict.is_lock_file:
+        found.append(conflict.reason)
+    elif conflict.reason:
         found.append(f"reason: {quoted.word(conflict.reason, conflict.holder)}")
     if conflict.witness not in {conflict.pattern, conflict.held}:
         found.append(f"both patterns match {quoted.path(conflict.witness, conflict.holder)}")

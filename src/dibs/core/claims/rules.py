@@ -119,6 +119,11 @@ class Conflict(Record):
     #: Whether it is past its ttl and lasts while its owner's process runs, up to ``expires_in``.
     while_running: bool = False
 
+    @property
+    def is_lock_file(self) -> bool:
+        """Whether a lock file is in the way, whose owner has no claim in this store."""
+        return not self.ticket and not self.token and self.held.startswith("task:")
+
 
 class Wait(Record):
     """One edge of a deadlock: who waits for whom, and for what."""

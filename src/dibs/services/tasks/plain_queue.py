@@ -39,6 +39,8 @@ FREE, HELD, DONE = "free", "held", "done"
 BLOCKED, BROKEN, FAILED = "blocked", "broken", "failed"
 #: The reason of a lock file that a script wrote.
 SCRIPT = "a script's lock file"
+#: The reason of a lock file whose owner has the reader's name, but another store.
+NAMESAKE = "an agent of the same name in another clone"
 #: The largest file that can become a task, in bytes.
 MAX_FILE = 256 * 1024
 

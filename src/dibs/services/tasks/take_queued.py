@@ -13,6 +13,7 @@ from dibs.services.tasks.plain_queue import (
     BROKEN,
     FREE,
     HELD,
+    NAMESAKE,
     SCRIPT,
     QueuedFile,
     QueueFiles,
@@ -116,12 +117,13 @@ class QueueTaking:
         pattern = files.pattern(name)
         scripts = found.reason == SCRIPT and found.holder == wish.agent
         if found.state == HELD and not scripts and not rows.is_anything_at(pattern):
-            return Denied((_locked_by(found, pattern.text),))
+            return Denied((_locked_by(found, pattern.text, wish.agent),))
         return self._claim_queued(rows, wish, name)
 
 
-def _locked_by(file: QueuedFile, pattern: str) -> Conflict:
+def _locked_by(file: QueuedFile, pattern: str, agent: str) -> Conflict:
+    reason = NAMESAKE if file.holder == agent else file.reason
     return Conflict(
-        pattern, pattern, file.holder, EXCLUSIVE, file.reason, file.name, file.since, file.expires_in,
-        file.name,
+        pattern, pattern, file.holder, EXCLUSIVE, reason, file.name, file.since, file.expires_in,
+        pattern,
     )  # fmt: skip

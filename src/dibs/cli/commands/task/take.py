@@ -94,10 +94,11 @@ def _start(session: Session, args: Namespace) -> int:
     from dibs.cli.support.outcomes import show_outcome
     from dibs.shapes import claims
 
-    denied = answer
+    denied, human = answer, session.caller.human
+    steps = claims.task_steps(denied, args.id, human=human)
     session.show(
-        lambda: claims.outcome(denied, human=session.caller.human),
-        lambda: show_outcome(denied, session.now(), session.caller),
+        lambda: claims.outcome(denied, human=human, steps=steps),
+        lambda: show_outcome(denied, session.now(), session.caller, steps=steps),
     )
     return HELD
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.tasks.lock_files import LOCKS, PENDING
+from dibs.core.tasks.lock_files import LISTS, LOCKS, PENDING
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
 
-#: What a tree with the layout contains, at least one of these.
+#: What a tree with the layout contains, at least one of these folders, or a queue in one file.
 MARKS = (LOCKS, PENDING)
 _REMOTES = "refs/remotes/"
 HEADS = "refs/heads/"
@@ -51,7 +51,8 @@ def may_have_queue(repository: Repository) -> bool:
 
 def on_disk(root: str) -> bool:
     """Return whether the working tree contains the layout."""
-    return any(os.path.isdir(os.path.join(root, mark)) for mark in MARKS)
+    folders = any(os.path.isdir(os.path.join(root, mark)) for mark in MARKS)
+    return folders or any(os.path.isfile(os.path.join(root, file)) for file in LISTS)
 
 
 def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
@@ -115,9 +116,11 @@ def _commit(git: GitCalls, ref: str) -> str:
 
 
 def _has_layout(git: GitCalls, commits: list[str]) -> bool:
-    names = "".join(f"{commit}:{mark}\n" for commit in commits for mark in MARKS)
+    marks = (*((b"tree", mark) for mark in MARKS), *((b"blob", file) for file in LISTS))
+    names = "".join(f"{commit}:{mark}\n" for commit in commits for _, mark in marks)
     told = git.run("cat-file", "--batch-check=%(objecttype)", given=names.encode())
-    return b"tree" in told.out.split()
+    kinds = zip(told.out.split(b"\n"), [kind for kind, _ in marks] * len(commits), strict=False)
+    return any(found == kind for found, kind in kinds)
 
 
 def _has_remotes(common: str) -> bool:

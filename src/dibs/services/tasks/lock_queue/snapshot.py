@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.core.tasks.lock_files import (
     DONE,
     FAILED,
+    LISTS,
     LOCKS,
     PENDING,
     LockFile,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.taskfile.queue_list import ListedTask
 
-#: A queue in one file.
-LISTS = tuple(PENDING + ending for ending in (".yml", ".yaml", ".md", ".txt"))
 _FOLDERS = (LOCKS, PENDING, DONE, FAILED)
 #: Read in place of a file that is too large; it is not YAML.
 _TOO_LARGE = b"\0"

@@ -11,7 +11,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.tasks.lock_files import DONE, FAILED
 from dibs.core.tasks.names import task_pattern
-from dibs.core.text.names import quote
+from dibs.core.text.names import printable, quote
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.lock_notes import (
@@ -225,17 +225,8 @@ class LockTasks:
                 code="NOT_HELD",
                 hint=f"take it first: dibs task start {name}",
             )
-        whose = f"{lock.file.agent} holds it now" if lock else "nobody holds it now"
-        lead = (
-            "your lock file is gone from the branch: "
-            if held
-            else f"you ({caller.id}) do not hold it: "
-        )
-        return Fenced(
-            f"task {quote(name)}: {lead}{whose}",
-            hint="stop working on it"
-            + ("" if lock else f", or take it again: dibs task start {name}"),
-        )
+        message, hint = _whose(caller, name, lock, held, self.queue.place)
+        return Fenced(message, hint=hint)
 
     def _settle(
         self,
@@ -283,6 +274,23 @@ class LockTasks:
 
         self.queue.write(plan)
         return [QueuedFile(name, file, FREE) for file, name in names.items()]
+
+
+def _whose(
+    caller: Caller, name: str, lock: Lock | None, held: LockNote | None, place: str
+) -> tuple[str, str]:
+    """Return who holds a task in place of the caller, and what the caller can do."""
+    task = f"task {quote(name)}:"
+    gone = " your lock file is gone from the branch:" if held else ""
+    if lock is None:
+        return f"{task}{gone} nobody holds it now", f"take it again: dibs task start {name}"
+    if lock.file.agent != caller.id:
+        rest = "" if held else f", not you ({caller.id})"
+        return f"{task}{gone} {lock.file.agent} holds it now{rest}", "stop working on it"
+    return (
+        f"{task}{gone} another clone's agent of your name ({caller.id}) holds it now",
+        f"if that clone is gone, delete {quote(lock.path)} on {printable(place)}",
+    )
 
 
 def _is_callers(lock: Lock, agent: str, held: LockNote | None) -> bool:
