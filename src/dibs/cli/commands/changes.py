@@ -16,6 +16,7 @@ from __future__ import annotations
 from dibs.cli.support.parsing import agent_id
 from dibs.cli.support.tables import page_width, table
 from dibs.cli.support.text import bold, green, printable, red, span
+from dibs.core.text.names import plural
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -101,20 +102,16 @@ def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
         return "\n".join([*lines, red(printable(tree.wrong))])
     for part in tree.agents:
         claimed = f"changed here, claimed by {bold(part.agent)}"
-        lines += [f"{claimed}: {_plural(len(part.files), 'file')}", *_rows(part.files), ""]
+        lines += [f"{claimed}: {plural(len(part.files), 'file')}", *_rows(part.files), ""]
     if tree.nobody:
-        count = _plural(len(tree.nobody), "changed file")
+        count = plural(len(tree.nobody), "changed file")
         lines += [f"{bold('unclaimed')}: {count}", *_rows(tree.nobody), ""]
     if not tree.agents and not tree.nobody:
         held = f" in files that {agent} holds" if agent else ""
         lines.append(green(f"no uncommitted changes{held}"))
     for idle in tree.idle:
-        lines.append(f"{idle.agent}: no changes, {_plural(idle.claims, 'claim')}")
+        lines.append(f"{idle.agent}: no changes, {plural(idle.claims, 'claim')}")
     return "\n".join(lines).rstrip("\n")
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _rows(files: Sequence[Dirty]) -> list[str]:

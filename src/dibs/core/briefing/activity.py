@@ -183,8 +183,3 @@ def reason_part(
 def span(seconds: float) -> str:
     """Return a duration to the second; a negative one is 0."""
     return show_span(max(0, round(seconds)))
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count and its noun: ``1 task``, ``2 tasks``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

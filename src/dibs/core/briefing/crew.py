@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
-from dibs.core.briefing.activity import is_told, listed, plural, role_part, span, words
+from dibs.core.briefing.activity import is_told, listed, role_part, span, words
 from dibs.core.briefing.holdings import crew_sections, own_sections
 from dibs.core.briefing.mail import mail_sections
 from dibs.core.briefing.page import Line, Section
@@ -25,6 +25,7 @@ from dibs.core.claims.agents import (
     family,
     is_terminal,
 )
+from dibs.core.text.names import plural
 from dibs.core.text.untrusted import Part, ShownTime, path, word
 
 TYPE_CHECKING = False

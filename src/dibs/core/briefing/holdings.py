@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.briefing.activity import listed, plural, reason_part, span
+from dibs.core.briefing.activity import listed, reason_part, span
 from dibs.core.briefing.mail import answer_hint, named
 from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.briefing.page import Line, Section
@@ -10,7 +10,7 @@ from dibs.core.claims.agents import HUMAN, ancestors, is_terminal
 from dibs.core.talk.decision_rules import Voter, may_decide
 from dibs.core.talk.decisions import CONFLICT, LEAD, Silence
 from dibs.core.talk.mail import MailKind
-from dibs.core.text.names import few
+from dibs.core.text.names import few, plural
 from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain_path, path, word
 
 TYPE_CHECKING = False

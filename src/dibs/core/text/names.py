@@ -142,6 +142,12 @@ def slug(text: str, longest: int = 50) -> str:
     return short or (words[0][:longest] if words else "task")
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count and its noun: ``1 entry``, ``2 entries``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else many}"
+
+
 def role_word(role: str) -> str:
     """Return a role as one word, as tasks name it: ``code-reviewer`` for ``Code Reviewer``.
 

@@ -7,7 +7,7 @@ import os
 from dibs.core.tasks.names import RULE, follows_rule
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX
 from dibs.core.text.findings import Finding, Level
-from dibs.core.text.names import printable
+from dibs.core.text.names import plural, printable
 from dibs.services.board.changes import DUPLICATE, target_of
 from dibs.services.board.report import asides_of
 from dibs.services.state.tasks import several, versions
@@ -37,7 +37,7 @@ def check(board: Board, tree: str = "") -> list[Finding]:
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
         found += _twice(files, sight) + _left(files) + _links(board, sight) + _beside(board, tree)
-    said = f"{len(rows)} task{'' if len(rows) == 1 else 's'}, all consistent"
+    said = f"{plural(len(rows), 'task')}, all consistent"
     if plain := sum(not follows_rule(id_) for id_ in rows):
         said += f"; {plain} not named {RULE} (`dibs task validate` lists them)"
     good = Finding(Level.OK, "board", said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.cli.support.tables import fold, page_width, table
 from dibs.cli.support.text import bold, green, printable, red, yellow
 from dibs.core.text.findings import Level
+from dibs.core.text.names import plural
 from dibs.install.inspect.gaps import guarded_by
 from dibs.install.prove.run import ProofOutcome
 from dibs.startup.records import Record
@@ -122,11 +123,9 @@ class DoctorReport(Record):
         if not outcomes:
             print(red("no guards are installed:"), "run `dibs init --agents claude`")
         elif failed:
-            print(
-                red(f"{failed} of {_plural(len(outcomes), 'guard')} did not block the test write")
-            )
+            print(red(f"{failed} of {plural(len(outcomes), 'guard')} did not block the test write"))
         elif not passed:
-            print(red(f"none of {_plural(len(outcomes), 'guard')} could be tested"))
+            print(red(f"none of {plural(len(outcomes), 'guard')} could be tested"))
         else:
             skipped = len(outcomes) - passed
             which = "the only guard" if passed == 1 else f"all {passed} guards"
@@ -144,10 +143,10 @@ class DoctorReport(Record):
 
     def _print_health(self) -> None:
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
-        warnings = f", {_plural(warned, 'warning')}" if warned else ""
+        warnings = f", {plural(warned, 'warning')}" if warned else ""
         if bad:
             fix = "" if self.done is not None or not self.fix else f": {self.fix}"
-            print(f"{red(_plural(bad, 'problem'))}{warnings}{fix}")
+            print(f"{red(plural(bad, 'problem'))}{warnings}{fix}")
         elif self.well:
             print(green("healthy") + warnings)
 
@@ -169,10 +168,6 @@ def _print_item(level: str, name: str, text: str) -> None:
         print(lines.pop(0))
         before = " " * column
     print("".join(f"{before}{line}\n" for line in lines), end="", flush=True)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _agent(agent: AgentSetup) -> dict[str, object]:

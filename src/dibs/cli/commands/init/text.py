@@ -223,12 +223,6 @@ def say(line: str, before: str = "", indent: int = 2, paint: Callable[[str], str
         print(" " * indent + paint(piece))
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 ledger entry``, ``2 claims``."""
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else many}"
-
-
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left for the user to do, by agent."""
     plan = report.plan

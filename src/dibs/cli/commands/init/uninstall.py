@@ -6,6 +6,7 @@ import os
 
 from dibs.cli.commands.init import text
 from dibs.cli.support import HELD, OK
+from dibs.core.text.names import plural
 from dibs.errors import BadUsage, humans_only
 
 TYPE_CHECKING = False
@@ -171,7 +172,7 @@ def _print_changes(changes: Sequence[PlannedChange], *, gates: bool, done: bool)
 def _print_purge(plan: PurgePlan, *, done: bool) -> None:
     word = "deleted" if done else "delete"
     contents = ", ".join(
-        text.plural(count, noun.replace("_", " ")) for noun, count in plan.contents.items()
+        plural(count, noun.replace("_", " ")) for noun, count in plan.contents.items()
     )
     rows = [(word, folder, "", "") for folder in (*plan.folders[1:], *plan.refs)]
     first = [(word, folder, contents, "") for folder in plan.folders[:1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.cli.support.text import green, printable, red
+from dibs.core.text.names import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def _validate(session: Session, args: Namespace) -> int:
 def _print_findings(found: Sequence[FileFinding], files: int, wrong: int) -> None:
     for item in found:
         print(printable(str(item)))
-    word = red(_count(wrong, "error")) if wrong else green("no errors")
-    print(f"{_count(files, 'file')}: {word}")
+    word = red(plural(wrong, "error")) if wrong else green("no errors")
+    print(f"{plural(files, 'file')}: {word}")
 
 
 def _fmt_options(parser: ArgumentParser) -> None:
@@ -95,11 +96,7 @@ def _print_formatted(
         named = said if said.startswith(path) else f"{path}: {said}"
         print(f"{red('skipped')} {printable(named)}")
     word = "would change" if args.check else "changed"
-    print(f"{_count(files, 'file')}: {len(changed) or 'none'} {word}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    print(f"{plural(files, 'file')}: {len(changed) or 'none'} {word}")
 
 
 VERBS = {"validate": (_validate_options, _validate), "fmt": (_fmt_options, _fmt)}

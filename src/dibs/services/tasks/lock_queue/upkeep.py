@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.tasks.lock_files import LOCKS, PENDING, RENEW_AFTER, render_lock, stamp
 from dibs.core.text.findings import Finding, Level
-from dibs.core.text.names import printable
+from dibs.core.text.names import plural, printable
 from dibs.errors import DibsError
 from dibs.services.state.lock_notes import change_lock_note, lock_notes, noted_claim
 from dibs.services.tasks.lock_queue.changes import LISTED, Change
@@ -89,8 +89,8 @@ def check_queue(locks: LockTasks) -> list[Finding]:
     now = queue.clock()
     over = [lock for lock in found.locks.values() if lock.until <= now]
     counts = (
-        f"lock-file queue on {place}: {_count(len(found.tasks), 'task')},"
-        f" {_count(len(found.locks), 'lock')}, {len(over)} expired"
+        f"lock-file queue on {place}: {plural(len(found.tasks), 'task')},"
+        f" {plural(len(found.locks), 'lock')}, {len(over)} expired"
     )
     if queue.stale:
         return [Finding(Level.WARN, _NAME, f"{counts} (as last known: {printable(queue.stale)})")]
@@ -99,7 +99,7 @@ def check_queue(locks: LockTasks) -> list[Finding]:
     if broken:
         listed = printable(", ".join(broken[:LISTED]))
         text = (
-            f"{_count(len(broken), 'task file')} cannot be read: {listed} (dibs task ls shows why)"
+            f"{plural(len(broken), 'task file')} cannot be read: {listed} (dibs task ls shows why)"
         )
         findings.append(Finding(Level.WARN, _NAME, text))
     findings += [
@@ -117,7 +117,3 @@ def check_queue(locks: LockTasks) -> list[Finding]:
 def _put(rows: Rows, notes: Sequence[LockNote]) -> None:
     for note in notes:
         change_lock_note(rows, note)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
