@@ -105,6 +105,11 @@ def rows_of(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
+def identity(name: str) -> dict[str, str]:
+    """Return the variables that make ``name`` the author and committer."""
+    return {key: name if key.endswith("NAME") else "dibs@localhost" for key in _IDENTITY}
+
+
 def last_words(text: str) -> str:
     """Return the last line that git printed, for a message, or an empty text."""
     lines = [line for line in text.splitlines() if line.strip()]

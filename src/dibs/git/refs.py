@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from dibs.startup.records import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,6 +59,27 @@ def unmerged(git: GitCalls, commit: str, branch: str) -> int:
     """Count the commits in ``commit`` that no local or remote branch except ``branch`` has."""
     own = (f"--exclude={branch}",) if branch else ()
     return _count(git, commit, "--not", *own, "--branches", "--remotes")
+
+
+class Upstream(Record):
+    """The branch of a remote that a local branch follows."""
+
+    #: The local branch, without ``refs/heads/``.
+    branch: str
+    remote: str
+    ref: str
+    #: The local ref that shows where it was at the last fetch.
+    tracking: str
+
+
+def upstream_of(git: GitCalls, ref: str) -> Upstream | None:
+    """Return what the local branch with the full name ``ref`` follows; None if it follows no remote."""
+    form = "--format=%(upstream:remotename)%00%(upstream:remoteref)%00%(upstream)"
+    told = git.run("for-each-ref", form, "--", ref).out.decode("utf-8", "surrogateescape")
+    remote, there, tracking = (*told.rstrip("\n").split("\0"), "", "")[:3]
+    if not tracking or remote == ".":
+        return None
+    return Upstream(ref.removeprefix(HEADS), remote, there, tracking)
 
 
 def unpushed(git: GitCalls, commit: str) -> int:

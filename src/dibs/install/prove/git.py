@@ -12,7 +12,7 @@ import shutil
 import tempfile
 
 from dibs.errors import DibsError
-from dibs.git.calls import GitCalls
+from dibs.git.calls import GitCalls, identity
 from dibs.git.worktrees import entries, git_dir_of
 from dibs.guard.git.install import GitHooks
 from dibs.install.agents.edits import SETTINGS_FILE
@@ -31,11 +31,6 @@ _BRANCH = "dibs-prove/"
 _PATIENCE = 60.0
 #: A test that started this many seconds ago is no longer running.
 _ABANDONED = 900.0
-_SOMEBODY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Dibs"), ("EMAIL", "dibs@localhost"))
-}
 _COMMIT = ("commit", "--quiet", "-m", "proof")
 #: Each hook: what is tested, how its refusal begins, and the arguments of git; None for a push.
 _GATES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
@@ -87,7 +82,7 @@ def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
 @contextlib.contextmanager
 def _working_tree(repository: Repository) -> Iterator[str]:
     """Create a worktree with the repository's index and settings but no other file; remove it at the end."""
-    plain = GitCalls(repository.root, variables=_SOMEBODY)
+    plain = GitCalls(repository.root, variables=identity("Dibs"))
     head = plain.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
     if not head:
         tree = plain.must("hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
@@ -152,7 +147,7 @@ def _stage(folder: str, scratch: TrialClaim) -> None:
 
 def _pushing(folder: str) -> tuple[str, ...]:
     """Return the arguments that push a commit made without hooks to a temporary repository."""
-    git = GitCalls(folder, variables=_SOMEBODY)
+    git = GitCalls(folder, variables=identity("Dibs"))
     head = git.must("rev-parse", "HEAD").decode().strip()
     tree = git.must("write-tree").decode().strip()
     made = git.must("commit-tree", tree, "-p", head, "-m", "proof").decode().strip()
@@ -168,6 +163,6 @@ def _pushing(folder: str) -> tuple[str, ...]:
 def _git(folder: str, scratch: TrialClaim, *words: str) -> Ran:
     """Run git as a user would, with all hooks, but without prompts."""
     names = {"DIBS_AGENT": f"{scratch.holder}-git", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
-    environ = surroundings({**_SOMEBODY, **names})
+    environ = surroundings({**identity("Dibs"), **names})
     settings = ("-c", "commit.gpgSign=false", "-c", "push.gpgSign=false")
     return run(["git", *settings, *words], "", folder=folder, environ=environ, timeout=_PATIENCE)

@@ -15,7 +15,7 @@ from dibs.core.changes.trailers import signed
 from dibs.core.claims.agents import HUMAN
 from dibs.core.text.names import is_agent_id, printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
-from dibs.git.calls import rows_of
+from dibs.git.calls import identity, rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
@@ -234,8 +234,7 @@ def _identity(git: GitCalls) -> bytes:
     """Return the committer as git writes it; ``dibs`` on a machine without a name."""
     said = git.run("var", "GIT_COMMITTER_IDENT")
     if said.code:
-        names = {"GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost"}
-        return git.must("var", "GIT_COMMITTER_IDENT", variables=names).strip()
+        return git.must("var", "GIT_COMMITTER_IDENT", variables=identity("dibs")).strip()
     return said.out.strip()
 
 

@@ -14,13 +14,13 @@ from dibs.errors import DibsError
 from dibs.git.calls import last_words
 from dibs.git.log import commits
 from dibs.git.merge_tree import merged
-from dibs.git.refs import commit_of
+from dibs.git.refs import commit_of, upstream_of
 from dibs.git.untrusted import guarded_calls, refuse_drivers
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
+    from dibs.git.refs import Upstream
     from dibs.git.untrusted import SafeGit
 
 #: How often to try when another process pushes first.
@@ -28,16 +28,6 @@ TRIES = 10
 #: Where the upstream is fetched to; the user's own refs do not change.
 _FETCHED = "refs/dibs/board-upstream"
 _MESSAGE = "board: merge with the upstream"
-
-
-class Upstream(Record):
-    """The branch of a remote that the current branch follows."""
-
-    branch: str
-    remote: str
-    ref: str
-    #: The local ref that shows where it was at the last fetch.
-    tracking: str
 
 
 class NotPushed(Exception):
@@ -68,12 +58,10 @@ def _upstream(git: GitCalls) -> Upstream:
     head = git.run("symbolic-ref", "--quiet", "HEAD").out.decode("utf-8", "replace").strip()
     if not head:
         raise NotPushed("HEAD is not on a branch; switch to one: git switch BRANCH")
-    branch = head.removeprefix("refs/heads/")
-    form = "%(upstream:remotename)%0a%(upstream:remoteref)%0a%(upstream)"
-    found = git.must("for-each-ref", f"--format={form}", head).decode("utf-8", "replace").split()
-    if len(found) != 3 or found[0] == ".":  # noqa: PLR2004
-        raise _no_upstream(branch)
-    return Upstream(branch, *found)
+    found = upstream_of(git, head)
+    if found is None:
+        raise _no_upstream(head.removeprefix("refs/heads/"))
+    return found
 
 
 def _no_upstream(branch: str) -> NotPushed:

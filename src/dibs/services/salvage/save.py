@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from dibs.errors import Unavailable
+from dibs.git.calls import identity
 from dibs.git.refs import commit_of
 from dibs.git.snapshot import exact_tree, quarantined, snapshot, still_holds
 from dibs.git.state import common_of, read_state
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
 
 #: Write everything to disk before anything is deleted.
 _SAFE = ("-c", "core.fsync=all")
-_NAMES = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", NAME), ("EMAIL", "dibs@localhost"))
-}
 #: Files in a git directory that may name the only reference to a commit.
 _SIDES = (
     "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD", "REBASE_HEAD",
@@ -174,7 +170,8 @@ def write_commit(
     named = [word for oid in list(dict.fromkeys(parents))[:_MOST_PARENTS] for word in ("-p", oid)]
     out = git.must(
         *_SAFE, "-c", "commit.gpgSign=false", "commit-tree", *named, tree,
-        given=f"{message}\n".encode("utf-8", "backslashreplace"), variables={**_NAMES, **(there or {})},
+        given=f"{message}\n".encode("utf-8", "backslashreplace"),
+        variables={**identity(NAME), **(there or {})},
     )  # fmt: skip
     return out.decode().strip()
 

@@ -10,6 +10,7 @@ from dibs.core.tasks.lock_files import LOCKS, PENDING
 from dibs.core.text.names import printable, quote
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.git.batch_process import BatchProcess
+from dibs.git.calls import identity
 from dibs.git.objects import FILE, TREE, TreeEntry, content_of, members_of, write_loose
 from dibs.git.refs import commit_of
 
@@ -39,11 +40,6 @@ LANDED, LOST, LOCKED, UNCLEAR = "landed", "lost", "locked", "unclear"
 _NEXT = "refs/dibs/lock-queue"
 #: Folders that scripts expect to exist; git keeps no empty ones.
 _KEPT = {LOCKS: ".gitkeep", PENDING: ".gitkeep"}
-_NAMELESS = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "dibs"), ("EMAIL", "dibs@localhost"))
-}
 
 
 class QueueBranch:
@@ -129,7 +125,7 @@ class QueueBranch:
         argv = ("commit-tree", tree, "-p", base)
         told = self.git.run(*argv, given=words)
         if told.code:  # a machine without a name
-            return self.git.must(*argv, given=words, variables=_NAMELESS).decode().strip()
+            return self.git.must(*argv, given=words, variables=identity("dibs")).decode().strip()
         return told.out.decode().strip()
 
     def _tree(

@@ -31,9 +31,6 @@ class QueuePlace(Record):
     ref: str
     #: The commit of it that this clone knows without asking; may be empty.
     known: str
-    #: The branch of this clone that follows it, and its remote-tracking ref; may be empty.
-    local: str = ""
-    tracking: str = ""
 
     @property
     def shown(self) -> str:
@@ -62,14 +59,14 @@ def find_place(git: GitCalls, repository: Repository) -> QueuePlace | None:
     state = read_state(git, repository.common)
     remotes = git.run("remote").out.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if not remotes:
-        here = on_disk(repository.root) or (state.head and _has_layout(git, [state.head]))
-        return QueuePlace("", state.ref, state.head, state.ref) if here else None
+        here = on_disk(repository.root) or (state.head and _has_layout(git, state.head))
+        return QueuePlace("", state.ref, state.head) if here else None
     places = list(_candidates(git, state.ref, remotes))
     if not places and not git.run("for-each-ref", "--count=1", _REMOTES).out:
         remote = "origin" if "origin" in remotes else remotes[0]
         places = list(_untracked(git, repository.common, remote))
     for place in places:
-        if place.known and _has_layout(git, [place.known]):
+        if place.known and _has_layout(git, place.known):
             return place
     return places[0] if places and on_disk(repository.root) else None
 
@@ -79,22 +76,21 @@ def _candidates(git: GitCalls, ref: str, remotes: list[str]) -> Iterator[QueuePl
 
     Without an upstream, the remote is ``origin``, or else each of them.
     """
+    from dibs.git.refs import commit_of, upstream_of
+
     chosen = ["origin"] if "origin" in remotes else remotes
-    if ref:
-        form = "--format=%(upstream)%00%(upstream:remotename)%00%(upstream:remoteref)"
-        told = git.run("for-each-ref", form, "--", ref).out.decode("utf-8", "surrogateescape")
-        tracking, named, there = (*told.rstrip("\n").split("\0"), "", "", "")[:3]
-        if named in remotes and there.startswith(HEADS):
-            chosen = [named]
-            yield QueuePlace(named, there, _commit(git, tracking), ref, tracking)
+    found = upstream_of(git, ref) if ref else None
+    if found is not None and found.remote in remotes and found.ref.startswith(HEADS):
+        chosen = [found.remote]
+        yield QueuePlace(found.remote, found.ref, commit_of(git, found.tracking))
     for remote in chosen:
         default = git.run("symbolic-ref", "--quiet", f"{_REMOTES}{remote}/HEAD").out
         prefix = f"{_REMOTES}{remote}/"
         names = [os.fsdecode(default).strip().removeprefix(prefix)] if default else _USUAL
         for name in names:
-            known = _commit(git, prefix + name)
+            known = commit_of(git, prefix + name)
             if known:
-                yield QueuePlace(remote, HEADS + name, known, "", prefix + name)
+                yield QueuePlace(remote, HEADS + name, known)
                 break
 
 
@@ -103,24 +99,20 @@ def _untracked(git: GitCalls, common: str, remote: str) -> Iterator[QueuePlace]:
 
     A bare clone's own HEAD is the default branch of the remote.
     """
+    from dibs.git.refs import commit_of
+
     told = git.run(f"--git-dir={common}", "symbolic-ref", "--quiet", "HEAD").out
     ref = os.fsdecode(told).strip()
-    if known := _commit(git, ref):
+    if known := ref and commit_of(git, ref):
         yield QueuePlace(remote, ref, known)
 
 
-def _commit(git: GitCalls, ref: str) -> str:
-    from dibs.git.refs import commit_of
-
-    return commit_of(git, ref) if ref else ""
-
-
-def _has_layout(git: GitCalls, commits: list[str]) -> bool:
-    marks = (*((b"tree", mark) for mark in MARKS), *((b"blob", file) for file in LISTS))
-    names = "".join(f"{commit}:{mark}\n" for commit in commits for _, mark in marks)
+def _has_layout(git: GitCalls, commit: str) -> bool:
+    kinds = {**dict.fromkeys(MARKS, b"tree"), **dict.fromkeys(LISTS, b"blob")}
+    names = "".join(f"{commit}:{mark}\n" for mark in kinds)
     told = git.run("cat-file", "--batch-check=%(objecttype)", given=names.encode())
-    kinds = zip(told.out.split(b"\n"), [kind for kind, _ in marks] * len(commits), strict=False)
-    return any(found == kind for found, kind in kinds)
+    found = zip(told.out.split(b"\n"), kinds.values(), strict=False)
+    return any(kind == wanted for kind, wanted in found)
 
 
 def _has_remotes(common: str) -> bool:
