@@ -266,6 +266,18 @@ def test_a_suggestion_is_empty_where_nothing_is_close():
             "transfer: missing --to (run: dibs transfer docs/ --to bob)",
         ),
         (
+            ("transfer", "docs/", "bob", "--agent", "al"),
+            "transfer: missing --to (run: dibs transfer docs/ --agent al --to bob)",
+        ),
+        (
+            ("task", "fail", "a", "-m", "broken"),
+            "task fail: unknown option '-m' (see `dibs task fail --help`)",
+        ),
+        (
+            ("task", "take", "t1"),
+            "task: unexpected argument 't1' (for a specific task, use: dibs task start TASK)",
+        ),
+        (
             ("task", "fail", "t1"),
             "task fail: missing --message (run: dibs task fail t1 --message TEXT)",
         ),

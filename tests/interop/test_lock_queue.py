@@ -440,6 +440,20 @@ def test_reading_changes_neither_refs_nor_files(shared):
 # -- hostile content
 
 
+def test_a_queue_with_only_a_lock_of_no_task_is_empty(shared):
+    lock = (
+        f"agent: script\nclaimed: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}\ntask: *\n"
+    )
+    shared.commit(shared.folder / "first", {"current_tasks/*.lock": lock})
+    queue = shared.queue("one")
+
+    with pytest.raises(NotFound) as caught:
+        queue.take(caller("bob"))
+
+    assert caught.value.code == "QUEUE_EMPTY"
+    assert held(queue) == {"*": "script"}
+
+
 def test_links_odd_names_and_large_files_on_the_branch_are_data(shared):
     first = shared.folder / "first"
     pending = {

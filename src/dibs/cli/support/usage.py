@@ -35,7 +35,8 @@ def usage_error(parser: ArgumentParser, message: str, words: Sequence[str]) -> B
     if message.startswith(_MISSING):
         unknown = _unknown_option(parser, words)
         missing = message.removeprefix(_MISSING)
-        message, hint = f"missing {missing}", _complete(parser, missing.split(", "), words) or hint
+        whole = "" if unknown else _complete(parser, missing.split(", "), words)
+        message, hint = f"missing {missing}", whole or hint
         if message == "missing SUBCOMMAND":
             message, hint = "missing subcommand", f"use one of {', '.join(_subcommands(parser))}"
     if unknown.startswith("-"):
@@ -43,6 +44,8 @@ def usage_error(parser: ArgumentParser, message: str, words: Sequence[str]) -> B
         hint = _option_hint(parser, unknown) or hint
     elif unknown:
         message = f"unexpected argument {quote(unknown)}"
+        if parser.prog == "dibs task" and "take" in words[:1]:
+            hint = "for a specific task, use: dibs task start TASK"
     elif message.startswith("argument "):
         message = _about_option(message)
     return BadUsage(f"{_name(parser)}: {cut(message, _LONG_LINE)}", hint=hint)
@@ -51,6 +54,7 @@ def usage_error(parser: ArgumentParser, message: str, words: Sequence[str]) -> B
 def _complete(parser: ArgumentParser, missing: list[str], words: Sequence[str]) -> str:
     """Return the command line with what is missing; without arguments, the command's first example."""
     import shlex
+    from itertools import pairwise
 
     from dibs.cli.support.examples import examples_in, with_examples
 
@@ -59,11 +63,17 @@ def _complete(parser: ArgumentParser, missing: list[str], words: Sequence[str]) 
         examples = examples_in(with_examples(parser.prog, parser.description or ""))
         return f"for example: {examples[0].partition('  ')[0]}" if examples else ""
     typed, more = list(words), [(name, _placeholder(parser, name)) for name in options]
-    if options == ["--to"] and len(typed) > 1 and not os.path.lexists(typed[-1]):
-        more = [("--to", typed.pop())]  # `dibs transfer PATH AGENT`
+    # Neither an option nor the word after one, which is probably its value.
+    plain = [at for at, pair in enumerate(pairwise(["", *typed])) if not any(map(_is_option, pair))]
+    if options == ["--to"] and len(plain) > 1 and not os.path.lexists(typed[plain[-1]]):
+        more = [("--to", typed.pop(plain[-1]))]  # `dibs transfer PATH AGENT`
     mark = typed.index("--") if "--" in typed else len(typed)
     added = [word for pair in more for word in pair]
     return f"run: {parser.prog} {shlex.join([*typed[:mark], *added, *typed[mark:]])}"
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
 
 
 def _placeholder(parser: ArgumentParser, option: str) -> str:

@@ -63,7 +63,8 @@ class QueueTaking:
         """Grant the first unclaimed file that is not reserved for one of the waiters ``ahead``."""
         files = self._queued(rows)
         files.expire(wish.agent)
-        queued = files.pending(wish.agent)
+        # A lock without a task, as the document's script leaves one in an empty queue, is not worth a wait.
+        queued = [file for file in files.pending(wish.agent) if file.file]
         free = [file for file in queued if file.state == FREE]
         if len(free) <= ahead:
             return queued
