@@ -222,6 +222,38 @@ def commit(world):
     git(world, "commit", "-q", "-m", "board")
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_new_task_can_be_renamed_by_hand(world, reads):
+    world.write("inbox/audit.yaml", "title: Audit\nagent: curator\n")
+    with world.board.command(HUMAN, reads=reads):
+        pass
+    world.sh(f"mv inbox/audit.yaml inbox/{DROPPED}.yaml")
+
+    for _ in range(2):  # a read changes no file
+        before = world.files()
+        with world.board.command(HUMAN, reads=True) as report:
+            assert not report.missing
+        assert world.files() == before
+    assert codes(world.reconcile()) == {}
+
+    assert (world.row("audit").task.status, world.row(DROPPED).task.status) == ("cancelled", "new")
+    assert world.row("audit").task.reason == f"renamed to {DROPPED}"
+    assert f"id: {DROPPED}\n" in world.read(f"inbox/{DROPPED}.yaml")
+    assert "status: cancelled" in world.read("done/audit.yaml")
+
+
+def test_a_task_that_another_needs_keeps_its_name(world):
+    drop(world)
+    world.write("inbox/later.yaml", f"title: Later\ndependencies: [{DROPPED}]\n")
+    world.reconcile()
+    world.sh(f"mv inbox/{DROPPED}.yaml inbox/other.yaml")
+
+    world.reconcile()
+
+    assert world.row(DROPPED).task.status == "new"
+    assert world.read(f"inbox/{DROPPED}.yaml")
+
+
 def test_a_touch_changes_nothing(world):
     drop(world)
     before = world.tasks.head()

@@ -103,6 +103,21 @@ class BoardChanges:
         made = EditedFile(id_, copy.place, copy.name, reading, base, life, version, copy.digest)
         self._edits.append(HandEdit(copy, made._replace(lags=lags), unseen))
 
+    def rename(self, row: Stored, copy: TaskFileCopy) -> Stored | None:
+        """Cancel a task whose unchanged file has another name now, and hand it in under that name.
+
+        Return the cancelled row; None if the task cannot be renamed.
+        """
+        caller, new = self._caller, stem(copy.name)
+        if caller is None:
+            return None
+        from dibs.services.tasks.hand_edits import withdraw
+
+        gone = self._store.apply(lambda rows: withdraw(rows, caller, row, new))
+        if gone is not None:
+            self.hand_in(new, copy, 0, 0, text=edit(row.text, {"id": new}))
+        return gone
+
     def conclude(self) -> None:
         """Write files, judge hand edits, and write what results."""
         self.write()

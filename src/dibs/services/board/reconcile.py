@@ -13,7 +13,7 @@ Verdicts and writes wait until all tasks are compared, so there is one transacti
 
 from __future__ import annotations
 
-from dibs.core.tasks.rules import ARCHIVE, folder_of
+from dibs.core.tasks.rules import ARCHIVE, OPEN, folder_of
 from dibs.services.board.changes import DUPLICATE, BoardChanges, ended_text, key_of, target_of
 from dibs.services.board.report import HALF_WRITTEN, BoardReport, asides_of
 from dibs.services.state.tasks import digest, several
@@ -98,6 +98,7 @@ class Reconcile:
         held = False
         if ids:
             rows = self._rows(ids, moved)
+            self._rename(fresh, gone, ids, rows)
             held = any(row.aside for row in rows.values())
             with self._files.folders.kept_open():
                 for number, key in enumerate(sorted(ids)):
@@ -189,6 +190,30 @@ class Reconcile:
             return [(place, name) for name in names for place in self._index.find(name)]
         return [(place, name) for name in names for place in self._places.get(name.lower(), ())]
 
+    def _rename(
+        self,
+        fresh: dict[str, Paths],
+        gone: dict[str, Paths],
+        ids: dict[str, str],
+        rows: dict[str, Stored],
+    ) -> None:
+        """Rename tasks that nobody has begun and whose unchanged files have other names now."""
+        strangers = [key for key in fresh if key not in rows and ids[key] not in self._pasts]
+        if self._caller is None or not strangers:
+            return
+        named: dict[str, str] = {}
+        for key, ((place, name), *_) in gone.items():
+            row, entry = rows.get(key), self._index.folder(place).get(name)
+            begun = row is None or row.attempt or row.task.status not in OPEN
+            if not begun and entry is not None and key not in fresh:
+                named[entry.digest] = key
+        for key in strangers if named else ():
+            copy = self._files.read(*fresh[key][0])
+            old = named.pop(copy.digest, "") if copy is not None else ""
+            if copy is not None and old and (row := self._changes.rename(rows[old], copy)):
+                rows[old] = row
+                del ids[key]
+
     # -- comparing
 
     def _compare(self, id_: str, row: Stored | None, happened: _Happened) -> None:
@@ -211,7 +236,7 @@ class Reconcile:
         for place, name in happened.gone if not self._files.reads else ():
             index.drop(place, name)
         if row is not None:
-            restored = bool(happened.gone) and not happened.row_changed
+            restored = (row.place, row.file) in happened.gone and not happened.row_changed
             if not copies and (happened.gone or self._anew):
                 copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
             moved = {entry.digest for place, entry in noted if place == row.place}

@@ -180,8 +180,8 @@ def _twice(board: Board, reported: Container[str]) -> list[FileFinding]:
 
 
 def _accepted(item: FileFinding, refused_files: Container[str]) -> FileFinding:
-    """Turn the finding about a moved file into a note if the board accepted the move."""
-    if (item.code, item.field) != ("TASK_MISMATCH", "status") or item.file in refused_files:
+    """Turn the finding about a moved or renamed file into a note if the board accepted it."""
+    if item.code != "TASK_MISMATCH" or item.file in refused_files:
         return item
     message = f"{item.message}; the next command that writes updates the file"
     return item._replace(message=message, fatal=False)

@@ -14,7 +14,7 @@ from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.services.state.keys import TOLD_ASIDE
 from dibs.services.state.presence import arrive, role_of
-from dibs.services.state.task_index import forget_report, report
+from dibs.services.state.task_index import dependents, forget_report, report
 from dibs.services.state.tasks import Stored, digest, load, past, refresh_dependents, standing
 from dibs.services.state.tasks import hold_back as hold
 from dibs.services.tasks.attempts import live_claim, no_attempt
@@ -88,6 +88,20 @@ def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
             # A ledger entry wakes agents that wait for a task.
             said = f"the file of {row.id} is valid again"
             rows.emit(caller.id, role_of(rows, caller.id), Kind.TASK_EDITED, said, task=row.id)
+
+
+def withdraw(rows: Rows, caller: Caller, old: Stored, new: str) -> Stored | None:
+    """Cancel a task that nobody has begun and nothing needs, because its file is now named ``new``."""
+    found = load(rows, old.id)
+    if found is None or found.version != old.version or dependents(rows, old.id):
+        return None
+    writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+    reason = f"renamed to {new}"
+    end = max(moment(rows.now), old.task.created)
+    after = old.task._replace(status=Status.CANCELLED, completed=end, reason=reason)
+    said = f"{old.id} was {reason} by hand"
+    details = {"by_hand": True, "reason": reason}
+    return writer.move(old, "cancel", after, Kind.TASK_CANCELLED, said, details=details)
 
 
 class _HandEdits:
