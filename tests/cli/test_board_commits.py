@@ -102,6 +102,17 @@ def test_a_file_that_the_board_has_not_accepted_is_left_for_its_author(dibs, boa
     assert "task: broken new by Ann" in subjects(board)
 
 
+def test_a_move_that_the_board_has_not_accepted_is_not_committed_as_a_deletion(dibs, board):
+    (board / FILE).write_text(TASK)
+    dibs("orchestrate", agent="boss")
+    moved(board, f"work/assigned/curator/{ID}.yaml", f"work/done/{ID}.yaml")  # without a result
+
+    dibs("orchestrate", agent="boss")
+
+    assert ID in git(board, "ls-tree", "-r", "--name-only", "HEAD")
+    assert not [line for line in subjects(board) if "deleted" in line]
+
+
 def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
     (board / FILE).write_text(TASK)
 

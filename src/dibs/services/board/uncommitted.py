@@ -84,16 +84,16 @@ def _accepted(
         return group
     path, right = shown.get(owner, ("", ""))
     own = f"{folder}/{path}"
-    kept = []
-    for change in group:
-        there = os.path.lexists(os.path.join(git.tree, change.path))
-        if there and change.path.endswith(ENDINGS):
-            if change.path == own and digest(_content(os.path.join(git.tree, own))) != right:
-                return []
-            if change.path != own:
-                continue  # a second file, or not a task
-        kept.append(change)
-    return kept if path else []
+    if not path or digest(_content(os.path.join(git.tree, own))) != right:
+        return []
+    # Another file is a second one, unless it was deleted or is a log.
+    return [
+        change
+        for change in group
+        if change.path == own
+        or not change.path.endswith(ENDINGS)
+        or not os.path.lexists(os.path.join(git.tree, change.path))
+    ]
 
 
 def _compared(git: GitCalls, groups: dict[str, list[PathStatus]]) -> list[BoardChange]:
