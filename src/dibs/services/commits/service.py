@@ -183,19 +183,11 @@ class Commits:
         *,
         trial: bool = False,
     ) -> CommitPlan | CommitDenied:
-        plain = [change for change in changes if not change.nested]
+        plain = [change.path for change in changes if not change.nested]
         guards = self._guards(caller)
-
-        def look(
-            rows: Rows,
-        ) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]], dict[str, list[Origin]]]:
-            now = standing(rows, caller.id)
-            found = sort(caller.id, (change.path for change in plain), now.cover, guards=guards)
-            foreign = [*(item.path for item in found.others), *found.nobody]
-            older = origins(rows, caller.id, self._repository.root, found.mine)
-            return now, found, lost_for(rows, now.lost, foreign), older
-
-        now, found, lost, older = self._store.look(look)
+        now, found, lost, older = self._store.look(
+            lambda rows: self._sorted(rows, caller.id, plain, guards=guards)
+        )
         chosen, blocked = chosen_from(git, request, changes, found)
         refusal = refusal_for(
             lost, found, {b.path for b in blocked}, now.at,
@@ -207,15 +199,7 @@ class Commits:
             raise refusal
         if blocked:
             return self._refused(caller, blocked)
-        unmerged = next((change.path for change in chosen if change.unmerged), "")
-        if unmerged:
-            from shlex import quote
-
-            raise Unavailable(
-                f"{shown(unmerged)} has unresolved merge conflicts",
-                code="REPO_STATE",
-                hint=f"resolve them, then run: git add {quote(unmerged)}",
-            )
+        _refuse_unmerged(chosen)
         if not chosen:
             raise self._nothing(caller, request, found, now)
         if not (request.anyway or caller.human):
@@ -225,6 +209,16 @@ class Commits:
         return (
             self._without_others(git, caller, request, plan, older, trial=trial) if older else plan
         )
+
+    def _sorted(
+        self, rows: Rows, agent: str, paths: Sequence[str], *, guards: bool
+    ) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]], dict[str, list[Origin]]]:
+        """Return the claims, the changes by owner, the lost claims, and who wrote before ``agent``."""
+        now = standing(rows, agent)
+        found = sort(agent, paths, now.cover, guards=guards)
+        foreign = [*(item.path for item in found.others), *found.nobody]
+        older = origins(rows, agent, self._repository.root, found.mine)
+        return now, found, lost_for(rows, now.lost, foreign), older
 
     def _without_others(
         self,
@@ -284,6 +278,18 @@ class Commits:
             files = "1 changed file is" if left == 1 else f"{left} changed files are"
             hint = f"{files} not yours: see `dibs changes`" if left else ""
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
+
+
+def _refuse_unmerged(chosen: Sequence[PathStatus]) -> None:
+    path = next((change.path for change in chosen if change.unmerged), "")
+    if path:
+        from shlex import quote
+
+        raise Unavailable(
+            f"{shown(path)} has unresolved merge conflicts",
+            code="REPO_STATE",
+            hint=f"resolve them, then run: git add {quote(path)}",
+        )
 
 
 def _refuse_programs(
