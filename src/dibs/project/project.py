@@ -176,20 +176,11 @@ class Project:
         if self._locks is None:
             from dibs.services.tasks.lock_queue.layout import may_have_queue
 
-            if not may_have_queue(self.place.repository):
-                return None
-            from dibs.project.remotes import queue_remote
-            from dibs.services.tasks.lock_queue.service import LockQueue
-            from dibs.services.tasks.lock_queue.tasks import LockTasks
+            if may_have_queue(self.place.repository):
+                from dibs.project.remotes import lock_queue
+                from dibs.services.tasks.lock_queue.tasks import LockTasks
 
-            config = self.config
-            queue = LockQueue(
-                self.place.repository,
-                queue_remote,
-                age=config.git_lock_age,
-                fold_case=config.fold_case,
-            )
-            self._locks = LockTasks(self.store, queue)
+                self._locks = LockTasks(self.store, lock_queue(self.place))
         return self._locks
 
     @property

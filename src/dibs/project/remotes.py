@@ -10,8 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
+    from dibs.project.engines import Location
     from dibs.services.tasks.lock_queue.branch import QueueRemote
     from dibs.services.tasks.lock_queue.layout import QueuePlace
+    from dibs.services.tasks.lock_queue.service import LockQueue
 
 ORIGIN = "origin"
 
@@ -59,6 +61,16 @@ def project_name(repository: Repository) -> str:
     last = plain.rpartition("/")[2]
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in last)
     return f"{readable[:40]}-{digest}"
+
+
+def lock_queue(place: Location) -> LockQueue:
+    """Return the lock-file queue of a repository."""
+    from dibs.services.tasks.lock_queue.service import LockQueue
+
+    config = place.loaded.config
+    return LockQueue(
+        place.repository, queue_remote, age=config.git_lock_age, fold_case=config.fold_case
+    )
 
 
 def queue_remote(git: SafeGit, repository: Repository, place: QueuePlace) -> QueueRemote:

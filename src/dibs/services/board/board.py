@@ -12,12 +12,12 @@ from _thread import RLock
 from contextlib import contextmanager, suppress
 
 from dibs.errors import DibsError, Unavailable
+from dibs.services.board.index_file import IndexFile
 from dibs.services.board.news import NOTHING, News, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.report import BoardReport, closed, vanished
 from dibs.services.board.tasks import BoardFiles
 from dibs.services.state.tasks import digest, standing
-from dibs.workdir import index as indexes
 from dibs.workdir.disk import TEMP_PREFIX, Disk, Folders
 from dibs.workdir.files import DECIDED, Files
 from dibs.workdir.folders import make
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 
-#: In the state folder: what this machine knows about the board's files, and the lock.
-INDEX, LOCK = "board-index.jsonl", "board.lock"
+#: In the state folder.
+LOCK = "board.lock"
 #: The hint if the board cannot be reconciled before a command.
 NOT_BEGUN = "nothing was changed; make the file's folder writable, then try again"
 
@@ -63,14 +63,12 @@ class Board(BoardFiles):
         self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
         self.folders.progress = progress or self.folders.progress
-        self._index_path = os.path.join(state, _index_name(base, state))
+        self._index = IndexFile(self.folders, state, clock)
         self._clock = clock
         self._tell = tell
         self._writers = writers
         self.lock = BoardLock(os.path.join(state, LOCK))
         self._threads = RLock()
-        self._index: indexes.Index | None = None
-        self._stamp: tuple[int, int] = (0, 0)
         #: The command that is running, and whether it holds the lock.
         self._report: BoardReport | None = None
         self._reads = self._held = False
@@ -155,7 +153,7 @@ class Board(BoardFiles):
         files = self.files()
         news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
-        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1], self._writers)
+        reconcile = Reconcile(self.store, files, caller, news, self._index.mtime, self._writers)
         if is_lost(news, files.index.life) or files.index.head > news.head:
             reconcile.adopt_archive()
         report = reconcile.run(sight)
@@ -171,7 +169,7 @@ class Board(BoardFiles):
     def _read(self, caller: Caller, *, thorough: bool) -> BoardReport:
         """Accept hand edits into the rows; leave everything else to the next command that writes."""
         self.folders.hold(make=False)
-        files = Files(self.folders, self._load(), _digest, self._clock(), reads=True)
+        files = Files(self.folders, self._index.load(), _digest, self._clock(), reads=True)
         index = files.index
         head, life = self.store.look(standing)
         steady = life == index.life and index.head <= head
@@ -179,7 +177,7 @@ class Board(BoardFiles):
         news = News(head, life, (), {}) if steady else news_since(self.store, index, NOTHING)
         times = {place: folder.mtime for place, folder in index.folders.items()}
         sight = scan(self.folders, index, files.now, thorough=thorough)
-        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1], self._writers)
+        reconcile = Reconcile(self.store, files, caller, news, self._index.mtime, self._writers)
         if not steady and (is_lost(news, index.life) or index.head > head):
             reconcile.adopt_archive()
         report = reconcile.run(sight)
@@ -189,7 +187,7 @@ class Board(BoardFiles):
         if not index.life:
             index.life = self.store.look(standing)[1]
         elif not steady:
-            self._index = None  # its numbers mean nothing to the rows that were compared
+            self._index.forget()  # its numbers mean nothing to the rows that were compared
         return report
 
     def _leave(self, caller: Caller, report: BoardReport) -> None:
@@ -197,8 +195,7 @@ class Board(BoardFiles):
         if not self._held:
             return
         if self._reads:
-            if self._index is not None and self._index.differs:
-                self._save(self._index)
+            self._index.save()
             return
         files = self.files()
         index = files.index
@@ -207,8 +204,7 @@ class Board(BoardFiles):
             Reconcile(self.store, files, None, news).project()
             index.head, index.life = news.head, news.life
         write_page(files)
-        if index.differs:
-            self._save(index)
+        self._index.save()
         self._record(caller, report, dict.fromkeys(news.ids) | news.rows)
 
     def _record(
@@ -242,7 +238,7 @@ class Board(BoardFiles):
             self._held = False
             self.folders.let_go()
             if broken:
-                self._index = None
+                self._index.forget()
             self.lock.__exit__()
         if report is None:
             return
@@ -256,7 +252,7 @@ class Board(BoardFiles):
 
     def files(self) -> Files:
         """Return the files as the index knows them now."""
-        return Files(self.folders, self._load(), _digest, self._clock())
+        return Files(self.folders, self._index.load(), _digest, self._clock())
 
     def _clean(self, files: Files, sight: BoardScan) -> None:
         """Remove temporary files of a killed command; the rows contain everything."""
@@ -265,28 +261,6 @@ class Board(BoardFiles):
             if ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:
                 with self.folders.open(temp.place) as handle:
                     self.folders.disk.remove(handle, temp.name)
-
-    def _load(self) -> indexes.Index:
-        """Return the index, cached until another process writes it."""
-        path = self._index_path
-        stamp = _stamp(path)
-        if self._index is None or stamp != self._stamp:
-            self._index, self._stamp = indexes.load(path), stamp
-        return self._index
-
-    def _save(self, index: indexes.Index) -> None:
-        path = self._index_path
-        self.folders.disk.reach("save", path)
-        indexes.save(index, path, self._clock())
-        self._stamp = _stamp(path)
-
-
-def _index_name(base: str, state: str) -> str:
-    """Return the name of the index; working trees that share a state but not a board have their own."""
-    if os.path.commonpath((base, state)) == base:
-        return INDEX
-    stem, ending = os.path.splitext(INDEX)
-    return f"{stem}-{digest(base)[:8]}{ending}"
 
 
 def _digest(content: bytes) -> str:
@@ -297,12 +271,3 @@ def _schema() -> str:
     from dibs.taskfile.schema import schema_text
 
     return schema_text()
-
-
-def _stamp(path: str) -> tuple[int, int]:
-    """Return values that change whenever a file changes, zeros if it does not exist."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return (0, 0)
-    return (status.st_ino, status.st_mtime_ns)
