@@ -326,3 +326,16 @@ def test_what_a_denied_start_suggests_works(world: World):
     commands = [step.partition(": dibs ")[2].split() for step in steps]
     assert commands == [["task", "show", "a"], ["task", "take", "--wait", "5m"]]
     assert [member.dibs(*command).returncode for command in commands] == [0, TOOK]
+
+
+def test_status_says_where_to_see_who_works_on_what(world: World):
+    world.put({"a": PLAIN})
+    lock(world, "a")
+    member = world.member("agent-04")
+
+    status = member.dibs("status").stdout.splitlines()
+
+    assert status[-1] == (
+        "lock-file queue on origin/main: `dibs task ls` shows its tasks and their owners"
+    )
+    assert "agent-02" in member.dibs("task", "ls").stdout

@@ -162,6 +162,15 @@ class Project:
             return None
         return next((file for file in self.queue.all() if file.name == name), None)
 
+    def queue_place(self) -> str:
+        """Return the branch of the lock-file queue, without asking a remote; empty if there is none."""
+        from dibs.services.tasks.lock_queue.layout import on_disk
+
+        if not on_disk(self.place.repository.root) or self._lock_tasks is None:
+            return ""
+        queue = self._lock_tasks.queue
+        return queue.place if queue.exists() else ""
+
     def check_queue(self) -> list[Finding]:
         """Return what there is to know about the lock-file queue."""
         if self._lock_tasks is None:

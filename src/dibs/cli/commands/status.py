@@ -18,7 +18,7 @@ import sys
 from dibs.cli.support.parsing import VERBOSE, arg
 from dibs.cli.support.session import Session, dated, how_old, print_json, warn_if_old
 from dibs.cli.support.tables import table
-from dibs.cli.support.text import dim, green, span, yellow
+from dibs.cli.support.text import dim, green, printable, span, yellow
 from dibs.core.claims.agents import DEAD, HUMAN, IDLE, STOPPED, WORKING
 from dibs.core.text.durations import check_span
 from dibs.core.toolcalls.people import PERSON
@@ -59,9 +59,21 @@ def run(args: Namespace) -> int:
         taken = session.project.overview(mine)
         session.show(
             lambda: overview(taken),
-            lambda: print("\n".join([*lines(taken, session), *_copies_line(session)])),
+            lambda: print("\n".join([*lines(taken, session), *_more_lines(session)])),
         )
     return 0
+
+
+def _more_lines(session: Session) -> list[str]:
+    """Return what is not in the store, but concerns who works on what."""
+    try:
+        place = session.project.queue_place()
+    except DibsError:
+        place = ""
+    queue = (
+        f"lock-file queue on {printable(place)}: `dibs task ls` shows its tasks and their owners"
+    )
+    return [*(["", queue] if place else []), *_copies_line(session)]
 
 
 def _copies_line(session: Session) -> list[str]:
