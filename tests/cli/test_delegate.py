@@ -30,7 +30,7 @@ def test_similar_active_work_is_a_warning_that_names_it_and_the_work_is_sent(cre
 
     assert answer.status == 0
     assert re.search(
-        r'similar \S+cover-the-login \(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100%',
+        r'similar \S+cover-the-login \(ada\) <data-\w+ from="board">Cover the login</data-\w+>: 100%',
         answer.out,
     )
     assert "notified bob\n" in answer.out
@@ -49,7 +49,7 @@ def test_strict_shows_similar_active_work_and_sends_nothing(crew, repo):
     _, first, last = answer.out.splitlines()
     assert first.startswith("similar ")
     assert re.search(
-        r'\(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100% word overlap', first
+        r'\(ada\) <data-\w+ from="board">Cover the login</data-\w+>: 100% word overlap', first
     )
     assert last == "not sent: similar work is active; omit --strict to send it"
     assert len(list(repo.glob("work/inbox/*.yaml"))) == 1

@@ -82,7 +82,7 @@ def test_whatever_prevents_a_worktree_the_agent_gets_the_shared_tree_and_the_rea
     error = refused.json["error"]
     assert error["hint"].endswith("dibs worktree new alice --or-shared")
     assert told.status == 0
-    assert told.out.startswith(f"shared {tree}: no worktree (")
+    assert told.out.startswith(f"shared {tree}: cannot use a worktree (")
     assert told.out.count("\n") == 1
     assert (answer["shared"], answer["path"], answer["worktree"]) == (True, str(tree), None)
     assert answer["reason"]
@@ -115,7 +115,7 @@ def test_a_full_disk_leads_to_the_shared_tree(tree, start, dibs):
     out, err = process.communicate()
 
     assert (process.returncode, err) == (0, "")
-    assert out.startswith(f"shared {tree}: no worktree (")
+    assert out.startswith(f"shared {tree}: cannot use a worktree (")
     assert len(known()) == 1
     assert dibs("salvage", "ls", "--json").json["salvaged"] == []  # no one's work, and no room
     assert not (tree.parent / "repo.worktrees/alice").exists()

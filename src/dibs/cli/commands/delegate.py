@@ -113,4 +113,5 @@ def _similarity(alike: Similarity, quoted: Quoting) -> str:
     if alike.id:
         by = f" ({quoted.word(alike.agent, 'board') if alike.agent else 'unassigned'})"
         what = f"{quoted.path(alike.id, 'board')}{by}"
-    return f"{what} {quoted.said(alike.title, whose)}: {'; '.join(parts)}"
+    author = "board" if alike.id else whose  # a task's title is seldom its agent's own text
+    return f"{what} {quoted.said(alike.title, author)}: {'; '.join(parts)}"

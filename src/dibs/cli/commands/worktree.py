@@ -113,7 +113,9 @@ def _print_made(made: CreatedWorktree | SharedTree, *, configured: bool) -> None
     from dibs.services.worktrees.service import SharedTree
 
     if isinstance(made, SharedTree):
-        print(f"{yellow('shared')} {printable(made.path)}: no worktree ({printable(made.reason)})")
+        print(
+            f"{yellow('shared')} {printable(made.path)}: cannot use a worktree ({printable(made.reason)})"
+        )
         return
     done = green("created") if made.new else "already exists:"
     row = made.row

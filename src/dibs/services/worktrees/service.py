@@ -205,7 +205,7 @@ class Worktrees:
             arrive(rows, caller)
             rows.emit(
                 caller.id, role_of(rows, caller.id), Kind.ERROR,
-                f"{agent} has no worktree and uses the shared tree: {error.message}",
+                f"{agent} uses the shared tree instead of a worktree: {error.message}",
                 toAgentId=agent, path=path, code=error.code,
             )  # fmt: skip
 
