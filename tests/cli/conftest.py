@@ -101,6 +101,24 @@ def repo(tmp_path, monkeypatch):
     return root
 
 
+def git(*arguments, cwd=None):
+    names = ["-c", "user.name=t", "-c", "user.email=t@t"]
+    done = subprocess.run(
+        ["git", *names, *arguments], check=True, capture_output=True, text=True, cwd=cwd
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def tree(repo):
+    """A repository with a commit."""
+    git("checkout", "-q", "-b", "main")
+    (repo / "a").write_text("a\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "first")
+    return repo
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A home folder and a PATH without any agents."""

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import git
 from tests.guard.hooking import call, command, environment
 
 from dibs.cli.support.text import conflict_line
@@ -22,14 +23,6 @@ KINDS = {
     "lock_acquired", "lock_released", "message_sent", "delegated", "agent_terminated",
     "delegation_cancelled", "group_message", "error",
 }  # fmt: skip
-
-
-def git(*arguments, cwd=None):
-    names = ["-c", "user.name=t", "-c", "user.email=t@t"]
-    done = subprocess.run(
-        ["git", *names, *arguments], check=True, capture_output=True, text=True, cwd=cwd
-    )
-    return done.stdout.strip()
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.test_worktree import REMOVING, branches, die_at, git, known
+from tests.cli.conftest import git
+from tests.cli.test_worktree import REMOVING, branches, die_at, known
 
 from dibs.core.toolcalls.values import EventKind, HookEvent, Touch
 from dibs.local.processes import running
@@ -15,16 +16,6 @@ from dibs.project.project import open_project
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 AGENT = "claude-11111111"
-
-
-@pytest.fixture
-def tree(repo):
-    """A repository with a commit."""
-    git("checkout", "-q", "-b", "main")
-    (repo / "a").write_text("a\n")
-    git("add", "-A")
-    git("commit", "-q", "-m", "first")
-    return repo
 
 
 @pytest.fixture

@@ -7,19 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.test_worktree import git, known
+from tests.cli.conftest import git
+from tests.cli.test_worktree import known
 
 from dibs.services.worktrees import locks
-
-
-@pytest.fixture
-def tree(repo):
-    """A repository with a commit."""
-    git("checkout", "-q", "-b", "main")
-    (repo / "a").write_text("a\n")
-    git("add", "-A")
-    git("commit", "-q", "-m", "first")
-    return repo
 
 
 def no_commits(repo):

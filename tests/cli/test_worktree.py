@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.cli.conftest import git
 
 #: A program that dies as if killed when it reaches a step.
 DYING = """
@@ -25,24 +26,6 @@ MAKING = ("row", "added", "files", "ready")
 REMOVING = (
     "removing", "held", "aside", "salvaged", "deleting", "erased", "forgotten", "branch",
 )  # fmt: skip
-
-
-def git(*arguments, cwd=None):
-    names = ["-c", "user.name=t", "-c", "user.email=t@t"]
-    done = subprocess.run(
-        ["git", *names, *arguments], check=True, capture_output=True, text=True, cwd=cwd
-    )
-    return done.stdout.strip()
-
-
-@pytest.fixture
-def tree(repo):
-    """A repository with a commit."""
-    git("checkout", "-q", "-b", "main")
-    (repo / "a").write_text("a\n")
-    git("add", "-A")
-    git("commit", "-q", "-m", "first")
-    return repo
 
 
 @pytest.fixture

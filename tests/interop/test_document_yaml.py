@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.taskfile.test_documents import CREATED, RESULT
 
 from dibs.taskfile.reading import read
 
@@ -23,39 +24,8 @@ FOLDERS = (
     "inbox", "assigned", "done", "archive", "logs", "collaboration", "schemas", "scripts",
 )  # fmt: skip
 
-#: The document's result block, unchanged.
-RESULT = """\
-result:
-  summary: "Created ADR-006 with recommendations"
-  artefacts:
-    - "docs/architecture/adrs/ADR-006.md"
-  next_agent: "writer-editor"
-  next_task_title: "Review and polish ADR-006"
-  next_artefacts:
-    - "docs/architecture/adrs/ADR-006.md"
-  next_task_notes:
-    - "Check for clarity"
-    - "Ensure examples are understandable"
-  completed_at: "2025-11-23T15:45:00Z"
-"""
-
 #: The task that the orchestrator creates from it, unchanged, except for its id.
-FOLLOWER = """\
-agent: writer-editor
-status: new
-title: "Review and polish ADR-006"
-artefacts:
-  - "docs/architecture/adrs/ADR-006.md"
-context:
-  notes:
-    - "Check for clarity"
-    - "Ensure examples are understandable"
-    - "Created by architect as handoff from task 2025-11-23T1700-architect-adr-api"
-  dependencies:
-    - 2025-11-23T1700-architect-adr-api
-created_at: "2025-11-23T15:45:00Z"
-created_by: "architect"
-"""
+FOLLOWER = CREATED.partition("\n")[2]
 
 #: The example from the curator's profile, unchanged, without the two lines about its own domain.
 PROCEDURE = """\

@@ -12,27 +12,12 @@ import subprocess
 from textwrap import dedent
 
 import pytest
+from tests.taskfile.test_documents import RESULT
 
 from dibs.cli import main
 from dibs.taskfile.reading import read
 
 ADR = "2025-11-23T1700-architect-adr-api"
-
-#: The result block of the document's example.
-RESULT = """\
-result:
-  summary: "Created ADR-006 with recommendations"
-  artefacts:
-    - "docs/architecture/adrs/ADR-006.md"
-  next_agent: "writer-editor"
-  next_task_title: "Review and polish ADR-006"
-  next_artefacts:
-    - "docs/architecture/adrs/ADR-006.md"
-  next_task_notes:
-    - "Check for clarity"
-    - "Ensure examples are understandable"
-  completed_at: "2025-11-23T15:45:00Z"
-"""
 
 
 @pytest.fixture(autouse=True)

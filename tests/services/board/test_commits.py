@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
+from tests.services.merge_yard import git, put
 
 from dibs.services.board.commits import BoardAuthor, commit
 
@@ -33,18 +33,6 @@ def begun(tree):
     git(tree, "add", ".")
     git(tree, "commit", "-q", "-m", "first")
     return tree
-
-
-def git(tree, *words, check=True):
-    done = subprocess.run(["git", "-C", tree, *words], capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def put(tree, path, text):
-    file = tree / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
 
 
 def move(tree, source, target, text):

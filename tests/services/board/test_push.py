@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
+from tests.services.merge_yard import git, put
 
 from dibs.services.board import push
 from dibs.services.board.commits import BoardAuthor, commit
@@ -13,18 +12,6 @@ from dibs.services.board.push import push_board
 pytestmark = pytest.mark.usefixtures("own_git")
 
 TASK = "id: {id}\nagent: bob\nstatus: {status}\n"
-
-
-def git(tree, *words, check=True):
-    done = subprocess.run(["git", "-C", tree, *words], capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def put(tree, path, text):
-    file = tree / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
 
 
 def cloned(remote, place, name):
