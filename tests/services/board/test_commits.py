@@ -178,6 +178,18 @@ def test_nothing_is_committed_during_a_merge(begun):
     assert subjects(begun) == ["main", "first"]
 
 
+def test_during_a_rebase_the_message_says_how_to_continue(begun):
+    git(begun, "checkout", "-qb", "side")
+    for branch in ("side", "main"):
+        git(begun, "checkout", "-q", branch)
+        put(begun, "code.py", f"{branch}\n")
+        git(begun, "commit", "-q", "-a", "-m", branch)
+    git(begun, "rebase", "side", check=False)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    assert board_commit(begun).left.endswith("(if git refuses to continue: git add work)")
+
+
 def test_user_hooks_do_not_run(begun):
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
         hook = begun / ".git" / "hooks" / name

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from shlex import quote
 
 from dibs.core.changes.trailers import signed
 from dibs.core.claims.agents import HUMAN
@@ -156,7 +157,10 @@ def _commit(
     place = os.fsdecode(where.out.rstrip(b"\n"))
     busy = under_way(place)
     if busy:
-        return BoardCommits(left=f"{busy} is in progress; the board is committed afterwards")
+        # git does not continue a rebase while tracked files are changed, and blames conflicts.
+        more = f" (if git refuses to continue: git add {quote(folder)})" if "rebase" in busy else ""
+        left = f"{busy} is in progress; the board is committed afterwards{more}"
+        return BoardCommits(left=left)
     if os.environ.get("GIT_INDEX_FILE"):  # in a hook, our commit would make the user's fail
         return BoardCommits(left="a git command is running; the board is committed afterwards")
     if _is_apart(git.tree, folder):
