@@ -115,7 +115,7 @@ def test_an_invalid_wait_is_refused_with_the_range(value):
 
 
 @pytest.mark.parametrize(
-    "value", [30000, 30000.0, "30000", " 30000 ", 10_000, 60_000, 300_000, 86_401]
+    "value", [30000, 30000.0, "30000", " 30000 ", 10_000, 60_000, 300_000, 86_401, 3_600_000]
 )
 @pytest.mark.parametrize("check", [check_ttl, check_wait])
 def test_a_number_that_may_be_milliseconds_is_refused_with_both_readings(check, value):
@@ -153,6 +153,7 @@ def test_an_ordinary_number_is_seconds(value):
         (30000, 60.0, 2_592_000.0, False),  # 8h20m of at most 30 days
         (300000, 60.0, 2_592_000.0, True),
         (2_592_000, 60.0, 2_592_000.0, False),
+        (7_200_000, 60.0, 2_592_000.0, True),
     ],
 )
 def test_how_large_a_number_must_be_depends_on_the_fields_maximum(value, low, high, unclear):

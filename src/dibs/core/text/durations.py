@@ -21,6 +21,8 @@ _PICO: int = 1_000 * 10**_FRACTION_DIGITS
 _LIMIT = 10.0**_WHOLE_DIGITS
 #: A number without a unit below this is seconds; a larger one may have been meant as milliseconds.
 _PLAIN = 10_000.0
+#: Whole hours up to about a day are seconds, even if the limit is lower; 3600000 is not.
+_DAY = 100_000
 
 
 def parse_span(value: object) -> float:
@@ -139,7 +141,8 @@ def _refuse_unclear(
     """Refuse a large number without a unit, unless it makes sense only as seconds, such as 86400."""
     bare = not isinstance(value, str) or value.strip()[-1] in _DIGITS
     short = seconds / 1000
-    if bare and seconds % 3600 and short >= 1 and limits[0] <= short <= limits[1]:
+    hours = seconds % 3600 == 0 and seconds <= max(limits[1], _DAY)
+    if bare and not hours and short >= 1 and limits[0] <= short <= limits[1]:
         number = f"{seconds:.12g}"
         raise BadInput(
             f"{field} {number} could mean {number}s ({show_span(seconds)}) or {number}ms"
