@@ -313,6 +313,22 @@ def test_a_lock_that_another_agent_has_now_is_not_renewed(shared):
 # -- what doctor and init say
 
 
+def test_a_queue_that_was_never_pushed_can_be_read_but_not_taken_from(shared):
+    shared.git("init", "-q", "--bare", "-b", "main", "new.git", at=shared.folder)
+    shared.git("clone", "-q", "new.git", "one", at=shared.folder)
+    clone = shared.folder / "one"
+    (clone / "tasks" / "pending").mkdir(parents=True)
+    (clone / "tasks" / "pending" / "a.yml").write_text("title: a\n")
+    shared.git("add", "-A", at=clone)
+    shared.git("commit", "-q", "-m", "queue", at=clone)
+    queue = shared.queue("one")
+
+    assert [task.name for task in queue.all()] == ["a"]
+    assert queue.stale == "the branch origin/main does not exist"
+    with pytest.raises(DibsError, match="does not exist"):
+        queue.take(caller("bob"))
+
+
 def test_doctor_counts_tasks_locks_and_expired_locks(shared):
     shared.put_tasks("a", "b")
     shared.commit(

@@ -112,9 +112,10 @@ class LockQueue:
             found = self.read()
         except (Unavailable, Misconfigured) as error:
             branch = self._open()
-            if self._local is not None:
-                known = commit_of(branch.git, "HEAD")  # detached, or a branch without commits
-            elif not (known := self._last_known()):
+            known = "" if self._local else self._last_known()
+            if self._local or (not known and error.code == "REMOTE_GONE"):
+                known = commit_of(branch.git, "HEAD")  # detached, without commits, or not pushed
+            elif not known:
                 raise
             self._read = found = self._snapshot(known)
             self.stale = error.message
