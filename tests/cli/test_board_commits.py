@@ -69,7 +69,7 @@ def test_each_transition_is_one_commit_with_only_the_tasks_files(dibs, board):
     assert any(path.startswith("work/logs/") for path in last)
 
 
-def test_a_persons_command_is_attributed_to_the_git_user_who_is_no_agent(dibs, board):
+def test_a_persons_command_is_attributed_to_the_git_user_without_an_agent_trailer(dibs, board):
     dibs("task", "new", "Audit", "--for", "curator", agent="")
     dibs("orchestrate", agent="")
 

@@ -216,7 +216,7 @@ def test_an_owner_whose_lock_was_removed_is_refused(shared):
 
 
 @pytest.mark.parametrize("verb", ["done", "release"])
-def test_an_agent_of_the_same_name_in_another_clone_is_told_who_holds_the_task(shared, verb):
+def test_an_agent_of_the_same_name_in_another_clone_learns_who_holds_the_task(shared, verb):
     shared.put_tasks("a")
     shared.queue("one").take(caller("bob"))
     queue = shared.queue("two")

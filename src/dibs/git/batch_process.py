@@ -64,6 +64,16 @@ class BatchProcess:
         found, self._buffer = self._buffer[:count], self._buffer[count:]
         return found
 
+    def object(self, name: str) -> tuple[str, bytes]:
+        """Return the id and the content of an object; for ``cat-file --batch``."""
+        self.ask(name.encode() + b"\n")
+        words = self.until(b"\n").decode("utf-8", "replace").split()
+        if len(words) != 3:  # noqa: PLR2004 - id, kind, size
+            raise Unavailable(f"git object {name} is missing", code="GIT_FAILED")
+        content = self.exactly(int(words[2]))
+        self.exactly(1)
+        return words[0], content
+
     def _read(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None

@@ -31,7 +31,7 @@ def is_checkout(git: GitCalls, folder: str, commit: str) -> bool:
     blobs = BatchProcess(git, "cat-file", "--batch")
     try:
         return all(
-            _begins(os.path.join(folder, path), _content(blobs, committed[path]))
+            _begins(os.path.join(folder, path), blobs.object(committed[path])[1])
             for path in _files(folder)
             if path in committed
         )
@@ -55,14 +55,6 @@ def _blobs(git: GitCalls, commit: str) -> dict[str, str]:
     rows = (row.partition(b"\t") for row in out.split(b"\0") if row)
     found = ((os.fsdecode(path), head.decode().split()) for head, _, path in rows)
     return {path: oid for path, (_, kind, oid) in found if kind == _BLOB}
-
-
-def _content(blobs: BatchProcess, oid: str) -> bytes:
-    blobs.ask(f"{oid}\n".encode())
-    size = int(blobs.until(b"\n").split()[-1])
-    content = blobs.exactly(size)
-    blobs.exactly(1)
-    return content
 
 
 def _begins(path: str, content: bytes) -> bool:

@@ -109,7 +109,7 @@ class QueueBranch:
         time.sleep(random.uniform(0.0, min(0.05 * 2 ** min(attempt, 10), LONGEST_PAUSE)))  # noqa: S311
 
     def _commit(self, reader: BatchProcess, base: str, change: Change) -> str:
-        header = _object(reader, f"{base}^{{tree}}")[0]
+        header = reader.object(f"{base}^{{tree}}")[0]
         entries: dict[str, TreeEntry | None] = {}
         for path, given in change.files.items():
             if isinstance(given, bytes):
@@ -135,7 +135,7 @@ class QueueBranch:
         like = oid or next((entry.oid for entry in entries.values() if entry), "")
         if not like:
             return ""  # nothing to delete
-        members = members_of(_object(reader, oid)[1], len(oid) // 2) if oid else {}
+        members = members_of(reader.object(oid)[1], len(oid) // 2) if oid else {}
         below: dict[str, dict[str, TreeEntry | None]] = {}
         for path, entry in entries.items():
             first, slash, rest = path.partition("/")
@@ -157,17 +157,6 @@ class QueueBranch:
         if not members and (keep := _KEPT.get(folder.rstrip("/"))):
             members[keep] = TreeEntry(FILE, write_loose(self._objects, "blob", b"", like))
         return write_loose(self._objects, "tree", content_of(members), like) if members else ""
-
-
-def _object(reader: BatchProcess, name: str) -> tuple[str, bytes]:
-    """Return the name and the content of an object."""
-    reader.ask(name.encode() + b"\n")
-    words = reader.until(b"\n").decode("utf-8", "replace").split()
-    if len(words) != 3:  # noqa: PLR2004 - name, kind, size
-        raise Unavailable(f"git object {name} is missing", code="GIT_FAILED")
-    content = reader.exactly(int(words[2]))
-    reader.exactly(1)
-    return words[0], content
 
 
 def _in_the_way(path: str, place: QueuePlace) -> DibsError:
