@@ -1,5 +1,7 @@
 """``dibs task fmt``, ``validate``, and ``dibs doctor`` fix a nonstandard board without loss."""
 
+import errno
+
 import pytest
 
 DRIFTED = """\
@@ -191,6 +193,20 @@ def test_an_invalid_agent_is_reported_in_one_sentence(dibs, inbox):
     answer = dibs("task", "validate", str(path))
 
     assert "'the curator' is not a valid agent id; use 1 to 64 letters" in answer.out
+
+
+def test_a_board_that_cannot_be_read_is_not_reported_as_valid(dibs, inbox, monkeypatch):
+    (inbox / "2025-11-23T1430-curator-audit.yaml").write_text("title: x\nagent: curator\n")
+
+    def closed(*words, **options):
+        raise PermissionError(errno.EACCES, "Permission denied", "work")
+
+    monkeypatch.setattr("dibs.workdir.disk.Folders.hold", closed)
+    answer = dibs("task", "validate")
+
+    assert answer.status == 69
+    assert "cannot check the board: cannot access 'work' of the board" in answer.err
+    assert "no errors" not in answer.out
 
 
 def test_validate_notes_a_move_that_the_board_accepts(dibs, inbox, repo):

@@ -10,7 +10,7 @@ import re
 
 from dibs.core.tasks.names import RULE, follows_rule, names_agent, new_id
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX, Status, folder_of
-from dibs.errors import BadInput
+from dibs.errors import BadInput, Unavailable
 from dibs.services.board.changes import DUPLICATE
 from dibs.services.board.report import HALF_WRITTEN
 from dibs.startup.records import Record
@@ -141,11 +141,13 @@ def check_board(board: Board, caller: Caller, *, strict: bool = False) -> Iterat
     files = board_files(board.path)
     found = [item for path in files for item in check_file(path, board.path, strict=strict)]
     with board.command(caller, reads=True, thorough=True) as report:
+        if report.unread:
+            hint = "to check single files: dibs task validate FILE"
+            raise Unavailable(f"cannot check the board: {report.unread}", hint=hint)
         aside = refused(report.aside, board.path)
         aside += _twice(board, {item.file for item in aside})
-        if not report.unread:
-            refused_files = {item.file for item in aside}
-            found = [_accepted(item, refused_files) for item in found]
+        refused_files = {item.file for item in aside}
+        found = [_accepted(item, refused_files) for item in found]
     explained = {item.file for item in aside if item.code in {"TASK_MISMATCH", DUPLICATE}}
     found = [i for i in found if i.code != "TASK_MISMATCH" or i.file not in explained]
     yield from found
