@@ -14,7 +14,7 @@ from dibs.errors import DibsError
 from dibs.git.calls import last_words
 from dibs.git.log import commits
 from dibs.git.merge_tree import merged
-from dibs.git.refs import commit_of, upstream_of
+from dibs.git.refs import commit_of, is_in, upstream_of
 from dibs.git.untrusted import guarded_calls, refuse_drivers
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def _no_upstream(branch: str) -> NotPushed:
 
 def _has_news(git: GitCalls, place: Upstream) -> bool:
     """Return whether the branch has commits that the upstream lacked at the last fetch."""
-    listed = git.run("rev-list", "-n", "1", "HEAD", "--not", place.tracking)
+    listed = git.run("rev-list", "-n", "1", "--end-of-options", "HEAD", f"^{place.tracking}")
     return bool(listed.code or listed.out.strip())
 
 
@@ -126,7 +126,7 @@ def _to_push(git: SafeGit, there: str, head: str, folder: str) -> str:
             f"the branch has commits of yours that are not pushed yet ({quote(other[0])});"
             " to push them: git push"
         )
-    if git.run("merge-base", "--is-ancestor", there, head).code == 0:
+    if is_in(git, there, head):
         return head
     refuse_drivers(git, paths)
     outcome = merged(git, there, head)

@@ -160,7 +160,9 @@ def _listed(git: GitCalls, commit: str) -> dict[str, tuple[TreeEntry, int]]:
     In the folder of locks everything counts: a script that finds a link or a folder there skips the task.
     """
     inside = (f"{folder}/" for folder in _FOLDERS)
-    out = git.must("ls-tree", "-z", "-l", "--full-tree", commit, "--", *inside, *LISTS)
+    out = git.must(
+        "ls-tree", "-z", "-l", "--full-tree", "--end-of-options", commit, *inside, *LISTS
+    )
     found = {}
     for row in out.split(b"\0")[:-1]:
         about, _, name = row.partition(b"\t")
@@ -192,9 +194,9 @@ def _committed(git: GitCalls, commit: str, paths: list[str]) -> dict[str, float]
     """Return when files were last committed, as far as the history says."""
     if not paths:
         return {}
-    form = "--format=%x00%ct%x00"
     out = git.run(
-        "log", form, "--name-only", "--no-renames", "-z", "--end-of-options", commit, "--", *paths
+        "log", "--format=%x00%ct%x00", "--name-only", "--no-renames", "-z",
+        "--end-of-options", commit, "--", *paths,
     ).out.decode("utf-8", "surrogateescape")  # fmt: skip
     times: dict[str, float] = {}
     moment = 0.0
