@@ -339,3 +339,12 @@ def test_status_says_where_to_see_who_works_on_what(world: World):
         "lock-file queue on origin/main: `dibs task ls` shows its tasks and their owners"
     )
     assert "agent-02" in member.dibs("task", "ls").stdout
+
+
+def test_a_task_with_any_name_can_be_shown_and_started(world: World):
+    world.put({"my task": PLAIN})
+    member = world.member("agent-04")
+
+    assert "fix it" in member.dibs("task", "show", "my task").stdout
+    assert member.dibs("task", "start", "my task").returncode == TOOK
+    assert member.dibs("task", "done", "my task").returncode == 0

@@ -22,14 +22,15 @@ _ENTRIES = 20
 
 
 def _show_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
+    parser.add_argument("id", metavar="TASK", help="task id")
 
 
 def _show(session: Session, args: Namespace) -> int:
     """Show one task: its file, what it is waiting for, and its history."""
+    from dibs.cli.commands.task.board import checked_id
     from dibs.shapes import tasks
 
-    shown = session.project.tasks.show(session.caller, args.id)
+    shown = session.project.tasks.show(session.caller, checked_id(session, args.id))
     entries = _entries(session, shown)
     session.show(lambda: tasks.whole(shown, entries), lambda: _print_task(session, shown, entries))
     return 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import task_id
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -72,17 +70,18 @@ def _take(session: Session, args: Namespace) -> int:
 
 
 def _start_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", type=task_id, metavar="TASK", help="task id")
+    parser.add_argument("id", metavar="TASK", help="task id")
     _attempt_options(parser)
 
 
 def _start(session: Session, args: Namespace) -> int:
     """Take a specific task that is for you, your role, or anyone. Humans can take any task."""
+    from dibs.cli.commands.task.board import checked_id
     from dibs.services.tasks.values import TakenTask
 
     answer = session.project.tasks.start(
         session.caller,
-        args.id,
+        checked_id(session, args.id),
         roles=tuple(args.role or ()),
         claim=args.claim,
         ttl=args.ttl,
