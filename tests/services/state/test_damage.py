@@ -70,6 +70,7 @@ FORMED = {
     "gate/": "gate/clone",
     "commit/": "commit/0123",
     "tree/": "tree/alice",
+    "locked/": "locked/t1",
     "warned/": "warned/clone/a//b",
 }
 FREE = {

@@ -38,6 +38,7 @@ _RECORDS = {
     "briefed": ("dibs.services.state.deliveries", "Briefed", False),
     "decision": ("dibs.core.talk.decisions", "Decision", False),
     "tree": ("dibs.services.state.worktrees", "WorktreeRow", False),
+    "locked": ("dibs.services.state.lock_notes", "LockNote", False),
     "intent": ("dibs.services.state.commits", "Intent", False),
 }
 #: The fields of other rows that are objects. ``?`` is any value.
