@@ -285,6 +285,21 @@ def test_tasks_finished_long_ago_are_archived_by_month(yard):
     assert not (yard.root / "work/done/a.yaml").exists()
 
 
+def test_a_task_stays_in_done_after_it_was_finished_whatever_time_its_file_states(yard):
+    yard.make("a", agent="ann")
+    yard.cycle()
+    file = yard.root / "work/assigned/ann/a.yaml"
+    text = file.read_text().replace("status: assigned", "status: done")
+    text += 'result:\n  summary: "fine"\n  completed_at: "2024-11-23T15:45:00Z"\n'
+    file.unlink()
+    (yard.root / "work/done/a.yaml").write_text(text)
+
+    assert yard.cycle().archived == ()
+    assert (yard.root / "work/done/a.yaml").exists()
+    yard.clock.advance(31 * DAY)
+    assert yard.cycle().archived == ("a",)
+
+
 # -- pages, logs, commits
 
 

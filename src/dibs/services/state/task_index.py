@@ -50,7 +50,7 @@ def marks(stored: Stored) -> dict[str, str]:
     found = {_ready_key(who, task): _pair(id_, task.agent) for who in stored.ready}
     over = task.status in {Status.DONE, Status.CANCELLED}
     if over:
-        found[f"{OVER}{_moment(task.completed)}/{folded}"] = id_
+        found[f"{OVER}{_moment(max(task.completed, stored.ended))}/{folded}"] = id_
     else:
         found |= {f"{NEEDS}{d.lower()}//{folded}": id_ for d in task.dependencies}
     if stored.token:

@@ -74,6 +74,8 @@ class Stored(Record):
     survived: str = ""
     outlived: int = 0
     adopted: int = 0
+    #: When the board learned that it is over; 0 if its file was over when the board first saw it.
+    ended: float = 0.0
 
     @property
     def id(self) -> str:

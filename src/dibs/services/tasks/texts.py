@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.rules import Status, check_step, folder_of
+from dibs.core.tasks.rules import FINISHED, Status, check_step, folder_of
 from dibs.services.state.tasks import Past, digest, put, retire
 from dibs.taskfile.writing import changes_for, edit
 
@@ -69,6 +69,8 @@ class TaskWriter:
         number = self.rows.emit(self.agent, self.role, kind, said, **{**facts, **(details or {})})
         if adopts and new.survived:
             new = new._replace(adopted=number)
+        if old is not None and task.status in FINISHED and old.task.status not in FINISHED:
+            new = new._replace(ended=self.rows.now)
         return put(self.rows, new._replace(version=number), old)
 
     def archive(
