@@ -38,6 +38,9 @@ class Clone:
             (root / name).write_text(LINES)
         self.commit(root)
         self.store = wired(MemoryEngine(), Config())
+        os.mkdir(
+            find(str(root), {}).state
+        )  # a forecast creates nothing in a repository without Dibs
 
     def tree(self, agent):
         path = self.root.parent / agent

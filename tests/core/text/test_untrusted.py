@@ -77,7 +77,6 @@ FIELDS = {
     "role": lambda text: peer(role=text),
     "model": lambda text: peer(model=text),
     "task": lambda text: peer(task=text),
-    "status": lambda text: peer(status=text),
     "reason": lambda text: crew(
         held=(*crew().held[:1], held("peer", "src/auth/x.py", 12, reason=text))
     ),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Removed,
         SharedTree,
         Skipped,
+        WorktreeRequest,
     )
 
 #: The state of a worktree that is not ready.
@@ -82,16 +83,19 @@ def _new(session: Session, args: Namespace) -> None:
     with Progress(quiet=session.json) as progress:
         progress(f"creating a worktree for {agent}")
         trees = session.project.worktrees
-        create = trees.new_or_shared if args.or_shared else _naming_the_flag(trees.new, agent)
+        create = trees.new_or_shared if args.or_shared else _naming_the_flag(trees.new, wanted)
         made = create(session.caller, wanted, setup=setup, before_setup=progress.finish)
     configured = bool(session.project.config.worktree_setup)
     session.show(lambda: worktrees.made(made), lambda: _print_made(made, configured=configured))
 
 
 def _naming_the_flag(
-    create: Callable[..., CreatedWorktree], agent: str
+    create: Callable[..., CreatedWorktree], wanted: WorktreeRequest
 ) -> Callable[..., CreatedWorktree]:
-    """Return ``create`` with a refusal that also names the way to do without a worktree."""
+    """Return ``create`` with a refusal that also names the way to do without a worktree.
+
+    If a given folder is refused, another folder is what the caller needs.
+    """
 
     def step(*given: object, **options: object) -> CreatedWorktree:
         from dibs.core.changes.worktrees import FALLS_BACK
@@ -100,8 +104,10 @@ def _naming_the_flag(
             return create(*given, **options)
         except (DibsError, OSError) as error:
             failed = error if isinstance(error, DibsError) else system_error(error)
-            if failed.code in FALLS_BACK:
-                shared = f"to use the shared tree instead: dibs worktree new {agent} --or-shared"
+            if failed.code in FALLS_BACK and not (wanted.path and failed.code == "WORKTREE_FOLDER"):
+                shared = (
+                    f"to use the shared tree instead: dibs worktree new {wanted.agent} --or-shared"
+                )
                 failed.hint = f"{failed.hint}; {shared}" if failed.hint else shared
             raise failed from error
 
