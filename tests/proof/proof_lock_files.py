@@ -505,10 +505,16 @@ def play(world: World, seed: int, tasks: Iterable[str], kills: int = 4) -> Crew:
         "every task is done or was left by a dead agent",
         lambda: all(world.locks().get(task) in world.dead for task in world.open_tasks()),
     )
-    while world.open_tasks():
+    give_up = time.monotonic() + 240
+    while before := world.open_tasks():
+        assert time.monotonic() < give_up, (before, world.locks())
         world.age()
-        before = world.open_tasks()
-        crew.wait_until("a dead agent's task is done", lambda b=before: world.open_tasks() < b)
+        # An agent may also die after it took a dead one's task, so time passes again and again.
+        again = time.monotonic() + 10
+        crew.wait_until(
+            "a dead agent's task is done",
+            lambda b=before, t=again: world.open_tasks() < b or time.monotonic() > t,
+        )
     crew.stop()
     return crew
 
