@@ -115,6 +115,9 @@ class World:
     def put(self, tasks: dict[str, str]) -> None:
         """Add tasks to the queue."""
         files = {f"tasks/pending/{name}.yml": text for name, text in tasks.items()}
+        # From the newest commit: a rebase would move new tasks to done/, as it sees the others there.
+        self.first.git("fetch", "-q", "origin", "main")
+        self.first.git("reset", "-q", "--hard", "FETCH_HEAD")
         self.first.push(files, "add tasks")
 
     def note(self, agent: str, task: str, *, owns: bool) -> None:
