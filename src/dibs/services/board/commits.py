@@ -77,10 +77,9 @@ def commit_board(
     """Commit the files of these tasks, or everything if ``ids`` is None; leave failures to the next call."""
     movers = store.look(lambda rows: _movers(rows, ids))
     others = BoardAuthor(caller.id, agent=not caller.human)
-    if any(who.name == caller.id and not who.agent for who in (others, *movers.values())):
-        person = BoardAuthor(person_at(folders.base), agent=False)
-        movers = {i: person if who.name == caller.id else who for i, who in movers.items()}
-        others = person
+    if caller.human:  # named like the author of a hand edit
+        others = BoardAuthor(person_at(folders.base), agent=False)
+        movers = {i: others if who.name == caller.id else who for i, who in movers.items()}
     if first and ids is not None:
         ids = [id_ for id_ in ids if id_ not in movers or not movers[id_].committed]
     try:
