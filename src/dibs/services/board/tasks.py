@@ -323,7 +323,7 @@ class Tasks:
     def _end_queued(
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
-        """End an attempt at a queued file; raise ``missing`` if there is no such file either."""
+        """End an attempt at a queued file; raise ``missing`` if no such file exists either."""
         from dibs.services.tasks.queued_tasks import end_queued
 
         if missing.code != "NO_TASK":

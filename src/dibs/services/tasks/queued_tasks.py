@@ -30,7 +30,7 @@ _STATUSES = {
 def end_queued(
     store: Store, locks: LockTasks | None, verb: str, caller: Caller, id_: str, **said: Any
 ) -> Stored | None:
-    """End an attempt at a queued file; None if there is no such file."""
+    """End an attempt at a queued file; None if no such file exists."""
     if locks is not None and locks.knows(id_):
         said.pop("request_id", "")
         return _stored(getattr(locks, verb)(caller, id_, **said))

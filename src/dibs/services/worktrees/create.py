@@ -52,7 +52,7 @@ class SharedTree(Record):
 
     agent: str
     path: str
-    #: Why there is no worktree, and the code of that error.
+    #: Why no worktree was created, and the code of that error.
     reason: str
     code: str
 

@@ -65,7 +65,7 @@ class QueueSnapshot(Record):
     locks: dict[str, Lock]
     done: dict[str, str]
     failed: dict[str, str]
-    #: The contents of files that are not committed, if there is no remote.
+    #: The contents of uncommitted files, in a repository without a remote.
     loose: dict[str, bytes] = {}  # noqa: RUF012 - never changed
     #: The files that list several tasks: path, content, and tasks.
     lists: tuple[tuple[str, bytes, list[ListedTask]], ...] = ()
