@@ -6,7 +6,10 @@ and it expires when the claim does.
 
 from __future__ import annotations
 
+from dibs.core.claims.rules import deadline
+from dibs.errors import Unavailable
 from dibs.services.state.keys import AT, BEAT, IN
+from dibs.services.state.rows import claim_at
 from dibs.startup.quickjson import raw_decode
 
 TYPE_CHECKING = False
@@ -41,20 +44,19 @@ def claim_keys(rows: Mapping[str, str | None], old: Lookup, ahead: float = 0.0) 
                 text = old(key) if value is None else value
                 if text is None or '"token"' not in text:  # a pattern that a ticket waits for
                     continue
-                claim = raw_decode(text)[0]
-                agent, ttl = claim["agent"], claim["ttl"]
-                since, hard = claim["since"] - ahead, claim["hard"] - ahead
-                beat = f"{BEAT}{agent}"
-                seen = _seen(old(beat) if value is None else rows.get(beat) or old(beat)) - ahead
-                ends = int(min(max(seen, since) + ttl, hard) * 1000)
+                claim = claim_at(key, raw_decode(text)[0])
+                beat = f"{BEAT}{claim.agent}"
+                seen = _seen(old(beat) if value is None else rows.get(beat) or old(beat))
+                ends = int((deadline(claim, seen) - ahead) * 1000)
                 if value is None:
-                    ended += agent, claim["pattern"], ends
+                    ended += claim.agent, claim.pattern, ends
                 else:
-                    times = f" {int(ttl * 1000)} {int(since * 1000)} {int(hard * 1000)}"
-                    begun += agent, claim["pattern"], ends, times
+                    since, hard = claim.since - ahead, claim.hard - ahead
+                    times = f" {int(claim.ttl * 1000)} {int(since * 1000)} {int(hard * 1000)}"
+                    begun += claim.agent, claim.pattern, ends, times
             elif key.startswith(BEAT) and value is not None and _is_due(value, old(key)):
                 heard += key[len(BEAT) :], int((_seen(value) - ahead) * 1000)
-        except (ValueError, TypeError, KeyError, OverflowError):
+        except (ValueError, TypeError, OverflowError, Unavailable):
             continue
     return ended, heard, begun
 
