@@ -224,7 +224,7 @@ DOES_NOT = {
     "queue": {
         "ttl": 9.0, "since": NOW, "seen": NOW, "lasts": 9.0, "until": NOW, "standing": True, "task": "t",
         "place": 9, "gives_up_in": 3.0, "escalated": (9,), "ladder": (9.0,), "collect_by": NOW,
-        "message": "m9",
+        "message": "m9", "blocked_by": (),
     },
     "pending": {
         "at": NOW, "role": "x", "outcome": "pending", "data": {"a": 1}, "decided_by": "x",

@@ -50,6 +50,8 @@ _NOUNS = {
     MailKind.DECISION: "decision",
     MailKind.ACKNOWLEDGED: "acknowledgment",
     MailKind.OVERDUE: "missing acknowledgment",
+    MailKind.TESTS: "test result",
+    MailKind.SUMMARY: "finished task",
 }
 
 

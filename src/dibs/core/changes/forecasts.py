@@ -17,6 +17,7 @@ __all__ = [
     "ChangedPaths",
     "Forecast",
     "ForecastConflict",
+    "HunkLines",
     "NotCovered",
     "Pair",
     "Party",
@@ -80,6 +81,30 @@ class NotCovered(Record):
     why: str
 
 
+class HunkLines(Record):
+    """The conflicting lines of both sides, as text; long ones are cut."""
+
+    one: tuple[str, ...]
+    other: tuple[str, ...]
+    cut: bool = False
+
+
+#: The most lines of a hunk on each side, and characters of a line.
+MOST_LINES, LONGEST_LINE = 100, 400
+
+
+def hunk_lines(one: bytes, other: bytes, hunk: Hunk) -> HunkLines:
+    """Return the lines of a hunk, given the content of both files."""
+    first, count, second, number = hunk
+    ours, theirs = _some(one, first, count), _some(other, second, number)
+    return HunkLines(ours, theirs, max(count, number) > MOST_LINES)
+
+
+def _some(content: bytes, first: int, count: int) -> tuple[str, ...]:
+    chosen = content.splitlines()[first - 1 :][: min(count, MOST_LINES)]
+    return tuple(line.decode("utf-8", "replace")[:LONGEST_LINE] for line in chosen)
+
+
 class Forecast(Record):
     """The conflicts that a merge of all work would have now."""
 
@@ -93,6 +118,8 @@ class Forecast(Record):
     #: How many of these can conflict at all, and how many were merged now.
     met: int = 0
     merged: int = 0
+    #: If asked for: the lines of each hunk, by the two names and the path.
+    lines: Mapping[tuple[str, str, str], tuple[HunkLines, ...]] | None = None
 
 
 # -- what can conflict at all

@@ -6,7 +6,7 @@ of its own because every call writes it.
 
 from __future__ import annotations
 
-from dibs.errors import BadInput
+from dibs.errors import BadInput, NotAllowed
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -94,6 +94,10 @@ class Beat(Record):
     role: str = "agent"
     #: The ids of its tool calls that have not ended, separated by spaces.
     calls: str = ""
+    #: When it was last active itself, if a server sent the last heartbeat because its process runs; else 0.
+    active: float = 0.0
+    #: When its turn ended, if it waits for its user; else 0.
+    rests: float = 0.0
 
     def lapsed(self, now: float) -> bool:
         """Return whether any of the agent's claims may have expired."""
@@ -189,6 +193,17 @@ def check_parent(agent: str, parent: str, parents: Mapping[str, str]) -> None:
     if parent == agent or agent in ancestors(parent, parents):
         message = f"{parent} cannot be the parent of {agent}: it is {agent} itself or one of its subagents"
         raise BadInput(message, code="AGENT_CYCLE", field="parent")
+
+
+def check_stop(agent: str, target: str, parents: Mapping[str, str]) -> None:
+    """Refuse to stop an agent other than ``agent`` itself and its subagents."""
+    if target != agent and agent not in ancestors(target, parents):
+        raise NotAllowed(
+            f"{target} is not {agent} or one of its subagents",
+            code="NOT_YOU",
+            field="id",
+            hint=f"ask {target} to leave, or ask a human to run: dibs agent stop {target}",
+        )
 
 
 def check_role(role: str, *, human: bool) -> str:

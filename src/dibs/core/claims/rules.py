@@ -209,6 +209,8 @@ class Waiter(Record):
     place: int
     #: Seconds until the ticket expires without another heartbeat.
     gives_up_in: float
+    #: The claims and earlier tickets in its way, if they were looked up; see ``core.claims.blocking``.
+    blocked_by: tuple[Conflict, ...] = ()
 
     def waits_for(self, now: float) -> float:
         """Return for how long it waits: a process renews its ticket until it gives up."""

@@ -79,6 +79,11 @@ class Voter(Record):
 # -- what may be asked
 
 
+def asks(*, confirm: bool, by: str | None, deadline: object) -> bool:
+    """Return whether a new decision waits for someone: asked for, or implied by who or until when."""
+    return confirm or by is not None or deadline is not None
+
+
 def check_id(text: str) -> str:
     """Return the id of a decision in its stored form; refuse what cannot be one."""
     digits = text.removeprefix("d")

@@ -44,6 +44,8 @@ class MailKind(metaclass=TextEnum):
     TURN = "turn"
     TAKEN_OVER = "taken_over"
     UNFINISHED = "unfinished"
+    TESTS = "tests"
+    SUMMARY = "summary"
 
 
 #: Kinds that a briefing never omits: an agent that misses one breaks another agent's work.

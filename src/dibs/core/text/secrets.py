@@ -36,6 +36,7 @@ FORMS = (
     Form("aws key", ("akia", "asia", "abia", "acca"), _START + r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}"),
     Form("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}"),
     Form("github token", ("github_pat_",), r"github_pat_\w{20,}"),
+    Form("dibs token", ("dibs_",), r"dibs_[0-9a-f]{40,}"),
     Form("gitlab token", ("gl",), _START + r"gl[a-z]{1,6}-(?=[\w-]{0,99}\d)[\w-]{20,}"),
     Form("slack token", ("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}"),
     Form("slack webhook", ("hooks.slack",), r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,}"),

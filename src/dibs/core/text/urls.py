@@ -1,4 +1,4 @@
-"""Engine URLs without passwords, for display and storage. Pure."""
+"""URLs of engines and webhooks without their secrets, for display and storage. Pure."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def shown(url: str) -> str:
             rest = f"{name}@{place}"
         url = f"{scheme}://{_options(rest)}"
     return printable(url)
+
+
+def site(url: str) -> str:
+    """Return a webhook's URL without its login, path, and options: any of them may be a secret."""
+    scheme, mark, rest = url.partition("://")
+    if not mark or "@" in rest:
+        return HIDDEN if url else ""
+    place = min((rest.partition(end)[0] for end in "/?#\\"), key=len)
+    return printable(f"{scheme}://{place}" + (f"/{HIDDEN}" if rest[len(place) + 1 :] else ""))
 
 
 def without_secrets(url: str) -> str:

@@ -1,0 +1,1 @@
+"""What happened over time: spans, marks, and figures, computed from ledger entries."""
