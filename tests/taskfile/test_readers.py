@@ -266,3 +266,13 @@ def test_reading_never_raises(content):
 )
 def test_the_plain_layout_is_read_fast(text):
     assert yaml_fast.parse(text) is not None
+
+
+def test_a_description_is_every_text_in_which_people_describe_the_work():
+    from dibs.taskfile.reading import description_of
+
+    text = "title: x\ndescription: |\n  two\n  lines\ncontext:\n  notes: [one, 2]\nnotes: more\n"
+
+    assert description_of(text) == ["two\nlines", "more", "one", "2"]
+    assert description_of("title: [x\n") == []
+    assert description_of("context: [notes]\n") == []

@@ -28,7 +28,7 @@ class Config(Record):
     preset: str = ""
     case: str = "insensitive"
     ledger_limit: int = 10_000
-    ledger_files: str = "off"
+    ledger_files: str = "auto"
     synchronous: str = "normal"
     timeout: float = 5.0
     project: str = ""
@@ -45,6 +45,7 @@ class Config(Record):
     board_archive_after: float = 2_592_000.0
     board_claim: bool = False
     board_logs: bool = True
+    board_every: float = 60.0
     commit_guarded: str = "human"
     gate_unclaimed: str = "allow"
     gate_on_error: str = "deny"
@@ -60,6 +61,7 @@ class Config(Record):
     merge_test_timeout: float = 1_800.0
     merge_scope: str = "strict"
     forecast_every: float = 30.0
+    salvage_keep: float = 0.0
     mail_rate: int = 60
     mail_keep: float = 604_800.0
     ladder_ask: float = 120.0
@@ -68,6 +70,21 @@ class Config(Record):
     decide_allow: tuple[str, ...] = ()
     decide_deny: tuple[str, ...] = ()
     decide_deadline: float = 600.0
+    alerts_off: tuple[str, ...] = ()
+    alerts_stuck: float = 600.0
+    alerts_model_call: float = 1_800.0
+    alerts_context_warning: int = 85
+    alerts_context_critical: int = 95
+    alerts_idle: float = 60.0
+    alerts_decision: float = 600.0
+    alerts_convoy_waiters: int = 3
+    alerts_convoy_wait: float = 600.0
+    alerts_claim: float = 1_800.0
+    alerts_edits: float = 1_800.0
+    alerts_quiet: float = 1_800.0
+    notify_desktop: bool = True
+    notify_webhook: str = ""
+    notify_severity: str = "critical"
     brief_tokens: int = 2_000
     guard_auto_claim: str = "file"
     guard_free: tuple[str, ...] = ()
@@ -80,6 +97,11 @@ class Config(Record):
     guard_on_error: str = "deny"
     guard_deadline: float = 2.0
     guard_daemon: bool = False
+    server_auto: bool = False
+    #: Each as JSON text, so that the settings stay hashable.
+    handlers_on: tuple[str, ...] = ()
+    handlers_tests: bool = True
+    handlers_summary: str = "lead"
 
     @property
     def fold_case(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.config.event_commands import event_commands
 from dibs.config.parsers import (
     between,
     choice,
@@ -17,6 +18,7 @@ from dibs.config.parsers import (
     words_of,
 )
 from dibs.config.settings import Config
+from dibs.core.alerts.kinds import ALERT_KINDS
 from dibs.core.talk.categories import CATEGORIES
 from dibs.core.text.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
 from dibs.core.text.names import check_branch
@@ -96,9 +98,9 @@ FIELDS = (
           "Whether README and readme are the same path (insensitive) or two paths."),
     Field("ledger_limit", "ledger", "limit", *count(100, 10_000_000),
           "How many ledger entries stay in the store before older ones move to monthly files."),
-    Field("ledger_files", "ledger", "files", *choice("off", "edits", "all"),
-          "Which tool calls of guarded agents the ledger records: edits of files (file_edit), also reads "
-          "(all, file_read), or none."),
+    Field("ledger_files", "ledger", "files", *choice("auto", "off", "edits", "all"),
+          "Which tool calls of guarded agents the ledger records: edits of files (edits), also reads (all), "
+          "none (off), or all if dibs serve answers the hooks and none otherwise (auto)."),
     Field("synchronous", "store", "synchronous", *choice("normal", "full"),
           "Whether a power failure can undo the most recent changes (normal) or none (full)."),
     Field("timeout", "store", "timeout", *span("timeout", 0.1, 600.0),
@@ -134,6 +136,9 @@ FIELDS = (
           "Claim a task's artefacts when an agent takes it, unless the command says otherwise."),
     Field("board_logs", "board", "logs", *flag(),
           "Write a work log for each finished task."),
+    Field("board_every", "board", "every", *span("board_every", 0.0, 86_400.0),
+          "How often a server runs a cycle of the board, as dibs orchestrate --no-spread does; 0 means "
+          "never."),
     Field("commit_guarded", "commit", "guarded", *choice("human", "anyone"),
           "Who may commit files that configure tools, such as dibs.toml, .mcp.json, and "
           ".claude/settings.json."),
@@ -169,6 +174,8 @@ FIELDS = (
           "reported (warn)."),
     Field("forecast_every", "forecast", "every", *span("forecast_every", 1.0, 86_400.0),
           "How often dibs forecast --watch checks when it is not notified of file changes."),
+    Field("salvage_keep", "salvage", "keep", *span("salvage_keep", 0.0, 315_360_000.0),
+          "How long a server keeps copies of uncommitted work, at least a day; 0 means forever."),
     Field("mail_rate", "mail", "rate", *count(1, 100_000),
           "How many messages an agent may send per minute."),
     Field("mail_keep", "mail", "keep", *span("mail_keep", 60.0, 31_536_000.0),
@@ -188,6 +195,38 @@ FIELDS = (
           "can only add to the list."),
     Field("decide_deadline", "decide", "deadline", *span("decide_deadline", 1.0, 2_592_000.0),
           "The minimum time to reply to a decision in those categories."),
+    Field("alerts_off", "alerts", "off", *words_of(ALERT_KINDS),
+          "Kinds of alerts that are never opened."),
+    Field("alerts_stuck", "alerts", "stuck", *span("alerts_stuck", 1.0, 604_800.0),
+          "How long a running agent may do nothing before stuck_agent is opened."),
+    Field("alerts_model_call", "alerts", "model_call", *span("alerts_model_call", 1.0, 604_800.0),
+          "How long a guarded agent may wait for its model before stuck_agent is opened."),
+    Field("alerts_context_warning", "alerts", "context_warning", *count(1, 100),
+          "How many percent of its context window an agent may use before context_pressure is opened."),
+    Field("alerts_context_critical", "alerts", "context_critical", *count(1, 100),
+          "Above how many percent context_pressure is critical."),
+    Field("alerts_idle", "alerts", "idle", *span("alerts_idle", 0.0, 604_800.0),
+          "How long an agent that could take a ready task may be idle before idle_agents_ready_tasks is "
+          "opened."),
+    Field("alerts_decision", "alerts", "decision", *span("alerts_decision", 1.0, 2_592_000.0),
+          "How long a decision may be pending before stale_decision is opened."),
+    Field("alerts_convoy_waiters", "alerts", "convoy_waiters", *count(1, 10_000),
+          "How many agents have to wait for one claim before claim_convoy is opened."),
+    Field("alerts_convoy_wait", "alerts", "convoy_wait", *span("alerts_convoy_wait", 1.0, 2_592_000.0),
+          "How long one agent may wait for a claim before claim_convoy is opened."),
+    Field("alerts_claim", "alerts", "claim", *span("alerts_claim", 1.0, 2_592_000.0),
+          "How long an owner may do nothing before stale_claim is opened for its claims."),
+    Field("alerts_edits", "alerts", "edits", *span("alerts_edits", 1.0, 604_800.0),
+          "How far apart edits of one file by two agents may be to count as duplicate_file_edit."),
+    Field("alerts_quiet", "alerts", "quiet", *span("alerts_quiet", 1.0, 604_800.0),
+          "How long nothing may happen before fenced_write and deadlock_refused are resolved."),
+    Field("notify_desktop", "notify", "desktop", *flag(),
+          "Show a desktop notification when a human is needed; the server does that."),
+    Field("notify_webhook", "notify", "webhook", "an https:// URL", one_line,
+          "Where the server sends a signed webhook when a human is needed. A human allows it with dibs git "
+          "trust notify.webhook."),
+    Field("notify_severity", "notify", "severity", *choice("info", "warning", "critical"),
+          "The least severe alerts that notify a human. Decisions and stopped agents always do."),
     Field("brief_tokens", "brief", "tokens", *count(200, 100_000),
           "How many tokens a briefing may use; the most important parts come first."),
     Field("guard_auto_claim", "guard", "auto_claim", *choice("file", "directory", "off"),
@@ -215,6 +254,17 @@ FIELDS = (
           "How long a hook may take before it answers as if the store were unreachable. Waiting for hot "
           "files is not counted."),
     Field("guard_daemon", "guard", "daemon", *flag(),
-          "Let hooks start a background process that makes them faster and exits when idle."),
+          "Another name for server.auto."),
+    Field("server_auto", "server", "auto", *flag(),
+          "Let the first hook start `dibs serve`, which makes hooks faster and does what is due on time. It "
+          "exits when nothing needs it."),
+    Field("handlers_on", "", "on", "tables [[on]] with event and command", event_commands,
+          "Commands that `dibs serve` runs when an event happens. Each must be allowed with dibs git trust."),
+    Field("handlers_tests", "handlers", "tests", *flag(),
+          "Let `dibs serve` run merge.test on each commit and report the result. It must be allowed with "
+          "dibs git trust."),
+    Field("handlers_summary", "handlers", "summary", *choice("lead", "human", "off"),
+          "Whom `dibs serve` tells that an agent finished a task: its lead, also the human if it has no lead "
+          "(human), or nobody."),
 )
 # fmt: on

@@ -23,7 +23,7 @@ def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
     lines = _lines(text)
     written: Written = {}
     for section, key, value in _leaves(_parse(text), {section for section, _ in known}, lines):
-        places = ((section, key), (section, ""), ("", section))
+        places = ((section, key), (section, ""), ("", section), (key, ""))
         line = next((lines[place] for place in places if place in lines), 1)
         name = known.get((section, key))
         if name is None:

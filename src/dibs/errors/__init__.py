@@ -27,6 +27,8 @@ class DibsError(Exception):
     code = "ERROR"
     #: The exit status of a command that fails with it.
     exit_status = 70
+    #: The status of an HTTP response that reports it.
+    http_status = 500
     #: Whether the same call may succeed later without any change by the caller.
     retryable = False
 
@@ -48,6 +50,7 @@ class BadUsage(DibsError):
 
     code = "USAGE"
     exit_status = 64
+    http_status = 400
 
 
 class BadInput(DibsError):
@@ -55,6 +58,7 @@ class BadInput(DibsError):
 
     code = "BAD_INPUT"
     exit_status = 65
+    http_status = 400
 
 
 class NotAllowed(DibsError):
@@ -62,6 +66,7 @@ class NotAllowed(DibsError):
 
     code = "NOT_ALLOWED"
     exit_status = 77
+    http_status = 403
 
 
 class NotFound(DibsError):
@@ -69,6 +74,7 @@ class NotFound(DibsError):
 
     code = "NOT_FOUND"
     exit_status = 6
+    http_status = 404
 
 
 class Fenced(DibsError):
@@ -76,6 +82,7 @@ class Fenced(DibsError):
 
     code = "FENCED"
     exit_status = 4
+    http_status = 409
 
 
 class Unknown(DibsError):
@@ -83,6 +90,7 @@ class Unknown(DibsError):
 
     code = "UNKNOWN"
     exit_status = 5
+    http_status = 504
     retryable = True
 
 
@@ -91,6 +99,7 @@ class Unavailable(DibsError):
 
     code = "UNAVAILABLE"
     exit_status = 69
+    http_status = 503
     retryable = True
 
 
@@ -99,6 +108,7 @@ class Misconfigured(DibsError):
 
     code = "CONFIG"
     exit_status = 78
+    http_status = 503
 
 
 def system_error(error: OSError) -> Unavailable:

@@ -2,6 +2,9 @@
 
 The list is in the user's configuration folder, outside any repository. It has the git directory and the whole
 setting, so a setting that changes is no longer allowed.
+
+The commands in ``dibs.toml`` that run without anyone asking for them must be allowed, too: everyone who can
+change the file could run programs as the user with them.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from contextlib import contextmanager
 
 from dibs.core.text.names import quote
 from dibs.errors import Misconfigured, NotFound, humans_only
-from dibs.git.config import parts
+from dibs.git.config import Executing, parts
 from dibs.local.files import write_file
 from dibs.local.locks import FileLock
 
@@ -20,10 +23,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from dibs.config.load import Config, Loaded
     from dibs.core.claims.agents import Caller
-    from dibs.git.config import Executing
     from dibs.local.repository import Repository
 
+#: The names of the test command and of the address of webhooks, as ``dibs git trust`` knows them.
+TEST, WEBHOOK = "merge.test", "notify.webhook"
+#: The scope and the file of these settings.
+_PROJECT, _FILE = "project", "dibs.toml"
 _VERSION = 1
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -33,7 +40,8 @@ class Trust:
 
     def __init__(self, repository: Repository, environ: Mapping[str, str] | None = None) -> None:
         self._place = repository.common or repository.root
-        self._path = _place(os.environ if environ is None else environ)
+        #: The file that lists what is allowed.
+        self.path = _place(os.environ if environ is None else environ)
 
     def untrusted(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
         """Return the settings that are not allowed."""
@@ -78,38 +86,38 @@ class Trust:
         from dibs.startup.quickjson import loads
 
         try:
-            with open(self._path, encoding="utf-8", errors="surrogateescape") as file:
+            with open(self.path, encoding="utf-8", errors="surrogateescape") as file:
                 self._refuse_others(os.fstat(file.fileno()))
                 content = loads(file.read())
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise Misconfigured(f"{quote(self._path)} is not valid JSON: {error}") from None
+            raise Misconfigured(f"{quote(self.path)} is not valid JSON: {error}") from None
         lists = content.get("allowed") if isinstance(content, dict) else None
         if not isinstance(lists, dict) or content.get("version") != _VERSION:
-            raise Misconfigured(f"{quote(self._path)} is not a list of allowed settings")
+            raise Misconfigured(f"{quote(self.path)} is not a list of allowed settings")
         return {str(place): list(map(str, lines)) for place, lines in lists.items()}
 
     def _refuse_others(self, status: os.stat_result) -> None:
         mine = not hasattr(os, "geteuid") or status.st_uid in {os.geteuid(), 0}
         if not mine or status.st_mode & _OTHERS_MAY_WRITE:
             raise Misconfigured(
-                f"other users can write to {quote(self._path)}, which lists allowed programs",
-                hint=f"check its contents, then run: chmod 600 {quote(self._path)}",
+                f"other users can write to {quote(self.path)}, which lists allowed programs",
+                hint=f"check its contents, then run: chmod 600 {quote(self.path)}",
             )
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, list[str]]]:
         """Provide all lists to one caller at a time, and save them at the end."""
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        with FileLock(f"{self._path}.lock"):
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        with FileLock(f"{self.path}.lock"):
             lists = self._read()
             yield lists
             kept = {place: lines for place, lines in lists.items() if lines}
             from json import dumps
 
             text = dumps({"version": _VERSION, "allowed": kept}, indent=2, sort_keys=True)
-            write_file(self._path, text + "\n", sync=True)
+            write_file(self.path, text + "\n", sync=True)
 
 
 def _place(environ: Mapping[str, str]) -> str:
@@ -147,3 +155,36 @@ def _refuse_agents(caller: Caller) -> None:
             caller.id,
             hint="ask a human to run `dibs git trust`",
         )
+
+
+def project_commands(loaded: Loaded) -> tuple[Executing, ...]:
+    """Return the commands in the settings that ``dibs serve`` runs by itself."""
+    config, origins = loaded.config, loaded.origins
+    found = [on_setting(text, origins["handlers_on"]) for text in config.handlers_on]
+    if test := merge_test_setting(config, origins["merge_test"]):
+        found.append(test)
+    if hook := webhook_setting(config, origins["notify_webhook"]):
+        found.append(hook)
+    return tuple(found)
+
+
+def on_setting(text: str, origin: str = _FILE) -> Executing:
+    """Return the setting of one table ``[[on]]``."""
+    import shlex
+
+    from dibs.config.event_commands import decoded
+
+    one = decoded(text)
+    return Executing(f"on.{one.event}", shlex.join(one.command), _PROJECT, origin)
+
+
+def merge_test_setting(config: Config, origin: str = _FILE) -> Executing | None:
+    """Return the setting of the test command, or None without one."""
+    command = config.merge_test.strip()
+    return Executing(TEST, command, _PROJECT, origin) if command else None
+
+
+def webhook_setting(config: Config, origin: str = _FILE) -> Executing | None:
+    """Return the setting of the address that learns about the project, or None without one."""
+    address = config.notify_webhook.strip()
+    return Executing(WEBHOOK, address, _PROJECT, origin) if address else None

@@ -33,6 +33,8 @@ _FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
 #: What an identity comes from, in the order in which Dibs looks. A guarded session that ``DIBS_AGENT`` named
 #: counts as its process: it may have a number after its name.
 FLAG, NAMED, PROCESS, TERMINAL, LOGIN = "flag", "variable", "process", "terminal", "session"
+#: The token of a request, for a command that a server runs for its owner.
+BEARER = "token"
 
 
 class Identity(Record):
@@ -45,6 +47,14 @@ class Identity(Record):
     source: str
 
 
+_given: list[Identity] = []
+
+
+def act_for(identity: Identity) -> None:
+    """Let this process act for the owner of a token, whatever its environment says."""
+    _given[:] = [identity]
+
+
 def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
     """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
 
@@ -54,6 +64,8 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
     """
     if flag is not None:
         return Identity(check_agent_id(flag), human=False, source=FLAG)
+    if _given:
+        return _given[0]
     named = environ.get(VARIABLE, "")
     agent = agent_of_process(state) if state else ""
     if agent and (not named or _is_named(agent, named)):
@@ -65,11 +77,15 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
             raise BadInput(
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
-    terminal = _terminal()
-    user = _sanitized(login(environ), _USER_MAX)
-    # A person in several terminals is one human; without a terminal, each session may be another program.
-    place = _AT_TERMINAL if terminal else _sanitized(f"s{_session()}", _PLACE_MAX)
-    return Identity(f"{user}-{place}", human=True, source=TERMINAL if terminal else LOGIN)
+    if _terminal():
+        return Identity(human_id(environ), human=True, source=TERMINAL)
+    # Without a terminal, each session may be another program.
+    return Identity(human_id(environ, f"s{_session()}"), human=True, source=LOGIN)
+
+
+def human_id(environ: Mapping[str, str], place: str = _AT_TERMINAL) -> str:
+    """Return the id of a person, who is the same one in several terminals and browsers."""
+    return f"{_sanitized(login(environ), _USER_MAX)}-{_sanitized(place, _PLACE_MAX)}"
 
 
 def identity_sources(
@@ -78,6 +94,7 @@ def identity_sources(
     """Return the value of each source that ``acting_agent`` considers; empty if it has none."""
     return {
         FLAG: flag or "",
+        **({BEARER: _given[0].id} if _given else {}),
         NAMED: environ.get(VARIABLE, ""),
         PROCESS: agent_of_process(state) if state else "",
         TERMINAL: _terminal(),
@@ -85,13 +102,13 @@ def identity_sources(
     }
 
 
-def agent_of_process(state: str) -> str:
-    """Return the guarded agent that started this process; empty if none."""
+def agent_of_process(state: str, pid: int = 0) -> str:
+    """Return the guarded agent that a process, by default this one, belongs to; empty if none."""
     if not os.path.isdir(f"{state}/{SESSIONS}"):
         return ""
     from dibs.local.processes import acting
 
-    agent = acting(state)
+    agent = acting(state, pid)
     return agent if is_agent_id(agent) else ""
 
 

@@ -21,7 +21,7 @@ _BOOT = f"{_PROC}/sys/kernel/random/boot_id"
 #: Fields of ``/proc/<pid>/stat``, counted after the command's closing parenthesis.
 _STATE, _PARENT, _SESSION, _TERMINAL, _START = 0, 1, 3, 4, 19
 #: The kernel counts start times in this unit, per second, whatever its own clock does.
-_TICKS = 100
+TICKS = 100
 #: States of a process that has exited and was not reaped.
 _ENDED = frozenset({"Z", "X", "x"})
 #: A process number has fewer digits than this.
@@ -81,7 +81,7 @@ def running(pid: int) -> RunningProcess | None:
         return None
     name = head.partition(b"(")[2].decode("utf-8", "replace")
     leads = int(words[_SESSION]) == pid and words[_TERMINAL] != b"0"
-    born = int(words[_START]) - round(boot_shift() * _TICKS)
+    born = int(words[_START]) - round(boot_shift() * TICKS)
     return RunningProcess(pid, born, name, int(words[_PARENT]), leads)
 
 
@@ -285,7 +285,8 @@ def acting(state: str, pid: int = 0) -> str:
     if not names:
         return ""
     known = set(names)
-    for process in above(pid or os.getpid()):
+    itself = running(pid) if pid else None  # another process may be the agent itself
+    for process in (*([itself] if itself else ()), *above(pid or os.getpid())):
         if str(process.pid) in known:
             words = _noted(state, process.pid)
             if words[:1] == [str(process.born)] and len(words) > 1:

@@ -1,13 +1,17 @@
-"""Signals that end a process, unless it ignores them as under nohup; short because surfaces share it."""
+"""Signals that end a process, unless it ignores them as under nohup."""
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import contextmanager
 
+from dibs.local.processes import end_group
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import subprocess
+    from collections.abc import Callable, Iterable, Iterator
     from typing import NoReturn
 
 #: The signals that ask a process to exit.
@@ -32,3 +36,43 @@ def leaving_on_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def process_group(
+    start: Callable[[], subprocess.Popen[bytes]], grace: float
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process group, and end it with the block, also if a signal arrives during the start."""
+    deliver = defer()
+    try:
+        process = start()
+    except BaseException:
+        deliver()
+        raise
+    try:
+        deliver()
+        yield process
+    finally:
+        end_group(process, grace)
+
+
+def defer() -> Callable[[], None]:
+    """Hold back the signals that end this process; return the function that delivers them.
+
+    Only the main thread gets signals, so for other threads this does nothing.
+    """
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    arrived: list[int] = []
+    numbers = not_ignored((signal.SIGINT, *ENDING))
+    before = {n: signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers}
+
+    def deliver() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for one in arrived:
+            os.kill(os.getpid(), one)
+
+    return deliver

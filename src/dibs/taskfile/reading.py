@@ -52,6 +52,19 @@ def tree_of(text: str, most: int = MAX_NODES, before: int = 0) -> tuple[TaskDocu
     return yaml_full.parse(text, most, before), False
 
 
+def description_of(text: str) -> list[str]:
+    """Return what a task file says about the work: its description, its specification, and its notes."""
+    try:
+        top = tree_of(text)[0].top
+    except NotYaml:
+        return []
+    context = top.get("context")
+    notes = context.get("notes") if isinstance(context, dict) else None
+    said = [top.get("description"), top.get("specification"), top.get("notes"), notes]
+    texts = [one for value in said for one in (value if isinstance(value, list) else [value])]
+    return [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+
+
 def _stem(name: str) -> str:
     stem = name.rpartition("/")[2]
     ending = next((ending for ending in ENDINGS if stem.endswith(ending)), "")

@@ -1,0 +1,87 @@
+"""Where the resident server keeps its files, and whether one is running."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.local.locks import FileLock
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Files in the server's folder: the lock that shows that it runs, what it says about itself, and its log.
+LOCK, INFO, LOG = "server.lock", "server.json", "server.log"
+
+
+class ServerInfo(Record):
+    """What a running server says about itself."""
+
+    pid: int
+    url: str
+    #: The Unix socket for HTTP, which needs no token.
+    socket: str
+    #: The Unix socket over which a newer version takes over.
+    control: str
+    version: str
+    #: The folder of the ``dibs`` package that it runs.
+    package: str
+    #: A digest of the source files that it runs.
+    stamp: str
+    #: When it started, in seconds since 1970.
+    started: float
+    #: Whether a hook started it; it then exits when nothing needs it.
+    auto: bool
+
+
+class ProcessLock(FileLock):
+    """A file lock whose file contains the number of the process that holds it."""
+
+    def take(self, timeout: float | None = 0.0) -> bool:
+        """Take the lock and record this process; tell whether it succeeded."""
+        taken = super().take(timeout)
+        if taken:
+            self.sign()
+        return taken
+
+    def sign(self) -> None:
+        """Record this process as the holder."""
+        os.ftruncate(self.handle, 0)
+        os.pwrite(self.handle, f"{os.getpid()}\n".encode(), 0)
+
+    def holder(self) -> int:
+        """Return the process that holds the lock; 0 for none."""
+        if not self.is_held():
+            return 0
+        with open(self.path, encoding="ascii") as file:
+            text = file.read(20).strip()
+        return int(text) if text.isdigit() else 0
+
+
+def server_folder() -> str:
+    """Return the folder of this user's server, which may not exist yet."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # relative values of these variables are ignored by convention
+        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "dibs", "server")
+
+
+def server_lock(folder: str) -> ProcessLock:
+    """Return the lock that a running server holds."""
+    return ProcessLock(os.path.join(folder, LOCK))
+
+
+def running_server(folder: str) -> ServerInfo | None:
+    """Return what the running server says about itself; None if none is running or it is still starting."""
+    holder = server_lock(folder).holder()
+    if not holder:
+        return None
+    try:
+        with open(os.path.join(folder, INFO), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+        info = ServerInfo(*(found[name] for name in ServerInfo._fields))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return info if info.pid == holder else None
