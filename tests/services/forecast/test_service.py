@@ -11,6 +11,7 @@ from tests.services.forecast_clone import LINES, Clone, git
 
 from dibs.errors import NotFound
 from dibs.git import temp_objects
+from dibs.shapes.forecast import shape
 
 
 @pytest.fixture
@@ -32,6 +33,22 @@ def test_uncommitted_edits_to_the_same_line_conflict(clone):
     assert [(c.path, c.kind, c.hunks) for c in pair.clashes] == [
         ("a.txt", "content", ((5, 1, 5, 1),))
     ]
+
+
+def test_a_forecast_has_the_conflicting_lines_of_both_sides_if_asked(clone):
+    clone.edit("alice", line=5)
+    clone.edit("bob", line=5)
+    clone.commit(clone.tree("bob"))
+
+    found = clone.forecasts.once(lines=True)
+
+    (hunk,) = shape(found)["conflicts"][0]["files"][0]["hunks"]
+    assert hunk == {
+        "lines": [[5, 1], [5, 1]],
+        "sides": [{"text": ["edited by alice"]}, {"text": ["edited by bob"]}],
+        "cut": False,
+    }
+    assert "sides" not in shape(clone.look())["conflicts"][0]["files"][0]["hunks"][0]
 
 
 def test_each_kind_of_conflict_has_its_name(clone):

@@ -55,9 +55,12 @@ FORMED = {
     "group/": "group/g",
     "offer/": "offer/alice",
     "briefed/": "briefed/alice",
+    "alert/": "alert/0000000000000002",
+    "watch/": "watch/alerts",
     "decision/": "decision/0000000000000002",
     "open/": "open/0000000000000002",
     "due/": "due/0000000000002.000/ask/2",
+    "job/": "job/board-cycle",
     "task/": "task/00/t1",
     "version/": "version/00/t1",
     "past/": "past/00/t1",
@@ -72,6 +75,8 @@ FORMED = {
     "tree/": "tree/alice",
     "locked/": "locked/t1",
     "warned/": "warned/clone/a//b",
+    "handler/": "handler/summary",
+    "fault/": "fault/git",
 }
 FREE = {
     *("worker/", "needs/", "fresh//", "since//", "handoff//", "over//", "aside//", "clash//"),

@@ -353,12 +353,17 @@ def hand_over(project):
     project.holdings.transfer(caller("alice"), [parse("src/*"), parse(".env")], to="bob")
 
 
-@pytest.mark.parametrize("act", [let_go, take_away, end, hand_over])
+#: Together the four ways are killed at every step; with ``DIBS_PROOF=long``, each of them is.
+WAYS = [let_go, take_away, end, hand_over]
+
+
+@pytest.mark.parametrize("act", WAYS)
 def test_after_a_kill_the_claim_exists_or_a_record_names_the_copy(guarded, act):
+    stride = 1 if os.environ.get("DIBS_PROOF") == "long" else len(WAYS)
     project = open_project(guarded.root, {})
     project.claims.claim(caller("bob"), [parse("other.py")])
     project.close()
-    killed, number = True, 0
+    killed, number = True, WAYS.index(act) % stride
     while killed:
         path, secret = f"src/{number}.py", f"text of {number}\n"
         project = open_project(guarded.root, {})
@@ -378,5 +383,5 @@ def test_after_a_kill_the_claim_exists_or_a_record_names_the_copy(guarded, act):
         for agent in ("alice", "bob"):
             project.holdings.release(caller(agent))
         project.close()
-        number += 1
+        number += stride
     assert number > 10

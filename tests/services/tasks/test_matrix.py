@@ -10,6 +10,7 @@ from tests.services.crew import caller
 from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status
 from dibs.errors import DibsError
+from dibs.shapes.tasks import movable
 
 WHO = ("bob", "carol", "human")
 #: Refusals: not a transition, for someone else, not the owner, held, own review, humans only.
@@ -144,6 +145,57 @@ def test_each_verb_does_in_each_state_what_the_table_says(status, verb, who):
         assert crew.row("a").place == FOLDERS[expected](crew.row("a").task.agent)
     else:
         assert tasks_of(crew) == before
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("status", TABLE)
+def test_a_surface_offers_exactly_the_moves_that_succeed(status, who):
+    crew = BoardCrew()
+    bring_to(crew, status)
+    expected = set()
+    for verb, found in TABLE[status].items():
+        target = found if isinstance(found, str) else found[WHO.index(who)]
+        renews = verb in {"start", "to anybody"} and target == status in {"new", "in_progress"}
+        if target in set(Status) and not renews:
+            expected.add((verb.replace("to anybody", "reassign"), target))
+
+    shape = movable(crew.tasks.show(None, "a"), caller(who))
+
+    offered = {(move["verb"], move["to"]) for move in shape["moves"]}
+    assert offered == expected
+
+
+def test_a_surface_says_why_a_caller_cannot_make_a_move():
+    crew = BoardCrew()
+    bring_to(crew, "in_progress")
+
+    def closed(who):
+        return {
+            c["to"]: c["why"] for c in movable(crew.tasks.show(None, "a"), caller(who))["closed"]
+        }
+
+    only = dict.fromkeys(("done", "in_review", "error"), "only bob can do that")
+    assert closed("human") == only
+    assert closed("bob") == {}
+    assert closed("carol") == {
+        **only,
+        **dict.fromkeys(("blocked", "cancelled"), "bob holds it"),
+        **dict.fromkeys(("new", "assigned"), "bob holds it"),
+    }
+    crew.done("bob", "a", review=True)
+    assert closed("bob") == dict.fromkeys(("done", "error"), "bob cannot judge its own work")
+
+
+def test_a_task_that_waits_for_another_stays_blocked_wherever_it_is_assigned():
+    crew = BoardCrew()
+    crew.make("first")
+    crew.make("a", context={"dependencies": ["first"]})
+
+    moves = movable(crew.tasks.show(None, "a"), caller("human"))["moves"]
+
+    assert {move["verb"]: move["to"] for move in moves} == {
+        "reassign": "blocked", "block": "blocked", "cancel": "cancelled",
+    }  # fmt: skip
 
 
 def test_the_table_has_every_state():

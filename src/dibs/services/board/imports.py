@@ -84,6 +84,26 @@ def is_list(paths: Sequence[str], root: str) -> bool:
     return folder != os.path.join(os.path.realpath(root), PENDING)
 
 
+def batch_drafts(content: bytes, name: str) -> list[Draft]:
+    """Return the tasks in a list of tasks; ``name`` is for messages."""
+    from dibs.taskfile.batch import read_batch
+
+    items = read_batch(content, name)
+    return [Draft(fields=item.fields, id=item.id, key=item.key, slug=item.slug) for item in items]
+
+
+def drafts_in(path: str, name: str) -> list[Draft]:
+    """Return the tasks in a file with a list of tasks; ``name`` is for messages."""
+    from dibs.taskfile.batch import MAX_BYTES
+
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    return batch_drafts(content, name)
+
+
 class Imports:
     """Imports files of the working tree ``root``."""
 

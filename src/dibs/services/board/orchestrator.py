@@ -13,6 +13,7 @@ from math import inf
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.similarity import clashes
+from dibs.errors import BadUsage
 from dibs.services.board import worklogs
 from dibs.services.board.commits import commit_board
 from dibs.services.board.pages import Pages, Roster
@@ -123,6 +124,10 @@ class Orchestrator:
         self, store: Store, board: Board, state: str, *, spread: bool = True, push: bool = False
     ) -> None:
         """Prepare cycles; ``state`` is the folder of this machine's project state."""
+        if push and not store.config.board_commit:
+            raise BadUsage(
+                "orchestrate: --push requires commits", hint="set commit = true under [board]"
+            )
         self._push = push or store.config.board_push
         self._store = store
         self._board = board

@@ -11,7 +11,8 @@ from contextlib import nullcontext
 
 from dibs.core.claims.rules import Denied
 from dibs.core.text.durations import check_wait
-from dibs.errors import NotFound, Unavailable
+from dibs.core.text.names import quote
+from dibs.errors import BadInput, Fenced, NotFound, Unavailable
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import once
 from dibs.services.tasks.values import Created, NothingFree, TakenTask
@@ -60,6 +61,13 @@ class Tasks:
         self._store = store
         self._files = files or BoardFiles()
         self._locks = locks
+        self._version: int | None = None
+
+    def at_version(self, version: int | None) -> Tasks:
+        """Return the same service, whose changes fail if the task's version is another one; None for any."""
+        tasks = Tasks(self._store, self._files, self._locks)
+        tasks._version = version
+        return tasks
 
     def create(
         self,
@@ -127,8 +135,15 @@ class Tasks:
                 raise
             return found
 
-    def graph(self, caller: Caller | None) -> Graph:
-        """Return the dependency graph of the tasks."""
+    def graph(self, caller: Caller | None, around: str = "") -> Graph:
+        """Return the dependency graph of the tasks, or of those connected to one."""
+        graph = self._graph(caller)
+        if around:
+            self.show(None, around)  # raises NO_TASK
+            graph = graph.around(around)
+        return graph
+
+    def _graph(self, caller: Caller | None) -> Graph:
         from dibs.services.tasks.views import whole_graph
 
         graph = self._look(caller, whole_graph)
@@ -138,6 +153,20 @@ class Tasks:
         from dibs.services.tasks.queued_tasks import with_queue
 
         return self._store.look(lambda rows: with_queue(graph, rows, self._store, locked))
+
+    def checked_id(self, text: str) -> str:
+        """Check a task id; the file of a task in the lock-file queue can have almost any name."""
+        from dibs.core.tasks.names import task_of_file
+        from dibs.core.tasks.rules import check_task_id
+
+        try:
+            return check_task_id(text)
+        except BadInput:
+            name = task_of_file(f"{text}.yml", fold_case=False)
+            locked = self._locks.view() if name and self._locks is not None else None
+            if locked is None or not locked.snapshot.has(name):
+                raise
+            return name
 
     def alike(self, stored: Stored) -> list[SimilarTask]:
         """Return the active tasks that are similar to the work that a task hands off."""
@@ -210,7 +239,7 @@ class Tasks:
         locked = self._locks.current if self._locks is not None else None
         taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id, locked)
         try:
-            return self._begin(caller, lambda: taking.start(id_))
+            return self._begin(caller, lambda: taking.start(id_, self._check_version))
         except NotFound as missing:
             if self._locks is None or missing.code != "NO_TASK":
                 raise
@@ -320,6 +349,19 @@ class Tasks:
         """
         return self._move(caller, "reassign", id_, lambda m: m.reassign(id_, to, reason))
 
+    def _check_version(self, rows: Rows, id_: str) -> None:
+        """Refuse to change a task that is newer than the caller knows."""
+        if self._version is None:
+            return
+        found = taskrows.need(rows, id_).version
+        if found != self._version:
+            raise Fenced(
+                f"task {quote(id_)} has changed: it is at version {found}, not {self._version}",
+                code="TASK_VERSION",
+                field="version",
+                hint=f"read it again: dibs task show {id_}",
+            )
+
     def _end_queued(
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
@@ -348,6 +390,7 @@ class Tasks:
             made: list[Stored] = []
 
             def action() -> list[str]:
+                self._check_version(rows, id_)
                 made.append(move(Moves(self._store, rows, caller)))
                 return [made[0].id]
 

@@ -18,7 +18,7 @@ from dibs.workdir.scan import ENDINGS, MAX_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.tasks.rules import Task
@@ -54,6 +54,30 @@ class Formatted(Record):
 
     file: str
     changes: list[str]
+
+
+class BoardCheck(Record):
+    """What is wrong with task files."""
+
+    #: How many files were checked.
+    files: int
+    findings: tuple[FileFinding, ...]
+
+    @property
+    def wrong(self) -> int:
+        """How many findings are errors."""
+        return sum(item.fatal for item in self.findings)
+
+
+def check_files(
+    board: Board, caller: Caller, paths: Sequence[str] = (), *, strict: bool = False
+) -> BoardCheck:
+    """Check task files, or the whole board."""
+    if paths:
+        found = [item for path in paths for item in check_file(path, board.path, strict=strict)]
+    else:
+        found = list(check_board(board, caller, strict=strict))
+    return BoardCheck(len(paths) if paths else len(board_files(board.path)), tuple(found))
 
 
 def board_files(folder: str, *, archived: bool = False) -> list[str]:

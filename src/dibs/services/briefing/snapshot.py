@@ -67,8 +67,8 @@ def crew_state(
     )
     if not is_lead(seen):
         return seen
-    beats = {agent.id: rows.beat(agent.id) for agent in seen.agents}
-    heard = {id_: beat.seen for id_, beat in beats.items() if beat is not None}
+    times = {agent.id: rows.active(agent.id) for agent in seen.agents}
+    heard = {id_: moment for id_, moment in times.items() if moment}
     return seen._replace(tally=tally(rows), seen=heard)
 
 

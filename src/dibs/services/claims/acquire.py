@@ -202,14 +202,17 @@ def attempt(
     if cycle:
         if result.own_ticket is not None:
             withdraw(rows, result.own_ticket, "it would deadlock")
-        _tell_denied(rows, request, beat, conflicts[0])
+        agents = [wait.agent for wait in cycle]
+        _tell_denied(rows, request, beat, conflicts[0], why="deadlock", cycle=agents)
         return Denied(conflicts, "deadlock", cycle)
-    ticket = queue_up(rows, request, beat, result.own_ticket, waiting)
+    ticket = queue_up(rows, request, beat, result.own_ticket, waiting, result.conflicts)
     ahead = len({conflict.ticket for conflict in result.conflicts if conflict.ticket})
     return Queued(ticket, conflicts, ahead)
 
 
-def _tell_denied(rows: Rows, request: Request, beat: Beat, conflict: Conflict) -> None:
+def _tell_denied(
+    rows: Rows, request: Request, beat: Beat, conflict: Conflict, **details: object
+) -> None:
     rows.emit(
         request.agent,
         beat.role,
@@ -219,6 +222,7 @@ def _tell_denied(rows: Rows, request: Request, beat: Beat, conflict: Conflict) -
         pattern=conflict.pattern,
         held=conflict.held,
         holder=conflict.holder,
+        **details,
     )
 
 
@@ -262,8 +266,14 @@ def request_of(rows: Rows, ticket: Ticket) -> Request:
 
 
 def queue_up(
-    rows: Rows, request: Request, beat: Beat, own: Ticket | None, waiting: WaitOptions
+    rows: Rows,
+    request: Request,
+    beat: Beat,
+    own: Ticket | None,
+    waiting: WaitOptions,
+    conflicts: Sequence[Conflict] = (),
 ) -> Ticket:
+    """Renew the requester's ticket, or add it to the queue; the entry names who is in the way."""
     if waiting.standing:
         rows.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     if own is not None:
@@ -277,14 +287,13 @@ def queue_up(
     if sum(1 for _ in rows.tickets()) >= MAX_WAITERS:
         raise BadInput(f"the queue is full: {MAX_WAITERS} requests are waiting", code="LIMIT")
     texts = tuple(pattern.text for pattern in request.patterns)
-    number = rows.emit(
-        request.agent,
-        beat.role,
-        Kind.LOCK_QUEUED,
-        f"{request.agent} is waiting for {', '.join(texts[:5])}",
-        patterns=texts[:SHOWN],
-        mode=request.mode,
-    )
+    details: dict[str, object] = {"patterns": texts[:SHOWN], "mode": request.mode}
+    if conflicts:
+        details["holders"] = list(dict.fromkeys(one.holder for one in conflicts))[:SHOWN]
+    if waiting.standing:
+        details["standing"] = True
+    said = f"{request.agent} is waiting for {', '.join(texts[:5])}"
+    number = rows.emit(request.agent, beat.role, Kind.LOCK_QUEUED, said, **details)
     ticket = Ticket(
         number, request.agent, texts, request.mode, request.ttl, rows.now, rows.now,
         waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
@@ -304,7 +313,7 @@ def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: f
         fresh = [pattern for pattern in patterns if pattern.key not in claims]
     if fresh:
         _check_room(rows, beat, len(fresh))
-        token = _grant_fresh(rows, request, beat.role, fresh, hard, claims)
+        token = _grant_fresh(rows, request, beat.role, fresh, hard, claims, around.own_ticket)
         if around.own or beat.lost:
             beat = _replace_earlier(rows, agent, beat, around, fresh)
     if around.own_ticket is not None and fresh:
@@ -315,9 +324,9 @@ def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: f
             end_turn(rows, around.own_ticket)
     elif around.own_ticket is not None:
         withdraw(rows, around.own_ticket, "it holds it already")
-    seen, shortest, earliest, count, lost, role, calls = beat
+    seen, shortest, earliest, count, lost, role, calls, *rest = beat
     count += len(fresh)
-    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count, lost, role, calls)
+    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count, lost, role, calls, *rest)
     rows.put_beat(agent, beat)
     granted = tuple([claims[pattern.key] for pattern in patterns])
     new = tuple([pattern.key not in around.own for pattern in patterns])
@@ -348,6 +357,7 @@ def _grant_fresh(
     fresh: Sequence[Pattern],
     hard: float,
     claims: dict[str, Claim],
+    ticket: Ticket | None,
 ) -> int:
     """Write new claims under one token, which is the number of their ledger entry."""
     agent, _, mode, ttl, reason, task = request
@@ -357,6 +367,8 @@ def _grant_fresh(
         details["reason"] = reason
     if task:
         details["task"] = task
+    if ticket is not None:
+        details["ticket"] = ticket.number
     summary = f"{agent} claimed {', '.join(texts[:5])}"
     token = rows.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
     now = rows.now

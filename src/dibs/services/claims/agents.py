@@ -14,6 +14,7 @@ from dibs.core.claims.agents import (
     check_own_id,
     check_parent,
     check_role,
+    check_stop,
     current_status,
     family,
     is_terminal,
@@ -45,7 +46,7 @@ class AgentView(Record):
     """An agent as listings show it."""
 
     agent: Agent
-    #: Its last heartbeat, or when it started if it has ended.
+    #: Its last call, or when it started if it has ended.
     last_seen: float
     silent_for: float
     claims: int
@@ -150,8 +151,13 @@ class Agents:
 
         return self._store.apply(step)
 
-    def stop(self, caller: Caller, target: str, *, reason: str = "") -> list[str]:
-        """Stop an agent and its subagents, and end their claims; return their ids."""
+    def stop(
+        self, caller: Caller, target: str, *, reason: str = "", bound: bool = False
+    ) -> list[str]:
+        """Stop an agent and its subagents, and end their claims; return their ids.
+
+        A ``bound`` caller, whose token is for one agent, may only stop itself and its subagents.
+        """
         words = check_text(reason, "reason") if reason else ""
 
         def step(rows: Rows) -> list[str]:
@@ -160,7 +166,10 @@ class Agents:
             agents = {agent.id: agent for agent in rows.agents()}
             if target not in agents:
                 raise _unknown(target)
-            members = family(target, {agent.id: agent.parent for agent in agents.values()})
+            parents = {agent.id: agent.parent for agent in agents.values()}
+            if bound:
+                check_stop(caller.id, target, parents)
+            members = family(target, parents)
             stopped = [name for name in members if not is_terminal(agents[name].status)]
             for name in reversed(stopped):
                 _terminate(rows, agents[name], caller.id, words)
@@ -237,14 +246,14 @@ def _as_seen(rows: Rows, agent: Agent, ttl: float) -> Agent:
     if is_terminal(agent.status):
         return agent
     dead = rows.is_gone(agent.id)
-    silent_for = rows.now - (rows.heard(agent.id) or agent.started)
+    silent_for = rows.now - (rows.active(agent.id) or agent.started)
     status = current_status(agent.status, silent_for, ttl, dead=dead)
     return agent._replace(status=status, ended=PROCESS_DIED if dead else agent.ended)
 
 
 def view_of(rows: Rows, agent: Agent, claims: int, ttl: float) -> AgentView:
     """Return an agent with its liveness."""
-    last_seen = rows.heard(agent.id) or agent.started
+    last_seen = rows.active(agent.id) or agent.started
     dead = not is_terminal(agent.status) and rows.is_gone(agent.id)
     _, dialect = guarded_since(rows, agent.id)
     silent_for = rows.now - last_seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.claims.rules import Ask
 from dibs.core.patterns.pattern import overlap
+from dibs.core.talk.decisions import CONFLICT
 from dibs.services.claims.escalation import asks_between, still_open
 from dibs.services.claims.views import held_in, waiting_in
 from dibs.startup.records import Record
@@ -43,8 +44,10 @@ class Sides(Record):
     queue: tuple[Waiter, ...]
 
 
-def both_sides(store: Store, decision: Decision) -> Sides:
-    """Return both sides of a conflict from one snapshot."""
+def both_sides(store: Store, decision: Decision) -> Sides | None:
+    """Return both sides of a conflict from one snapshot; None for any other decision."""
+    if decision.category != CONFLICT:
+        return None
     return store.look(lambda rows: sides(rows, decision))
 
 
@@ -76,4 +79,4 @@ def sides(rows: Rows, decision: Decision) -> Sides:
 
 
 def _side(rows: Rows, agent: str) -> DisputeSide:
-    return DisputeSide(agent, rows.agent(agent), rows.heard(agent))
+    return DisputeSide(agent, rows.agent(agent), rows.active(agent))

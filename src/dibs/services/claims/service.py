@@ -242,9 +242,19 @@ class Claims:
         from dibs.services.claims.views import held_in, waiting_in
 
         def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
-            held = [h for h in held_in(rows) if not agent or h.claim.agent == agent]
+            held = [h for h in held_in(rows, agent) if not agent or h.claim.agent == agent]
             waiting = [w for w in waiting_in(rows) if not agent or w.ticket.agent == agent]
             return held, waiting
+
+        return self._store.look(step)
+
+    def queue(self, agent: str = "") -> list[Waiter]:
+        """Return all live tickets, of one agent or of all, with what blocks each."""
+        from dibs.services.claims.views import held_in, queue_in
+
+        def step(rows: Rows) -> list[Waiter]:
+            queue = queue_in(rows, list(held_in(rows)))
+            return [waiter for waiter in queue if agent in {"", waiter.ticket.agent}]
 
         return self._store.look(step)
 

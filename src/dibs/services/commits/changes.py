@@ -44,6 +44,14 @@ class TreeChanges(Record):
     idle: tuple[Idle, ...] = ()
     wrong: str = ""
 
+    def narrowed(self, agent: str) -> TreeChanges:
+        """Return only what belongs to one agent."""
+        return self._replace(
+            agents=tuple(part for part in self.agents if part.agent == agent),
+            nobody=(),
+            idle=tuple(idle for idle in self.idle if idle.agent == agent),
+        )
+
 
 class Difference(Record):
     """The changed files of one agent, and their diff against the last commit."""
@@ -88,6 +96,11 @@ class Changes:
             except Unavailable as error:
                 found.append(TreeChanges(tree.path, tree.branch or "HEAD", wrong=error.message))
         return found
+
+    def of(self, agent: str = "", *, everywhere: bool = False) -> list[TreeChanges]:
+        """Return the changes here or everywhere, all of them or only those of one agent."""
+        found = self.everywhere() if everywhere else [self.here()]
+        return [tree.narrowed(agent) for tree in found] if agent else found
 
     def difference(
         self, agent: str, within: Sequence[Pattern] = (), *, stat: bool = False
@@ -137,7 +150,7 @@ class Changes:
     def _of(self, root: str, claims: Sequence[OwnedPattern]) -> TreeChanges:
         git = self._git(root)
         state = read_state(git)
-        found = shares(self._known(root, [*map(_dirty, changed(git))]), Cover(claims))
+        found = shares(self._known(root, [*map(dirty_file, changed(git))]), Cover(claims))
         busy = {part.agent for part in found.agents}
         counts: dict[str, int] = {}
         for held in claims:
@@ -147,7 +160,8 @@ class Changes:
         return TreeChanges(root, state.branch, found.agents, found.nobody, idle)
 
 
-def _dirty(change: PathStatus) -> Dirty:
+def dirty_file(change: PathStatus) -> Dirty:
+    """Return a changed path as people see it."""
     what = What.MODIFIED
     if change.unmerged:
         what = What.CONFLICT

@@ -11,7 +11,7 @@ from dibs.core.claims.coverage import sort, undoing_path
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import shown
-from dibs.errors import NotFound, Unavailable
+from dibs.errors import Fenced, NotFound, Unavailable
 from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
@@ -109,7 +109,11 @@ class Commits:
             if not isinstance(ready, ReadyCommit):
                 return self._refused(caller, ready)
             landing = Landing(self._gate, job)
-            answer = landing.land(ready)
+            try:
+                answer = landing.land(ready)
+            except Fenced as lost:
+                self._tell_fenced(caller, [change.path for change in plan.chosen], lost)
+                raise
         note_commit(self._repository, caller.id, landing.parent, answer.commit)
         if answer.seq and not answer.seq % EVERY:
             forget_old(self._store, git, self._gate.clone)
@@ -195,7 +199,7 @@ class Commits:
         )  # fmt: skip
         if refusal is not None:
             if not trial:  # only a real commit reports the loss
-                self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
+                self._tell_fenced(caller, [path for path, _ in lost], refusal)
             raise refusal
         if blocked:
             return self._refused(caller, blocked)
@@ -261,6 +265,20 @@ class Commits:
 
         self._store.apply(tell)
         return answer
+
+    def _tell_fenced(self, caller: Caller, paths: Sequence[str], why: Fenced) -> None:
+        """Record that a commit was refused because a claim was lost; the loss counts as reported."""
+        names = [shown(path) for path in dict.fromkeys(paths)][:20]
+
+        def tell(rows: Rows) -> None:
+            summary = f"refused a commit by {caller.id}: {why.message}"
+            role = arrive(rows, caller).role
+            tell_lost(rows, caller.id)
+            rows.emit(
+                caller.id, role, Kind.COMMIT_REFUSED, summary, paths=names, hook="", fenced=True
+            )
+
+        self._store.apply(tell)
 
     def _nothing(
         self, caller: Caller, request: CommitRequest, found: Sorted, now: ClaimsNow

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.changes.forecasts import Forecast, NotCovered, Pair, Party, can_meet, joined
+from dibs.core.changes.forecasts import (
+    Forecast,
+    NotCovered,
+    Pair,
+    Party,
+    can_meet,
+    hunk_lines,
+    joined,
+)
 from dibs.core.text.names import few, quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.attributes import ATTRIBUTES, Conversions, attribute_files
@@ -90,6 +98,23 @@ class Outlook:
         self._trees.forget(self.places)
         self._trees.read(self.places, self.progress)
         return self._forecast(names)
+
+    def with_lines(self, found: Forecast) -> Forecast:
+        """Return a forecast with the lines of all hunks; where a side cannot be read, there are none."""
+        commits = {party.name: party.commit for party in found.parties}
+        lines = {}
+        for pair in found.pairs:
+            for clash in pair.clashes or ():
+                one, other = (self._content(commits[name], clash.path) for name in pair.names)
+                if clash.hunks and one is not None and other is not None:
+                    texts = tuple(hunk_lines(one, other, hunk) for hunk in clash.hunks)
+                    lines[(*pair.names, clash.path)] = texts
+        return found._replace(lines=lines)
+
+    def _content(self, commit: str, path: str) -> bytes | None:
+        entry = self._scratch.at(commit, path)
+        found = self._scratch.read(entry.oid) if entry.oid else None
+        return found[1] if found is not None and found[0] == "blob" else None
 
     def look_again(
         self,

@@ -67,14 +67,18 @@ class Forecasts:
         names: Sequence[str] = (),
         base: str = "",
         progress: Callable[[str, int, int], None] = nothing,
+        *,
+        lines: bool = False,
     ) -> Forecast:
         """Return a forecast, limited to pairs with one of ``names`` if there are any.
 
-        ``progress`` is called with the current step, and how much of it is done.
+        ``progress`` is called with the current step, and how much of it is done. With ``lines``, the forecast
+        has the conflicting lines of both sides.
         """
         with self.outlook(base) as outlook:
             outlook.progress = progress
-            return outlook.look(names)
+            found = outlook.look(names)
+            return outlook.with_lines(found) if lines else found
 
     def warn(self, caller: Caller, forecast: Forecast) -> list[Pair]:
         """Record new conflicts in the ledger, notify the agents, and return these conflicts."""

@@ -40,7 +40,10 @@ def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[P
             drop_warning(rows, key)
         for pair in fresh:
             files = [printable(clash.path) for clash in pair.clashes]
-            row = {"files": pair.digest, "base": forecast.base, "at": rows.now}
+            row = {
+                "files": pair.digest, "base": forecast.base, "at": rows.now,
+                "paths": files[:_SHOWN], "files_named": files[:NAMED], "count": len(files),
+            }  # fmt: skip
             put_warning(rows, warning_key(clone, *pair.names), row)
             rows.emit(
                 caller.id,

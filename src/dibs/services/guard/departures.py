@@ -22,7 +22,7 @@ from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 from dibs.services.state.facts import work_of
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.ownership import adopt_left, record_left
-from dibs.services.state.presence import arrive
+from dibs.services.state.presence import arrive, note_rest
 from dibs.services.state.sessions import (
     drop_session,
     get_session,
@@ -33,7 +33,7 @@ from dibs.services.state.sessions import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dibs.local.repository import Repository
     from dibs.services.state.own_claims import Filed
@@ -78,24 +78,27 @@ class Departures:
                 if f"{row}/".startswith(f"{key}/")
             ]
 
-        left = []
-        for row, session in reversed(self._store.look(look)):
-            left.append(self._end_one(row, session, "its session ended", gone=False))
-        return [agent for agent in left if agent]
+        left: list[str] = []
+        for one in reversed(self._store.look(look)):
+            left += self._end_several([one], "its session ended", gone=False)
+        return left
 
-    def gone(self, names: Iterable[str] | None = None, *, within: float = 3_600.0) -> list[str]:
+    def gone(
+        self, names: Iterable[str] | None = None, *, within: float = 3_600.0, at_once: int = 1
+    ) -> list[str]:
         """End this machine's agents whose process is dead: all of them, or only ``names``.
 
-        Stop after ``within`` seconds: a backup of many files takes time.
+        Stop after ``within`` seconds: a backup of many files takes time. One transaction ends ``at_once``.
         """
         until = time.monotonic() + within
         wanted = None if names is None else set(names)
-        left = []
-        for row, session in reversed(self._store.look(lambda rows: gone_sessions(rows, wanted))):
-            left.append(self._end_one(row, session, PROCESS_DIED, gone=True))
+        found = self._store.look(lambda rows: gone_sessions(rows, wanted))[::-1]
+        left: list[str] = []
+        for start in range(0, len(found), at_once):
+            left += self._end_several(found[start : start + at_once], PROCESS_DIED, gone=True)
             if time.monotonic() >= until:
                 break
-        return [agent for agent in left if agent]
+        return left
 
     def inherit(self, key: str, heir: SessionRow) -> None:
         """Transfer the claims of an earlier session of the same process, whose context was cleared."""
@@ -133,10 +136,12 @@ class Departures:
         with suppress(OSError):
             TreeSnapshots(tree).inherit(before, heir.id)
 
-    def _end_one(self, row: str, session: SessionRow, why: str, *, gone: bool) -> str:
-        """End one agent; what it leaves uncommitted is saved first."""
+    def _end_several(
+        self, found: Sequence[tuple[str, SessionRow]], why: str, *, gone: bool
+    ) -> list[str]:
+        """End agents in one transaction; what they leave uncommitted is saved first."""
 
-        def step(rows: Rows) -> bool:
+        def end(rows: Rows, row: str, session: SessionRow) -> bool:
             now = get_session(rows, row)
             if now is None or (now.pid, now.born, now.id) != (
                 session.pid,
@@ -149,12 +154,12 @@ class Departures:
             _leave(rows, row, now, why)
             return True
 
-        if not self._store.apply(step):
-            return ""
-        if session.parent:
-            self._writes_pass(session.id, session._replace(id=session.parent))
-        forget_process(self._repository.state, session)
-        return session.id
+        ended = self._store.apply(lambda rows: [one for row, one in found if end(rows, row, one)])
+        for session in ended:
+            if session.parent:
+                self._writes_pass(session.id, session._replace(id=session.parent))
+            forget_process(self._repository.state, session)
+        return [session.id for session in ended]
 
     def _stays(self, rows: Rows, row: str, session: SessionRow) -> bool:
         """Leave uncommitted files with the agent and return True, or transfer a subagent's to its parent."""
@@ -194,6 +199,8 @@ def _give_back_clean(rows: Rows, session: SessionRow, *, ends: bool = False) -> 
         if not found and not claim.task and rows.pattern(claim.pattern).scheme in {"", UNDER}:
             clean.append((key, claim))
     give_back(rows, session.id, beat, clean)
+    if not ends:
+        note_rest(rows, session.id)
     return list(paths)
 
 
@@ -207,6 +214,9 @@ def _leave(rows: Rows, row: str, session: SessionRow, why: str) -> None:
     give_back(rows, session.id, beat, claims_of(rows, session.id))
     drop_session(rows, row, session)
     end_agent(rows, agent, AgentStatus.EXITED, why)
+    if why == PROCESS_DIED and not (session.over or session.parent):
+        summary = f"{session.id}'s process died in the middle of a session"
+        rows.emit(session.id, agent.role, Kind.AGENT_CRASHED, summary, pid=session.pid)
     rows.emit(
         session.id,
         agent.role,

@@ -26,7 +26,7 @@ from dibs.services.guard.sessions import (
     note_process,
     row_of,
 )
-from dibs.services.state.presence import arrive
+from dibs.services.state.presence import arrive, note_rest
 from dibs.services.state.sessions import get_session, put_session
 
 TYPE_CHECKING = False
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.guard.admission import Decided
     from dibs.services.guard.departures import Departures
+    from dibs.services.guard.file_log import Observation
     from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.guard.uncommitted.attribution import Attribution
@@ -78,6 +79,8 @@ class Guarding:
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree, if each tree has its own claims.
         self.elsewhere: Callable[[str, HookEvent, HookCaller], Verdict] | None = None
+        #: Collects what agents edit and read, to write many of it at once; without it, nothing is collected.
+        self.observe: Callable[[Observation], None] | None = None
 
     def hear(
         self,
@@ -104,11 +107,15 @@ class Guarding:
             from dibs.core.toolcalls.verdicts import stopped_agent
 
             return stopped_agent(heard, stopped.message, _draw)
-        if self._store.config.ledger_files != "off" and verdict.word != Word.DENY and heard.touches:
+        if heard.touches and verdict.word != Word.DENY and self._logs_files():
             from dibs.services.guard.file_log import log_files
 
-            log_files(self._store, self._paths, heard, who)
+            log_files(self._store, self._paths, heard, who, self.observe)
         return verdict
+
+    def _logs_files(self) -> bool:
+        files = self._store.config.ledger_files
+        return self.observe is not None if files == "auto" else files != "off"
 
     def _answer(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         moment = heard.moment
@@ -143,7 +150,10 @@ class Guarding:
         if heard.moment == EventKind.STARTED:
             self._departures.inherit(key, session)
         note_process(self._repository.state, session)
-        return self._brief(session, full=True) if tells else PASSED
+        said = self._brief(session, full=True) if tells else PASSED
+        if heard.moment == EventKind.STARTED:  # a briefing is not its own activity
+            self._store.apply(lambda rows: note_rest(rows, session.id))
+        return said
 
     def _news(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Return news: at a prompt all changes, between tool calls only messages."""

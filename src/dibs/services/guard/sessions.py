@@ -13,7 +13,7 @@ from dibs.core.toolcalls.values import EventKind
 from dibs.errors import NotAllowed
 from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
 from dibs.services.guard.call_paths import is_read
-from dibs.services.state.presence import admit, arrive, note_call
+from dibs.services.state.presence import admit, arrive, note_call, note_rest
 from dibs.services.state.sessions import (
     EDITORS,
     PART_MAX,
@@ -212,6 +212,8 @@ def note_activity(rows: Rows, heard: HookEvent, session: SessionRow) -> None:
         agents.append(session.parent)
     if heard.moment in _TURNS:
         note_call(rows, session.id, "", is_open=False)
+        if heard.moment != EventKind.PROMPTED:
+            note_rest(rows, session.id)
     elif heard.moment in {EventKind.BEFORE, EventKind.AFTER} and not is_read(heard):
         call = "".join((heard.call or heard.tool or "call").split())[-_ID:]
         for agent in agents:
@@ -225,6 +227,6 @@ def active_reader(rows: Rows, heard: HookEvent, who: HookCaller, ttl: float) -> 
         return ""
     for agent in (session.id, session.parent) if session.parent else (session.id,):
         beat = rows.beat(agent)
-        if beat is None or rows.now - beat.seen >= FRESH * min(ttl, beat.ttl):
+        if beat is None or rows.now - rows.active(agent) >= FRESH * min(ttl, beat.ttl):
             return ""
     return "" if rows.has_unread(session.id) else session.id

@@ -15,6 +15,7 @@ from dibs.errors import BadInput
 from dibs.git.log import last_change
 from dibs.services.merging.values import End
 from dibs.services.state.presence import arrive
+from dibs.services.state.serving.faults import put_error
 from dibs.services.state.tasks import unfinished
 from dibs.services.tasks.values import Draft
 
@@ -72,6 +73,13 @@ def report(
             others=list(verdict.others), task=verdict.task, old=tips[0], new=tips[1],
             paths=[printable(path) for path in paths_of(verdict)[:FILES]],
         )  # fmt: skip
+        if verdict.end == End.TESTS and verdict.run is not None:
+            put_error(
+                rows, f"merge-tests:{verdict.branch}",
+                f"the tests failed before merging {printable(verdict.branch)}: {verdict.run.how}",
+                agent=caller.id, role=beat.role, branch=verdict.branch, log=verdict.run.log,
+                output=list(verdict.run.tail),
+            )  # fmt: skip
 
     store.apply(step)
 

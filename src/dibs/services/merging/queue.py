@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from itertools import islice
 
+from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Granted
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.durations import TTL_MIN, check_wait
@@ -19,16 +21,19 @@ from dibs.local.heartbeat import Heartbeat
 from dibs.local.locks import FileLock
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
+from dibs.services.claims.views import held_in, queue_in
 from dibs.services.state.own_claims import own, own_at
 from dibs.services.state.presence import arrive, expire
 from dibs.services.state.store import Store
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.rules import Claim, Conflict, Denied, Queued
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.rules import Claim, Conflict, Denied, Held, Queued, Waiter
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
 
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
 LASTS = 8.0
 #: The reason of the queue's own claims, which distinguishes them from claims that an agent took itself.
 _REASON = "dibs merge into"
+#: The start of the pattern of each queue; the integration branch follows.
+_QUEUE = "@merge/"
 
 
 class Lease:
@@ -81,6 +88,28 @@ class Lease:
             Holdings(self._store).release(self._caller, [pattern], token=self.claim.token)
 
 
+class MergeOverview(Record):
+    """The merges at one moment, and how the last ones ended."""
+
+    running: list[Held]
+    waiting: list[Waiter]
+    #: Ledger entries, newest first.
+    results: list[Entry]
+
+
+def merges_in(rows: Rows, limit: int) -> MergeOverview:
+    """Return who merges, who waits for that, and the last results."""
+    held = list(held_in(rows))
+    running = [one for one in held if one.claim.pattern.startswith(_QUEUE)]
+    waiting = [
+        one
+        for one in queue_in(rows, held)
+        if any(text.startswith(_QUEUE) for text in one.ticket.patterns)
+    ]
+    ended = rows.events(newest_first=True, kinds=(Kind.MERGED, Kind.MERGE_REFUSED))
+    return MergeOverview(running, waiting, list(islice(ended, limit)))
+
+
 class QueueTimeout(Exception):
     """The wait for the queue timed out."""
 
@@ -121,7 +150,7 @@ def _lease(
     wait: object,
     progress: Callable[[str], None],
 ) -> Lease:
-    pattern = parse(f"@merge/{branch}", literal=True, fold_case=store.fold_case)
+    pattern = parse(f"{_QUEUE}{branch}", literal=True, fold_case=store.fold_case)
     held = store.look(lambda rows: _own_claim(rows, caller.id, pattern))
     if held is not None:
         return Lease(store, caller, held, manual=True)

@@ -16,7 +16,7 @@ from dibs.services.commits.gate import nothing
 from dibs.services.merging.batch import MergeBatch
 from dibs.services.merging.checkout import survey
 from dibs.services.merging.conflicts import make_task, report, settled_tasks
-from dibs.services.merging.queue import at_head
+from dibs.services.merging.queue import at_head, merges_in
 from dibs.services.merging.tests import Trials, clear_up, command_of
 from dibs.services.merging.values import FINE, Branch, Rules
 from dibs.services.worktrees.copied_files import Supply
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.board.tasks import Tasks
     from dibs.services.commits.gate import Gate
-    from dibs.services.merging.queue import Lease
-    from dibs.services.merging.values import MergeReport, MergeRequest
+    from dibs.services.merging.queue import MergeOverview
+    from dibs.services.merging.tests import Lost
+    from dibs.services.merging.values import MergeReport, MergeRequest, Run
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -62,6 +63,10 @@ class Merges:
         self._config = config
         self._main = main
 
+    def overview(self, limit: int) -> MergeOverview:
+        """Return who merges, who waits for that, and the last results."""
+        return self._store.look(lambda rows: merges_in(rows, limit))
+
     def merge(
         self, caller: Caller, request: MergeRequest, progress: Callable[[str], None] = nothing
     ) -> MergeReport:
@@ -76,6 +81,10 @@ class Merges:
         self._check_rights(caller, request)
         if request.message:
             check_message(request.message)
+        if not self._repository.common:
+            raise Unavailable(
+                "merges require a git repository", code="REPO_STATE", hint="create one: git init"
+            )
         gate = self._gate
         git = gate.guard.calls(self._repository.root)
         trees = present(git)
@@ -110,8 +119,18 @@ class Merges:
         done = done._replace(notes=(*recovered, *done.notes))
         return self._with_tasks(git, caller, done)
 
+    def test(self, commit: str, about: str, lease: Lost) -> Run | None:
+        """Test a commit with the configured command in a temporary tree; None without a command.
+
+        Raise ``Fenced`` as soon as ``lease`` is lost.
+        """
+        git = self._gate.guard.calls(self._repository.root)
+        clear_up(git, self._repository.state)
+        trials = self._trials(git, command_of(self._config.merge_test), lease, nothing)
+        return None if trials is None else trials.run(commit, about)
+
     def _trials(
-        self, git: SafeGit, command: list[str], lease: Lease, progress: Callable[[str], None]
+        self, git: SafeGit, command: list[str], lease: Lost, progress: Callable[[str], None]
     ) -> Trials | None:
         """Return the test runner, or None without a test command."""
         if not command:

@@ -18,16 +18,24 @@ from dibs.core.text.names import printable, slug
 from dibs.errors import BadInput, Fenced
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.local.locks import FileLock
-from dibs.local.processes import end_group
+from dibs.local.signals import process_group
 from dibs.services.merging.values import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import BinaryIO, Protocol
 
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
-    from dibs.services.merging.queue import Lease
+
+    class Lost(Protocol):
+        """What a run depends on."""
+
+        @property
+        def lost(self) -> str:
+            """Why the run must end; empty while it may go on."""
+
 
 #: The number of lines shown from a failed run, and the number of logs kept.
 SHOWN, KEPT = 12, 50
@@ -56,7 +64,7 @@ class Trials:
         command: list[str],
         *,
         timeout: float,
-        lease: Lease,
+        lease: Lost,
         progress: Callable[[str], None],
         supply: Callable[[str], Sequence[str]],
     ) -> None:
@@ -82,37 +90,39 @@ class Trials:
 
     def _tried(self, tree: str, lock: int, commit: str, about: str) -> Run:
         log = _new_log(self._state, f"{slug(about)}-{commit[:12]}")
-        with open(log, "xb") as out:
-            try:
-                process = subprocess.Popen(  # noqa: S603 - the project's own command, no shell
-                    self._command,
-                    cwd=tree,
-                    env=_environment(os.environ),
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    pass_fds=(lock,),  # nobody removes its tree while it runs
-                )
-            except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) else str(error)
-                message = f"cannot run the test command {self._command[0]}: {why}"
-                raise BadInput(message, code="COMMAND", field="test") from None
+        with (
+            open(log, "xb") as out,
+            process_group(lambda: self._start(tree, lock, out), GRACE) as process,
+        ):
             how = self._watched(process)
         return Run(not how, how or "passed", log, _tail(log) if how else ())
+
+    def _start(self, tree: str, lock: int, out: BinaryIO) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603 - the project's own command, no shell
+                self._command,
+                cwd=tree,
+                env=_environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=(lock,),  # nobody removes its tree while it runs
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            message = f"cannot run the test command {self._command[0]}: {why}"
+            raise BadInput(message, code="COMMAND", field="test") from None
 
     def _watched(self, process: subprocess.Popen[bytes]) -> str:
         """Wait for a run to end; return how it failed, or an empty text if it passed."""
         until = time.monotonic() + self._timeout
-        try:
-            while process.poll() is None:
-                if self._lease.lost:
-                    raise Fenced(self._lease.lost, hint="the merge was aborted; try again")
-                if time.monotonic() >= until:
-                    return f"timed out after {show_span(self._timeout)}"
-                time.sleep(_POLL)
-        finally:
-            end_group(process, GRACE)
+        while process.poll() is None:
+            if self._lease.lost:
+                raise Fenced(self._lease.lost, hint="the merge was aborted; try again")
+            if time.monotonic() >= until:
+                return f"timed out after {show_span(self._timeout)}"
+            time.sleep(_POLL)
         code = process.returncode
         if not code:
             return ""

@@ -48,6 +48,15 @@ def is_open(engine: Engine) -> list[Finding]:
     return [Finding(Level.BAD, "moved", text)]
 
 
+def inspected(engine: Engine) -> tuple[list[Finding], Measured]:
+    """Return what is known about a store, and how fast it is."""
+    from dibs.services.state.damage import findings
+
+    closed = is_open(engine)
+    found = [*engine.inspect(), *findings(engine), *closed]
+    return found, measure(engine, write=not closed and getattr(engine, "exists", True))
+
+
 def measure(engine: Engine, *, write: bool) -> Measured:
     """Time real transactions and views; ``write`` if test rows may be written."""
     name = os.urandom(6).hex()

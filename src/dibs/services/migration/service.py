@@ -369,7 +369,7 @@ def refuse_while_active(txn: Txn, *, fold_case: bool) -> None:
 def _activity(rows: Rows, agent: str, claims: int) -> str:
     holds = "holds 1 claim" if claims == 1 else f"holds {claims} claims"
     does = holds if claims else "waits"
-    seen = rows.heard(agent)
+    seen = rows.active(agent)
     ago = f", active {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
     return f"{agent} ({does}{ago})"
 

@@ -186,20 +186,21 @@ class Salvage:
     """The salvaged work of one clone; ``calls`` runs git in its main tree."""
 
     def __init__(self, calls: Callable[[], GitCalls]) -> None:
-        self._calls = calls
+        #: Runs git in the main working tree.
+        self.calls = calls
 
     def all(self) -> list[Salvaged]:
         """Return all salvaged work, newest first."""
-        return listed(self._calls())
+        return listed(self.calls())
 
     def show(self, name: str) -> SalvageView:
         """Return an entry in detail."""
-        return show(self._calls(), name)
+        return show(self.calls(), name)
 
     def to_branch(self, name: str, branch: str = "") -> tuple[Salvaged, str]:
         """Restore an entry as a new branch."""
-        return restore_branch(self._calls(), name, branch)
+        return restore_branch(self.calls(), name, branch)
 
     def to_folder(self, name: str, folder: str) -> tuple[Salvaged, str]:
         """Restore an entry as a new folder."""
-        return restore_folder(self._calls(), name, folder)
+        return restore_folder(self.calls(), name, folder)

@@ -36,10 +36,14 @@ _RECORDS = {
     "rate": ("dibs.core.talk.limits", "Bucket", True),
     "offer": ("dibs.services.state.deliveries", "Offer", False),
     "briefed": ("dibs.services.state.deliveries", "Briefed", False),
+    "alert": ("dibs.core.alerts.values", "Alert", False),
+    "watch": ("dibs.services.state.watch.alerts", "WatchRow", False),
     "decision": ("dibs.core.talk.decisions", "Decision", False),
     "tree": ("dibs.services.state.worktrees", "WorktreeRow", False),
     "locked": ("dibs.services.state.lock_notes", "LockNote", False),
     "intent": ("dibs.services.state.commits", "Intent", False),
+    "handler": ("dibs.services.state.serving.handlers", "HandlerRow", True),
+    "fault": ("dibs.services.state.serving.faults", "ErrorCause", True),
 }
 #: The fields of other rows that are objects. ``?`` is any value.
 _OBJECTS = {
@@ -50,6 +54,7 @@ _OBJECTS = {
     "box": "",
     "unread": "",
     "due": "",
+    "job": "owner:str started:float until:float",
     "group": "members:list roles:list by:str at:float",
     "open": "at:float",
     "refused": "at:float",

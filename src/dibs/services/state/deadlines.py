@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dibs.services.state.keys import DUE, OPEN
+from dibs.services.state.keys import DUE, JOB, OPEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -50,6 +51,17 @@ def settle(store: Store, handlers: Handlers) -> int:
         if done < BATCH:
             break
     return total
+
+
+def next_moment(rows: Rows, handlers: Handlers) -> float:
+    """Return the earliest deadline of a kind that this version knows; ``NEVER`` if there is none."""
+    from dibs.core.claims.agents import NEVER
+
+    for key, _ in rows.txn.scan((DUE, "")):
+        _, moment, what, _ = key.split("/", 3)
+        if what in handlers:
+            return float(moment)
+    return NEVER
 
 
 def is_anything_due(rows: Rows) -> bool:
@@ -96,3 +108,21 @@ def _key(moment: float, what: str, id_: str) -> str:
 def mark(moment: float) -> str:
     """Return a time as text that sorts chronologically."""
     return f"{moment:017.6f}"
+
+
+# -- jobs of the servers that share the store; services/schedule has their rules
+
+
+def job(rows: Rows, name: str) -> dict[str, Any] | None:
+    """Return who runs a job, since when, and until when; None if it never ran."""
+    from dibs.services.state.rows import decode
+
+    value = rows.txn.get(f"{JOB}{name}")
+    return None if value is None else decode(value)
+
+
+def put_job(rows: Rows, name: str, record: dict[str, Any]) -> None:
+    """Write who runs a job."""
+    from dibs.services.state.rows import encode
+
+    rows.txn.put(f"{JOB}{name}", encode(record))

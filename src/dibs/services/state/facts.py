@@ -152,10 +152,10 @@ def may_take_over(rows: Rows, agent: str, claim: Claim) -> bool:
     owner = rows.agent(claim.agent)
     if owner is not None and owner.parent == agent:
         return True
-    idle, silent = rows.facts.idle_takeover, rows.now - rows.heard(claim.agent)
+    idle, silent = rows.facts.idle_takeover, rows.now - rows.active(claim.agent)
     return bool(idle) and silent >= idle and not _has_open_call(rows, claim.agent)
 
 
 def _has_open_call(rows: Rows, agent: str) -> bool:
     beat = rows.beat(agent)
-    return beat is not None and bool(beat.calls) and rows.now < beat.seen + LONGEST_CALL
+    return beat is not None and bool(beat.calls) and rows.now < rows.active(agent) + LONGEST_CALL

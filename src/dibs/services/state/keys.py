@@ -15,7 +15,7 @@ SESSION, SEAT, GUARDED, LEFT = "session/", "seat/", "guarded/", "left/"
 # Messages and decisions
 MAIL, BOX, UNREAD, RATE, GROUP = "mail/", "box/", "unread/", "rate/", "group/"
 OFFER, BRIEFED = "offer/", "briefed/"
-DECISION, OPEN, DUE = "decision/", "open/", "due/"
+DECISION, OPEN, DUE, JOB = "decision/", "open/", "due/", "job/"
 # Tasks
 TASK, VERSION, PAST, BOARD = "task/", "version/", "past/", "board"
 READY, NEEDS, BUSY, FRESH, LENT = "ready/", "needs/", "busy//", "fresh//", "lent//"
@@ -26,8 +26,12 @@ QUEUE, FINISHED, LOCKED = "queue/", "finished/", "locked/"
 # Commits and worktrees
 INTENT, GATE, COMMIT = "intent/", "gate/", "commit/"
 TREE, WARNED = "tree/", "warned/"
+# What watches the project
+ALERT, WATCH = "alert/", "watch/"
 # The store itself
 CLOSED, ORIGIN, PROBE = "closed", "origin", "probe/"
+# The server
+HANDLER, FAULT = "handler/", "fault/"
 
 #: For each owner (a module in ``services``): key, row, and how long a row is kept.
 TABLE = {
@@ -83,6 +87,9 @@ TABLE = {
         (f"{DUE}MOMENT/WHAT/ID",
          "a deadline of a decision, a message, a queued request, or a promised release",
          "until the first command after that moment handles it"),
+        (f"{JOB}NAME",
+         "a job of the servers that share this store: which server runs it, until when, and when it last ran",
+         "forever"),
     ),
     "state/tasks": (
         (f"{TASK}PART/ID",
@@ -153,12 +160,28 @@ TABLE = {
          "the last conflict warning sent to two agents: a digest of the files, branch, time",
          "until the conflict is resolved"),
     ),
+    "state/watch/alerts": (
+        (f"{ALERT}N",
+         "an alert: what it is about, its severity, and its state",
+         "the newest 100; while its condition holds, longer"),
+        (f"{WATCH}alerts", "how far the rules of alerts have read the ledger", "forever"),
+    ),
     "state/lifecycle": (
         (CLOSED,
          "marks a closed store: its state was migrated, or is being migrated",
          "until the migration is canceled or finished"),
         (ORIGIN, "the migrations this state has been through", "forever"),
         (f"{PROBE}…", "a test row of `dibs engine check`", "a few milliseconds"),
+    ),
+    "state/serving/handlers": (
+        (f"{HANDLER}NAME",
+         "a handler of events: the last event it handled, the server that runs it, and until when",
+         "until the handler is removed"),
+    ),
+    "state/serving/faults": (
+        (f"{FAULT}CAUSE",
+         "the last error entry for a cause, and how many more errors there were since",
+         "one day"),
     ),
     "state/sessions": (
         (f"{SESSION}DIALECT/SESSION",

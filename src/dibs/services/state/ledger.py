@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
+from collections import deque
+from itertools import islice, takewhile
 
 from dibs.core.claims.probes import is_probe_entry
 from dibs.errors import Unavailable
@@ -13,12 +14,17 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import BinaryIO
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import BinaryIO, TypeVar
 
     from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.log_filters import ContentFilter
     from dibs.engines.base import Txn
     from dibs.services.state.store import Store
+
+    T = TypeVar("T")
+    #: Returns the entries after a number, in order.
+    EntriesAfter = Callable[[int], Iterator[Entry]]
 
 #: How many entries one transaction trims, and for how many seconds a command goes on with that.
 TRIM_BATCH, TRIM_TIME = 2_000, 0.1
@@ -34,6 +40,7 @@ class Query(Record):
     #: The earliest time, on the engine's clock.
     since: float = 0.0
     after: int = 0
+    content: ContentFilter | None = None
 
     def wants(self, entry: Entry) -> bool:
         """Return whether ``entry`` matches."""
@@ -41,6 +48,7 @@ class Query(Record):
             (entry.agent in self.agents if self.agents else not is_probe_entry(entry))
             and (not self.kinds or entry.kind in self.kinds)
             and entry.at >= self.since
+            and (self.content is None or self.content.wants(entry))
         )
 
 
@@ -54,6 +62,15 @@ class Summary(Record):
     by_agent: dict[str, int]
 
 
+class LedgerPage(Record):
+    """Some entries in order, and how far the ledger reaches."""
+
+    entries: list[Entry]
+    #: The numbers of the oldest and the newest entry; 0 if there is none.
+    first: int
+    last: int
+
+
 class Ledger:
     """Reads the ledger, and limits its size."""
 
@@ -63,6 +80,10 @@ class Ledger:
     def now(self) -> float:
         """Return the current time on the engine's clock."""
         return self._store.engine.view(lambda txn: txn.now)
+
+    def read(self, step: Callable[[EntriesAfter], T]) -> T:
+        """Run a step that reads entries more than once; it sees one state of the ledger."""
+        return self._store.engine.view(lambda txn: step(txn.events))
 
     def newest(self, query: Query, limit: int) -> list[Entry]:
         """Return the newest ``limit`` matching entries, oldest first."""
@@ -78,6 +99,71 @@ class Ledger:
                 if query.wants(entry):
                     chosen.append(entry)
             return chosen[::-1]
+
+        return self._store.engine.view(step)
+
+    def select(
+        self, query: Query, limit: int, *, before: int = 0, oldest_first: bool = False
+    ) -> list[Entry]:
+        """Return ``limit`` matching entries: the newest, the newest below ``before``, or the oldest."""
+
+        def step(txn: Txn) -> list[Entry]:
+            if before:
+                return _below(txn, query, before, limit)
+            chosen: list[Entry] = []
+            found = txn.events(
+                query.after, newest_first=not oldest_first, agents=query.agents, kinds=query.kinds
+            )
+            for entry in found:
+                if len(chosen) >= limit or (not oldest_first and entry.at < query.since):
+                    break
+                if query.wants(entry):
+                    chosen.append(entry)
+            return chosen
+
+        return self._store.engine.view(step)
+
+    def numbers(self, query: Query, most: int) -> tuple[list[int], int, int]:
+        """Return the numbers of the newest ``most`` matching entries, how many, and the ledger's last number.
+
+        The numbers are ranges, newest first: the last and the first number of each.
+        """
+
+        def step(txn: Txn) -> tuple[list[int], int, int]:
+            ranges: list[int] = []
+            count = 0
+            newest = next(txn.events(newest_first=True), None)
+            found = txn.events(
+                query.after, newest_first=True, agents=query.agents, kinds=query.kinds
+            )
+            for entry in found:
+                if count >= most or entry.at < query.since:
+                    break
+                if not query.wants(entry):
+                    continue
+                count += 1
+                if ranges and ranges[-1] == entry.seq + 1:
+                    ranges[-1] = entry.seq
+                else:
+                    ranges += (entry.seq, entry.seq)
+            return ranges, count, 0 if newest is None else newest.seq
+
+        return self._store.engine.view(step)
+
+    def at(self, numbers: Iterable[int]) -> list[Entry]:
+        """Return the entries with these numbers that the ledger still has, oldest first."""
+        wanted = sorted(set(numbers))
+
+        def step(txn: Txn) -> list[Entry]:
+            chosen: list[Entry] = []
+            for place, number in enumerate(wanted):
+                if not place or wanted[place - 1] != number - 1:
+                    found = txn.events(number - 1)
+                    entry = next(found, None)
+                if entry is not None and entry.seq == number:
+                    chosen.append(entry)
+                    entry = next(found, None)
+            return chosen
 
         return self._store.engine.view(step)
 
@@ -131,6 +217,41 @@ class Ledger:
 
         return self._store.engine.view(step)
 
+    def page(self, after: int, limit: int) -> LedgerPage:
+        """Return at most ``limit`` entries after a number, oldest first."""
+
+        def step(txn: Txn) -> LedgerPage:
+            oldest = next(txn.events(), None)
+            newest = next(txn.events(newest_first=True), None)
+            if oldest is None or newest is None:
+                return LedgerPage([], 0, 0)
+            return LedgerPage(list(islice(txn.events(after), limit)), oldest.seq, newest.seq)
+
+        return self._store.engine.view(step)
+
+    def waiting(
+        self, after: int, kinds: Collection[str], most: int
+    ) -> tuple[list[Entry], int, int]:
+        """Return the newest entries of some kinds after a number, how many more, and the last number.
+
+        Entries that have left the store are read from the monthly files, so that a reader misses none after
+        a long pause.
+        """
+
+        def step(txn: Txn) -> tuple[deque[Entry], int, int, bool]:
+            newest = next(txn.events(newest_first=True), None)
+            if newest is None or newest.seq <= after:
+                return deque(), 0, after, True
+            oldest = next(txn.events(), newest)
+            kept, count = _newest(txn.events(after, kinds=kinds), most)
+            return kept, count, newest.seq, oldest.seq <= after + 1
+
+        kept, count, last, complete = self._store.engine.view(step)
+        if not complete:
+            passed = (e for e in self.history() if e.seq > after and e.kind in kinds)
+            kept, count = _newest(passed, most)
+        return list(kept), count - len(kept), last
+
     def history(self) -> Iterator[Entry]:
         """Yield all entries that this machine knows, oldest first, including the monthly files."""
         current = self._store.engine.view(lambda txn: list(txn.events()))
@@ -162,6 +283,31 @@ class Ledger:
             if not dropped or time.monotonic() >= until:
                 break
         return total
+
+
+def _below(txn: Txn, query: Query, before: int, limit: int) -> list[Entry]:
+    """Return the newest matching entries below a number, newest first.
+
+    It reads forward from a little earlier, and from earlier still if too few of those match: entries have
+    few gaps in their numbers, so a page far back takes no longer than the first one.
+    """
+    reach = limit + 50
+    while True:
+        low = max(query.after, before - 1 - reach)
+        found = txn.events(low, agents=query.agents, kinds=query.kinds)
+        chosen = deque(filter(query.wants, takewhile(lambda e: e.seq < before, found)), limit)
+        if len(chosen) == limit or low == query.after:
+            return list(chosen)[::-1]
+        reach *= 4
+
+
+def _newest(entries: Iterable[Entry], most: int) -> tuple[deque[Entry], int]:
+    kept: deque[Entry] = deque(maxlen=most)
+    count = 0
+    for entry in entries:
+        kept.append(entry)
+        count += 1
+    return kept, count
 
 
 def _trim(txn: Txn, upto: int) -> int:
@@ -203,8 +349,21 @@ def _archive(folder: str, entries: list[Entry]) -> None:
             _append(os.path.join(folder, f"{month}.jsonl"), group)
 
 
-def _archived(folder: str) -> Iterator[Entry]:
-    """Yield the entries of the monthly files in order; skip incomplete lines."""
+def archived_since(folder: str, since: float) -> Iterator[Entry]:
+    """Yield the entries of the monthly files in order, from the month of a time on; each number once."""
+    import time
+
+    month = time.strftime("%Y-%m", time.gmtime(max(0.0, since)))
+    last = 0
+    for entry in _archived(folder, month):
+        if entry.seq > last:
+            last = entry.seq
+            if entry.at >= since:
+                yield entry
+
+
+def _archived(folder: str, month: str = "") -> Iterator[Entry]:
+    """Yield the entries of the monthly files in order, from a month on; skip incomplete lines."""
     from dibs.core.claims.ledger import Entry
 
     try:
@@ -212,6 +371,8 @@ def _archived(folder: str) -> Iterator[Entry]:
     except FileNotFoundError:
         return
     for name in names if folder else ():
+        if name < month:
+            continue
         with open(os.path.join(folder, name), "rb") as file:
             for line in file:
                 try:

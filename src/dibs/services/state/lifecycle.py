@@ -13,6 +13,7 @@ from dibs.core.text.urls import setting
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.services.state import deadlines
 from dibs.services.state.keys import (
+    ALERT,
     ASK,
     AT,
     BEAT,
@@ -20,6 +21,7 @@ from dibs.services.state.keys import (
     DECISION,
     DUE,
     IN,
+    JOB,
     MAIL,
     OFFER,
     OPEN,
@@ -27,6 +29,7 @@ from dibs.services.state.keys import (
     PROBE,
     RATE,
     WAIT,
+    WATCH,
 )
 from dibs.services.state.presence import close_asks, take_off
 from dibs.services.state.rows import Rows, claim_at, decode, encode
@@ -48,14 +51,16 @@ STORE = "dibs"
 #: Fields that contain times, by key prefix; a heartbeat and a rate are arrays. 0 means no time.
 _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
     ((AT, IN), ("since", "hard")),
-    ((BEAT,), (0, 2)),
+    ((BEAT,), (0, 2, 7, 8)),
     ((WAIT,), ("since", "seen", "until", "collect_by")),
     ((ASK,), ("at", "until", "answered", "promised")),
     ((RATE,), (1,)),
     ((MAIL,), ("at", "due", "data.until")),
     ((DECISION,), ("at", "deadline", "decided_at")),
-    ((OPEN,), ("at",)),
+    ((OPEN, WATCH), ("at",)),
+    ((ALERT,), ("at", "changed", "last")),
     ((OFFER,), ("until",)),
+    ((JOB,), ("started", "until")),
 )
 
 
@@ -243,7 +248,7 @@ def _shifted(record: Any, fields: tuple[str | int, ...], shift: float) -> Any:
     for field in fields:
         outer, _, name = field.rpartition(".") if isinstance(field, str) else ("", "", field)
         inner = record[outer] if outer else record
-        moment = inner.get(name) if isinstance(inner, dict) else inner[name]
+        moment = inner.get(name) if isinstance(inner, dict) else next(iter(inner[name:]), 0)
         if moment and moment < NEVER:
             inner[name] = moment + shift
     return record

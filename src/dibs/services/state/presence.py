@@ -45,9 +45,20 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         from dibs.services.state.ownership import keep_lost
 
         keep_lost(rows, caller.id)
-    beat = Beat(rows.now, *beat[1:])
+    beat = Beat(rows.now, *beat[1:7])  # what others noted ends
     rows.put_beat(caller.id, beat)
     return beat
+
+
+def keep_alive(rows: Rows, agent: str) -> None:
+    """Record a heartbeat of an agent that is idle while its process runs; what has expired stays so."""
+    beat = rows.beat(agent)
+    if beat is None:
+        return
+    active = beat.active or beat.seen
+    if beat.lapsed(rows.now):
+        beat = _expire_own(rows, agent, beat)
+    rows.put_beat(agent, beat._replace(seen=rows.now, active=active))
 
 
 def note_call(rows: Rows, agent: str, call: str, *, is_open: bool) -> None:
@@ -59,6 +70,13 @@ def note_call(rows: Rows, agent: str, call: str, *, is_open: bool) -> None:
     if is_open:
         calls = [*calls[1 - _MOST_CALLS :], call]
     rows.put_beat(agent, beat._replace(calls=" ".join(calls)))
+
+
+def note_rest(rows: Rows, agent: str) -> None:
+    """Record that an agent waits for its user, until it acts again."""
+    beat = rows.beat(agent)
+    if beat is not None:
+        rows.put_beat(agent, beat._replace(rests=rows.now))
 
 
 def offer_work(rows: Rows, agent: str) -> None:
@@ -128,6 +146,7 @@ def withdraw(rows: Rows, ticket: Ticket, why: str) -> None:
         Kind.LOCK_UNQUEUED,
         f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
         ticket=ticket.number,
+        why=why,
     )
 
 
@@ -150,7 +169,8 @@ def expire(rows: Rows, key: str, claim: Claim) -> None:
     It expired at its deadline, which may be long ago. When a process died is not known, and an idle owner can
     lose a claim before its deadline: then it expires now.
     """
-    at = rows.now if rows.is_gone(claim.agent) else min(rows.deadline(claim), rows.now)
+    died = rows.is_gone(claim.agent)
+    at = rows.now if died else min(rows.deadline(claim), rows.now)
     lost = Lost(claim.pattern, claim.token, "expired", at)
     lose(rows, key, claim, lost)
     rows.emit(
@@ -161,6 +181,7 @@ def expire(rows: Rows, key: str, claim: Claim) -> None:
         pattern=claim.pattern,
         token=claim.token,
         expired_at=at,
+        **({"died": True} if died else {}),
     )
 
 

@@ -20,7 +20,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
@@ -162,9 +162,16 @@ class Rows:
         self.newest = self.txn.emit(Event(agent, role, kind, cut(summary, MAX_SUMMARY), details))
         return self.newest
 
-    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
-        """Yield the ledger entries after a number."""
-        return self.txn.events(after, newest_first=newest_first)
+    def events(
+        self,
+        after: int = 0,
+        *,
+        newest_first: bool = False,
+        agents: Collection[str] = (),
+        kinds: Collection[str] = (),
+    ) -> Iterator[Entry]:
+        """Yield the entries after a number, of some agents or kinds; all if none are named."""
+        return self.txn.events(after, newest_first=newest_first, agents=agents, kinds=kinds)
 
     def flush(self) -> None:
         """Write what is written once per step, however often it changed."""
@@ -203,9 +210,10 @@ class Rows:
         for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
             yield FiledRow(key, agent, filed_record(key, value))
 
-    def claims(self) -> Iterator[tuple[str, Claim]]:
-        """Yield the key and claim of every claim, live or expired."""
-        for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
+    def claims(self, agent: str = "") -> Iterator[tuple[str, Claim]]:
+        """Yield the key and claim of every claim, live or expired, of one agent or of all."""
+        mark = f"//{agent}/" if agent else ""
+        for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
             record = filed_record(key, value)
             if "token" in record:
                 yield key, claim_at(key, record)
@@ -291,6 +299,11 @@ class Rows:
         beat = self.beat(agent)
         return 0.0 if beat is None else beat.seen
 
+    def active(self, agent: str) -> float:
+        """Return when ``agent`` last called, or 0 if it has ended; a server's heartbeat does not count."""
+        beat = self.beat(agent)
+        return 0.0 if beat is None else beat.active or beat.seen
+
     def seen(self, agent: str) -> float:
         """Return the last heartbeat of ``agent``, 0 if it has ended, ``GONE`` if its process is dead.
 
@@ -313,8 +326,9 @@ class Rows:
         return ends
 
     def is_while_running(self, claim: Claim) -> bool:
-        """Return whether ``claim`` is past its ttl and lives on while its process runs."""
-        return deadline(claim, self.seen(claim.agent)) <= self.now < self.deadline(claim)
+        """Return whether ``claim`` lives on while its process runs, although its agent is idle."""
+        seen = GONE if self.is_gone(claim.agent) else self.active(claim.agent)
+        return deadline(claim, seen) <= self.now < self.deadline(claim)
 
     def is_gone(self, agent: str) -> bool:
         """Return whether the process of an agent's session ran on this machine and has ended."""
@@ -439,8 +453,10 @@ def claim_record(claim: Claim) -> str:
 
 def beat_record(beat: Beat) -> str:
     """Return the stored form of ``beat``: an array of its fields."""
-    seen, ttl, hard, claims, lost, role, calls = beat
+    seen, ttl, hard, claims, lost, role, calls, active, rests = beat
     rest = f",{quoted(calls)}" if calls else ""
+    if active or rests:
+        rest = f",{quoted(calls)},{active!r},{rests!r}"
     return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}{rest}]"
 
 

@@ -191,6 +191,11 @@ def guarded_since(rows: Rows, agent: str) -> tuple[float, str]:
     return float(record["at"]), str(record["dialect"])
 
 
+def is_anyone_guarded(rows: Rows) -> bool:
+    """Return whether the tool calls of any agent were ever guarded."""
+    return next(iter(rows.txn.scan((GUARDED, ""))), None) is not None
+
+
 def drop_guarded(rows: Rows, agent: str) -> None:
     """Delete the record that an agent was guarded."""
     rows.txn.delete(f"{GUARDED}{agent}")

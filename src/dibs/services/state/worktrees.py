@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from dibs.core.changes.worktrees import WorktreeStage, is_left_alone
 from dibs.core.claims.agents import is_terminal
@@ -13,6 +13,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.services.state.rows import Rows
@@ -101,6 +102,13 @@ def is_awaited(rows: Rows, row: WorktreeRow) -> bool:
 def warnings(rows: Rows, clone: str) -> dict[str, dict[str, Any]]:
     """Return the last warning sent to each pair, by key."""
     return {key: decode(value) for key, value in rows.txn.scan((f"{WARNED}{clone}/", ""))}
+
+
+def all_warnings(rows: Rows) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Yield each pair that was warned, in all clones, and the warning."""
+    for key, value in rows.txn.scan((WARNED, "")):
+        names = key.partition("/")[2].partition("/")[2].split("//")
+        yield tuple(unquote(name, errors="surrogateescape") for name in names), decode(value)
 
 
 def put_warning(rows: Rows, key: str, warning: dict[str, Any]) -> None:

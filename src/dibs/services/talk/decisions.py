@@ -119,9 +119,20 @@ class Decisions:
         return self.decide(caller, [id_], Outcome.REJECTED, reason)[0]
 
     def decide(
-        self, caller: Caller, ids: Sequence[str], outcome: str, reason: str = ""
+        self,
+        caller: Caller,
+        ids: Sequence[str],
+        outcome: str,
+        reason: str = "",
+        *,
+        conflict: bool = False,
     ) -> list[Decision]:
-        """Confirm or reject decisions, all or nothing; a repeat by the same voter changes nothing."""
+        """Confirm or reject decisions, all or nothing; a repeat by the same voter changes nothing.
+
+        With ``conflict``, refuse those that are not conflicts over claims.
+        """
+        if conflict:
+            self._check_conflicts(ids)
         if outcome == Outcome.REJECTED and not reason.strip():
             raise BadInput("a rejection needs a --reason", code="REASON", field="reason")
         words = check_text(reason.strip(), "reason")
@@ -140,7 +151,7 @@ class Decisions:
 
         return self._each(caller, ids, decided)
 
-    def check_conflicts(self, ids: Sequence[str]) -> None:
+    def _check_conflicts(self, ids: Sequence[str]) -> None:
         """Refuse decisions that are not conflicts."""
         known = [decision_rules.check_id(id_) for id_ in ids]
 

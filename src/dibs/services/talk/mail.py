@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
+#: How many messages one page has.
+PAGE = 50
 #: How much of a message an acknowledgment quotes.
 SHOWN = 60
 
@@ -88,6 +90,27 @@ class Mail:
             return [letter for letter in found if everything or not letter.read]
 
         return self._store.look(step)
+
+    def page(
+        self,
+        caller: Caller,
+        ids: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        thread: str = "",
+        sent: bool = False,
+    ) -> tuple[list[Letter], int]:
+        """Return the messages with these ids, or a page of what ``inbox`` returns, and how many are left.
+
+        Unread messages come oldest first, and the next page continues once they are read; of all others, the
+        newest are returned.
+        """
+        if ids:
+            return self.some(caller, ids), 0
+        found = self.inbox(caller, everything=everything, thread=thread, sent=sent)
+        unread = not (everything or thread or sent)
+        chosen = found[:PAGE] if unread else found[-PAGE:]
+        return chosen, len(found) - len(chosen)
 
     def follow(self, caller: Caller, *, poll: float = 1.0) -> Iterator[list[Letter]]:
         """Yield the unread messages immediately and after every change, even if there are none."""

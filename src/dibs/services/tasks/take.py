@@ -112,12 +112,19 @@ class Taking(QueueTaking):
 
         return self._store.apply(step)
 
-    def start(self, id_: str) -> TakenTask | Denied:
-        """Give the caller the task with this id."""
+    def start(
+        self, id_: str, check: Callable[[Rows, str], None] | None = None
+    ) -> TakenTask | Denied:
+        """Give the caller the task with this id, unless ``check`` raises."""
+
+        def begin_once(rows: Rows) -> Granted | Denied:
+            if check is not None:
+                check(rows, id_)
+            return self._begin(rows, id_)
 
         def step(rows: Rows) -> TakenTask | Denied:
             asked = f"start\n{id_.lower()}"
-            answer = self._once(rows, asked, lambda: self._begin(rows, id_))
+            answer = self._once(rows, asked, lambda: begin_once(rows))
             return answer if isinstance(answer, Denied) else self._taken(rows, answer)
 
         return self._store.apply(step)

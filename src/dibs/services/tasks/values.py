@@ -6,7 +6,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dibs.core.claims.rules import Granted
@@ -32,6 +32,38 @@ class Draft(Record):
     slug: str = ""
     #: The name of the file that contains the text; by default, the id with ``.yaml``.
     file: str = ""
+
+
+def new_draft(
+    title: str,
+    *,
+    agent: str = "",
+    priority: str = "",
+    artefacts: Sequence[str] = (),
+    needs: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    mode: str = "",
+    slug: str = "",
+) -> Draft:
+    """Return a new task, with the fields of its file in the documented order, without empty ones."""
+    from dibs.core.tasks.rules import check_title
+    from dibs.core.text.names import check_agent_id
+
+    context = {"notes": list(notes), "dependencies": list(needs)}
+    fields = {
+        "agent": check_agent_id(agent) if agent else "", "title": check_title(title), "mode": mode,
+        "priority": priority, "artefacts": list(artefacts),
+        "context": {key: value for key, value in context.items() if value},
+    }  # fmt: skip
+    return Draft(fields={key: value for key, value in fields.items() if value}, slug=slug)
+
+
+def token_metrics(read: int | None, written: int | None) -> dict[str, object] | None:
+    """Return how many tokens a model read and wrote for a task, if either is known."""
+    if read is None and written is None:
+        return None
+    counts = {"input": read or 0, "output": written or 0, "total": (read or 0) + (written or 0)}
+    return {"token_count": counts}
 
 
 class SimilarTask(Record):

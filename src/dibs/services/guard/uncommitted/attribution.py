@@ -254,8 +254,8 @@ class Attribution:
     def _may_have(self, holder: str, mark: TreeSnapshot, now: float) -> bool:
         """Return whether the owner, which has no call open, may have changed its file during a call."""
         noted = self._marks.last_noted(holder)
-        seen = self._store.look(lambda rows: rows.heard(holder))
-        # A heartbeat during the call that is newer than the owner's recorded writes.
+        seen = self._store.look(lambda rows: rows.active(holder))
+        # A call during the call that is newer than the owner's recorded writes.
         return mark.at <= seen <= now and seen > noted
 
     # -- reports and claims

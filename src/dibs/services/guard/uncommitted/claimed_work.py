@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
+from threading import Lock
 
 from dibs.core.claims.probes import is_probe_claim
 from dibs.core.patterns.overlap import matches
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0
 #: How far the times of files and of claims may differ, in seconds.
 _SLACK = 2.0
+#: How many authors' files are saved at the same time; git does most of the work.
+_THREADS = 6
 #: The most paths in one call of git.
 _MANY = 500
 
@@ -58,7 +62,7 @@ def find_work(
         if not is_probe_claim(question.claim)
     ]
     changed = {
-        root: changed_at(root, [pattern for _, pattern, roots in asked if root in roots])
+        root: _changed(root, [pattern for _, pattern, roots in asked if root in roots])
         for root in dict.fromkeys(root for *_, roots in asked for root in roots)
     }
     for question, pattern, roots in asked:
@@ -80,19 +84,28 @@ def _saved(
     from dibs.services.salvage.files import keep_files
     from dibs.services.salvage.origins import changed_lines, same_as_before
 
-    found: dict[UnfinishedFile, UnfinishedFile] = {}
-    for agent, root in sorted({(one.agent, one.root) for one in work}):
-        files = sorted(one for one in work if (one.agent, one.root) == (agent, root))
+    def save(group: tuple[str, str]) -> dict[UnfinishedFile, UnfinishedFile]:
+        agent, root = group
+        files = sorted(one for one in work if (one.agent, one.root) == group)
         paths = [one.path for one in files]
         about = f"uncommitted changes to {few(paths)}"
         saved = keep_files(root, repository, agent or PERSON, paths, at=now, about=about)
         git = guarded_calls(root)
         lines = changed_lines(git, saved, paths)
+        found: dict[UnfinishedFile, UnfinishedFile] = {}
         for one in files:
             copy = saved.name_of(one.path)
             left = one._replace(salvage=copy, lines=lines.get(one.path, 0), realm=realm())
             found[one] = same_as_before(store, git, left) or left
-    return found
+        return found
+
+    groups = sorted({(one.agent, one.root) for one in work})
+    if len(groups) < 2:  # noqa: PLR2004 - one author needs no threads
+        return save(groups[0]) if groups else {}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(_THREADS, len(groups))) as pool:
+        return {one: copy for found in pool.map(save, groups) for one, copy in found.items()}
 
 
 def _covered(
@@ -133,6 +146,39 @@ def _age(root: str, path: str) -> float:
         return max(0.0, time.time() - os.lstat(os.path.join(root, path)).st_mtime)
     except OSError:
         return 0.0
+
+
+class _Round:
+    """One call of git for everyone who asked about a working tree before it began."""
+
+    def __init__(self) -> None:
+        self.patterns: list[Pattern] = []
+        self.answer: list[str] | None = None
+        self.is_over = False
+
+
+_guard = Lock()
+_running: defaultdict[str, Lock] = defaultdict(Lock)
+_next: dict[str, _Round] = {}
+
+
+def _changed(root: str, patterns: Sequence[Pattern]) -> list[str] | None:
+    """Do the same as ``changed_at``; threads that ask meanwhile share the next call of git."""
+    if not all(pattern.literal for pattern in patterns):
+        return changed_at(root, patterns)
+    with _guard:
+        turn = _next.setdefault(root, _Round())
+        turn.patterns += patterns
+        running = _running[root]
+    with running:
+        if not turn.is_over:
+            with _guard:
+                del _next[root]
+            turn.answer = changed_at(root, turn.patterns)
+            turn.is_over = True
+    if turn.answer is None and len(turn.patterns) > len(patterns):
+        return changed_at(root, patterns)  # another one's path may be the reason
+    return turn.answer
 
 
 def changed_at(root: str, patterns: Iterable[Pattern]) -> list[str] | None:

@@ -1,0 +1,1 @@
+"""Alerts: gather facts, decide which conditions hold, and open and resolve alerts."""

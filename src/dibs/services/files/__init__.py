@@ -1,0 +1,1 @@
+"""The files of a working tree, with who holds them and what happened to them."""

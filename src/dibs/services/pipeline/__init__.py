@@ -1,0 +1,1 @@
+"""Handlers of events: what runs when something is written to the ledger."""

@@ -1,0 +1,1 @@
+"""What servers that share a store do once, however many they are."""

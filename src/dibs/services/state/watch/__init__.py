@@ -1,0 +1,1 @@
+"""Rows of what watches a project: alerts."""
