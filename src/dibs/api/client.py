@@ -39,7 +39,6 @@ import os
 from dibs.api.talk import Talk
 from dibs.core.claims.agents import Caller, heartbeat_every
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
-from dibs.core.tasks.rules import check_title
 from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.core.text.names import check_agent_id
 from dibs.errors import DibsError, Fenced
@@ -304,21 +303,18 @@ class Dibs(Talk):
         strict: bool = False,
     ) -> Stored:
         """Create a task for an agent, a role, or anyone."""
-        from dibs.services.tasks.values import Draft
+        from dibs.services.tasks.values import new_draft
 
-        fields = {
-            "agent": check_string(agent, "agent"), "title": check_title(check_string(title, "title")),
-            "priority": check_string(priority, "priority"),
-            "artefacts": list(check_strings(artefacts, "artefacts")),
-            "context": {
-                "notes": list(check_strings(notes, "notes")),
-                "dependencies": list(check_strings(needs, "needs")),
-            },
-        }  # fmt: skip
-        given = {key: value for key, value in fields.items() if value}
-        made = self.project.tasks.create(
-            self.caller, [Draft(fields=given, slug=check_string(slug, "slug"))], strict=strict
+        draft = new_draft(
+            check_string(title, "title"),
+            agent=check_string(agent, "agent"),
+            priority=check_string(priority, "priority"),
+            artefacts=check_strings(artefacts, "artefacts"),
+            needs=check_strings(needs, "needs"),
+            notes=check_strings(notes, "notes"),
+            slug=check_string(slug, "slug"),
         )
+        made = self.project.tasks.create(self.caller, [draft], strict=strict)
         return made.tasks[0]
 
     def take_task(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
+    from dibs.services.alerts.service import Alerts
     from dibs.services.board.board import Board
     from dibs.services.board.delegation import Delegation
     from dibs.services.board.report import BoardReport
@@ -37,12 +38,15 @@ if TYPE_CHECKING:
     from dibs.services.commits.changes import Changes
     from dibs.services.commits.gate import Gate
     from dibs.services.commits.service import Commits
+    from dibs.services.files.service import ProjectFiles
     from dibs.services.forecast.service import Forecasts
     from dibs.services.guard.departures import Departures
     from dibs.services.guard.doctor import Doctoring
+    from dibs.services.guard.file_log import Observation
     from dibs.services.guard.git_hooks import Gating
     from dibs.services.guard.service import Guarding
     from dibs.services.guard.sessions import HookCaller
+    from dibs.services.history.service import History
     from dibs.services.merging.service import Merges
     from dibs.services.salvage.entries import Salvage
     from dibs.services.state.commits import Intent
@@ -59,6 +63,9 @@ if TYPE_CHECKING:
 
         def engine(self, place: Location) -> Engine:
             """Return the open engine of a project."""
+
+        def observer(self, place: Location) -> Callable[[Observation], None] | None:
+            """Return what collects the files that agents edit and read; None if they are not collected."""
 
 
 class _Service:
@@ -83,7 +90,8 @@ def _service(module: str, name: str, *, repository: bool = False) -> Any:
 class Project:
     """An open project: its location, its engine, and its services.
 
-    A ``lent`` engine stays open when the project is closed.
+    A ``lent`` engine stays open when the project is closed. ``observe`` collects the files that agents edit
+    and read.
     """
 
     #: Renews, releases, requests, transfers, and revokes claims.
@@ -102,6 +110,10 @@ class Project:
     ledger: Ledger = _service("dibs.services.state.ledger", "Ledger")
     #: Tells an agent what its crew is doing, and delivers each message once.
     briefings: Briefings = _service("dibs.services.briefing.service", "Briefings")
+    #: Finds conditions that need attention.
+    alerts: Alerts = _service("dibs.services.alerts.service", "Alerts")
+    #: What happened over time.
+    history: History = _service("dibs.services.history.service", "History")
     #: Ends sessions, and agents whose processes are dead.
     departures: Departures = _service(
         "dibs.services.guard.departures", "Departures", repository=True
@@ -111,9 +123,17 @@ class Project:
     #: Predicts merge conflicts.
     forecasts: Forecasts = _service("dibs.services.forecast.service", "Forecasts", repository=True)
 
-    def __init__(self, place: Location, engine: Engine, *, lent: bool = False) -> None:
+    def __init__(
+        self,
+        place: Location,
+        engine: Engine,
+        *,
+        lent: bool = False,
+        observe: Callable[[Observation], None] | None = None,
+    ) -> None:
         self.place = place
         self._lent = lent
+        self._observe = observe
         self.config: Config = place.loaded.config
         self.engine = engine
         self.store = open_store(engine, self.config, place.repository)
@@ -277,6 +297,7 @@ class Project:
         guarding = Guarding(self.store, self.place.repository)
         if self.config.worktree_claims == "worktree":
             guarding.elsewhere = _hear_elsewhere
+        guarding.observe = self._observe
         return guarding
 
     @property
@@ -285,6 +306,13 @@ class Project:
         from dibs.services.commits.changes import Changes
 
         return Changes(self.store, self.place.repository, self._writers)
+
+    @property
+    def files(self) -> ProjectFiles:
+        """Lists files with their owners, and shows what happened to one."""
+        from dibs.services.files.service import ProjectFiles
+
+        return ProjectFiles(self.store, self.place.repository, self.ledger)
 
     def _writers(self, root: str, paths: Sequence[str]) -> dict[str, str]:
         """Return the agents whose own calls left files of a working tree as they are now."""
@@ -387,7 +415,12 @@ def open_at(place: Location, lender: Lender | None = None) -> Project:
     """Open a located project, with its own engine or a lent one."""
     known = is_recorded(place)
     engine = open_engine(place, recreate=False) if lender is None else lender.engine(place)
-    return Project(place, engine if known else _recording(engine, place), lent=lender is not None)
+    return Project(
+        place,
+        engine if known else _recording(engine, place),
+        lent=lender is not None,
+        observe=None if lender is None else lender.observer(place),
+    )
 
 
 def _recording(engine: Engine, place: Location) -> Any:

@@ -8,7 +8,7 @@ from dibs.errors import Fenced, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
@@ -60,6 +60,11 @@ def waiter(value: Waiter) -> Shape:
         "patterns": list(ticket.patterns), "mode": ticket.mode, "since": ticket.since,
         "gives_up_in": round(value.gives_up_in, 3), "reason": ticket.reason, "task": ticket.task,
     }  # fmt: skip
+
+
+def queued(value: Waiter) -> Shape:
+    """Shape a live ticket with what blocks it."""
+    return {**waiter(value), "blocked_by": [conflict(one) for one in value.blocked_by]}
 
 
 def conflict(value: Conflict) -> Shape:
@@ -211,6 +216,35 @@ def renewed(value: Renewed) -> Shape:
     }
 
 
+def holders(path: str, held_by: Iterable[Held], waiters: Iterable[Waiter]) -> Shape:
+    """Shape who holds and who waits for one path."""
+    return {
+        "path": path, "holders": [held(one) for one in held_by],
+        "waiters": [waiter(one) for one in waiters],
+    }  # fmt: skip
+
+
+def who(found: Mapping[str, tuple[list[Held], list[Waiter]]]) -> Shape:
+    """Shape who holds and who waits for each path."""
+    return {"paths": [holders(path, *around) for path, around in found.items()]}
+
+
+def released(values: Sequence[Claim], changed: Sequence[LeftWork]) -> Shape:
+    """Shape the answer to a release, with the changes that are still uncommitted."""
+    more = {"left": [left(one) for one in changed]} if changed else {}
+    return {"released": claims(values), **more}
+
+
+def shown_agent(
+    value: AgentView, held_by: Iterable[Held], queue: Iterable[Waiter], gone: Iterable[Lost]
+) -> Shape:
+    """Shape one agent, its claims, and the claims that it lost."""
+    return {
+        "agent": agent(value), "claims": [held(one) for one in held_by],
+        "queue": [waiter(one) for one in queue], "lost": [lost(one) for one in gone],
+    }  # fmt: skip
+
+
 def agent(value: AgentView) -> Shape:
     """Shape an agent as a listing shows it."""
     a = value.agent
@@ -228,8 +262,9 @@ def overview(value: Overview) -> Shape:
     waits = value.undecided
     return {
         "now": value.now,
+        "seq": value.seq,
         "claims": [held(one) for one in value.claims],
-        "queue": [waiter(one) for one in value.queue],
+        "queue": [queued(one) for one in value.queue],
         "agents": [agent(one) for one in value.agents],
         "decisions": {
             "pending": len(waits),

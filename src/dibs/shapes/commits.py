@@ -1,6 +1,8 @@
-"""The result of a commit as JSON."""
+"""Commits and uncommitted changes as JSON."""
 
 from __future__ import annotations
+
+import os
 
 from dibs.core.text.names import shown
 from dibs.services.commits.values import CommitDenied, Committed
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from dibs.core.changes.ownership import Dirty
     from dibs.core.claims.coverage import Blocked
+    from dibs.services.commits.changes import Difference, TreeChanges
     from dibs.services.commits.inherited import Inherited
     from dibs.services.commits.values import File
 
@@ -71,3 +75,42 @@ def _inherited(values: Iterable[Inherited]) -> list[Shape]:
 
 def _files(values: Iterable[File]) -> list[Shape]:
     return [{"path": shown(file.path), "what": file.what or None} for file in values]
+
+
+def changed_trees(values: Iterable[TreeChanges]) -> Shape:
+    """Shape the uncommitted changes in working trees, by owner."""
+    return {"trees": [_tree(tree) for tree in values]}
+
+
+def _tree(tree: TreeChanges) -> Shape:
+    return {
+        "root": tree.root,
+        "branch": tree.branch,
+        "agents": [
+            {"agent": part.agent, "files": [changed_file(file) for file in part.files]}
+            for part in tree.agents
+        ],
+        "nobody": [changed_file(file) for file in tree.nobody],
+        "idle": [{"agent": idle.agent, "claims": idle.claims} for idle in tree.idle],
+        "wrong": tree.wrong,
+    }
+
+
+def changed_file(file: Dirty) -> Shape:
+    """Shape a changed file."""
+    held = file.held
+    return {
+        "path": file.path, "what": file.what, "staged": file.staged, "unstaged": file.unstaged,
+        "pattern": held.claim.pattern if held else "", "token": held.claim.token if held else 0,
+        "expires_in": round(held.expires_in, 3) if held else 0,
+        "shared_by": list(file.shared_by), "changed_by": list(file.changed_by),
+    }  # fmt: skip
+
+
+def difference(value: Difference) -> Shape:
+    """Shape an agent's changed files, with the diff."""
+    return {
+        "agent": value.agent,
+        "files": [changed_file(file) for file in value.files],
+        "diff": os.fsdecode(value.text),
+    }

@@ -23,6 +23,7 @@ VALUES = {
         "@agent ticket:int place:int agent patterns:path* mode since:time gives_up_in:span"
         " reason:text task:word"
     ),
+    "queued_ticket": "@agent +ticket blocked_by:conflict*",
     "conflict": (
         "@holder pattern:path held:path holder mode reason:text task:word since:time"
         " expires_in:span witness:path waiting:bool while_running:bool"
@@ -40,6 +41,7 @@ VALUES = {
         " silent_for:span status:word model:word task:word context:number? claims:int guarded?"
         " ended"
     ),
+    "token": ("id scope agent project folder:path created:time used:time? expires:time? kind"),
     "entry": "@agent seq:int at:time agent role:word kind summary:text details:any",
     "queued_file": (
         "@holder id:path file:path state holder? reason:text since:time? expires_in:span?"
@@ -51,7 +53,10 @@ VALUES = {
         " assigned_at:time? started_at:time? completed_at:time? result:result? error:text?"
         " retries:int reason:text attempt:int token:int? doer? follow_up:path? version:int [ready:bool]"
         " [why:text*] [dependents:path*] [expires_in:span?] [archived:bool] [text:file]"
+        " [moves:task_move*] [closed:closed_move*] [description:text*]"
     ),
+    "task_move": "verb to needs*",
+    "closed_move": "to why:text",
     "result": "summary:text artefacts:path* next:handoff?",
     "handoff": "agent:word title:text artefacts:path* notes:text*",
     "moved_file": "from:path to:path kept:text?",
@@ -73,6 +78,11 @@ VALUES = {
         " decider:word silence deadline:time? decided_by? decided_at:time? reason:text<decided_by"
         " comments:comment* data:any"
     ),
+    "alert": (
+        "@author id kind severity state subject:path text:text command:text agents* author? key:text"
+        " at:time times:int last:time? by? changed:time? reason:text<by"
+    ),
+    "undecided": "pending:int oldest_for:span?",
     "comment": "@by at:time by role:word text:text",
     "escalation": (
         "@asker decision outcome title:text asker holder patterns:path* wanted:path* ticket:int?"
@@ -107,7 +117,9 @@ VALUES = {
     "salvage": "id ref commit at:time subject:text ignored_in:path?",
     "party": "name:word path:path? branch:word? head dirty:int base:bool",
     "forecast_pair": "agents:word* files:forecast_file*",
-    "forecast_file": "path:path kind note:text hunks:any*",
+    "forecast_file": "path:path kind note:text hunks:forecast_hunk*",
+    "forecast_hunk": "lines:any* [sides:hunk_side*] [cut:bool]",
+    "hunk_side": "text:text*",
     "unmergeable": "agents:word* why:text",
     "left_out": "party:word path:path? why:text",
     "changed_file": (
@@ -123,7 +135,69 @@ VALUES = {
         "@agent now:time agent agents:briefed_agent* claims:held_claim* queue:ticket*"
         " mail:message* decisions:decision* tasks:any activity:entry*"
     ),
+    "file_owner": "@agent agent files:int",
+    "file_node": (
+        "path:path name:path folder:bool files:int bytes:int owners:file_owner* claims:int"
+        " waiting:int contention:int conflicts:int changed:int missing:bool"
+    ),
+    "forecast_agents": "agents:word*",
+    "project": "id name:path root:path",
+    "job": (
+        "id project:path name every:span running:bool hangs:bool runs:int failures:int last_run:time?"
+        " duration:span last_error:text next_run:time"
+    ),
+    "lock_file": (
+        "@agentId filePath:path agentId agentRole:word reason:text acquiredAt expiresAt projectId"
+    ),
+    "activity": (
+        "@agentId id:int agentId agentRole:word actionType summary:text details:any timestamp"
+        " projectId"
+    ),
+    "crew_alert": "id:int type severity message:text [agentId] timestamp projectId",
+    "handler": (
+        "name source events* runs:text state reason:text waiting:int position:int handled:int"
+        " skipped:int dropped:int error:text failing:text failed_at:time?"
+    ),
+    "failing_handler": "project:path name failing:text",
+    "checked_project": "+project ok:bool why:text",
     "error": "code message field? hint? retryable:bool request_id?",
+    "timeline": (
+        "project:word now:time since:time until:time known_since:time? complete_since:time"
+        " truncated:bool entries:int claims:claim_span* waits:wait_span* agents:agent_span*"
+        " tasks:task_span* marks:mark* series:time_series files:file_figures* work:agent_figures*"
+        " totals:totals"
+    ),
+    "claim_span": (
+        "@agent agent pattern:path mode token:int begin:time end:time? early:bool how by?"
+        " reason:text task:word"
+    ),
+    "wait_span": (
+        "@agent agent ticket:int patterns:path* mode begin:time end:time? how blocked_by*"
+        " turn:time? standing:bool"
+    ),
+    "agent_span": (
+        "@agent agent role:word parent? begin:time end:time? early:bool how by? last:time"
+        " changes:agent_change*"
+    ),
+    "agent_change": "at:time status:word task:word",
+    "task_span": "@agent task:path state agent:word? attempt:int begin:time end:time? early:bool",
+    "mark": "@agent seq:int at:time agent by? kind group text:text paths:path* times:int",
+    "time_series": (
+        "begin:time step:span held:int* waiting:int* agents:int* denied:int* commits:int* tasks:int*"
+        " overhead:number*"
+    ),
+    "file_figures": (
+        "pattern:path agents:int claims:int held:span denied:int waits:int waited:span owners*"
+    ),
+    "agent_figures": (
+        "agent role:word present:span claims:int held:span edits:int commits:int tasks:int denied:int"
+        " waits:int waited:span overhead:number"
+    ),
+    "totals": (
+        "agents:int claims:int waits:int waited:span longest_wait:span denied:int refused:int"
+        " expired:int killed:int commits:int merges:int tasks:int edits:int present:span"
+        " overhead:number"
+    ),
 }
 
 #: The answer to taking a task: that of a claim, or why no task is available.
@@ -132,6 +206,9 @@ _TAKEN = (
     " [why] [cycle:wait*] [refused:refusal?] [inherited:left_work*] [task:task] [tasks:any*]"
 )
 
+_STATUS = (
+    "now:time seq:int claims:held_claim* queue:queued_ticket* agents:agent* decisions:undecided"
+)
 #: The answer of each command with ``--json``, and of a failed one. ``=type`` is not an object.
 ANSWERS = {
     "claim": (
@@ -146,7 +223,8 @@ ANSWERS = {
     "run": "status:int claims:claim* lost:lost* released:claim*",
     "renew": "outcome claims:claim* lost:lost* asks:ask*",
     "release": "released:claim* [left:left_work*]",
-    "status": "now:time claims:held_claim* queue:ticket* agents:agent* decisions:any",
+    "status": _STATUS,
+    "top": _STATUS,
     "who": "paths:holders*",
     "changes": "trees:changed_tree*",
     "diff": "agent files:changed_file* diff:text",
@@ -172,11 +250,16 @@ ANSWERS = {
     "decide reject": "decided:decision*",
     "decide revoke": "decided:decision*",
     "decide refuse": "decided:decision*",
+    "alerts ls": "alerts:alert*",
+    "alerts show": "alert:alert",
+    "alerts ack": "acknowledged:alert*",
+    "alerts resolve": "resolved:alert*",
+    "alerts check": "opened:alert* raised:alert* resolved:alert* open:alert*",
     "brief": (
         "number:int? changed:bool again:bool mode? digest? text mail* left:int state:crew_state?"
     ),
     "say": "+message",
-    "inbox": "[messages:letter*] [left:int] [acknowledged:letter*]",
+    "inbox": "[messages:letter*] [left:int] [acknowledged:message*]",
     "group new": "+group",
     "group add": "+group",
     "group rm": "+group",
@@ -247,11 +330,21 @@ ANSWERS = {
     "git status": "installed:bool hooks:any* store works:bool",
     "git uninstall": "removed:bool left:path*",
     "git trust": "[settings:any*] [forgotten:text*]",
-    "daemon status": "running:bool pid:int socket:path",
-    "daemon start": "running:bool pid:int socket:path",
-    "daemon stop": "running:bool pid:int socket:path",
+    "serve": (
+        "running:bool pid:int? url? socket:path? version? started:number? auto:bool?"
+        " [service:path] [changed:bool] [failing:failing_handler*]"
+    ),
+    "open": "url:text expires:time project opened:bool started:bool",
+    "token ls": "tokens:token*",
+    "token new": "token +token",
+    "token revoke": "+token",
+    "token login": "url:text expires:time",
+    "report": "+timeline [written:path*]",
     "config": "settings:any root:path state:path",
-    "whoami": "agent human:bool source value role? registered:bool project:path? considered:any*",
+    "whoami": (
+        "agent human:bool source value role? registered:bool project:path? considered:any* [scope]"
+        " [expires:time?]"
+    ),
     "help": "[groups:any*] [topics:any*] [topic:any] [command:any]",
     "explain": "a:path b:path overlap:bool witness:path?",
 }

@@ -6,6 +6,7 @@ from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.core.talk.decisions import Comment, Decision
@@ -22,6 +23,22 @@ def decision(value: Decision) -> dict[str, Any]:
         "decided_at": value.decided_at or None, "reason": value.reason,
         "comments": [comment(said) for said in value.comments], "data": value.data,
     }  # fmt: skip
+
+
+def one(value: Decision, both: Sides | None = None) -> dict[str, Any]:
+    """Shape an answer with one decision, and both sides of a conflict if it is one."""
+    more = {} if both is None else {"sides": sides(both)}
+    return {"decision": decision(value), **more}
+
+
+def decided(values: Sequence[Decision]) -> dict[str, Any]:
+    """Shape decisions that were made together."""
+    return {"decided": [decision(value) for value in values]}
+
+
+def listed(values: Sequence[Decision], left: int) -> dict[str, Any]:
+    """Shape the newest decisions, and how many older ones there are."""
+    return {"decisions": [decision(value) for value in values], "left": left}
 
 
 def comment(value: Comment) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dibs.core.claims.agents import HUMAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.core.talk.mail import Message
@@ -33,6 +34,21 @@ def letter(value: Letter) -> Shape:
         **message(value.message), "read": value.read or None, "acked": value.acked or None,
         "briefed": value.briefed or None,
     }  # fmt: skip
+
+
+def inbox(letters: Sequence[Letter], left: int) -> Shape:
+    """Shape a page of messages, and how many more there are."""
+    return {"messages": [letter(one) for one in letters], "left": left}
+
+
+def acknowledged(messages: Sequence[Message]) -> Shape:
+    """Shape acknowledged messages."""
+    return {"acknowledged": [message(one) for one in messages]}
+
+
+def groups(values: Sequence[Group]) -> Shape:
+    """Shape a listing of groups."""
+    return {"groups": [group(one) for one in values]}
 
 
 def group(value: Group) -> Shape:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dibs.core.text.names import shown
 from dibs.services.merging.conflicts import said_of
 from dibs.services.merging.values import FINE, End
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.changes.merges import Outside
+    from dibs.services.merging.queue import MergeOverview
     from dibs.services.merging.values import MergeReport, MergeVerdict
 
     Shape = dict[str, Any]
@@ -33,6 +35,15 @@ def report(value: MergeReport) -> Shape:
         "branches": [verdict(one) for one in value.verdicts],
         "notes": [shown(note) for note in value.notes],
     }  # fmt: skip
+
+
+def overview(value: MergeOverview) -> Shape:
+    """Shape the merge queue and the last results."""
+    return {
+        "running": [claims.held(one) for one in value.running],
+        "waiting": [claims.queued(one) for one in value.waiting],
+        "results": [claims.entry(one) for one in value.results],
+    }
 
 
 def verdict(value: MergeVerdict) -> Shape:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.core.text.durations import show_span
+from dibs.core.text.names import printable
 from dibs.services.tasks.values import QUEUE
 
 TYPE_CHECKING = False
@@ -9,10 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.core.claims.agents import Caller
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Handoff, Task
+    from dibs.errors import DibsError
     from dibs.services.board.imports import ImportedFiles
+    from dibs.services.board.listing import TaskListing
+    from dibs.services.board.orchestrator import Cycle
+    from dibs.services.board.validate import BoardCheck, Formatted
     from dibs.services.state.tasks import Stored
+    from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import Created, NothingFree, SimilarTask, TakenTask, TaskView
 
     Shape = dict[str, Any]
@@ -71,6 +79,28 @@ def shown(value: TaskView) -> Shape:
     }  # fmt: skip
 
 
+def movable(value: TaskView, caller: Caller) -> Shape:
+    """Shape the transitions of a task that the caller can make, and why others are closed."""
+    from dibs.core.tasks.moves import TaskStanding, closed, moves
+
+    row = value.stored
+    waits = value.state != row.task.status
+    standing = TaskStanding(
+        value.holder, bool(row.token), row.doer, row.asked, ready=value.ready, waits=waits
+    )
+    if value.past:
+        return {"moves": [], "closed": []}
+    return {
+        "moves": [
+            {**move._asdict(), "needs": list(move.needs)}
+            for move in moves(row.task, standing, caller)
+        ],
+        "closed": [
+            {"to": state, "why": why} for state, why in closed(row.task, standing, caller).items()
+        ],
+    }
+
+
 def whole(value: TaskView, entries: list[Entry]) -> Shape:
     """Shape one task in detail."""
     from dibs.shapes import claims
@@ -127,3 +157,64 @@ def likeness(value: SimilarTask) -> Shape:
         "id": value.id, "other": value.other, "title": value.title,
         "share": round(value.share, 2), "paths": list(value.paths),
     }  # fmt: skip
+
+
+def listing(value: TaskListing) -> Shape:
+    """Shape a listing of tasks; ``stale`` says why the lock-file queue is shown in an older state."""
+    from dibs.shapes import claims
+
+    return {
+        "tasks": [*map(shown, value.tasks), *map(claims.task, value.queue)], "done": value.done,
+        "set_aside": [found._asdict() for found in value.aside],
+        **({"stale": value.stale} if value.stale else {}),
+    }  # fmt: skip
+
+
+def queued(value: Sequence[QueuedFile]) -> Shape:
+    """Shape files that were added to the plain queue."""
+    from dibs.shapes import claims
+
+    return {"added": [claims.task(file) for file in value]}
+
+
+def checked(value: BoardCheck, *, quiet: bool = False) -> Shape:
+    """Shape what is wrong with task files; if ``quiet``, without notes."""
+    found = [item._asdict() for item in value.findings if item.fatal or not quiet]
+    return {"files": value.files, "wrong": value.wrong, "findings": found}
+
+
+def formatted(
+    files: int, changed: Sequence[Formatted], broken: Sequence[tuple[str, DibsError]]
+) -> Shape:
+    """Shape which files were formatted, and which cannot be read."""
+    return {
+        "files": files, "changed": [item._asdict() for item in changed],
+        "broken": [{"file": p, "code": e.code, "message": e.message} for p, e in broken],
+    }  # fmt: skip
+
+
+def cycle(value: Cycle) -> Shape:
+    """Shape one cycle of the orchestrator."""
+    return {
+        "assigned": list(value.assigned), "followups": list(value.followups),
+        "timeouts": [{"task": task, "action": action} for task, action in value.timeouts],
+        "conflicts": [{"tasks": [a, b], "path": path} for a, b, path in value.conflicts],
+        "archived": list(value.archived), "returned": list(value.returned),
+        "set_aside": [found._asdict() for found in value.aside],
+        "troubles": [{"task": task, "message": message} for task, message in value.troubles],
+        "accepted": list(value.accepted), "restored": list(value.restored),
+        "commits": list(value.commits), "left": value.left, "unpushed": value.unpushed,
+    }  # fmt: skip
+
+
+def take_steps(value: NothingFree, roles: Sequence[str]) -> list[str]:
+    """Return what to do if no task is available."""
+    held = [task.expires_in for task in value.tasks if task.holder]
+    held += [task.expires_in for task in value.queue if task.holder]
+    soon = ""
+    if held:
+        left = show_span(max(0, round(min(held))))
+        soon = f"the earliest claim expires in {left} unless renewed; "
+    options = "".join(f" --role {printable(role)}" for role in roles)
+    waits = [f"{soon}to wait: dibs task take{options} --wait 5m"]
+    return [*waits, "to see all tasks: dibs task ls"] if value.tasks else waits

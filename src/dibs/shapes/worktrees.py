@@ -7,6 +7,7 @@ from dibs.services.worktrees.service import KeptWorktree, Removed, SharedTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.core.changes.worktrees import Holding
@@ -56,6 +57,16 @@ def listed(value: Listed) -> Shape:
     }  # fmt: skip
 
 
+def listing(values: Sequence[Listed]) -> Shape:
+    """Shape the listing of worktrees."""
+    return {"worktrees": [listed(tree) for tree in values]}
+
+
+def cleaned(values: Sequence[Removed | KeptWorktree | Skipped]) -> Shape:
+    """Shape the result of a clean-up."""
+    return {"worktrees": [outcome(value) for value in values]}
+
+
 def outcome(value: Removed | KeptWorktree | Skipped) -> Shape:
     """Shape the result of a removal."""
     if isinstance(value, Removed):
@@ -71,12 +82,22 @@ def outcome(value: Removed | KeptWorktree | Skipped) -> Shape:
     return {"removed": False, "worktree": row(value.row), "why": value.why}
 
 
+def salvage(values: Sequence[Salvaged]) -> Shape:
+    """Shape the listing of salvaged work."""
+    return {"salvaged": [salvaged(value) for value in values]}
+
+
 def salvaged(value: Salvaged) -> Shape:
     """Shape an entry of salvaged work."""
     return {
         "id": value.id, "ref": value.ref, "commit": value.commit, "at": value.at,
         "subject": value.subject, "ignored_in": value.folder or None,
     }  # fmt: skip
+
+
+def restored(value: Salvaged, what: str, place: str) -> Shape:
+    """Shape restored work: ``what`` is ``folder`` or ``branch``, and ``place`` is its name."""
+    return {**salvaged(value), what: place}
 
 
 def shown(value: SalvageView) -> Shape:

@@ -1,4 +1,4 @@
-"""Ask the daemon to answer a hook: one request, one answer, short timeouts.
+"""Ask the server to answer a hook: one request, one answer, short timeouts.
 
 If anything is wrong, the hook answers itself. A call may then be decided twice, which is harmless: an agent
 that holds a file still holds it.
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 else:
     from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
-#: Time limit for the daemon's first reply, in seconds; the reply says how long the rest takes.
+#: Time limit for the server's first reply, in seconds; the reply says how long the rest takes.
 HEARD_IN = 0.25
-#: Extra time on top of what the daemon says.
+#: Extra time on top of what the server says.
 GRACE = 0.25
 #: Time limit for reading the agent's call; the hook itself then allows as much again before it denies.
 SAID_IN = 4.0
 #: Size of a frame's header: its kind and length.
 FRAME = 11
-#: Kinds of frames: a new time limit; the answer; a request that this daemon does not serve.
+#: Kinds of frames: a new time limit; the answer; a request that this server does not serve.
 WAIT, ANSWER, DECLINED = b"W", b"A", b"D"
 #: The hook's confirmation that the answer is written.
 WRITTEN = b"w"

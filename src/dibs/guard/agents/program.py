@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Word
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ _WHY_MAX = 1000
 DENIES = '"deny"'
 FAILED = "dibs: blocked because the claim check failed: {}"
 ALLOWED = "dibs: allowed although the claim check failed: {}"
-#: Whether the settings of the last call's project ask for a daemon.
-wishes = {"daemon": False}
+#: Whether the settings of the last call's project ask for a server.
+wishes = {"server": False}
 
 
 def attend(words: Sequence[str], given: bytes | None = None) -> int:
@@ -119,7 +119,7 @@ def answer(
     """
     from dibs.guard.agents.deadline import Late
 
-    dialect = heard = None
+    dialect = heard = record = None
     wrong_store = False
     try:
         event = words[1] if len(words) > 1 else ""
@@ -132,13 +132,25 @@ def answer(
     except Exception as error:  # noqa: BLE001 - the top of a surface: a hook that fails guards nothing
         why = _said_of(error)
         wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
+        record = _record_later(error, why, (heard.cwd if heard else "", cwd), environ)
     if deadline is not None:
         deadline.off()
     if dialect is None or heard is None:
-        return _unheard(words, environ, cwd, why), None
+        return _unheard(words, environ, cwd, why), record
     # The store that these settings select could allow anything: on_error is about one that is unreachable.
     allowed = not wrong_store and _on_error({heard.cwd: None, cwd: None}, environ) == "allow"
-    return _failed(dialect, heard, why, allowed=allowed), None
+    return _failed(dialect, heard, why, allowed=allowed), record
+
+
+def _record_later(
+    error: Exception, why: str, starts: Sequence[str], environ: Mapping[str, str]
+) -> Callable[[], None] | None:
+    """Return what records a failed hook in the ledger after the answer; None if the store is unreachable."""
+    if isinstance(error, Unavailable | Unknown):
+        return None
+    from dibs.guard.agents.failures import record_failed_hook
+
+    return lambda: record_failed_hook(error, why, starts, environ)
 
 
 def _payload(given: bytes) -> dict[str, Any]:
@@ -190,7 +202,9 @@ def _judged(
     base = base_project({heard.cwd: None, cwd: None}, environ)
     if deadline is not None and base is not None:
         deadline.set(base.loaded.config.guard_deadline)
-    wishes["daemon"] = base is not None and base.loaded.config.guard_daemon
+    if base is not None:
+        config = base.loaded.config
+        wishes["server"] = config.server_auto or config.guard_daemon
     verdict, confirm = PASSED, None
     for place, share in reversed(split_by_project(heard, base, environ)):
         refused = verdict.word == Word.DENY

@@ -1,4 +1,4 @@
-"""Start one hook: ask the daemon if it is running, otherwise answer in this process.
+"""Start one hook: ask the server if it is running, otherwise answer in this process.
 
 ``guard/run.py`` runs this module alone from the pack, so it must not import Dibs modules at module level.
 """
@@ -23,7 +23,7 @@ _PRIVATE = 0o040000
 
 def start(pack: "Pack") -> "NoReturn":
     """Answer one hook and exit."""
-    given = _ask_daemon(pack)
+    given = _ask_server(pack)
     try:
         pack.install()
         from dibs.guard.agents.program import attend, wishes
@@ -34,7 +34,7 @@ def start(pack: "Pack") -> "NoReturn":
         posix.write(2, why.encode("utf-8", "replace"))
         posix._exit(2)  # noqa: SLF001
     try:
-        if wishes["daemon"] and given is None:  # no daemon listened
+        if wishes["server"] and given is None:  # no server listened
             from dibs.guard.agents.wake import wake
 
             wake(pack.package)
@@ -47,7 +47,7 @@ def start(pack: "Pack") -> "NoReturn":
 
 
 def socket_of(package: str) -> str:
-    """Return the socket of the daemon for this user and this installation."""
+    """Return the hooks' socket of the server for this user and this installation."""
     base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
     usable = base.startswith("/") and len(base) < _LONG
     folder = f"{base}/dibs" if usable else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
@@ -64,8 +64,8 @@ def is_private(folder: str) -> bool:
     return found.st_mode & 0o170077 == _PRIVATE and found.st_uid == posix.geteuid()
 
 
-def _ask_daemon(pack: "Pack") -> "bytes | None":
-    """Exit with the daemon's answer if there is one; otherwise return what was read of the call."""
+def _ask_server(pack: "Pack") -> "bytes | None":
+    """Exit with the server's answer if there is one; otherwise return what was read of the call."""
     path = socket_of(pack.package)
     try:
         posix.stat(path)

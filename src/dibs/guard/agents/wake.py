@@ -1,4 +1,4 @@
-"""Start the daemon if the settings ask for it and none is running."""
+"""Start the server if the settings ask for it and none is running."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 
 from dibs.guard.agents.start import is_private, socket_of
 
-PROGRAM = "daemon/run.py"
-#: A new daemon has this many seconds to start before another attempt.
+PROGRAM = "server/run.py"
+#: A new server has this many seconds to start before another attempt.
 AGAIN = 5.0
 
 
 def wake(package: str, *, again: float = AGAIN) -> bool:
-    """Start the daemon, detached from this process; of several, all but one exit immediately."""
+    """Start the server, detached from this process; of several, all but one exit immediately."""
     path = socket_of(package)
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     actions = [(os.POSIX_SPAWN_DUP2, nowhere, handle) for handle in (0, 1, 2)]

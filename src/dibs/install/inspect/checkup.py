@@ -1,0 +1,163 @@
+"""Check a project: its store, board, git, crew, and the agents on this machine; and repair what can be."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dibs.core.text.findings import Level
+from dibs.errors import Unavailable
+from dibs.guard.git.install import GitHooks
+from dibs.install.inspect.agents import findings, look, unreachable, unwired
+from dibs.install.inspect.gaps import gaps
+from dibs.services.board import check as boards
+from dibs.services.commits.doctor import GitCare
+from dibs.services.state.damage import findings as damaged
+from dibs.startup.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.text.findings import Finding
+    from dibs.core.toolcalls.coverage import GuardStatus
+    from dibs.install.inspect.agents import AgentSetup
+    from dibs.install.inspect.gaps import Gap
+    from dibs.project.project import Project
+
+T = TypeVar("T")
+
+
+class Checkup(Record):
+    """What a check found."""
+
+    #: The findings of each part.
+    found: dict[str, list[Finding]]
+    agents: list[AgentSetup]
+    standings: list[GuardStatus]
+    #: What keeps agents from being guarded.
+    missing: Sequence[Gap] = ()
+    #: The repairs that were made; None if none were wanted.
+    done: list[str] | None = None
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(one.level != Level.BAD for part in self.found.values() for one in part)
+
+    def shape(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        shape = {
+            "well": self.well,
+            "findings": [
+                {"part": part, **finding._asdict()}
+                for part, found in self.found.items()
+                for finding in found
+            ],
+            "agents": [_agent(agent) for agent in self.agents],
+            "crew": [standing._asdict() for standing in self.standings],
+        }
+        return shape if self.done is None else {**shape, "done": self.done}
+
+
+def check_up(
+    project: Project,
+    caller: Caller,
+    *,
+    fix: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Checkup:
+    """Check everything; with ``fix``, repair what can be repaired first."""
+    repository = project.place.repository
+    progress("checking agents")
+    agents = look(repository.root, os.path.expanduser("~"), os.environ)
+    done = _repair(project, caller, progress) if fix else None
+    missing = gaps(repository, agents)
+    found = _findings(project, agents, missing, progress)
+    standings = _despite_damage(project.doctoring.standings)
+    return Checkup(found, agents, standings, missing, done)
+
+
+def _git(project: Project) -> GitCare:
+    repository = project.place.repository
+    ours: frozenset[str] = frozenset()
+    if repository.common:
+        hooks = GitHooks(repository.common, repository.state).look()
+        ours = frozenset(hook.name for hook in hooks if hook.current)
+    return GitCare(repository, project.gate, ours)
+
+
+def _repair(project: Project, caller: Caller, progress: Callable[[str], None]) -> list[str]:
+    from dibs.install.prove.git import sweep
+
+    progress("repairing")
+    done = _repair_store(project, caller)
+    done += _despite_damage(lambda: boards.repair(project.board, caller))
+    done += _despite_damage(lambda: project.doctoring.repair(caller))
+    done += _despite_damage(lambda: _git(project).repair())
+    return [*done, *sweep(project.place.repository, time.time())]
+
+
+def _repair_store(project: Project, caller: Caller) -> list[str]:
+    from dibs.services.state.row_repair import move_aside
+
+    if not caller.human:
+        return ["left the store as it is: only a human can repair it"]
+    state = project.place.repository.state
+    return [*project.engine.repair(), *move_aside(project.store, caller, state)]
+
+
+def _despite_damage(check: Callable[[], list[T]]) -> list[T]:
+    """Return the result; nothing if rows are damaged, which the check of the store reports."""
+    try:
+        return check()
+    except Unavailable as error:
+        if error.code != "STORE_DAMAGED":
+            raise
+        return []
+
+
+def _findings(
+    project: Project,
+    agents: Sequence[AgentSetup],
+    missing: Sequence[Gap],
+    progress: Callable[[str], None],
+) -> dict[str, list[Finding]]:
+    from dibs import __version__
+
+    root = project.place.repository.root
+    wired = any(agent.wired for agent in agents)
+    found: dict[str, list[Finding]] = {}
+    progress("checking the store")
+    found["engine"] = [*project.engine.inspect(), *damaged(project.engine)]
+    progress("checking the board")
+    found["board"] = _despite_damage(lambda: boards.check(project.board, root))
+    progress("checking git")
+    found["git"] = _despite_damage(lambda: [*_git(project).inspect(), *project.check_queue()])
+    progress("checking worktrees and agents")
+    found["crew"] = _despite_damage(lambda: project.doctoring.inspect(__version__, wired=wired))
+    trees = _despite_damage(project.doctoring.trees)
+    found["agents"] = [
+        *findings(agents, root),
+        *(gap.as_finding() for gap in missing),
+        *unreachable(agents, os.environ),
+        *unwired(root, trees, os.path.expanduser("~"), os.environ),
+    ]
+    return found
+
+
+def _agent(agent: AgentSetup) -> dict[str, object]:
+    return {
+        "agent": agent.name,
+        "installed": bool(agent.program),
+        "version": agent.version or None,
+        "hooks": [
+            {"event": hook.event, "file": hook.file, "refuses": hook.refuses}
+            for hook in agent.hooks
+        ],
+        "mcp": [server.file for server in agent.servers],
+        "guarded": agent.wired,
+        "accepted": agent.consent.trusted if agent.wired else None,
+        "note": agent.consent.text if agent.wired else "",
+    }
