@@ -29,6 +29,7 @@ def repo(tmp_path_factory):
     """A repository for the whole run; each test uses its own names."""
     root = tmp_path_factory.mktemp("repo")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "dibs.toml").write_text("")
     return root
 
 

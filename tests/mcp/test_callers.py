@@ -7,27 +7,20 @@ import subprocess
 import sys
 
 import pytest
-from tests.mcp.wires import NEW, OLD, Http, Served, Stdio
+from tests.mcp.wires import NEW, OLD, TOKENS, Http, Stdio
 
 from dibs.cli import main
 from dibs.errors import BadInput
 from dibs.local.installation import install_command
 from dibs.mcp.callers import of_process
-from dibs.mcp.tokens import Tokens, load
 
-ALICE, BOB, ANY = "a" * 32, "b" * 32, "c" * 32
 ERAS = pytest.mark.parametrize("era", [OLD, NEW])
 
 
 @pytest.fixture(scope="module")
-def guarded(repo, tmp_path_factory):
-    """A server with three tokens: for alice, for bob, and for any agent."""
-    file = tmp_path_factory.mktemp("tokens") / "tokens"
-    file.write_text(f"# who may call\n{ALICE} alice\n{BOB} bob\n{ANY}\n")
-    file.chmod(0o600)
-    server = Served(repo, "--token-file", str(file))
-    yield server
-    server.close()
+def bobs(served):
+    """The token of the agent bob."""
+    return bearer(served.token("--agent", "bob"))
 
 
 def bearer(token):
@@ -143,28 +136,37 @@ def test_a_dead_owner_does_not_block_anyone(tmp_path):
 
 
 @ERAS
-def test_without_a_valid_token_every_request_is_rejected(guarded, era):
-    wire = Http(guarded.url, "alice", NEW)
+def test_without_a_valid_token_every_request_is_rejected(served, era):
+    wire = Http(served.url, "alice", NEW)
+    token = TOKENS[served.url]
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     wrong = [
-        {}, bearer("x" * 32), bearer(""), {"Authorization": f"Basic {ALICE}"}, bearer(ALICE[:-1])
+        {"Authorization": ""}, bearer("x" * 32), bearer(""), {"Authorization": f"Basic {token}"},
+        bearer(token[:-1]), bearer(served.token("--scope", "read")),
     ]  # fmt: skip
 
     for headers in wrong:
         status, said = wire.answer(body, MCP_Protocol_Version=era, **headers)
-        assert status == 401
-        assert ALICE not in said
+        assert status == (403 if headers is wrong[-1] else 401)
+        assert token not in str(said)
 
 
 @ERAS
-def test_an_agents_token_is_not_valid_for_another_agent(guarded, era):
-    bob = Http(guarded.url, "alice", era, **bearer(BOB))
+def test_an_agents_token_is_not_valid_for_another_agent(served, bobs, era):
+    assert Http(served.url, "alice", era, **bobs).fails("status")["code"] == "NOT_YOU"
 
-    assert bob.fails("status")["code"] == "NOT_YOU"
+    assert Http(served.url, "bob", era, **bobs).call("status")["agent"] == "bob"
+    assert Http(served.url, "", era, **bobs).call("status")["agent"] == "bob"
+    assert Http(served.url, "carol", era).call("status")["agent"] == "carol"
 
-    assert Http(guarded.url, "bob", era, **bearer(BOB)).call("status")["agent"] == "bob"
-    assert Http(guarded.url, "", era, **bearer(BOB)).call("status")["agent"] == "bob"
-    assert Http(guarded.url, "carol", era, **bearer(ANY)).call("status")["agent"] == "carol"
+
+def test_a_session_is_only_for_the_token_that_opened_it(served, bobs):
+    alice = Http(served.url, "alice", OLD)
+    alice.call("status")
+    stolen = {"Mcp_Session_Id": alice.headers["Mcp-Session-Id"], "MCP_Protocol_Version": OLD}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+    assert Http(served.url, "", NEW, **bobs).answer(body, **stolen)[0] == 404
 
 
 def test_without_a_header_a_session_has_an_agent_and_a_single_request_does_not(served):
@@ -221,25 +223,12 @@ def start(repo, capsys, monkeypatch):
     return started
 
 
-def test_a_server_that_others_can_reach_needs_a_token(start):
-    status, out, err = start("--http", "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize("words", [("--http",), ("--http", "--host", "0.0.0.0"), ("--port", "1")])
+def test_the_old_http_server_says_in_one_line_what_replaced_it(start, words):
+    status, out, err = start(*words)
 
-    assert (status, out) == (78, "")
-    assert err.count("\n") == 1
-    assert "token" in err
-
-
-def test_a_port_in_use_is_reported_in_one_line(start, served):
-    port = served.url.rsplit(":", 1)[1].partition("/")[0]
-
-    status, _, err = start("--http", "--port", port)
-
-    assert (status, err.count("\n")) == (78, 1)
-    assert port in err
-
-
-def test_http_options_need_http(start):
-    assert start("--port", "1")[0] == 64
+    assert (status, out, err.count("\n")) == (64, "", 1)
+    assert "dibs serve" in err
 
 
 def test_without_the_extra_one_line_says_how_to_install_it(repo):
@@ -258,30 +247,3 @@ def test_without_the_extra_one_line_says_how_to_install_it(repo):
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
     assert f"(run: {install_command('mcp')})" in done.stderr
-
-
-# -- tokens
-
-
-@pytest.mark.parametrize(
-    ("text", "mode"),
-    [("short", 0o600), ("", 0o600), (ALICE, 0o640), (f"{ALICE} a/b", 0o600)],
-)
-def test_an_insecure_token_file_is_rejected(start, tmp_path, text, mode):
-    file = tmp_path / "tokens"
-    file.write_text(text)
-    file.chmod(mode)
-
-    status, _, err = start("--http", "--port", "0", "--token-file", str(file))
-
-    assert status in {65, 78}
-    assert err.count("\n") == 1
-    assert ALICE not in err
-
-
-def test_the_variable_holds_one_token_for_any_agent():
-    tokens = load("", {"DIBS_MCP_TOKEN": ANY})
-
-    assert tokens.agent_of(f"bearer {ANY}") == ""
-    assert tokens.agent_of("Bearer ä") is None
-    assert Tokens({}).agent_of("") == ""

@@ -9,6 +9,7 @@ import sys
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from tests.mcp.wires import TOKENS
 
 from mcp import Client, StdioServerParameters
 
@@ -39,7 +40,8 @@ def test_the_sdk_uses_tools_and_resources(repo, served, wires, mode, version, tr
                 command=sys.executable, args=words, cwd=str(repo), env=environ
             )
             return await _used(Client(place, mode=mode))
-        async with httpx2.AsyncClient(headers={"Dibs-Agent": "sdk"}) as link:
+        headers = {"Dibs-Agent": "sdk", "Authorization": f"Bearer {TOKENS[served.url]}"}
+        async with httpx2.AsyncClient(headers=headers) as link:
             return await _used(
                 Client(streamable_http_client(served.url, http_client=link), mode=mode)
             )

@@ -9,12 +9,15 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from tests.server.conftest import free_port
 
 import dibs
 
@@ -25,6 +28,8 @@ OLD, NEW = "2025-06-18", "2026-07-28"
 #: How a test starts the command as its own process.
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 PATIENCE = 30
+#: The token of the human at each server, by its URL.
+TOKENS: dict[str, str] = {}
 _META = "io.modelcontextprotocol/"
 
 
@@ -194,16 +199,31 @@ class Stdio(Wire):
 
 
 class Served:
-    """A server over HTTP, as a process."""
+    """``dibs serve`` as a process with files of its own; its human's token is sent unless another one is."""
 
-    def __init__(self, repo: Any, *words: str, **environ: str) -> None:
+    def __init__(self, repo: Any) -> None:
+        self.repo = repo
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="dibs-", dir="/tmp"
+        )  # for a short socket path
+        own = {"XDG_STATE_HOME": f"{self._folder.name}/state", "XDG_RUNTIME_DIR": self._folder.name}
+        self.environ = {**environment(), **own}
         self.process = subprocess.Popen(
-            [*PROGRAM, "mcp", "--http", "--port", "0", "--json", *words], cwd=repo,
-            env={**environment(), **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*PROGRAM, "serve", "--json", "--port", str(free_port())], cwd=repo,
+            env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
-        self.url = json.loads(line)["url"]
+        self.url = json.loads(line)["url"] + "/mcp"
+        TOKENS[self.url] = self.token("--scope", "human")
+
+    def token(self, *words: str) -> str:
+        """Return a new token."""
+        done = subprocess.run(
+            [*PROGRAM, "token", "new", *words], cwd=self.repo, env=self.environ,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
 
     def close(self) -> None:
         self.process.terminate()
@@ -213,6 +233,7 @@ class Served:
         self.process.wait()
         self.process.stdout.close()
         self.process.stderr.close()
+        self._folder.cleanup()
 
 
 class Http(Wire):
@@ -224,6 +245,7 @@ class Http(Wire):
         self.headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
+            "Authorization": f"Bearer {TOKENS.get(url, '')}",
             **({"Dibs-Agent": agent} if agent else {}),
             **{key.replace("_", "-"): value for key, value in headers.items()},
         }

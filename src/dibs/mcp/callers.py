@@ -1,8 +1,8 @@
 """Identify the agent that calls a tool; it is never a human, and never taken from an argument.
 
 Over standard streams, one process serves one agent, named by ``DIBS_AGENT``, by the session that started the
-server, or after its client. Over HTTP, each request names its agent in a header; a bearer token can be
-limited to one agent.
+server, or after its client. Over HTTP, ``dibs serve`` knows the agent of each token; a human's token names
+one in a header.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dibs.local.signals import not_ignored
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
-from dibs.mcp.trees import McpTree
+from dibs.project.trees import OpenTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class _Local:
     """The transport of a process that serves one agent."""
 
     def __init__(self, repo: str) -> None:
-        self.tree = McpTree(repo)
+        self.tree = OpenTree(repo)
         self.hearers: dict[str, Callable[[bool], object]] = {}
         self._at_work = 0
         self._still = threading.Condition()

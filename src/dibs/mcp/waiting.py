@@ -1,8 +1,4 @@
-"""Wait for a claim in a thread, with progress for the client; a canceled wait leaves the queue.
-
-The services block on the engine while they wait. Here the engine is wrapped, so that it often checks whether
-the wait was canceled; the services then remove the waiter as usual.
-"""
+"""Wait for a claim in a thread, with progress for the client; a canceled wait leaves the queue."""
 
 from __future__ import annotations
 
@@ -16,8 +12,7 @@ from anyio import to_thread
 from dibs.errors import DibsError, Unavailable
 from dibs.mcp.callers import has_hung_up
 from dibs.mcp.tools_claims import acquire
-from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
+from dibs.project.stopping import SLICE, WaitStopped, stopping_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,52 +21,20 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from dibs.api.client import Dibs
-    from dibs.engines.base import Engine
     from dibs.mcp.inputs import WaitAsked
 
-#: The longest time, in seconds, until a canceled wait ends.
-SLICE = 0.2
 #: Seconds until the first progress message, and between later ones.
 FIRST_NEWS, NEWS = 1.0, 5.0
 #: How many calls can wait at once in one server; each has a thread.
 MOST_WAITING = 256
 
 
-class BrokenOff(Exception):
-    """The wait was canceled."""
-
-
-class _Breakable:
-    """An engine whose wait can be canceled."""
-
-    def __init__(self, engine: Engine, stop: threading.Event) -> None:
-        self._engine = engine
-        self._stop = stop
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def wait(self, after: int, timeout: float) -> int:
-        """Wait as the engine does, in short slices."""
-        end = time.monotonic() + timeout
-        while True:
-            if self._stop.is_set():
-                raise BrokenOff
-            left = end - time.monotonic()
-            newest = self._engine.wait(after, max(0.0, min(SLICE, left)))
-            if newest > after or left <= SLICE:
-                return newest
-
-
 def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any] | DibsError:
     """Wait in this thread; an error is returned, because a task group would wrap it."""
-    store = dibs.project.store
-    breakable: Any = _Breakable(store.engine, stop)
-    own = Store(breakable, store.config, store.archive, store.callbacks)
-    claims = Claims(own)
+    claims = stopping_with(dibs.project, stop).claims
     try:
         return acquire(dibs, asked, claims, asked.seconds)
-    except BrokenOff:
+    except WaitStopped:
         return Unavailable("the wait was canceled")
     except DibsError as error:
         return error

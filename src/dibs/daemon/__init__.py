@@ -1,1 +1,0 @@
-"""The background process that makes hooks faster."""

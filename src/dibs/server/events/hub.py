@@ -1,0 +1,241 @@
+"""The event loop's end of a feed: the latest events of a project, and the clients that receive them.
+
+All clients share one queue, the newest events. A client has only its place in that queue, so that a slow one
+costs nothing; one that falls out of the queue starts again with a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from itertools import dropwhile
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+from anyio import to_thread
+
+from dibs.core.claims.event_names import BEHIND, CURRENT, HEARTBEAT, INIT
+from dibs.server.events.feed import PAGE, UNREAD
+from dibs.server.events.messages import EncodedEvent, Note
+from dibs.server.events.protocol import HIGH_WATER
+from dibs.services.claims.views import overview
+from dibs.shapes import claims as shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.core.claims.event_filters import EventFilter
+    from dibs.server.events.feed import Batch, Feed
+    from dibs.services.state.ledger import LedgerPage
+
+    Wishes = tuple[EventFilter, ...]
+
+#: The size of the queue: in events, and in bytes.
+MOST_EVENTS, MOST_BYTES = 4096, 4 << 20
+#: Seconds between two heartbeats.
+HEARTBEAT_EVERY = 15.0
+#: How many threads read the ledger for clients that resume.
+_READERS = 4
+
+
+class StateAt(NamedTuple):
+    """The state of a project after an entry."""
+
+    seq: int
+    note: Note
+
+
+class Receiver:
+    """A client that is up to date: it is written to directly, until it has to do something else."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self.write = write
+        #: Set when the client must look for itself what comes next.
+        self.called = asyncio.Event()
+
+
+class Hub:
+    """The latest events of a project, on one event loop."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.project = feed.served.id
+        #: The number up to which everything was published.
+        self.seq = 0
+        #: How often numbers were lost; a client that knows another count must start again.
+        self.lives = 0
+        #: What to tell about the stream itself, and how often it changed.
+        self.notice: Note | None = None
+        self.notices = 0
+        self.ready = asyncio.Event()
+        self._base = 0
+        self._queue: deque[EncodedEvent] = deque()
+        self._bytes = 0
+        self._receivers: dict[Wishes, set[Receiver]] = {}
+        self._sleepers: set[asyncio.Event] = set()
+        #: The snapshot that is being taken or was taken last, and the one after it.
+        self._last_state: asyncio.Task[StateAt] | None = None
+        self._next_state: asyncio.Task[StateAt] | None = None
+        self._room = anyio.CapacityLimiter(_READERS)
+        self._loop = asyncio.get_running_loop()
+        self._leave = feed.subscribe(self._hear)
+        self._beat = self._loop.call_later(HEARTBEAT_EVERY, self._send_heartbeat)
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._beat.cancel()
+        self._leave()
+
+    def covers(self, after: int) -> bool:
+        """Return whether every event after a number is in the queue."""
+        return self._base <= after
+
+    def has(self, after: int) -> bool:
+        """Return whether a client can continue after a number without the ledger."""
+        return self._base <= after <= self.seq
+
+    def since(self, after: int) -> list[EncodedEvent]:
+        """Return the events in the queue after a number."""
+        if not self._queue or after >= self.seq:
+            return []
+        return list(dropwhile(lambda event: event.seq <= after, self._queue))
+
+    async def page(self, after: int) -> LedgerPage:
+        """Return the next entries after a number from the ledger."""
+        return await to_thread.run_sync(
+            lambda: self.feed.served.project().ledger.page(after, PAGE), limiter=self._room
+        )
+
+    async def snapshot(self) -> StateAt:
+        """Return the state at this moment or later; clients that ask at about the same time share it."""
+        if self._next_state is None:
+            self._next_state = asyncio.create_task(self._take_snapshot(self._last_state))
+        return await asyncio.shield(self._next_state)
+
+    def join(self, receiver: Receiver, wishes: Wishes) -> Callable[[], None]:
+        """Write every further event to a client that is up to date; return the function that ends it."""
+        group = self._receivers.setdefault(wishes, set())
+        group.add(receiver)
+
+        def leave() -> None:
+            group.discard(receiver)
+            if not group and self._receivers.get(wishes) is group:
+                del self._receivers[wishes]
+
+        return leave
+
+    async def news(self, patience: float) -> bool:
+        """Wait until there is something new, at most ``patience`` seconds; return whether there is."""
+        changed = asyncio.Event()
+        self._sleepers.add(changed)
+        try:
+            async with asyncio.timeout(patience):
+                return await changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._sleepers.discard(changed)
+
+    async def _take_snapshot(self, before: asyncio.Task[StateAt] | None) -> StateAt:
+        if before is not None:
+            await asyncio.wait([before])
+        # Who asks from now on may know of changes that this one misses.
+        self._last_state, self._next_state = self._next_state, None
+
+        def read() -> StateAt:
+            project = self.feed.served.project()
+            state = overview(project.store)
+            shape = shapes.overview(state)
+            if (as_of := project.engine.as_of) is not None:
+                shape["as_of"] = as_of
+            return StateAt(state.seq, Note(INIT, state.seq, project=self.project, state=shape))
+
+        return await to_thread.run_sync(read, limiter=self._room)
+
+    def _hear(self, batch: Batch) -> None:
+        """Encode a batch in the feed's thread, and pass it to the event loop."""
+        events = [EncodedEvent(entry, self.project) for entry in batch.entries]
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._publish, batch, events)
+
+    def _publish(self, batch: Batch, events: list[EncodedEvent]) -> None:
+        if batch.last == UNREAD:
+            pass
+        elif batch.restarted or not self.ready.is_set():
+            self._restart(batch, lost=self.ready.is_set())
+        else:
+            self._keep(events)
+            for part in _parts(events):
+                self.seq = part[-1].seq
+                self._fan_out(part)
+            self.seq = batch.last
+        if bool(batch.late) != (self.notice is not None):
+            self.notices += 1
+            self.notice = Note(BEHIND, message=batch.late) if batch.late else None
+            self.call_everyone()
+        for sleeper in self._sleepers:
+            sleeper.set()
+
+    def _restart(self, batch: Batch, *, lost: bool) -> None:
+        self._queue.clear()
+        self._bytes = 0
+        self._base = self.seq = batch.last
+        self.ready.set()
+        if lost:
+            self.lives += 1
+            self.call_everyone()
+
+    def _keep(self, events: list[EncodedEvent]) -> None:
+        self._queue.extend(events)
+        self._bytes += sum(len(event.frame) for event in events)
+        while len(self._queue) > MOST_EVENTS or self._bytes > MOST_BYTES:
+            oldest = self._queue.popleft()
+            self._bytes -= len(oldest.frame)
+            self._base = oldest.seq
+
+    def _fan_out(self, events: list[EncodedEvent]) -> None:
+        for wishes, group in tuple(self._receivers.items()):
+            wanted = [event.frame for event in events if wants(wishes, event)]
+            if wanted:
+                data = b"".join(wanted)
+                for receiver in tuple(group):
+                    receiver.write(data)
+
+    def call_everyone(self) -> None:
+        """Let every client look for itself what comes next."""
+        for group in self._receivers.values():
+            for receiver in group:
+                receiver.called.set()
+        for sleeper in self._sleepers:
+            sleeper.set()
+
+    def _send_heartbeat(self) -> None:
+        self._beat = self._loop.call_later(HEARTBEAT_EVERY, self._send_heartbeat)
+        note = Note(HEARTBEAT, self.seq)
+        for group in tuple(self._receivers.values()):
+            for receiver in tuple(group):
+                receiver.write(note.frame)
+
+
+def _parts(events: list[EncodedEvent]) -> Iterator[list[EncodedEvent]]:
+    """Yield events in parts that can be written at once."""
+    part: list[EncodedEvent] = []
+    size = 0
+    for event in events:
+        part.append(event)
+        size += len(event.frame)
+        if size > HIGH_WATER:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def wants(wishes: Wishes, event: EncodedEvent) -> bool:
+    """Return whether one of a client's filters accepts an event."""
+    return any(one.wants(event.entry) for one in wishes)
+
+
+def current() -> Note:
+    """Return the note that the store answers again."""
+    return Note(CURRENT)

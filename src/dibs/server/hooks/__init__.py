@@ -1,0 +1,1 @@
+"""Hooks over a Unix socket: the raw protocol of ``guard.agents.client``, answered with open engines."""

@@ -1,0 +1,1 @@
+"""The jobs of each project: what the server does on time, without being asked."""

@@ -1,0 +1,1 @@
+"""Notifications for people: on the desktop, and as signed webhooks."""

@@ -1,0 +1,1 @@
+"""Runs the handlers of events, each on its own."""

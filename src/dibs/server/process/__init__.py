@@ -1,0 +1,1 @@
+"""The process itself: its lock, its sockets, its start, and its end."""

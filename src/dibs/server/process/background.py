@@ -1,0 +1,48 @@
+"""Run a server in the background, or one that takes over; short because `main` does the work."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from dibs.errors import DibsError
+from dibs.server.process.options import options_from
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.local.server_files import ServerInfo
+
+#: The exit status if the server cannot be started.
+FAILED = 74
+#: How the log says why.
+CANNOT_START = "cannot start: "
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve with the options in the first word, as JSON; hooks give none."""
+    os.umask(0o077)
+    given = json.loads(words[0]) if words else {"auto": True}
+    options = options_from(given)
+    if not options.attached:
+        os.chdir("/")
+    from dibs.server.process.logs import open_log
+    from dibs.server.process.main import ServerProcess, log
+
+    os.makedirs(options.folder, mode=0o700, exist_ok=True)
+    open_log(options)
+
+    def ready(info: ServerInfo) -> None:
+        log.info("serving at %s", info.url)
+
+    try:
+        ServerProcess(given, ready).run()
+    except DibsError as error:
+        why = f"{error.message} ({error.hint})" if error.hint else error.message
+        log.error("%s%s", CANNOT_START, why)
+        return FAILED
+    except OSError as error:
+        log.error("%s%s", CANNOT_START, error)
+        return FAILED
+    return 0

@@ -1,0 +1,1 @@
+"""HTTP below the routes: matching, strict decoding, cursors, repeated requests, and answers."""

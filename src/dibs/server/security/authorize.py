@@ -1,0 +1,87 @@
+"""Turn a token into an identity, and decide which project and which agent an identity may use."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from dibs.core.claims.agents import HUMAN, Caller
+from dibs.core.text.names import check_agent_id, printable
+from dibs.errors import DibsError, NotAllowed
+from dibs.local.identity import human_id
+from dibs.server.security.identity import RequestIdentity, TokenScope
+
+if TYPE_CHECKING:
+    from dibs.server.projects import Projects, ServedProject
+    from dibs.server.security.tokens import TokenRow
+
+#: The header in which a human names an agent.
+AGENT = "Dibs-Agent"
+
+
+def host() -> str:
+    """Return this machine's name."""
+    return os.uname().nodename if hasattr(os, "uname") else ""
+
+
+def identity_of(row: TokenRow) -> RequestIdentity:
+    """Return whose a token is; nothing that a request says changes it."""
+    if row.scope >= TokenScope.HUMAN:
+        caller = Caller(row.agent or human_id(os.environ), HUMAN, host())
+    else:
+        caller = Caller(row.agent or f"reader-{row.id}", "agent", host())
+    return RequestIdentity(caller, row.scope, row.project, row.id)
+
+
+def served_project(
+    projects: Projects, identity: RequestIdentity, wanted: str = ""
+) -> ServedProject:
+    """Return the project of a request: the one that it names, else the identity's, else the only one.
+
+    An identity that is bound to a project learns nothing about others, not even whether they exist.
+    """
+    if not identity.project:
+        return projects.get(wanted)
+    own = projects.get(identity.project)
+    if wanted and wanted not in {own.id, own.root, own.name}:
+        raise NotAllowed(
+            f"the token is for the project {printable(own.name)}",
+            code="NOT_YOU",
+            field="project",
+            hint="omit the parameter, or use a token for that project",
+        )
+    return own
+
+
+def caller_for(identity: RequestIdentity, named: str, field: str = AGENT) -> Caller:
+    """Return who acts: the identity itself, or the agent that a human names in a field of the request."""
+    if not named or named == identity.caller.id:
+        return identity.caller
+    if identity.scope < TokenScope.HUMAN:
+        own = "omit the header" if field == AGENT else f"send {identity.caller.id} as {field}"
+        raise NotAllowed(
+            f"the token belongs to {identity.caller.id}",
+            code="NOT_YOU",
+            field=field,
+            hint=f"{own}, or use that agent's token",
+        )
+    return Caller(check_agent_id(named), "agent", identity.caller.host)
+
+
+def require(identity: RequestIdentity, needed: TokenScope) -> None:
+    """Raise ``NotAllowed`` if an identity's scope is too small."""
+    if identity.scope < needed:
+        has, needs = identity.scope.name.lower(), needed.name.lower()
+        new = "--agent NAME" if needed == TokenScope.AGENT else f"--scope {needs}"
+        raise NotAllowed(
+            f"this needs the scope {needs}, and the token has {has}",
+            code="TOKEN_SCOPE",
+            hint=f"a human creates a token: dibs token new {new}",
+        )
+
+
+def remember_project(projects: Projects, row: TokenRow) -> None:
+    """Serve the project of a token, if it exists."""
+    with suppress(DibsError, OSError):
+        projects.add(row.folder)

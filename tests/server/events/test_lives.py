@@ -1,0 +1,169 @@
+"""Streams survive what happens to servers and stores: kills, several servers, many waiters, browsers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.server.conftest import make_project, own_environment, until
+from tests.server.events.conftest import QUIET, Client
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import unix_connect
+
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
+from dibs.project.project import locate, open_at
+
+
+def test_a_client_of_a_killed_server_resumes_without_gap_or_duplicate(start_server):
+    server = start_server()
+    project = open_at(locate(str(server.repo)))
+    stop = threading.Event()
+    paths = [parse(f"src/{number}.py") for number in range(5)]
+
+    def write():
+        while not stop.wait(0.001):
+            project.claims.claim(Caller("busy"), paths)
+            project.holdings.release(Caller("busy"), paths)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen: list[int] = []
+    try:
+        for round_ in range(2):
+            after = f"?after={seen[-1]}" if seen else "?after=0"
+            with (
+                contextlib.suppress(ConnectionClosed, OSError),
+                unix_connect(server.socket, f"ws://localhost/ws{after}", **QUIET) as link,
+            ):
+                client = Client(link)
+                assert client.next()["type"] == "resumed"
+                for count in range(300):
+                    seen.append(client.next()["seq"])
+                    if count == 150 and round_ == 0:
+                        server.process.kill()
+            if round_ == 0:
+                server.process.wait()
+                server = start_server(base=server.repo.parent)
+    finally:
+        stop.set()
+        writer.join()
+    written = [entry.seq for entry in project.ledger.after(0)[0]]
+    project.close()
+    assert len(seen) > 450
+    assert seen == written[: len(seen)]
+
+
+def test_two_servers_on_one_redis_send_identical_streams(make_live, short_tmp, redis_url):
+    lives = []
+    for _ in range(2):
+        base = short_tmp()
+        repo = make_project(base / "repo", own_environment(base))
+        (repo / "dibs.toml").write_text(f'engine = "{redis_url}"\nproject = "shop"\n')
+        subprocess.run(["rm", "-rf", str(repo / ".git" / "dibs")], check=True)
+        lives.append(make_live(base))
+    clients = [live.connect() for live in lives]
+    for client in clients:
+        assert client.next()["seq"] == 0
+
+    for number in range(30):
+        lives[number % 2].claim(f"agent-{number % 2}", f"src/{number}")
+    last = lives[0].newest()
+
+    one, two = (client.until(last) for client in clients)
+    assert [event.pop("project") for event in one] == [lives[0].served.id] * len(one)
+    assert [event.pop("project") for event in two] == [lives[1].served.id] * len(two)
+    assert one == two
+    assert [event["seq"] for event in one] == lives[0].numbers()
+
+
+def test_a_redis_server_that_lost_everything_gets_a_new_snapshot(
+    make_live, short_tmp, redis_url, redis_server
+):
+    base = short_tmp()
+    repo = make_project(base / "repo", own_environment(base))
+    (repo / "dibs.toml").write_text(f'engine = "{redis_url}"\nproject = "shop"\n')
+    subprocess.run(["rm", "-rf", str(repo / ".git" / "dibs")], check=True)
+    live = make_live(base)
+    client = live.connect()
+    client.next()
+    old = live.claim("alice", "src/a.py")
+    client.until(old)
+
+    with redis_server.client(redis_url) as store:
+        store.flushdb()
+    new = live.claim("alice", "src/a.py")
+
+    assert new > old
+    told, state = client.next(), client.next()
+    assert (told["type"], told["reason"], state["type"]) == ("resync", "restarted", "init")
+    last = live.release("alice", "src/a.py")
+    assert [one["seq"] for one in client.until(last)] == live.numbers(state["seq"])
+    assert live.connect(f"?after={old}").next()["type"] == "resync"
+
+
+def test_one_release_with_many_waiters_is_one_grant(live):
+    agents = [f"waiter-{number}" for number in range(25)]
+    live.claim("owner", "hot.py")
+    client = live.connect("?types=lock:acquired,lock:released&paths=hot.py")
+    client.next()
+
+    def wait(agent):
+        live.project.claims.claim(Caller(agent), [parse("hot.py")], wait=20)
+        live.release(agent, "hot.py")
+
+    with ThreadPoolExecutor(len(agents)) as pool:
+        done = [pool.submit(wait, agent) for agent in agents]
+        until(lambda: len(live.project.overview().queue) == len(agents))
+        live.release("owner", "hot.py")
+        for one in done:
+            one.result()
+
+    told = [client.next() for _ in range(1 + 2 * len(agents))]
+    assert [event["type"] for event in told] == [
+        "lock:released",
+        *["lock:acquired", "lock:released"] * len(agents),
+    ]
+    assert sorted({event["agent"] for event in told}) == sorted(["owner", *agents])
+
+
+def test_a_store_that_does_not_answer_is_reported_and_nothing_is_lost(make_live):
+    live = make_live()
+    client = live.connect()
+    client.next()
+    folder = live.base / "repo" / ".git" / "dibs"
+    hidden = folder.with_name("hidden")
+    folder.rename(hidden)
+    assert client.next()["type"] == "behind"
+
+    hidden.rename(folder)
+    assert client.next()["type"] == "current"
+    last = live.claim("bob", "src/b.py")
+    assert client.until(last)[-1]["agent"] == "bob"
+
+
+def test_event_source_in_a_browser_gets_the_events(live):
+    from playwright.sync_api import sync_playwright
+
+    from dibs.server.security.identity import TokenScope
+
+    secret, _ = live.resident.tokens.new(TokenScope.READ, project=live.served.id)
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        headers = {"Authorization": f"Bearer {secret}"}
+        page = browser.new_page(extra_http_headers=headers, bypass_csp=True)
+        page.goto(f"http://127.0.0.1:{live.port}/api/v1/status")
+        page.evaluate(
+            "() => { window.got = []; window.es = new EventSource('/events');"
+            " window.es.onmessage = e => window.got.push([e.lastEventId, JSON.parse(e.data).type]); }"
+        )
+        until(lambda: page.evaluate("() => window.got.length"))
+        last = live.claim("zoe", "web.py")
+        until(lambda: page.evaluate(f"() => window.got.some(one => one[0] == '{last}')"))
+        got = page.evaluate("window.got")
+        browser.close()
+    assert got[0][1] == "init"
+    assert json.dumps(got[-1]) == json.dumps([str(last), "lock:acquired"])

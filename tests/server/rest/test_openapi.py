@@ -1,0 +1,159 @@
+"""The OpenAPI document is complete, and the server does what it says, also for hostile requests.
+
+``DIBS_FUZZ=200`` sends that many requests to each operation, and includes the slow ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+import schemathesis
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from schemathesis.engine import events, from_schema
+from tests.server.conftest import make_project, own_environment
+
+from dibs.errors import BadInput
+from dibs.server.app import build
+from dibs.server.rest.app import TABLE
+from dibs.server.rest.openapi import EXAMPLES, document
+from dibs.server.rest.wire.decoding import decode_body, parse_json
+from dibs.server.security import limits
+from dibs.server.security.identity import TokenScope
+
+DEEP = int(os.environ.get("DIBS_FUZZ", "0"))
+#: A sample of the operations, which takes a few seconds: each kind of body, query, and answer.
+SAMPLE = "^(claims.(create|list|show|renew)|agents.join|log.list|coordination.(lock|unlock)|projects.add)$"
+
+
+def test_every_operation_is_described_with_its_answers_errors_and_scope():
+    described = document(TABLE)
+    operations = {
+        one["operationId"]: one for path in described["paths"].values() for one in path.values()
+    }
+
+    assert sorted(operations) == sorted(route.name for _, route in TABLE)
+    assert set(EXAMPLES) <= set(operations)
+    for one in operations.values():
+        assert one["summary"]
+        assert one["x-scope"] in {"read", "agent", "human", "admin"}
+        assert {"400", "401", "403", "404", "500", "503"} <= set(one["responses"])
+
+
+def test_names_of_operations_and_of_their_paths_are_unique():
+    assert len({route.name for _, route in TABLE}) == len(TABLE)
+    assert len({(route.method, prefix + route.path) for prefix, route in TABLE}) == len(TABLE)
+
+
+@pytest.fixture
+def served(short_tmp, monkeypatch):
+    """The whole application with a token that allows everything, and no limits for how often it is used."""
+    from dibs.server.resident import Resident
+
+    base = short_tmp()
+    for name, value in own_environment(base).items():
+        monkeypatch.setenv(name, value)
+    for name in ("AGENT_RATE", "HUMAN_RATE", "FAILURE_RATE"):
+        monkeypatch.setattr(limits, name, (1e9, 10**9))
+    repo = make_project(base / "repo", dict(os.environ))
+    resident = Resident(str(base / "state" / "dibs" / "server"))
+    resident.projects.add(str(repo))
+    token, _ = resident.tokens.new(TokenScope.ADMIN)
+    app = build(resident)
+
+    async def here(scope, receive, send):
+        if scope["type"] == "http":
+            headers = [(k, b"127.0.0.1" if k == b"host" else v) for k, v in scope["headers"]]
+            scope = {**scope, "server": ("127.0.0.1", 80), "headers": headers}
+        await app(scope, receive, send)
+
+    yield here, {"Authorization": f"Bearer {token}"}
+    resident.stop()
+
+
+def test_no_request_gets_a_server_error_or_an_answer_that_is_not_described(served):
+    app, headers = served
+    schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, headers=headers)
+    config = schema.config
+    config.headers = headers
+    config.generation.update(max_examples=DEEP or 2)
+    config.generation.database = "none"
+    config.generation.deterministic = not DEEP
+    config.generation.no_shrink = not DEEP
+    # What services refuse, such as a ttl of "x", is valid for the schema.
+    config.checks.positive_data_acceptance.enabled = False
+    accepted = ["400", "401", "403", "404", "405", "409", "413", "415", "431"]
+    config.checks.negative_data_rejection.expected_statuses = accepted
+    if not DEEP:
+        schema = schema.include(operation_id_regex=SAMPLE)
+
+    phases, failures, checks = set(), set(), 0
+    for event in from_schema(schema).execute():
+        assert not isinstance(event, events.FatalError | events.NonFatalError), event
+        if isinstance(event, events.ScenarioFinished):
+            phases.add(event.phase.value)
+            for result in (one for all_ in event.recorder.checks.values() for one in all_):
+                checks += 1
+                if result.failure_info is not None:
+                    why = result.failure_info
+                    failures.add(f"{event.recorder.label}: {why.failure.title}\n{why.code_sample}")
+
+    assert failures == set()
+    assert phases == {"examples", "coverage", "fuzzing", "stateful"}
+    assert checks > 1_000
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)  # fmt: skip
+
+
+def refusal(decode, *given_):
+    """Return the error with which something was refused, None if it was accepted."""
+    try:
+        decode(*given_)
+    except BadInput as refused:
+        return refused
+    return None
+
+
+QUICK = settings(max_examples=DEEP or 30, deadline=None)
+
+
+@QUICK
+@given(VALUES, st.booleans())
+def test_every_json_value_is_decoded_as_it_is(value, plain):
+    text = json.dumps(value, ensure_ascii=plain).encode("utf-8", "surrogatepass")
+    assert parse_json(text) == value
+
+
+@QUICK
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+def test_every_other_body_is_refused_and_nothing_else_happens(body):
+    refused = refusal(parse_json, body)
+
+    assert refused is None or refused.code in {"JSON", "JSON_DEPTH"}
+
+
+@QUICK
+@given(st.sampled_from([route for _, route in TABLE if route.method == "POST"]), VALUES)
+def test_a_body_of_any_type_is_decoded_or_refused_by_every_route(route, value):
+    refused = refusal(decode_body, json.dumps(value).encode(), route.takes)
+
+    assert refused is None or refused.message
+
+
+@QUICK
+@given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3), st.data())
+def test_a_repeated_name_is_refused_wherever_it_is(value, data):
+    name = data.draw(st.sampled_from(sorted(value)))
+    pairs = [*value.items(), (name, None)]
+    text = ", ".join(f"{json.dumps(key)}: {json.dumps(one)}" for key, one in pairs)
+    refused = refusal(parse_json, f"[1, {{{text}}}]".encode())
+
+    assert "repeated" in refused.message
