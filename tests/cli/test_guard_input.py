@@ -1,4 +1,4 @@
-"""Bad input for what guards agents: init, hook, doctor, daemon, mcp.
+"""Bad input for what guards agents: init, hook, doctor, serve, mcp.
 
 Whatever is typed: the answer is one clear line with a stable code, no trace of Python, and nothing happened.
 """
@@ -24,9 +24,9 @@ HOSTILE = (
 PLACES = (
     "init --dry-run --agents BAD", "init --dry-run --agents claude,BAD", "init --dry-run --repo BAD",
     "init --dry-run BAD", "init --uninstall --dry-run --repo BAD", "init --uninstall --dry-run --agent BAD",
-    "doctor BAD", "doctor --repo BAD", "doctor --agent BAD", "daemon BAD", "daemon status BAD",
-    "mcp BAD", "mcp --http --port BAD", "mcp --port BAD", "mcp --host BAD", "mcp --token-file BAD",
-    "mcp --http --host 0.0.0.0 --token-file BAD",
+    "doctor BAD", "doctor --repo BAD", "doctor --agent BAD", "serve stop BAD", "serve status BAD",
+    "mcp BAD", "mcp --http --port BAD", "token new --agent BAD", "token new --scope BAD",
+    "token new --expires BAD", "token revoke BAD",
 )  # fmt: skip
 
 
@@ -90,13 +90,11 @@ CASES = [
     (("init", "claude"), 64, "unexpected argument 'claude'"),
     (("hook",), 64, "AGENT"),
     (("hook", "claude", "PreToolUse", "more"), 64, "unexpected argument 'more'"),
-    (("daemon",), 64, "missing subcommand"),
-    (("daemon", "strat"), 64, "did you mean 'start'?"),
-    (("mcp", "--port", "80"), 64, "need --http"),
-    (("mcp", "--http", "--port", "many"), 65, "many"),
-    (("mcp", "--http", "--token-file", ""), 64, "--token-file is empty"),
-    (("mcp", "--http", "--host", ""), 64, "--host is empty"),
-    (("mcp", "--http", "--token-file", LONG), 78, "File name too long"),
+    (("daemon", "status"), 64, "dibs serve replaced dibs daemon (run: dibs serve start)"),
+    (("serve", "strat"), 64, "did you mean 'start'?"),
+    (("mcp", "--port", "80"), 64, "dibs serve"),
+    (("mcp", "--http", "--port", "many"), 64, "dibs serve"),
+    (("token", "revoke", LONG), 6, "no token"),
     (("mcp", LONG), 64, "…"),
     (("doctor", "--porve"), 64, "did you mean '--prove'?"),
 ]

@@ -279,16 +279,16 @@ def test_an_agent_cannot_purge(dibs, repo):
     assert (repo / ".git" / "dibs").exists()
 
 
-def test_purge_stops_the_daemon_which_has_the_store_open(dibs, repo, monkeypatch):
+def test_purge_stops_the_server_which_has_the_store_open(dibs, repo, monkeypatch):
     with tempfile.TemporaryDirectory() as runtime:  # socket paths must be short
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         dibs("init", "--agents", "claude")
-        assert dibs("daemon", "start").status == 0
+        assert dibs("serve", "start", "--port", "0").status == 0
 
         dibs("init", "--uninstall", "--purge", "--yes")
 
         until = time.monotonic() + 20
-        while dibs("daemon", "status").status == 0:
+        while dibs("serve", "status").status == 0:
             assert time.monotonic() < until
             time.sleep(0.05)
 

@@ -74,7 +74,7 @@ def test_the_status_as_json_has_the_engines_time(dibs):
 
     answer = dibs("status", "--json").json
 
-    assert set(answer) == {"now", "claims", "queue", "agents", "decisions"}
+    assert set(answer) == {"now", "seq", "claims", "queue", "agents", "decisions"}
     assert [claim["pattern"] for claim in answer["claims"]] == ["a"]
     assert [waiter["patterns"] for waiter in answer["queue"]] == [["a"]]
     assert [agent["id"] for agent in answer["agents"]] == ["alice", "bob"]

@@ -8,16 +8,21 @@ from __future__ import annotations
 import sys
 
 from dibs.cli.support import COMMANDS, INTERRUPTED, OK, load, quieten
-from dibs.errors import BadUsage, DibsError, Unavailable, system_error
+from dibs.errors import BadUsage, DibsError, NotAllowed, Unavailable, system_error
 
 #: Commands that also renew the agent's lock files, if they are due, and verbs that only read.
 RENEWING = frozenset({"brief", "commit", "inbox", "renew", "say", "task"})
 READING = frozenset({"graph", "ls", "show", "validate"})
+#: Commands that ignore ``DIBS_SERVER``: they make sense only on the machine where they are typed.
+LOCAL = frozenset({"completion", "hook", "init", "mcp", "open", "report", "serve", "top"})
 
 TYPE_CHECKING = False  # importing typing would double the time of `dibs help`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
+
+    Check = Callable[[Namespace], None]
 
 
 def program() -> NoReturn:
@@ -38,13 +43,13 @@ def program() -> NoReturn:
     os._exit(status)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
+def main(argv: Sequence[str] | None = None, check: Check | None = None) -> int:
+    """Run one command and return its exit status; ``check`` sees its arguments first."""
     words = list(sys.argv[1:] if argv is None else argv)
     _ready_streams()
     status = OK
     try:
-        status = _answer(words)
+        status = _answer(words, check)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -58,11 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _answer(words: list[str]) -> int:
+def _answer(words: list[str], check: Check | None) -> int:
     """Run the command; turn an exception into a message and an exit status."""
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
-        return _dispatch(words)
+        return _dispatch(words, check)
     except DibsError as error:
         return _report(error, as_json=as_json)
     except SystemExit as done:  # from argparse after --help, or from a signal handler
@@ -75,7 +80,9 @@ def _answer(words: list[str]) -> int:
         return _report_bug(error, as_json=as_json)
 
 
-def _dispatch(words: list[str]) -> int:
+def _dispatch(words: list[str], check: Check | None) -> int:
+    import os
+
     name = words[0] if words else "help"
     if name in {"-h", "--help", "help"}:
         from dibs.cli.support.help import show
@@ -88,10 +95,18 @@ def _dispatch(words: list[str]) -> int:
         return OK
     if name not in COMMANDS:
         raise _unknown_command(name)
+    if check is not None and name in LOCAL:
+        raise NotAllowed(f"dibs {name} runs only on the machine where it is typed")
     from dibs.cli.support.parsing import parse
 
     module = load(name)
     args = parse(name, module, words[1:])
+    if check is not None:
+        check(args)
+    elif os.environ.get("DIBS_SERVER") and name not in LOCAL:
+        from dibs.cli.remote.command import send
+
+        return send(words, args)
     if hasattr(module, "run"):
         return int(module.run(args))
     from dibs.cli.support.session import Session
@@ -106,6 +121,8 @@ def _dispatch(words: list[str]) -> int:
 def _unknown_command(name: str) -> BadUsage:
     from dibs.core.text.names import quote
 
+    if name == "daemon":
+        return BadUsage("dibs serve replaced dibs daemon", hint="run: dibs serve start")
     if name.startswith("-"):
         return BadUsage(f"unknown option {quote(name)}", hint="options go after the command")
     from dibs.cli.support.suggestions import suggest

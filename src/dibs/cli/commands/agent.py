@@ -97,12 +97,7 @@ def _show(session: Session, args: Namespace) -> None:
     """Show one agent, its claims, and the claims that it lost."""
     seen, lost = session.project.agents.show(args.id)
     held, waiting = session.project.claims.all(args.id)
-    shape = {
-        "agent": claims.agent(seen),
-        "claims": [claims.held(h) for h in held],
-        "queue": [claims.waiter(w) for w in waiting],
-        "lost": [claims.lost(item) for item in lost],
-    }
+    shape = claims.shown_agent(seen, held, waiting, lost)
 
     def text() -> None:
         quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
@@ -209,7 +204,9 @@ def _print_left(agent: str, released: list[Claim]) -> None:
 
 def _stop(session: Session, args: Namespace) -> None:
     """Mark an agent and its subagents as stopped, and release their claims. No process is killed."""
-    stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
+    bound = getattr(args, "bound", False)  # set for a token, by cli.remote
+    stop_agent = session.project.agents.stop
+    stopped = stop_agent(session.caller, args.id, reason=args.reason, bound=bound)
 
     def text() -> None:
         for agent in stopped:

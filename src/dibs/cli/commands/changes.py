@@ -18,6 +18,7 @@ from dibs.cli.support.tables import page_width, table
 from dibs.cli.support.text import bold, green, printable, red, span
 from dibs.core.text.names import plural
 from dibs.errors import BadUsage
+from dibs.shapes.commits import changed_trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,53 +46,13 @@ def run(args: Namespace) -> int:
     if args.of and args.mine:
         raise BadUsage("changes: --mine cannot be combined with --agent")
     with Session(args) as session:
-        changes = session.project.changes
-        found = changes.everywhere() if args.all_trees else [changes.here()]
         agent = session.caller.id if args.mine else args.of or ""
-        if agent:
-            found = [_narrowed(tree, agent) for tree in found]
+        found = session.project.changes.of(agent, everywhere=args.all_trees)
         session.show(
-            lambda: {"trees": [_shape(tree) for tree in found]},
+            lambda: changed_trees(found),
             lambda: print("\n\n".join(_text(tree, agent, args) for tree in found)),
         )
     return 0
-
-
-def _narrowed(tree: TreeChanges, agent: str) -> TreeChanges:
-    own = tuple(part for part in tree.agents if part.agent == agent)
-    return tree._replace(
-        agents=own, nobody=(), idle=tuple(idle for idle in tree.idle if idle.agent == agent)
-    )
-
-
-def _shape(tree: TreeChanges) -> dict[str, object]:
-    return {
-        "root": tree.root,
-        "branch": tree.branch,
-        "agents": [
-            {"agent": part.agent, "files": [file_shape(file) for file in part.files]}
-            for part in tree.agents
-        ],
-        "nobody": [file_shape(file) for file in tree.nobody],
-        "idle": [{"agent": idle.agent, "claims": idle.claims} for idle in tree.idle],
-        "wrong": tree.wrong,
-    }
-
-
-def file_shape(file: Dirty) -> dict[str, object]:
-    """Shape a changed file as JSON."""
-    held = file.held
-    return {
-        "path": file.path,
-        "what": file.what,
-        "staged": file.staged,
-        "unstaged": file.unstaged,
-        "pattern": held.claim.pattern if held else "",
-        "token": held.claim.token if held else 0,
-        "expires_in": round(held.expires_in, 3) if held else 0,
-        "shared_by": list(file.shared_by),
-        "changed_by": list(file.changed_by),
-    }
 
 
 def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:

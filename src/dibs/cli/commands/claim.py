@@ -52,26 +52,15 @@ def act(session: Session, args: Namespace) -> int:
     """Claim, print the answer, and return its exit status."""
     for text in args.pattern:
         if text.startswith("task:"):
-            _refuse_queued(session, text.removeprefix("task:"))
+            from dibs.project.lock_tasks import refuse_queued
+
+            refuse_queued(session.project, text)
     answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
     granted = isinstance(answer, Granted)
     warnings = [] if args.new else _warnings(session, args, granted=granted)
     meant = [] if granted or not warnings else [_meant(session, args)]
     show(session, answer, args.reason, warnings, waited=args.wait, steps=meant)
     return 0 if granted else HELD
-
-
-def _refuse_queued(session: Session, name: str) -> None:
-    """Refuse a claim on a task of the lock-file queue: scripts would not see it."""
-    if session.project.queue_lock(name) is not None:
-        from dibs.core.text.names import quote
-        from dibs.errors import NotAllowed
-
-        raise NotAllowed(
-            f"task {quote(name)} is in the lock-file queue, where a claim without a lock file does not count",
-            field="pattern",
-            hint=f"take it with: dibs task start {name}",
-        )
 
 
 def _warnings(session: Session, args: Namespace, *, granted: bool) -> list[str]:

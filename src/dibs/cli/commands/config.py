@@ -19,9 +19,9 @@ from argparse import SUPPRESS
 from dibs.cli.support.tables import PAGE, page_width, table
 from dibs.cli.support.text import bold, printable
 from dibs.core.text.durations import show_span
-from dibs.core.text.names import closest, few, quote
-from dibs.core.text.secrets import mask
-from dibs.errors import BadUsage, NotFound
+from dibs.core.text.names import few
+from dibs.errors import BadUsage
+from dibs.shapes.checks import key_of, setting_named, settings, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,16 +53,15 @@ def run(args: Namespace) -> int:
 
     name, value = _assigned([args.key or "", *args.rest])
     if value is not None:
-        return _refuse_to_set(_chosen(name), value, as_json=args.json)
-    fields = FIELDS if args.key is None else (_chosen(args.key),)
+        return _refuse_to_set(setting_named(name), value, as_json=args.json)
+    fields = FIELDS if args.key is None else (setting_named(args.key),)
     repository, loaded = locate(args.repo)
     if args.json:
-        settings = {field.name: _shape(field, loaded) for field in fields}
-        print_json({"settings": settings, "root": repository.root, "state": repository.state})
+        print_json(settings(repository, loaded, args.key or ""))
         return 0
 
     if args.key is None:
-        rows = [(_key(f), _short(f, loaded), loaded.origins[f.name]) for f in fields]
+        rows = [(key_of(f), _short(f, loaded), loaded.origins[f.name]) for f in fields]
         print("\n".join(table(("SETTING", "VALUE", "FROM"), rows)))
         print(f"\nstate: {printable(repository.state)}")
         print("To learn more about a setting, run: dibs config SETTING")
@@ -105,14 +104,14 @@ def _where(field: Field) -> str:
 
 def _short(field: Field, loaded: Loaded) -> str:
     """Return a value for the table: a long list shows only its first items."""
-    value = _value(field, loaded)
+    value = value_of(field, loaded)
     text = few(value, _FEW) if isinstance(value, tuple) else show(field, value)
     return printable(text) or "-"
 
 
 def _about(field: Field, loaded: Loaded) -> list[str]:
     """Return everything about one setting."""
-    value = _value(field, loaded)
+    value = value_of(field, loaded)
     rows = [("value", item) for item in _items(field, value)]
     if value != field.default:
         rows += [("default", item) for item in _items(field, field.default)]
@@ -121,7 +120,7 @@ def _about(field: Field, loaded: Loaded) -> list[str]:
         ("allowed", field.allowed),
         ("variable", field.variable),
     ]
-    lines, last = [bold(_key(field)), *_wrapped(field.doc), ""], ""
+    lines, last = [bold(key_of(field)), *_wrapped(field.doc), ""], ""
     for name, text in rows:
         lines.append(f"{name if name != last else '':<10}{printable(text)}")
         last = name
@@ -149,36 +148,6 @@ def _toml(key: str, value: Any) -> list[str]:
         return [f"  {key} = {str(value).lower()}"]
     text = show_span(value) if isinstance(value, float) else printable(value)
     return [f'  {key} = "{text}"']
-
-
-def _key(field: Field) -> str:
-    """Return a setting's name, with its section in ``dibs.toml``."""
-    return f"{field.section}.{field.key}" if field.section else field.key
-
-
-def _chosen(name: str) -> Field:
-    from dibs.config.table import FIELDS
-
-    names = {word: field for field in FIELDS for word in (field.name, _key(field), field.variable)}
-    if name in names:
-        return names[name]
-    meant = closest(name, names)
-    hint = f"did you mean '{meant}'?" if meant else "`dibs config` lists them"
-    raise NotFound(f"unknown setting {quote(name)}", code="NO_SETTING", field="key", hint=hint)
-
-
-def _value(field: Field, loaded: Loaded) -> Any:
-    value = getattr(loaded.config, field.name)
-    return mask(value) if field.name == "engine" else value
-
-
-def _shape(field: Field, loaded: Loaded) -> dict[str, Any]:
-    return {
-        "value": _value(field, loaded),
-        "origin": loaded.origins[field.name],
-        "variable": field.variable,
-        "key": _key(field),
-    }
 
 
 def show(field: Field, value: Any) -> str:

@@ -18,6 +18,7 @@ import sys
 from dibs.cli.support.text import green, printable, red
 from dibs.core.text.names import quote
 from dibs.errors import BadUsage
+from dibs.shapes.commits import difference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def run(args: Namespace) -> int:
         agent, words = _meant(session, args)
         within = session.patterns(words)
         found = session.project.changes.difference(agent, within, stat=args.stat)
-        session.show(lambda: _shape(found), lambda: _print(found, words, session.caller.id))
+        session.show(lambda: difference(found), lambda: _print(found, words, session.caller.id))
     return 0
 
 
@@ -60,18 +61,6 @@ def _meant(session: Session, args: Namespace) -> tuple[str, list[str]]:
             hint=f"use --agent {words[0]} for the agent, or ./{words[0]} for the file",
         )
     return words[0], words[1:]
-
-
-def _shape(found: Difference) -> dict[str, object]:
-    import os
-
-    from dibs.cli.commands.changes import file_shape
-
-    return {
-        "agent": found.agent,
-        "files": [file_shape(file) for file in found.files],
-        "diff": os.fsdecode(found.text),
-    }
 
 
 def _print(found: Difference, words: list[str], caller: str) -> None:

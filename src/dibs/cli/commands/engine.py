@@ -93,8 +93,7 @@ def _repair(args: Namespace) -> int:
 def _inspect(args: Namespace, *, repair: bool) -> int:
     from dibs.project.engines import is_recorded
     from dibs.project.project import locate
-    from dibs.services.migration.measure import is_open, measure
-    from dibs.services.state.damage import findings
+    from dibs.services.migration.measure import inspected
 
     place = locate(args.repo)
     url = place.loaded.config.engine if args.url is None else _url(args.url)
@@ -104,9 +103,7 @@ def _inspect(args: Namespace, *, repair: bool) -> int:
         done = None
         if repair:
             done = _repaired(args, place, engine)
-        closed = is_open(engine)
-        found = [*engine.inspect(), *findings(engine), *closed]
-        measured = measure(engine, write=not closed and getattr(engine, "exists", True))
+        found, measured = inspected(engine)
     return _show(args, url, found, measured, done)
 
 
@@ -174,23 +171,17 @@ def _refuse_active(place: Location) -> None:
 def _show(
     args: Namespace, url: str, found: list[Finding], measured: Measured, done: list[str] | None
 ) -> int:
-    from dibs.core.text.findings import Level
     from dibs.core.text.urls import shown
+    from dibs.shapes import checks
 
-    bad = any(finding.level == Level.BAD for finding in found)
     if args.json:
         from dibs.cli.support.session import print_json
 
-        shape: dict[str, object] = {
-            "engine": shown(url),
-            "safe": not bad,
-            "findings": [finding._asdict() for finding in found],
-            "measured": {f"{name}_ms": took for name, took in measured._asdict().items()},
-        }
+        shape = checks.engine(shown(url), found, measured)
         print_json(shape if done is None else {**shape, "done": done})
     else:
         _print(shown(url), found, measured, done)
-    return UNSAFE if bad else 0
+    return 0 if checks.is_safe(found) else UNSAFE
 
 
 def _print(name: str, found: list[Finding], measured: Measured, done: list[str] | None) -> None:

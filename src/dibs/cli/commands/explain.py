@@ -32,9 +32,9 @@ def run(args: Namespace) -> int:
     witness = overlap(one, other)
     if args.json:
         from dibs.cli.support.session import print_json
+        from dibs.shapes.checks import overlapping
 
-        shape = {"a": one.text, "b": other.text, "overlap": witness is not None, "witness": witness}
-        print_json(shape)
+        print_json(overlapping(one, other, witness))
     else:
         from dibs.cli.support.text import printable
 

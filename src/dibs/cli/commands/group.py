@@ -92,7 +92,7 @@ def _list(session: Session, _: Namespace) -> None:
         rows = [(group.name, _who(group, quoted), group.by) for group in groups]
         print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "CREATED BY"), rows, quoted.width))))
 
-    session.show(lambda: {"groups": [mail.group(group) for group in groups]}, text)
+    session.show(lambda: mail.groups(groups), text)
 
 
 def _show(session: Session, args: Namespace) -> None:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from dibs.core.talk.mail import Message
     from dibs.services.talk.mail import Letter
 
-#: How many messages one call shows.
-SHOWN = 50
-
 OPTIONS = (
     arg("words", nargs="*", metavar="ID", help="only these messages, such as m41"),
     arg("--all", action="store_true", help="include messages you have read"),
@@ -56,22 +53,15 @@ def run(args: Namespace) -> int:
 
 
 def _list(session: Session, args: Namespace) -> int:
-    mail = session.project.mail
-    if args.words:
-        found = mail.some(session.caller, args.words)
-    else:
-        found = mail.inbox(session.caller, everything=args.all, thread=args.thread, sent=args.sent)
+    shown, left = session.project.mail.page(
+        session.caller, args.words, everything=args.all, thread=args.thread, sent=args.sent
+    )
     unread = not (args.words or args.all or args.sent or args.thread)
-    # Unread messages are shown oldest first and the next call continues; otherwise the newest are shown.
-    chosen = found[:SHOWN] if unread else found[-SHOWN:]
-    if args.words:
-        chosen = found
-    _show(session, chosen, len(found) - len(chosen))
-    if not found and not session.json:
+    _show(session, shown, left)
+    if not shown and not session.json:
         some = "no unread messages: see those you have read with `dibs inbox --all`"
         print(some if unread else "no messages")
-    elif len(found) > len(chosen) and not session.json:
-        left = len(found) - len(chosen)
+    elif left and not session.json:
         print(
             f"and {left} more; run `dibs inbox` again" if unread else f"and {left} older messages"
         )
@@ -86,8 +76,7 @@ def _show(session: Session, letters: Sequence[Letter], left: int) -> None:
 
     as_of = session.project.engine.as_of
     if session.json:
-        shape = {"messages": [shapes.letter(letter) for letter in letters], "left": left}
-        print_json(dated(shape, as_of))
+        print_json(dated(shapes.inbox(letters, left), as_of))
     else:
         warn_if_old(as_of)
         for line in lines(letters, session.caller, session.now()):
@@ -111,7 +100,7 @@ def _acknowledge(session: Session, ids: Sequence[str]) -> int:
         for message in messages:
             print(f"acknowledged {message.id} from {message.sender or 'dibs'}")
 
-    session.show(lambda: {"acknowledged": [shapes.message(m) for m in found]}, text)
+    session.show(lambda: shapes.acknowledged(found), text)
     return 0
 
 

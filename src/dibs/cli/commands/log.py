@@ -17,10 +17,8 @@ from __future__ import annotations
 from dibs.cli.support.parsing import number
 from dibs.cli.support.tables import page_width, table, wrapped
 from dibs.cli.support.text import bold, clock, dim, printable
-from dibs.core.claims.ledger import Kind
-from dibs.core.text.durations import parse_span
-from dibs.core.text.names import closest, quote
-from dibs.errors import BadInput, BadUsage
+from dibs.core.claims.log_filters import parse_since, shown_kind, stored_kinds
+from dibs.errors import BadUsage
 from dibs.shapes import claims
 from dibs.shapes.quoting import Quoting
 
@@ -41,8 +39,6 @@ _AGENT_WIDTH, _MOST_AGENT_WIDTH = 15, 24
 _KIND_WIDTH = 18
 #: A terminal that is narrower shows each summary on lines of its own.
 _NARROW = 72
-#: The ledger calls claims locks; screens do not.
-_STORED, _SHOWN_AS = "lock_", "claim_"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -82,18 +78,20 @@ def _count(text: str) -> int:
 def run(args: Namespace) -> int:
     """Print entries, and follow the ledger if asked to."""
     from dibs.cli.support.session import Session
+    from dibs.services.state.ledger import Query
 
     narrowed = args.agents or args.kind or args.since or args.lines is not None
     if args.summary and (args.follow or narrowed):
         raise BadUsage("log: --summary counts everything", hint="use --summary alone")
-    kinds = _kinds(args.kind)
+    kinds = stored_kinds(args.kind)
     with Session(args) as session:
         if args.summary:
             summary = session.project.ledger.summary()
             session.show(lambda: claims.summary(summary), lambda: _print_summary(summary))
             return 0
         now = session.now()
-        query = _since(args.since, now)._replace(agents=frozenset(args.agents), kinds=kinds)
+        after, since = parse_since(args.since, now)
+        query = Query(frozenset(args.agents), kinds, since, after)
         limit = (_EVERYTHING if args.since else SHOWN) if args.lines is None else args.lines
         if args.follow:
             return _follow(session, query, limit)
@@ -104,48 +102,6 @@ def run(args: Namespace) -> int:
 
         session.show(lambda: [claims.entry(entry) for entry in entries], text)
     return 0
-
-
-def _kinds(words: list[str]) -> frozenset[str]:
-    stored = {**{kind: kind for kind in Kind}, **{_shown_kind(kind): kind for kind in Kind}}
-    for word in words:
-        if word not in stored:
-            meant = closest(word, list(stored))
-            known = ", ".join(map(_shown_kind, Kind))
-            hint = f"did you mean '{meant}'?" if meant else f"kinds are {known}"
-            message = f"unknown kind of entry {quote(word)}"
-            raise BadInput(message, code="KIND", field="kind", hint=hint)
-    return frozenset(stored[word] for word in words)
-
-
-def _shown_kind(kind: str) -> str:
-    """Return a kind as screens show it."""
-    return _SHOWN_AS + kind.removeprefix(_STORED) if kind.startswith(_STORED) else kind
-
-
-def _since(text: str, now: float) -> Query:
-    """Return the query for the entries after a number, a duration ago, or a time."""
-    from dibs.services.state.ledger import Query
-
-    if not text:
-        return Query()
-    if text.isascii() and text.isdigit():
-        return Query(after=_count(text))
-    try:
-        return Query(since=now - parse_span(text))
-    except BadInput:
-        from datetime import datetime
-
-        try:
-            moment = datetime.fromisoformat(text).timestamp()
-        except (ValueError, OverflowError, OSError):
-            raise BadInput(
-                f"{quote(text)} is not a duration, a time, or the number of an entry",
-                code="SINCE",
-                field="since",
-                hint="for example 10m, 2026-01-31T14:00, or 120",
-            ) from None
-        return Query(since=moment)
 
 
 def _follow(session: Session, query: Query, limit: int) -> int:
@@ -203,7 +159,7 @@ def _entry_lines(entry: Entry, width: int, quoted: Quoting) -> list[str]:
     import sys
 
     head = f"{clock(entry.at, entry.at)} {quoted.word(entry.agent, 'dibs'):<{width}}"
-    kind = quoted.word(_shown_kind(entry.kind), "dibs")
+    kind = quoted.word(shown_kind(entry.kind), "dibs")
     # A summary mixes our words with other agents' and does not say which are which.
     summary = quoted.word(entry.summary, entry.agent)
     page = page_width()
@@ -220,7 +176,7 @@ def _entry_lines(entry: Entry, width: int, quoted: Quoting) -> list[str]:
 
 def _print_summary(summary: Summary) -> None:
     print(f"{summary.entries} entries, numbered {summary.first_seq} to {summary.last_seq}")
-    kinds = {_shown_kind(kind): count for kind, count in summary.by_kind.items()}
+    kinds = {shown_kind(kind): count for kind, count in summary.by_kind.items()}
     for heading, counts in (("KIND", kinds), ("AGENT", summary.by_agent)):
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if ranked:

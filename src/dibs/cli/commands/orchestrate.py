@@ -16,6 +16,7 @@ from __future__ import annotations
 from dibs.cli.support.text import printable, yellow
 from dibs.core.text.durations import check_span
 from dibs.errors import BadUsage, DibsError, Misconfigured, Unavailable, Unknown, system_error
+from dibs.shapes import tasks as shapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +58,6 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         project = session.project
         state = project.place.repository.state
-        if args.push and not project.config.board_commit:
-            raise BadUsage(
-                "orchestrate: --push requires commits", hint="set commit = true under [board]"
-            )
         orchestrator = Orchestrator(
             project.store, project.board, state, spread=not args.no_spread, push=args.push
         )
@@ -71,7 +68,7 @@ def run(args: Namespace) -> int:
         if args.watch:
             return _watch(session, cycle, every)
         done = cycle(False)
-        session.show(lambda: shape(done), lambda: _print(done))
+        session.show(lambda: shapes.cycle(done), lambda: _print(done))
         if not (session.json or done.busy or project.board.begun()):
             print('  no tasks: create one with `dibs task new "TITLE"`')
     return 0
@@ -79,25 +76,6 @@ def run(args: Namespace) -> int:
 
 def _span(text: str) -> float:
     return check_span(text, 1.0, 86_400.0, field="every", code="SPAN")
-
-
-def shape(cycle: Cycle) -> dict[str, object]:
-    """Return a cycle as JSON."""
-    return {
-        "assigned": list(cycle.assigned),
-        "followups": list(cycle.followups),
-        "timeouts": [{"task": task, "action": action} for task, action in cycle.timeouts],
-        "conflicts": [{"tasks": [a, b], "path": path} for a, b, path in cycle.conflicts],
-        "archived": list(cycle.archived),
-        "returned": list(cycle.returned),
-        "set_aside": [found._asdict() for found in cycle.aside],
-        "troubles": [{"task": task, "message": message} for task, message in cycle.troubles],
-        "accepted": list(cycle.accepted),
-        "restored": list(cycle.restored),
-        "commits": list(cycle.commits),
-        "left": cycle.left,
-        "unpushed": cycle.unpushed,
-    }
 
 
 def _print(cycle: Cycle) -> None:
@@ -139,7 +117,7 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
                     lost = False
                     remarks = (done.aside, done.troubles, done.left, done.unpushed)
                     if printed is None or done.moved or remarks != printed:
-                        session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
+                        session.show(lambda: shapes.cycle(done), lambda: _print(done))  # noqa: B023
                     printed = remarks
                     changed = files.wait(session.project.engine, mark, pause)
                 except (Unavailable, Unknown, Misconfigured) as error:

@@ -53,10 +53,9 @@ def run(args: Namespace) -> int:
             request_id=args.request_id,
         )
         left = session.project.holdings.left(session.caller.id, released)
-        shape = {"released": claims.claims(released)}
-        if left:
-            shape["left"] = [claims.left(one) for one in left]
-        session.show(lambda: shape, lambda: _print(released, left, session))
+        session.show(
+            lambda: claims.released(released, left), lambda: _print(released, left, session)
+        )
     return 0
 
 

@@ -52,8 +52,7 @@ def _list(session: Session, _: Namespace) -> None:
     """
     found = session.project.salvage.all()
     now = session.now()
-    shape = {"salvaged": [worktrees.salvaged(s) for s in found]}
-    session.show(lambda: shape, lambda: _print_list(found, now))
+    session.show(lambda: worktrees.salvage(found), lambda: _print_list(found, now))
 
 
 def _print_list(found: list[Salvaged], now: float) -> None:
@@ -125,7 +124,7 @@ def _restore(session: Session, args: Namespace) -> None:
                 f"  without its ignored files; for these: dibs salvage restore {found.id} --to DIR"
             )
 
-    session.show(lambda: {**worktrees.salvaged(found), what: place}, text)
+    session.show(lambda: worktrees.restored(found, what, place), text)
 
 
 VERBS = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dibs.cli.support.parsing import LITERAL, VERBOSE, arg
 from dibs.cli.support.text import green, holder_line, printable, waiter_line
 from dibs.errors import BadUsage
+from dibs.project.lock_tasks import around
 from dibs.shapes import claims
 from dibs.shapes.quoting import Quoting
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Held, Waiter
-    from dibs.core.patterns.pattern import Pattern
 
     Around = tuple[list[Held], list[Waiter]]
 
@@ -38,47 +38,8 @@ def act(session: Session, args: Namespace) -> None:
     if [word.lower() for word in args.pattern] == ["am", "i"]:
         raise BadUsage("who: shows who holds a path", hint="did you mean 'dibs whoami'?")
     patterns = session.patterns(args.pattern, literal=args.literal)
-    found = {p.text: session.project.claims.overlapping(p) for p in patterns}
-    for pattern in patterns:
-        if pattern.scheme == "task" and pattern.literal and not found[pattern.text][0]:
-            found[pattern.text][0].extend(_locked(session, pattern))
-    session.show(lambda: _shape(found), lambda: _print(found, session))
-
-
-def _locked(session: Session, pattern: Pattern) -> list[Held]:
-    """Return the owner of a task's lock file in the lock-file queue."""
-    from dibs.core.claims.rules import EXCLUSIVE, Claim, Held
-    from dibs.core.tasks.names import name_of
-
-    file = session.project.queue_lock(name_of(pattern))
-    if file is None or not file.holder:
-        return []
-    ends = file.since + file.expires_in
-    claim = Claim(
-        "lock",
-        pattern.text,
-        EXCLUSIVE,
-        file.holder,
-        0,
-        file.expires_in,
-        file.since,
-        ends,
-        file.reason,
-    )
-    return [Held(claim, session.now() + file.expires_in, file.expires_in)]
-
-
-def _shape(found: dict[str, Around]) -> dict[str, object]:
-    return {
-        "paths": [
-            {
-                "path": path,
-                "holders": [claims.held(held) for held in holders],
-                "waiters": [claims.waiter(waiter) for waiter in waiters],
-            }
-            for path, (holders, waiters) in found.items()
-        ]
-    }
+    found = {p.text: around(session.project, p) for p in patterns}
+    session.show(lambda: claims.who(found), lambda: _print(found, session))
 
 
 def _print(found: dict[str, Around], session: Session) -> None:

@@ -22,6 +22,7 @@ from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, printable
 from dibs.errors import NotFound, Unavailable
 from dibs.local.identity import (
+    BEARER,
     FLAG,
     LOGIN,
     NAMED,
@@ -42,6 +43,7 @@ OPTIONS = (arg("-v", "--verbose", action="store_true", help="show every source c
 #: Each source: its name in the table, and why it decides.
 _SOURCES = {
     FLAG: ("--agent", "because of --agent"),
+    BEARER: ("server token", "because of the token for the server"),
     PROCESS: ("agent process", "because a guarded agent started this process"),
     NAMED: (VARIABLE, f"because {VARIABLE} is set"),
     TERMINAL: ("terminal", "because no agent is named (terminal {})"),
@@ -76,6 +78,7 @@ def run(args: Namespace) -> int:
 def _found(args: Namespace) -> dict[str, Any]:
     """Return the identity and what it comes from, as JSON shows it."""
     from dibs.project.project import locate
+    from dibs.shapes.checks import identity as shape
 
     role, state, root = None, "", None
     try:
@@ -88,19 +91,14 @@ def _found(args: Namespace) -> dict[str, Any]:
         role = _role(args) if os.path.isdir(state) else None
     identity = acting_agent(args.agent, os.environ, state)
     sources = identity_sources(args.agent, os.environ, state)
-    return {
-        "agent": identity.id,
-        "human": identity.human,
-        "source": identity.source,
-        "value": sources[identity.source],
-        "role": role or ("human" if identity.human else None),
-        "registered": role is not None,
-        "project": root,
-        "considered": [
-            {"source": source, "value": value, "used": source == identity.source}
-            for source, value in sources.items()
-        ],
-    }
+    return shape(
+        identity.id,
+        human=identity.human,
+        role=role,
+        project=root,
+        source=identity.source,
+        sources=sources,
+    )
 
 
 def _role(args: Namespace) -> str | None:

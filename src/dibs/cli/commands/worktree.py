@@ -143,8 +143,7 @@ def _list(session: Session, _: Namespace) -> None:
     """
     found = session.project.worktrees.listed()
     now = session.now()
-    shape = {"worktrees": [worktrees.listed(tree) for tree in found]}
-    session.show(lambda: shape, lambda: _print_list(found, now))
+    session.show(lambda: worktrees.listing(found), lambda: _print_list(found, now))
 
 
 def _print_list(found: list[Listed], now: float) -> None:
@@ -292,7 +291,7 @@ def _gc(session: Session, args: Namespace) -> None:
         if not answers:
             print("no worktrees created by Dibs")
 
-    session.show(lambda: {"worktrees": [worktrees.outcome(a) for a in answers]}, text)
+    session.show(lambda: worktrees.cleaned(answers), text)
 
 
 def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = False) -> None:

@@ -32,9 +32,13 @@ GROUPS = {
     },
     "inspect": {
         "status": "show agents, claims, and the queue",
+        "top": "watch the project live in the terminal, and act",
+        "open": "open the dashboard in your browser",
         "who": "show who holds or waits for a path",
         "check": "check whether you could claim a path",
         "log": "show what happened (the ledger)",
+        "report": "write a page: timeline, waits, work, overhead",
+        "alerts": "show what needs attention; acknowledge or resolve it",
         "explain": "show whether two patterns overlap, and where",
         "agent": "list, register, and stop agents",
     },
@@ -63,7 +67,8 @@ GROUPS = {
     "operate": {
         "config": "show the settings and where each comes from",
         "engine": "check, repair, or migrate the store",
-        "daemon": "manage the background process that makes hooks faster",
+        "serve": "run the server: hooks, REST, events, alerts, schedules",
+        "token": "create, list, and revoke tokens for the server",
         "mcp": "serve Dibs tools to agents over MCP",
         "hook": "answer an agent's hook (agents call this)",
     },

@@ -192,8 +192,12 @@ def common(parser: argparse.ArgumentParser) -> None:
 def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
     """Parse the words after a command's name.
 
-    A module with ``TAKES_COMMAND`` gets the words after ``--`` as ``command``, unchanged.
+    A module with ``TAKES_COMMAND`` gets the words after ``--`` as ``command``, unchanged. ``DEFAULT`` is the
+    subcommand of a module that needs none.
     """
+    default = getattr(module, "DEFAULT", "")
+    if default and (not words or (words[0].startswith("-") and words[0] not in {"-h", "--help"})):
+        words = [default, *words]
     parser = build(name, module, words[0] if words else "")
     command: list[str] = []
     if getattr(module, "TAKES_COMMAND", False) and "--" in words:

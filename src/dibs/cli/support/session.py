@@ -6,6 +6,7 @@ import os
 import sys
 
 from dibs.core.claims.agents import Caller
+from dibs.errors import Unavailable
 from dibs.local.identity import acting_agent
 from dibs.project.project import open_project
 
@@ -49,7 +50,16 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self._end_progress()
+        if isinstance(error, Unavailable):
+            self._record(error)
         self.project.close()
+
+    def _record(self, error: Unavailable) -> None:
+        """Record in the ledger that git failed."""
+        from dibs.services.state.serving.faults import record_failure
+
+        name, who = " ".join(["dibs", *sys.argv[1:2]]), self.caller
+        record_failure(self.project.store, error, name, agent=who.id, role=who.role)
 
     def patterns(self, texts: Sequence[str], *, literal: bool = False) -> list[Pattern]:
         """Resolve patterns relative to the current folder."""

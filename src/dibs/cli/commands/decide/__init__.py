@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs.cli.support.parsing import REQUEST_ID, arg
 from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
-from dibs.core.talk.decision_rules import before_asker, who_may
+from dibs.core.talk.decision_rules import asks, before_asker, who_may
 from dibs.core.talk.decisions import Outcome
 from dibs.shapes import decisions
 from dibs.shapes.quoting import Quoting
@@ -65,12 +65,12 @@ def _new(session: Session, args: Namespace) -> None:
         args.title,
         rationale=args.rationale,
         category=args.category,
-        confirm=args.confirm or args.by is not None or args.deadline is not None,
+        confirm=asks(confirm=args.confirm, by=args.by, deadline=args.deadline),
         decider="human" if args.by is None else args.by,
         deadline=args.deadline,
         request_id=args.request_id,
     )
-    session.show(lambda: {"decision": decisions.decision(made)}, lambda: _print_new(made))
+    session.show(lambda: decisions.one(made), lambda: _print_new(made))
 
 
 def _print_new(made: Decision) -> None:
@@ -95,7 +95,7 @@ def _comment(session: Session, args: Namespace) -> None:
     """Comment on a decision. Its asker is notified."""
     decision = session.project.decisions.comment(session.caller, args.id, args.text)
     session.show(
-        lambda: {"decision": decisions.decision(decision)},
+        lambda: decisions.one(decision),
         lambda: print(f"commented on {decision.id}"),
     )
 
@@ -110,7 +110,7 @@ def _withdraw(session: Session, args: Namespace) -> None:
     """Withdraw your own pending decision."""
     decision = session.project.decisions.withdraw(session.caller, args.id, args.reason)
     session.show(
-        lambda: {"decision": decisions.decision(decision)},
+        lambda: decisions.one(decision),
         lambda: print(f"withdrew {decision.id}"),
     )
 
@@ -152,11 +152,8 @@ def _refuse(session: Session, args: Namespace) -> None:
 
 def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool = False) -> None:
     service = session.project.decisions
-    if conflict:
-        service.check_conflicts(args.id)
-    decided = service.decide(session.caller, args.id, outcome, args.reason)
-    shape = {"decided": [decisions.decision(decision) for decision in decided]}
-    session.show(lambda: shape, lambda: _print_decided(session, decided))
+    decided = service.decide(session.caller, args.id, outcome, args.reason, conflict=conflict)
+    session.show(lambda: decisions.decided(decided), lambda: _print_decided(session, decided))
 
 
 def _print_decided(session: Session, decided: list[Decision]) -> None:

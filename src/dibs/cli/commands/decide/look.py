@@ -33,9 +33,8 @@ def _ls(session: Session, args: Namespace) -> None:
     found = session.project.decisions.all(pending=args.pending, category=args.category)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
-    shape = {"decisions": [decisions.decision(decision) for decision in shown], "left": left}
     session.show(
-        lambda: shape,
+        lambda: decisions.listed(shown, left),
         lambda: _print_list(session, shown, left, now, pending_only=args.pending),
     )
 
@@ -79,21 +78,15 @@ def _show(session: Session, args: Namespace) -> None:
 
     For a conflict over claims, show both sides and the queue.
     """
-    decision = session.project.decisions.show(args.id)
-    sides = _sides(session, decision)
-    now = session.now()
-    shape = {"decision": decisions.decision(decision)}
-    if sides is not None:
-        shape["sides"] = decisions.sides(sides)
-    session.show(lambda: shape, lambda: print("\n".join(_page(session, decision, sides, now))))
-
-
-def _sides(session: Session, decision: Decision) -> Sides | None:
-    if decision.category != CONFLICT:
-        return None
     from dibs.services.claims.disputes import both_sides
 
-    return both_sides(session.project.store, decision)
+    decision = session.project.decisions.show(args.id)
+    sides = both_sides(session.project.store, decision)
+    now = session.now()
+    session.show(
+        lambda: decisions.one(decision, sides),
+        lambda: print("\n".join(_page(session, decision, sides, now))),
+    )
 
 
 def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:

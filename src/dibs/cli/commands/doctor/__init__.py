@@ -16,29 +16,20 @@ exit status: 0 healthy, 65 there is a problem or a guard does not block, 78 the 
 
 from __future__ import annotations
 
-import os
-
 from dibs.core.text.findings import Level
-from dibs.errors import Misconfigured, Unavailable
+from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeVar
+    from collections.abc import Iterator, Sequence
 
     from dibs.cli.commands.doctor.text import DoctorReport
-    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
-    from dibs.core.claims.agents import Caller
     from dibs.core.text.findings import Finding
     from dibs.install.inspect.agents import AgentSetup
     from dibs.install.inspect.gaps import Gap
     from dibs.install.prove.run import GuardProof
-    from dibs.project.project import Project
-    from dibs.services.commits.doctor import GitCare
-
-    T = TypeVar("T")
 
 WRONG, UNSAFE = 65, 78
 
@@ -56,32 +47,25 @@ def run(args: Namespace) -> int:
     from dibs.cli.commands.doctor.text import DoctorReport
     from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session, print_json
-    from dibs.install.inspect.agents import look
-    from dibs.install.inspect.gaps import gaps
+    from dibs.install.inspect.checkup import Checkup, check_up
 
     wrong = _wrong_store(args)
     if wrong:
-        report = DoctorReport({"engine": wrong}, [], [], None, None, fix="")
+        report = DoctorReport(Checkup({"engine": wrong}, [], []), None, fix="")
         if args.json:
             print_json(report.shape())
         else:
             report.print()
         return UNSAFE
     with Session(args) as session:
-        repository = session.project.place.repository
         with Progress(quiet=args.json, delay=0.0) as progress:
-            progress("checking agents")
-            agents = look(repository.root, os.path.expanduser("~"), os.environ)
-            done = _repair(session, progress) if args.fix else None
-            missing = gaps(repository, agents)
-            found = _findings(session, agents, missing, progress)
-            standings = _despite_damage(session.project.doctoring.standings)
-        report = DoctorReport(found, agents, standings, [] if args.prove else None, done)
+            found = check_up(session.project, session.caller, fix=args.fix, progress=progress)
+        report = DoctorReport(found, [] if args.prove else None)
         if args.prove:
-            report = _with_proofs(session, report, _prove(session, agents, missing))
+            report = _with_proofs(session, report, _prove(session, found.agents, found.missing))
         else:
             session.show(report.shape, report.print)
-    if _is_bad(found["engine"]):
+    if _is_bad(found.found["engine"]):
         return UNSAFE
     return 0 if report.well else WRONG
 
@@ -112,83 +96,6 @@ def _with_proofs(
     session.show(report.shape, lambda: report.print_as_tested(proofs))
     tested.extend(proofs)  # the rest, if nobody reads the output anymore
     return report
-
-
-def _git(session: Session) -> GitCare:
-    from dibs.guard.git.install import GitHooks
-    from dibs.services.commits.doctor import GitCare
-
-    repository = session.project.place.repository
-    ours: frozenset[str] = frozenset()
-    if repository.common:
-        hooks = GitHooks(repository.common, repository.state).look()
-        ours = frozenset(hook.name for hook in hooks if hook.current)
-    return GitCare(repository, session.project.gate, ours)
-
-
-def _repair(session: Session, progress: Progress) -> list[str]:
-    import time
-
-    from dibs.install.prove.git import sweep
-    from dibs.services.board import check as boards
-
-    progress("repairing")
-    project, caller = session.project, session.caller
-    done = _repair_store(project, caller)
-    done += _despite_damage(lambda: boards.repair(project.board, caller))
-    done += _despite_damage(lambda: project.doctoring.repair(caller))
-    done += _despite_damage(lambda: _git(session).repair())
-    return [*done, *sweep(project.place.repository, time.time())]
-
-
-def _repair_store(project: Project, caller: Caller) -> list[str]:
-    from dibs.services.state.row_repair import move_aside
-
-    if not caller.human:
-        return ["left the store as it is: only a human can repair it"]
-    state = project.place.repository.state
-    return [*project.engine.repair(), *move_aside(project.store, caller, state)]
-
-
-def _despite_damage(look: Callable[[], list[T]]) -> list[T]:
-    """Return the result; nothing if rows are damaged, which the check of the store reports."""
-    try:
-        return look()
-    except Unavailable as error:
-        if error.code != "STORE_DAMAGED":
-            raise
-        return []
-
-
-def _findings(
-    session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap], progress: Progress
-) -> dict[str, list[Finding]]:
-    from dibs import __version__
-    from dibs.install.inspect.agents import findings, unreachable, unwired
-    from dibs.services.board import check as boards
-    from dibs.services.state.damage import findings as damaged
-
-    project = session.project
-    root = project.place.repository.root
-    wired = any(agent.wired for agent in agents)
-    found: dict[str, list[Finding]] = {}
-    progress("checking the store")
-    found["engine"] = [*project.engine.inspect(), *damaged(project.engine)]
-    progress("checking the board")
-    found["board"] = _despite_damage(lambda: boards.check(project.board, root))
-    progress("checking git")
-    found["git"] = _despite_damage(lambda: [*_git(session).inspect(), *project.check_queue()])
-    progress("checking worktrees and agents")
-    found["crew"] = _despite_damage(lambda: project.doctoring.inspect(__version__, wired=wired))
-    found["agents"] = [
-        *findings(agents, root),
-        *(gap.as_finding() for gap in missing),
-        *unreachable(agents, os.environ),
-        *unwired(
-            root, _despite_damage(project.doctoring.trees), os.path.expanduser("~"), os.environ
-        ),
-    ]
-    return found
 
 
 def _prove(

@@ -14,9 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.text.findings import Finding
-    from dibs.core.toolcalls.coverage import GuardStatus
-    from dibs.install.inspect.agents import AgentSetup
+    from dibs.install.inspect.checkup import Checkup
     from dibs.install.prove.run import GuardProof
 
 #: The word for a level or an outcome on the screen, and its color.
@@ -36,13 +34,9 @@ _NARROW = 60
 class DoctorReport(Record):
     """The result of one ``dibs doctor``."""
 
-    found: dict[str, list[Finding]]
-    agents: list[AgentSetup]
-    standings: list[GuardStatus]
+    checkup: Checkup
     #: The results of testing the guards; None if they were not tested.
     proofs: list[GuardProof] | None
-    #: The repairs that were made; None without ``--fix``.
-    done: list[str] | None
     #: What to run if there are problems; empty if that is in the findings.
     fix: str = "run `dibs doctor --fix` to repair what it can"
 
@@ -55,23 +49,14 @@ class DoctorReport(Record):
     @property
     def well(self) -> bool:
         """Whether nothing is wrong and no tested guard failed."""
-        return not self._count(Level.BAD) and (self.proofs is None or self.guarded)
+        return self.checkup.well and (self.proofs is None or self.guarded)
 
     def shape(self) -> dict[str, object]:
         """Return it as JSON."""
-        shape: dict[str, object] = {
-            "well": self.well,
-            "findings": [
-                {"part": part, **finding._asdict()}
-                for part, findings in self.found.items()
-                for finding in findings
-            ],
-            "agents": [_agent(agent) for agent in self.agents],
-            "crew": [standing._asdict() for standing in self.standings],
-        }
+        shape = {**self.checkup.shape(), "well": self.well}
         if self.proofs is not None:
             shape["proofs"] = [proof._asdict() for proof in self.proofs]
-        return shape if self.done is None else {**shape, "done": self.done}
+        return shape
 
     def print(self) -> None:
         """Print the findings and the verdict."""
@@ -92,13 +77,15 @@ class DoctorReport(Record):
         self._print_health()
 
     def _count(self, level: str) -> int:
-        return sum(finding.level == level for part in self.found.values() for finding in part)
+        return sum(
+            finding.level == level for part in self.checkup.found.values() for finding in part
+        )
 
     def _print_findings(self) -> None:
-        if self.done is not None:
-            done = "\n".join(map(printable, self.done))
+        if self.checkup.done is not None:
+            done = "\n".join(map(printable, self.checkup.done))
             print(done or "nothing to repair", end="\n\n")
-        for part in self.found.values():
+        for part in self.checkup.found.values():
             for finding in part:
                 _print_item(finding.level, printable(finding.what), printable(finding.text))
         print()
@@ -106,11 +93,11 @@ class DoctorReport(Record):
             (
                 agent.name,
                 printable(agent.version or "yes") if agent.program else "no",
-                _hooks(agent.name, guarded_by(agent.name, self.agents)),
+                _hooks(agent.name, guarded_by(agent.name, self.checkup.agents)),
                 agent.consent.trusted if agent.wired else "-",
                 "yes" if agent.servers else "no",
             )
-            for agent in self.agents
+            for agent in self.checkup.agents
         ]
         if rows:
             heading = ("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP")
@@ -136,7 +123,7 @@ class DoctorReport(Record):
     def _print_skipping(self) -> None:
         """Print which of the tested agents do not run their hooks yet."""
         tested = {proof.guard for proof in self.proofs or ()}
-        for agent in self.agents:
+        for agent in self.checkup.agents:
             if agent.name in tested and agent.consent.missing:
                 how = f"skips its hooks until you trust them: run `{agent.name}` here"
                 print(f"{yellow(agent.name)} {how}")
@@ -145,7 +132,7 @@ class DoctorReport(Record):
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
         warnings = f", {plural(warned, 'warning')}" if warned else ""
         if bad:
-            fix = "" if self.done is not None or not self.fix else f": {self.fix}"
+            fix = "" if self.checkup.done is not None or not self.fix else f": {self.fix}"
             print(f"{red(plural(bad, 'problem'))}{warnings}{fix}")
         elif self.well:
             print(green("healthy") + warnings)
@@ -168,22 +155,6 @@ def _print_item(level: str, name: str, text: str) -> None:
         print(lines.pop(0))
         before = " " * column
     print("".join(f"{before}{line}\n" for line in lines), end="", flush=True)
-
-
-def _agent(agent: AgentSetup) -> dict[str, object]:
-    return {
-        "agent": agent.name,
-        "installed": bool(agent.program),
-        "version": agent.version or None,
-        "hooks": [
-            {"event": hook.event, "file": hook.file, "refuses": hook.refuses}
-            for hook in agent.hooks
-        ],
-        "mcp": [server.file for server in agent.servers],
-        "guarded": agent.wired,
-        "accepted": agent.consent.trusted if agent.wired else None,
-        "note": agent.consent.text if agent.wired else "",
-    }
 
 
 def _hooks(agent: str, lender: str) -> str:

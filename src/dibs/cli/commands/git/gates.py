@@ -135,17 +135,15 @@ def _show(args: Namespace, hooks: GitHooks) -> int:
     found = hooks.look()
     if args.server is not None:  # a server needs only one of the two
         found = [hook for hook in found if hook.installed] or found[:1]
-    works, why = _works(args)
-    installed = all(hook.installed for hook in found)
+    why = _trouble(args)
     if args.json:
         from dibs.cli.support.session import print_json
+        from dibs.shapes.checks import git_hooks
 
-        rows = [hook._asdict() for hook in found]
-        shape = {"installed": installed, "hooks": rows, "store": why or "answers"}
-        print_json({**shape, "works": installed and works})
+        print_json(git_hooks(found, why))
     else:
         _print(found, why, args.server)
-    return OK if installed else _NONE
+    return OK if all(hook.installed for hook in found) else _NONE
 
 
 def _print(found: list[Hook], why: str, server: str | None) -> None:
@@ -173,8 +171,8 @@ def _print(found: list[Hook], why: str, server: str | None) -> None:
         print(f"{green('active')}: git refuses {what} of files that other agents hold")
 
 
-def _works(args: Namespace) -> tuple[bool, str]:
-    """Return whether the store is reachable, and if not, why."""
+def _trouble(args: Namespace) -> str:
+    """Return why the store is not reachable, empty if it is."""
     try:
         if args.server is not None:
             from dibs.guard.git.server import open_bare, read_settings
@@ -190,8 +188,8 @@ def _works(args: Namespace) -> tuple[bool, str]:
         finally:
             project.close()
     except DibsError as error:
-        return False, error.message
-    return True, ""
+        return error.message
+    return ""
 
 
 def _no_options(_: ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""``dibs git trust``: show and allow programs that a repository's configuration names."""
+"""``dibs git trust``: show and allow programs that a repository's configuration names.
+
+These are settings of git, and the commands in ``dibs.toml`` that ``dibs serve`` runs by itself.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,22 @@ def _trust(args: Namespace) -> int:
     """Show or allow the programs that this repository's git configuration names.
 
     Dibs runs none of them until a human allows the setting. A setting that changes must be allowed again.
+    The list includes the commands in dibs.toml that dibs serve runs by itself: on.EVENT and merge.test.
 
     Examples:
       dibs git trust
       dibs git trust filter.lfs.clean filter.lfs.smudge
+      dibs git trust on.commit merge.test
       dibs git trust --forget filter.lfs.clean
 
     exit status: 0 done, 6 no such setting, 77 you are not a human
     """
     from dibs.cli.support.session import careful_caller
+    from dibs.config.load import load
     from dibs.git.calls import GitCalls
     from dibs.git.config import executing
-    from dibs.git.trust import Trust
-    from dibs.local.repository import find
+    from dibs.git.trust import Trust, project_commands
+    from dibs.local.repository import find, main_tree
 
     repository = find(args.repo)
     trust = Trust(repository)
@@ -44,7 +50,9 @@ def _trust(args: Namespace) -> int:
         gone = trust.forget(careful_caller(args), args.keys)
         _show(args, {"forgotten": gone}, lambda: _print_forgotten(gone))
         return 0
+    settings = load(main_tree(repository), repository.state, {}, {})
     found = executing(GitCalls(repository.root)) if repository.common else ()
+    found += project_commands(settings)
     if args.keys:
         trust.allow(careful_caller(args), found, args.keys)
     refused = trust.untrusted(found)
@@ -67,7 +75,7 @@ def _shape(found: Sequence[Executing], refused: Sequence[Executing]) -> list[dic
 
 def _print(found: Sequence[Executing], refused: Sequence[Executing]) -> None:
     if not found:
-        print("this repository's git configuration names no programs")
+        print("this repository's configuration names no programs")
         return
     rows = [
         (

@@ -88,7 +88,7 @@ def _remove(
         done = uninstall(repository)
         if plan is not None:
             progress("deleting the state")
-            _stop_daemon()
+            _stop_server()
             purge(repository, plan)
     return done
 
@@ -146,17 +146,14 @@ def _agreed(
     return text.confirmed("delete all of this?", default=False)
 
 
-def _stop_daemon() -> None:
-    """Stop the daemon, which may have the store open; hooks start it again when they need it."""
+def _stop_server() -> None:
+    """Stop the server, which may have the store open; hooks start it again when they need it."""
     import signal
     from contextlib import suppress
 
-    import dibs
-    from dibs.daemon.place import ProcessLock
-    from dibs.guard.agents.start import socket_of
+    from dibs.local.server_files import server_folder, server_lock
 
-    path = socket_of(os.path.dirname(os.path.abspath(str(dibs.__file__))))
-    process = ProcessLock(f"{path}.lock").holder()
+    process = server_lock(server_folder()).holder()
     if process:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)

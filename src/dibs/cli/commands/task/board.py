@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.errors import BadInput
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,20 +17,6 @@ MOST_SIMILAR = 20
 def paths(session: Session, typed: Sequence[str] | None) -> tuple[str, ...]:
     """Return paths and globs typed in the current folder, relative to the repository."""
     return tuple(pattern.text for pattern in session.patterns(typed or ()))
-
-
-def checked_id(session: Session, text: str) -> str:
-    """Check a task id; the file of a task in the lock-file queue can have almost any name."""
-    from dibs.cli.support.parsing import task_id
-    from dibs.core.tasks.names import task_of_file
-
-    try:
-        return task_id(text)
-    except BadInput:
-        name = task_of_file(f"{text}.yml", fold_case=False)
-        if not name or session.project.queue_lock(name) is None:
-            raise
-        return name
 
 
 def file_of(session: Session, stored: Stored) -> str:

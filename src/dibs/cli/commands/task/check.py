@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import FileFinding, Formatted
+    from dibs.services.board.validate import BoardCheck, Formatted
 
 WRONG = 65
 
@@ -31,30 +31,24 @@ def _validate(session: Session, args: Namespace) -> int:
 
     Exits with status 65 if a file has an error. Notes are not errors.
     """
-    from dibs.services.board.validate import board_files, check_board, check_file
+    from dibs.services.board.validate import check_files
+    from dibs.shapes import tasks
 
     session.lists_aside = True
-    board = session.project.board
-    if args.file:
-        found = [
-            item for path in args.file for item in check_file(path, board.path, strict=args.strict)
-        ]
-        count = len(args.file)
-    else:
-        found = list(check_board(board, session.caller, strict=args.strict))
-        count = len(board_files(board.path))
-    wrong = sum(item.fatal for item in found)
-    shown = [item for item in found if item.fatal or not args.quiet]
-    shape = {"files": count, "wrong": wrong, "findings": [item._asdict() for item in shown]}
-    session.show(lambda: shape, lambda: _print_findings(shown, count, wrong))
-    return WRONG if wrong else 0
+    checked = check_files(session.project.board, session.caller, args.file, strict=args.strict)
+    session.show(
+        lambda: tasks.checked(checked, quiet=args.quiet),
+        lambda: _print_findings(checked, quiet=args.quiet),
+    )
+    return WRONG if checked.wrong else 0
 
 
-def _print_findings(found: Sequence[FileFinding], files: int, wrong: int) -> None:
-    for item in found:
-        print(printable(str(item)))
-    word = red(plural(wrong, "error")) if wrong else green("no errors")
-    print(f"{plural(files, 'file')}: {word}")
+def _print_findings(checked: BoardCheck, *, quiet: bool) -> None:
+    for item in checked.findings:
+        if item.fatal or not quiet:
+            print(printable(str(item)))
+    word = red(plural(checked.wrong, "error")) if checked.wrong else green("no errors")
+    print(f"{plural(checked.files, 'file')}: {word}")
 
 
 def _fmt_options(parser: ArgumentParser) -> None:
@@ -70,16 +64,15 @@ def _fmt(session: Session, args: Namespace) -> int:
     Keeps comments and your own keys. Reports unreadable files and leaves them alone.
     """
     from dibs.services.board.validate import board_files, format_files
+    from dibs.shapes import tasks
 
     board = session.project.board
     paths = args.file or board_files(board.path)
     changed, broken = format_files(board, session.caller, paths, write=not args.check)
-    shape = {
-        "files": len(paths),
-        "changed": [item._asdict() for item in changed],
-        "broken": [{"file": p, "code": e.code, "message": e.message} for p, e in broken],
-    }
-    session.show(lambda: shape, lambda: _print_formatted(args, changed, broken, len(paths)))
+    session.show(
+        lambda: tasks.formatted(len(paths), changed, broken),
+        lambda: _print_formatted(args, changed, broken, len(paths)),
+    )
     return WRONG if broken or (changed and args.check) else 0
 
 

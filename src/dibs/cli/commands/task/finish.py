@@ -83,12 +83,13 @@ def _done(session: Session, args: Namespace) -> int:
     in review can be finished by a human or by any agent except the one that did the work.
     """
     from dibs.cli.commands.task.board import paths
+    from dibs.services.tasks.values import token_metrics
 
     said = {
         "summary": args.summary,
         "artefacts": paths(session, args.artefact),
         "handoff": _handoff(session, args),
-        "metrics": _metrics(args),
+        "metrics": token_metrics(args.tokens_in, args.tokens_out),
         "review": args.review,
     }
 
@@ -129,14 +130,6 @@ def _handoff(session: Session, args: Namespace) -> Handoff | None:
             hint="add --next AGENT",
         )
     return None
-
-
-def _metrics(args: Namespace) -> dict[str, object] | None:
-    read, written = args.tokens_in, args.tokens_out
-    if read is None and written is None:
-        return None
-    counts = {"input": read or 0, "output": written or 0, "total": (read or 0) + (written or 0)}
-    return {"token_count": counts}
 
 
 def _fail_options(parser: ArgumentParser) -> None:

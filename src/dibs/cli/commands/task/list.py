@@ -5,7 +5,6 @@ from __future__ import annotations
 from dibs.cli.support.tables import page_width
 from dibs.cli.support.text import bold, printable, span, yellow
 from dibs.core.tasks.rules import PRIORITIES, Status
-from dibs.shapes import claims
 from dibs.shapes import tasks as taskshapes
 
 TYPE_CHECKING = False
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import FileFinding
+    from dibs.services.board.listing import TaskListing
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import TaskView
 
@@ -39,30 +38,20 @@ def _list(session: Session, args: Namespace) -> int:
 
     Shows owners, what each task is waiting for, and files that are set aside.
     """
-    from dibs.services.board.validate import refused
-    from dibs.services.tasks.plain_queue import DONE
+    from dibs.services.board.listing import TaskFilter, listing
 
-    finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
-    board = session.project.board
     session.lists_aside = True
-    everything = session.project.tasks.all(session.caller, finished=True)
-    aside = refused(board.last.aside, board.path)
-    tasks = [task for task in everything if _is_wanted(task, args, finished=finished)]
-    rows = session.project.queue.all()
-    queue = [] if _is_narrow(args) else [t for t in rows if args.all or t.state != DONE]
-    done = sum(t.state == DONE for t in everything) + sum(t.state == DONE for t in rows)
-    shape = {
-        "tasks": [*map(taskshapes.shown, tasks), *map(claims.task, queue)],
-        "done": done,
-        "set_aside": [found._asdict() for found in aside],
-    }
+    project = session.project
+    wanted = TaskFilter(
+        args.all, args.status, args.whose, args.priority, ready=args.ready, blocked=args.blocked
+    )
+    found = listing(project.tasks, project.queue, project.board, session.caller, wanted)
     none = 'no tasks: create one with `dibs task new "TITLE"`'
-    if everything or rows:
-        none = "no matching tasks (to see all: dibs task ls --all)" if _is_narrow(args) else ""
-    if session.project.queue.stale:
-        shape["stale"] = session.project.queue.stale
+    if not found.empty:
+        none = "no matching tasks (to see all: dibs task ls --all)" if wanted.narrow else ""
+    if found.stale:
         print_stale(session)
-    session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done, none))
+    session.show(lambda: taskshapes.listing(found), lambda: _print_list(found, none))
     return 0
 
 
@@ -74,35 +63,12 @@ def print_stale(session: Session) -> None:
     print(f"dibs: tasks are shown as this clone last knew them: {printable(why)}", file=sys.stderr)
 
 
-def _is_narrow(args: Namespace) -> bool:
-    """Return whether an option is given that only tasks on the board can match."""
-    return bool(args.status or args.whose or args.priority or args.ready or args.blocked)
-
-
-def _is_wanted(task: TaskView, args: Namespace, *, finished: bool) -> bool:
-    said = task.stored.task
-    over = said.status in {Status.DONE, Status.CANCELLED}
-    return (
-        (finished or not over)
-        and args.status in {None, task.state, said.status}
-        and args.whose in {None, said.agent, task.holder}
-        and args.priority in {None, said.priority}
-        and (task.ready or not args.ready)
-        and (task.state == Status.BLOCKED or not args.blocked)
-    )
-
-
-def _print_list(
-    tasks: Sequence[TaskView],
-    queue: Sequence[QueuedFile],
-    aside: Sequence[FileFinding],
-    done: int,
-    none: str,
-) -> None:
+def _print_list(found: TaskListing, none: str) -> None:
     """Print the table, the files that are set aside, and a summary; ``none`` explains an empty list."""
+    tasks, queue, done = found.tasks, found.queue, found.done
     print_tasks(tasks, queue)
-    for found in aside:
-        print(f"{yellow('set aside')} {printable(str(found))}")
+    for file in found.aside:
+        print(f"{yellow('set aside')} {printable(str(file))}")
     if none and not tasks and not queue:
         print(none)
         return

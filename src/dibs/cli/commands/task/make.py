@@ -6,15 +6,14 @@ import sys
 
 from dibs.cli.support.text import dim, green, printable
 from dibs.core.tasks.rules import PRIORITIES
-from dibs.core.text.names import check_agent_id, quote
+from dibs.core.text.names import quote
 from dibs.errors import BadInput
-from dibs.shapes import claims
+from dibs.shapes import tasks as shapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.cli.support.session import Session
     from dibs.services.board.imports import ImportedFiles
@@ -53,30 +52,20 @@ def _new(session: Session, args: Namespace) -> int:
     The id consists of the time, the agent, and the title, for example
     2025-11-23T1430-curator-audit-the-docs.
     """
-    from dibs.core.tasks.rules import check_title
-    from dibs.services.tasks.values import Draft
-
-    check_title(args.title)
-    if args.whose:
-        check_agent_id(args.whose)
-    return _create(session, args, [Draft(fields=_fields(session, args), slug=args.slug)])
-
-
-def _fields(session: Session, args: Namespace) -> dict[str, Any]:
-    """Return the fields of a new task's file, in the documented order, without empty ones."""
     from dibs.cli.commands.task.board import paths
+    from dibs.services.tasks.values import new_draft
 
-    artefacts = list(paths(session, args.artefact))
-    context = {"notes": args.note or [], "dependencies": args.needs or []}
-    fields = {
-        "agent": args.whose,
-        "title": args.title,
-        "mode": args.mode,
-        "priority": args.priority or "",
-        "artefacts": artefacts,
-        "context": {key: value for key, value in context.items() if value},
-    }
-    return {key: value for key, value in fields.items() if value}
+    draft = new_draft(
+        args.title,
+        agent=args.whose,
+        priority=args.priority or "",
+        artefacts=paths(session, args.artefact),
+        needs=args.needs or (),
+        notes=args.note or (),
+        mode=args.mode,
+        slug=args.slug,
+    )
+    return _create(session, args, [draft])
 
 
 def _import_options(parser: ArgumentParser) -> None:
@@ -100,28 +89,24 @@ def _import(session: Session, args: Namespace) -> int:
     You can repeat such an import.
     """
     from dibs.cli.support.parsing import content_of
-    from dibs.services.board.imports import is_list
-    from dibs.services.tasks.values import Draft
-    from dibs.taskfile.batch import MAX_BYTES, read_batch
+    from dibs.services.board.imports import batch_drafts, is_list
+    from dibs.taskfile.batch import MAX_BYTES
 
     if not is_list(args.file, session.project.place.repository.root):
         return _import_files(session, args)
     [file] = args.file
     name = "standard input" if file == "-" else file
-    items = read_batch(content_of(file, MAX_BYTES), name)
-    drafts = [Draft(fields=item.fields, id=item.id, key=item.key, slug=item.slug) for item in items]
-    return _create(session, args, drafts)
+    return _create(session, args, batch_drafts(content_of(file, MAX_BYTES), name))
 
 
 def _import_files(session: Session, args: Namespace) -> int:
     from dibs.services.board.imports import Imports
-    from dibs.shapes import tasks
 
     project = session.project
     imports = Imports(project.board, project.place.repository.root, project.queue)
     done = imports.run(session.caller, args.file, strict=args.strict, dry_run=args.dry_run)
     session.show(
-        lambda: tasks.imported(done, dry_run=args.dry_run),
+        lambda: shapes.imported(done, dry_run=args.dry_run),
         lambda: _print_imported(done, dry_run=args.dry_run),
     )
     if not args.dry_run and (left := imports.still_queued(done)):
@@ -157,8 +142,6 @@ def _print_imported(done: ImportedFiles, *, dry_run: bool) -> None:
 
 
 def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
-    from dibs.shapes import tasks
-
     created = session.project.tasks.create(
         session.caller,
         drafts,
@@ -167,7 +150,7 @@ def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
         request_id=args.request_id,
     )
     session.show(
-        lambda: tasks.created(created, dry_run=args.dry_run),
+        lambda: shapes.created(created, dry_run=args.dry_run),
         lambda: _print_created(session, created, dry_run=args.dry_run),
     )
     return 0
@@ -194,8 +177,7 @@ def _add(session: Session, args: Namespace) -> int:
     Dibs does not read the files. For tasks on the board, use `dibs task new` or `dibs task import`.
     """
     added = session.project.queue.add(session.caller, _read(args.file))
-    shape = {"added": [claims.task(task) for task in added]}
-    session.show(lambda: shape, lambda: _print_added(added))
+    session.show(lambda: shapes.queued(added), lambda: _print_added(added))
     return 0
 
 

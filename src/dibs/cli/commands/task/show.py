@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dibs.cli.support.parsing import task_id
 from dibs.cli.support.text import bold, clock, printable
-from dibs.core.claims.ledger import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from dibs.services.tasks.values import TaskView
 
 FORMATS = ("text", "mermaid", "dot", "json")
-#: How many ledger entries are shown, the newest.
-_ENTRIES = 20
 
 
 def _show_options(parser: ArgumentParser) -> None:
@@ -27,24 +24,14 @@ def _show_options(parser: ArgumentParser) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show one task: its file, what it is waiting for, and its history."""
-    from dibs.cli.commands.task.board import checked_id
+    from dibs.services.board.listing import history
     from dibs.shapes import tasks
 
-    shown = session.project.tasks.show(session.caller, checked_id(session, args.id))
-    entries = _entries(session, shown)
+    board = session.project.tasks
+    shown = board.show(session.caller, board.checked_id(args.id))
+    entries = history(session.project.ledger, shown.stored.id)
     session.show(lambda: tasks.whole(shown, entries), lambda: _print_task(session, shown, entries))
     return 0
-
-
-def _entries(session: Session, shown: TaskView) -> list[Entry]:
-    """Return the newest ledger entries about a task."""
-    from dibs.services.state.ledger import Query
-
-    id_ = shown.stored.id
-    kinds = frozenset(kind for kind in Kind if kind.startswith(("task_", "handoff_")))
-    entries = session.project.ledger.newest(Query(kinds=kinds), limit=100_000)
-    mine = [e for e in entries if id_ in {e.details.get("task"), e.details.get("source")}]
-    return mine[-_ENTRIES:]
 
 
 def _print_task(session: Session, shown: TaskView, entries: list[Entry]) -> None:
@@ -105,11 +92,7 @@ def _graph(session: Session, args: Namespace) -> int:
     from dibs.cli.support.session import print_json
     from dibs.core.tasks import drawing
 
-    tasks = session.project.tasks
-    graph = tasks.graph(session.caller)
-    if args.id:
-        tasks.show(None, args.id)  # raises NO_TASK
-        graph = graph.around(args.id)
+    graph = session.project.tasks.graph(session.caller, args.id or "")
     if args.json or args.format == "json":
         print_json(drawing.as_json(graph))
         return 0

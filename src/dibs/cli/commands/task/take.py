@@ -64,7 +64,7 @@ def _take(session: Session, args: Namespace) -> int:
         return _show_taken(session, answer)
     from dibs.shapes import tasks
 
-    steps = _next(answer, args.role or ())
+    steps = tasks.take_steps(answer, args.role or ())
     session.show(lambda: tasks.nothing_free(answer, steps), lambda: _print_nothing(answer, steps))
     return HELD
 
@@ -76,12 +76,12 @@ def _start_options(parser: ArgumentParser) -> None:
 
 def _start(session: Session, args: Namespace) -> int:
     """Take a specific task that is for you, your role, or anyone. Humans can take any task."""
-    from dibs.cli.commands.task.board import checked_id
     from dibs.services.tasks.values import TakenTask
 
-    answer = session.project.tasks.start(
+    tasks = session.project.tasks
+    answer = tasks.start(
         session.caller,
-        checked_id(session, args.id),
+        tasks.checked_id(args.id),
         roles=tuple(args.role or ()),
         claim=args.claim,
         ttl=args.ttl,
@@ -124,17 +124,6 @@ def _print_taken(session: Session, taken: TakenTask) -> None:
         print(f"  {dim('claimed')} {printable(claim.pattern)}")
     for line in stored.text.splitlines():
         print(f"  {printable(line)}")
-
-
-def _next(nothing: NothingFree, roles: Sequence[str]) -> list[str]:
-    from dibs.cli.support.text import printable, span
-
-    held = [task.expires_in for task in nothing.tasks if task.holder]
-    held += [task.expires_in for task in nothing.queue if task.holder]
-    soon = f"the earliest claim expires in {span(min(held))} unless renewed; " if held else ""
-    options = "".join(f" --role {printable(role)}" for role in roles)
-    waits = [f"{soon}to wait: dibs task take{options} --wait 5m"]
-    return [*waits, "to see all tasks: dibs task ls"] if nothing.tasks else waits
 
 
 def _print_nothing(nothing: NothingFree, steps: Sequence[str]) -> None:

@@ -1,0 +1,97 @@
+"""This user's server, for the commands that start it or that only a human may run."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.cli.support.parsing import number
+from dibs.errors import Misconfigured, Unavailable, humans_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from dibs.local.server_files import ServerInfo
+
+#: Seconds that it may take to start or to exit.
+PATIENCE = 20.0
+_NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "websockets")
+
+
+def port_number(text: str) -> int:
+    """Return the value of an option for a port; 0 means any."""
+    return 0 if text == "0" else number(text)
+
+
+def start_server(given: dict[str, Any]) -> ServerInfo:
+    """Start the server in the background, or find the one that is running.
+
+    Raises:
+        Unavailable: it cannot be started; the message says why.
+    """
+    import dibs
+    from dibs.local.server_files import running_server, server_folder
+    from dibs.server.process.listeners import HTTP, socket_path
+    from dibs.server.process.options import check_options, options_from
+    from dibs.server.process.upgrade import start_process
+
+    options = check_options(options_from(given))
+    socket_path(options.folder, HTTP)  # refuses a folder that others can access
+    package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
+    process = start_process(package, options, given)
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        ended = process.poll()
+        info = running_server(server_folder())
+        if info is not None and (ended == 0 or info.pid == process.pid):
+            process.returncode = 0  # it outlives this command
+            return info
+        if ended:
+            break
+        time.sleep(0.02)
+    raise Unavailable(f"cannot start the server{_reason(options.folder)}")
+
+
+def _reason(folder: str) -> str:
+    """Return the last error in the log."""
+    from dibs.server.process.background import CANNOT_START
+
+    path = os.path.join(folder, "server.log")
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = [line.partition(CANNOT_START)[2] for line in file if CANNOT_START in line]
+    except OSError:
+        found = []
+    return f": {found[-1].strip()}" if found else f"; see {path}"
+
+
+def need_extra(command: str) -> None:
+    """Fail with one line if the packages that the server needs are missing."""
+    from importlib.util import find_spec
+
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        from dibs.local.installation import install_command
+
+        raise Misconfigured(
+            f"dibs {command} needs {', '.join(missing)}, which is not installed",
+            code="EXTRA_MISSING",
+            hint=f"run: {install_command('server')}",
+        )
+
+
+def only_humans(args: Namespace, what: str, command: str) -> None:
+    """Refuse an agent, also one that removed its name from its environment."""
+    from argparse import Namespace as Arguments
+
+    from dibs.cli.support.session import careful_caller
+    from dibs.local.server_files import server_folder
+    from dibs.server.security.peers import agent_here
+
+    # `dibs token new --agent` names whom the token is for, not who acts.
+    caller = careful_caller(Arguments(**{**vars(args), "agent": None}))
+    agent = agent_here(server_folder()) if caller.human else caller.id
+    if agent:
+        raise humans_only(f"only a human may {what}", agent, hint=f"ask a human to run `{command}`")

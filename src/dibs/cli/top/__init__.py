@@ -1,0 +1,1 @@
+"""The live terminal view of ``dibs top``, with Textual (the extra ``top``)."""
