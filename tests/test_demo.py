@@ -45,6 +45,7 @@ def test_the_demo_succeeds_and_no_claims_overlap(tmp_path):
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"overlapping claims\W+0\b", done.stdout)
+    assert re.search(r"^  http://127.0.0.1:\d+/login\?code=\S+$", done.stdout, re.MULTILINE)
     assert remains(tmp_path) == []
 
 
@@ -61,8 +62,7 @@ def test_the_demo_succeeds_on_two_machines_and_no_claims_overlap(tmp_path, engin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("engine", TWO_MACHINES)
+@pytest.mark.parametrize(("engine", "number"), [("redis", signal.SIGINT), ("git", signal.SIGTERM)])
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, engine, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*DEMO, "--engine", engine]
@@ -75,6 +75,24 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, engine, number):
         assert demo.wait(30) == 130
 
     until = time.monotonic() + 5  # a git that was interrupted may take a moment
+    while remains(tmp_path) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert remains(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_crew_that_stays_asks_for_a_decision_and_leaves_nothing_when_killed(tmp_path):
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [*DEMO, "--stay"], stdout=subprocess.PIPE, text=True, env=environ
+    ) as demo:
+        for line in demo.stdout:
+            if "lets you decide about" in line:
+                break
+        assert len(remains(tmp_path)) > 8
+        demo.kill()
+
+    until = time.monotonic() + 20
     while remains(tmp_path) and time.monotonic() < until:
         time.sleep(0.05)
     assert remains(tmp_path) == []

@@ -1,8 +1,8 @@
 """Run one scripted agent in its own process.
 
 It reads one JSON object per line: {"id": 1, "words": ["claim", "a.py"]} runs a command and prints its
-result; {"beat": 1.5} sends a heartbeat every 1.5 seconds from then on. An interrupt stops the current
-command but not the agent, which runs until standard input ends.
+result ("input" is its standard input); {"beat": 1.5} sends a heartbeat every 1.5 seconds from then on.
+An interrupt stops the current command but not the agent, which runs until standard input ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ def _read(orders: queue.Queue[str]) -> None:
 
 def _run(dibs: str, order: dict[str, Any]) -> dict[str, Any]:
     done = subprocess.run(
-        [dibs, *order["words"]], check=False, capture_output=True, text=True, encoding="utf-8"
+        [dibs, *order["words"]],
+        check=False,
+        input=order.get("input", ""),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     return {"id": order["id"], "status": done.returncode, "out": done.stdout, "err": done.stderr}
 

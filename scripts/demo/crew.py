@@ -43,12 +43,12 @@ class Agent:
         )
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def start(self, *words: str) -> Future[Answer]:
-        """Start a command and return a future for its result."""
+    def start(self, *words: str, given: str = "") -> Future[Answer]:
+        """Start a command, ``given`` on its standard input, and return a future for its result."""
         self._number += 1
         future: Future[Answer] = Future()
         self._pending[self._number] = (words, future)
-        self._send({"id": self._number, "words": words})
+        self._send({"id": self._number, "words": words, "input": given})
         return future
 
     def run(self, *words: str) -> Answer:

@@ -51,7 +51,7 @@ def sqlite(folder: Path) -> Iterator[Stage]:
     main, hotfix = folder / "shop", folder / "shop-hotfix"
     _make_repository(main)
     git(main, "worktree", "add", "-q", "-b", "hotfix", str(hotfix))
-    machine = Machine("", main, {})
+    machine = Machine("", main, own_files(folder / "home"))
     places = dict.fromkeys(("alice", "bob", "carol", "dave"), machine)
     yield Stage((machine,), {**places, "erin": machine._replace(tree=hotfix)})
 
@@ -82,14 +82,20 @@ def _two_machines(folder: Path, engine: dict[str, str]) -> Stage:
     machines = []
     for name in ("office", "laptop"):
         home = folder / name
-        home.mkdir()
+        variables = {**own_files(home), **engine}
         git(folder, "clone", "-q", str(origin), str(home / "shop"))
-        machines.append(Machine(name, home / "shop", {"HOME": str(home), **engine}))
+        machines.append(Machine(name, home / "shop", variables))
     store, laptop = machines
     places = dict.fromkeys(("alice", "bob", "carol"), store) | dict.fromkeys(
         ("dave", "erin"), laptop
     )
     return Stage((store, laptop), places, origin=origin)
+
+
+def own_files(home: Path) -> dict[str, str]:
+    """Return variables that keep a machine's commands and its server away from the user's files."""
+    home.mkdir(exist_ok=True)
+    return {"HOME": str(home)}
 
 
 def _make_repository(tree: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group
@@ -15,20 +16,30 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from stages import Stage
+    from web import Dashboard
 
 LOOK_EVERY = 0.8
+#: How many lines of the story are kept.
+LONGEST = 500
+#: Width of an agent's ID in notes.
+WIDTH = 16
 STYLES = {"scene": "bold cyan", "say": "", "quote": "dim", "fail": "bold red"}
 
 
 class View:
     """Show the steps so far, what each agent does, and who holds what."""
 
-    def __init__(self, stage: Stage, *, pace: float, plain: bool) -> None:
+    def __init__(
+        self, stage: Stage, page: Dashboard, *, pace: float, plain: bool, short: bool = False
+    ) -> None:
         self.console = Console(highlight=False)
         self.pace = pace
         self._stage = stage
+        self._page = page
+        self._short = short
+        self._link = page.link()
         self._plain = plain or not self.console.is_terminal
-        self._story: list[Text] = []
+        self._story: deque[Text] = deque(maxlen=LONGEST)
         self._doing: dict[str, str] = {}
         self._seen: dict[str, Any] = {"claims": [], "queue": []}
         self._seen_at = time.monotonic()
@@ -50,7 +61,7 @@ class View:
         if not self._plain:
             self._live.stop()
             self._looking.join()  # its command must end before the folder is removed
-            for line in self._story:
+            for line in () if self._short else self._story:
                 self.console.print(line)
 
     def scene(self, title: str) -> None:
@@ -74,8 +85,12 @@ class View:
         self._add("fail", "", text)
 
     def doing(self, agent: str, what: str) -> None:
-        """Set what an agent is doing."""
-        self._doing[agent] = what
+        """Set what an agent is doing; an empty text removes it."""
+        self._doing = {**self._doing, agent: what} if what else _without(self._doing, agent)
+
+    def note(self, agent: str, what: str) -> None:
+        """Add what an agent does, with the time."""
+        self._add("say", f"{time.strftime('%H:%M:%S')} {agent:<{WIDTH}} ", what)
 
     def _leave_time(self) -> None:
         time.sleep(max(0.0, self._read_until - time.monotonic()))
@@ -89,6 +104,7 @@ class View:
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_EVERY):
+            self._link = self._page.link()
             answer = self._stage.watcher.dibs("status", "--json")
             if answer.status == 0:
                 self._seen, self._seen_at = answer.json, answer.at
@@ -97,15 +113,18 @@ class View:
         top = Table.grid(expand=True, padding=(0, 1))
         top.add_column(ratio=5)
         top.add_column(ratio=7)
+        height = max(6, len(self._doing)) + 2
         top.add_row(
-            Panel(self._agents(), title="agents", height=8),
-            Panel(self._claims(), title="who holds what", height=8),
+            Panel(self._agents(), title="agents", height=height),
+            Panel(self._claims(), title="who holds what", height=height),
         )
-        room = max(6, self.console.height - 11)
-        lines = [part for line in self._story for part in line.split("\n", allow_blank=True)]
+        foot = [Text(self._link, style="blue", overflow="fold")] if self._link else []
+        rows = -(-len(self._link) // self.console.width)
+        room = max(6, self.console.height - 3 - height - rows)
+        lines = [part for line in tuple(self._story) for part in line.split("\n", allow_blank=True)]
         story = Text("\n").join(lines[-room:])
         story.no_wrap, story.overflow = True, "ellipsis"
-        return Group(top, Panel(story, title="log", height=room + 2))
+        return Group(top, Panel(story, title="log", height=room + 2), *foot)
 
     def _agents(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
@@ -136,3 +155,7 @@ class View:
             waits = Text(f"waiting for {wants}", "dim")
             table.add_row(waiter, *self._machine(ticket["agent"]), waits, "")
         return table
+
+
+def _without(doing: dict[str, str], agent: str) -> dict[str, str]:
+    return {name: what for name, what in doing.items() if name != agent}
