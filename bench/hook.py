@@ -1,10 +1,12 @@
-"""Measure what a hook costs at each tool call, with and without the daemon, and in similar tools."""
+"""Measure what a hook costs at each tool call, with and without the server, and in similar tools."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,8 @@ class Case(NamedTuple):
     path: str = ""
     blocked: bool = False
     session: str = "5c7b0e0a-1111-4222-8333-944445555666"
+    #: The server's address and a token: the call is sent over HTTP, with a new connection each time.
+    http: tuple[str, str] | None = None
 
 
 def hooks() -> Section:
@@ -59,11 +63,10 @@ def hooks() -> Section:
             "python -c pass": Case([sys.executable, "-c", "pass"], base, environ),
             "python -I -S -c pass": Case([sys.executable, "-I", "-S", "-c", "pass"], base, environ),
         }
-        alone, daemon = (_project(base / name, environ) for name in ("alone", "daemon"))
-        (daemon / "dibs.toml").write_text("[guard]\ndaemon = true\n", encoding="utf-8")
+        alone, served = (_project(base / name, environ) for name in ("alone", "served"))
         run = Path(dibs.__file__).parent / "guard" / "run.py"
         ours = [sys.executable, "-I", "-S", str(run), "claude"]
-        # The hook without a daemon must not find the daemon of the other case.
+        # The hook without a server must not find the server of the other case.
         apart = {**environ, "XDG_RUNTIME_DIR": str(base / "nobody")}
         cases["own file"] = Case(ours, alone, apart)
         cases["free file"] = Case(ours, alone, apart, fresh=True)
@@ -76,11 +79,13 @@ def hooks() -> Section:
         cases["after an edit"] = Case(ours, alone, apart, event="PostToolUse")
         cases["held file"] = Case(ours, alone, apart, path="held.py", blocked=True)
         cases["unfinished file"] = _unfinished(ours, base / "idle", apart)
-        cases["own file, daemon"] = Case(ours, daemon, environ)
-        cases["free file, daemon"] = Case(ours, daemon, environ, fresh=True)
-        cases["read, daemon"] = Case(ours, daemon, environ, event="PostToolUse", tool="Read")
+        cases["own file, server"] = Case(ours, served, environ)
+        cases["free file, server"] = Case(ours, served, environ, fresh=True)
+        cases["read, server"] = Case(ours, served, environ, event="PostToolUse", tool="Read")
         peers, missing = _peers(base, environ)
-        with _daemon(daemon, environ):
+        with _server(served, environ) as reached:
+            cases["own file, http"] = cases["own file, server"]._replace(http=reached)
+            cases["free file, http"] = cases["free file, server"]._replace(http=reached)
             samples = _measure({**cases, **peers})
     return _section(samples, [*peers], missing)
 
@@ -90,6 +95,7 @@ def _environment(base: Path) -> dict[str, str]:
     (base / "run").mkdir(mode=0o700)
     (base / "home").mkdir()
     more = {"XDG_RUNTIME_DIR": str(base / "run"), "HOME": str(base / "home"), "AGENT_NAME": "bench"}
+    more["XDG_STATE_HOME"] = str(base / "state")
     return {**plain, **more, "GIT_CONFIG_GLOBAL": os.devnull}
 
 
@@ -114,14 +120,29 @@ def _unfinished(argv: list[str], folder: Path, environ: dict[str, str]) -> Case:
 
 
 @contextmanager
-def _daemon(folder: Path, environ: dict[str, str]) -> Iterator[None]:
-    command = [sys.executable, "-m", "dibs", "daemon"]
-    run = {"cwd": folder, "env": environ, "stdout": subprocess.DEVNULL}
-    subprocess.run([*command, "start"], check=True, **run)  # type: ignore[call-overload]
+def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Run a server; yield its address and a token, which must exist before this process is an agent."""
+
+    def run(*words: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "dibs", *words, "--json"]
+        done = subprocess.run(command, cwd=folder, env=environ, check=True, capture_output=True)
+        found: dict[str, str] = json.loads(done.stdout)
+        return found
+
+    token = run("token", "new", "--scope", "read")["token"]
+    url = run("serve", "start", "--port", str(_free_port()))["url"]
     try:
-        yield
+        yield url.removeprefix("http://"), token
     finally:
-        subprocess.run([*command, "stop"], check=False, **run)  # type: ignore[call-overload]
+        run("serve", "stop")
+
+
+def _free_port() -> int:
+    for port in range(21000, 29999):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+    raise RuntimeError("no free port")
 
 
 def _peers(base: Path, environ: dict[str, str]) -> tuple[dict[str, Case], dict[str, str]]:
@@ -178,6 +199,8 @@ def _payload(case: Case, turn: int) -> bytes:
 
 def _timed(case: Case, given: bytes) -> float:
     """Return how long a command takes; its input is in the pipe before it starts."""
+    if case.http is not None:
+        return _posted(case.http, given)
     reader, writer = os.pipe()
     os.write(writer, given)
     os.close(writer)
@@ -196,6 +219,22 @@ def _timed(case: Case, given: bytes) -> float:
         os.close(reader)
     if done.returncode or (b"deny" in done.stdout) is not case.blocked:
         raise RuntimeError(f"{case.argv}: {done.stdout!r} {done.stderr!r}")
+    return taken
+
+
+def _posted(reached: tuple[str, str], given: bytes) -> float:
+    """Return how long a call over HTTP takes, with its connection."""
+    address, token = reached
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    start = time.perf_counter()
+    link = http.client.HTTPConnection(address)
+    link.request("POST", "/hooks/claude", given, headers)
+    answer = link.getresponse()
+    body = answer.read()
+    link.close()
+    taken = time.perf_counter() - start
+    if answer.status != 200 or b"deny" in body:
+        raise RuntimeError(f"{answer.status}: {body!r}")
     return taken
 
 
@@ -230,9 +269,11 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
             "Dibs hook, blocked: the same, past its ttl, with uncommitted changes",
             f"{ratio['unfinished file']:.2f}x",
         ),
-        at_most("Dibs hook with daemon, own file", ratio["own file, daemon"], 1.1),
-        at_most("Dibs hook with daemon, unclaimed file", ratio["free file, daemon"], 1.1),
-        at_most("Dibs hook with daemon, read", ratio["read, daemon"], 1.1),
+        at_most("Dibs hook with the server, own file", ratio["own file, server"], 1.0),
+        at_most("Dibs hook with the server, unclaimed file", ratio["free file, server"], 1.0),
+        at_most("Dibs hook with the server, read", ratio["read, server"], 1.0),
+        at_most("Claude's http hook, own file", ratio["own file, http"], 0.3),
+        at_most("Claude's http hook, unclaimed file", ratio["free file, http"], 0.3),
         *(Row(f"{name} hook{NOTES.get(name, '')}", f"{ratio[name]:.2f}x") for name in peers),
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]

@@ -30,7 +30,8 @@ INSERT INTO ledger SELECT ? + i, ? + i * 0.0001, 'worker-' || (i % 20), 'agent',
 def million() -> Section:
     """Time commands that search a large ledger, and each batch while it is trimmed."""
     with tempfile.TemporaryDirectory() as folder:
-        database = _fill(folder)
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        database = fill_ledger(folder, ENTRIES)
         shown = {
             words: median([_command(folder, words) for _ in range(3)])
             for words in ("status", "log --agent rare", "log --kind agent_joined", "doctor")
@@ -55,17 +56,17 @@ def _within(what: str, took: float, limit: float) -> Row:
     return Row(what, f"{took * 1e3:.0f} ms", f"≤ {limit * 1e3:.0f} ms", took <= limit)
 
 
-def _fill(folder: str) -> str:
-    subprocess.run(["git", "init", "-q", folder], check=True)
+def fill_ledger(folder: str, entries: int) -> str:
+    """Create a project with a long ledger in a repository; return its database."""
     with open(os.path.join(folder, "dibs.toml"), "w", encoding="ascii") as file:
-        file.write(f"[ledger]\nlimit = {ENTRIES * 2}\n")
+        file.write(f"[ledger]\nlimit = {entries * 2}\n")
     project, _ = create(folder)
     project.claims.claim(Caller("rare"), [parse("a.py")])
     project.close()
     database = os.path.join(folder, ".git", "dibs", "dibs.db")
     db = apsw.Connection(database)
     ((last, at),) = db.execute("SELECT max(seq), max(at) FROM ledger")
-    db.execute(_FILL, (ENTRIES, last, at))
+    db.execute(_FILL, (entries, last, at))
     db.execute("PRAGMA wal_checkpoint(truncate)")
     db.close()
     return database

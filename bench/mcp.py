@@ -42,12 +42,19 @@ def claims() -> Section:
     """Compare claims over HTTP with calls to a tool that does nothing."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
-        ours = [sys.executable, "-m", "dibs", "mcp", "--http", "--port", "0", "--json"]
+        with open(f"{folder}/dibs.toml", "w", encoding="utf-8"):
+            pass
+        own = {"XDG_STATE_HOME": f"{folder}/.git/state", "XDG_RUNTIME_DIR": f"{folder}/.git"}
+        dibs = [sys.executable, "-m", "dibs"]
         with (
-            _served([sys.executable, "-c", _NOTHING], folder) as base,
-            _served(ours, folder) as url,
+            _served([sys.executable, "-c", _NOTHING], folder, {}) as base,
+            _served([*dibs, "serve", "--port", "0", "--json"], folder, own) as url,
         ):
-            samples = asyncio.run(_calls(base, url))
+            new = subprocess.run(
+                [*dibs, "token", "new", "--scope", "human"], cwd=folder, env=_environ(own),
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            samples = asyncio.run(_calls(base, f"{url}/mcp", new.stdout.strip()))
     nothing = median(samples["nothing"])
     share = {name: median(times) / nothing for name, times in samples.items()}
     rows = [
@@ -61,9 +68,10 @@ def claims() -> Section:
 
 
 @contextmanager
-def _served(command: list[str], folder: str) -> Iterator[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
-    process = subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True)
+def _served(command: list[str], folder: str, own: dict[str, str]) -> Iterator[str]:
+    process = subprocess.Popen(
+        command, cwd=folder, env=_environ(own), stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["url"]
@@ -72,17 +80,21 @@ def _served(command: list[str], folder: str) -> Iterator[str]:
         process.wait()
 
 
-async def _calls(base: str, url: str) -> dict[str, list[float]]:
+def _environ(own: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")} | own
+
+
+async def _calls(base: str, url: str, token: str) -> dict[str, list[float]]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
     from mcp import Client
 
     samples: dict[str, list[float]] = {"nothing": [], "claim": [], "again": [], "refused": []}
-    headers = {"Dibs-Agent": "alice"}
+    headers = {"Authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers=headers) as alice,
-        httpx2.AsyncClient(headers={"Dibs-Agent": "bob"}) as bob,
+        httpx2.AsyncClient(headers={**headers, "Dibs-Agent": "alice"}) as alice,
+        httpx2.AsyncClient(headers={**headers, "Dibs-Agent": "bob"}) as bob,
         Client(base) as plain,
         Client(streamable_http_client(url, http_client=alice)) as mine,
         Client(streamable_http_client(url, http_client=bob)) as other,
