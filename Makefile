@@ -9,8 +9,8 @@ SETUP := @scripts/setup
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## watch five agents share a repository (40 seconds); two machines: ENGINE=redis or ENGINE=git
-	$(SETUP) $(filter redis,$(ENGINE))
+demo: ## watch agents share a repository, here and in a browser (40 seconds; until Ctrl-C: ARGS=--stay)
+	$(SETUP) server $(filter redis,$(ENGINE))
 	@$(BIN)/python scripts/demo $(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 test: check ## run every check and every test
@@ -22,6 +22,7 @@ check: ready-test ## check format, lint, types, import contracts, wording, and d
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/english.py
+	$(BIN)/python scripts/dashboard.py check
 	$(BIN)/pytest -q -p no:randomly tests/test_docs.py
 
 docs: ## build the documentation site into build/docs
@@ -42,8 +43,9 @@ e2e: ## test with real agents from npm (large download) and write docs/reference
 	$(BIN)/python scripts/e2e.py $(ARGS)
 
 clean: ## remove .venv, .e2e, caches, and builds
-	rm -rf .venv .e2e .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .e2e dashboard/node_modules src/dibs/dashboard/static .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 ready-test:
 	$(SETUP) test
+	@$(BIN)/python scripts/dashboard.py build

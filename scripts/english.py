@@ -66,7 +66,7 @@ PATTERNS = {
     r"a set-up|the set-up|all the set-up|a start-up|the start-up": "setup, startup",
     r"beside (it|them|this|that|us|one|another)": "next to, or alongside",
     r"by a hand|a hand (wrote|made|moved|edited)|handmade": "manually, or a manual edit",
-    r"desk|shelf|furniture": "the standard term",
+    r"desk(?!top)|shelf|furniture": "the standard term",
     r"not heard of|unheard of|heard of": "no heartbeat",
     r"an error of|a mistake of": "a noun compound",
     r"(its|his|their|one's) like\b": "similar ones",

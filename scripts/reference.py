@@ -17,6 +17,7 @@ from dibs.cli.support import COMMANDS, GROUPS
 from dibs.cli.support.examples import with_examples
 from dibs.cli.support.parsing import build
 from dibs.config.table import FIELDS
+from dibs.core.claims.event_names import CONTROL, event_table
 from dibs.core.tasks.rules import TRANSITIONS, Status, folder_of, next_statuses
 from dibs.core.text.durations import show_span
 from dibs.core.text.names import few
@@ -50,6 +51,10 @@ def main() -> int:
         ("json.md", "values", "\n".join(_values())),
         ("errors.md", "statuses", "\n".join(_statuses())),
         ("errors.md", "codes", "\n".join(_codes())),
+        ("rest.md", "routes", "\n".join(_routes())),
+        ("rest.md", "left out", "\n".join(_left_out())),
+        ("events.md", "control", "\n".join(_control())),
+        ("events.md", "names", "\n".join(_events())),
         ("../explanation/architecture.md", "layers", layer_diagram()),
         *(
             ("../explanation/architecture.md", name, path_diagram(calls))
@@ -121,6 +126,23 @@ def _spelled(action: argparse.Action) -> str:
     return ", ".join(f"`{option}{_code(value)}`" for option in action.option_strings)
 
 
+def _routes() -> Iterator[str]:
+    from dibs.server.rest.app import ROUTES
+
+    yield "| request | what it does | scope | answer |\n|---|---|---|---|"
+    for route in ROUTES:
+        told = f"`{route.tells}`" if route.tells in ANSWERS else "its own"
+        path = route.path.replace(":path}", "}")
+        yield f"| `{route.method} {path}` | {_cell(route.summary)} | {route.scope.name.lower()} | {told} |"
+
+
+def _left_out() -> Iterator[str]:
+    from dibs.server.rest.left_out import LEFT_OUT
+
+    yield "| command | why |\n|---|---|"
+    yield from (f"| `dibs {name}` | {why} |" for name, why in LEFT_OUT.items())
+
+
 def _settings() -> Iterator[str]:
     yield "| in `dibs.toml` | variable | default | allowed | meaning |\n|---|---|---|---|---|"
     for field in FIELDS:
@@ -190,6 +212,17 @@ def _codes() -> Iterator[str]:
     for name, code in CODES.items():
         statuses = " or ".join(str(kind.exit_status) for kind in code.kinds)
         yield f"| `{name}` | {statuses} | {_code(code.when)} | {_code(code.hint)} |"
+
+
+def _control() -> Iterator[str]:
+    yield from ("| type | meaning |", "|---|---|")
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in CONTROL.items())
+
+
+def _events() -> Iterator[str]:
+    yield from ("| event | kind of the entry |", "|---|---|")
+    for name, kinds in event_table().items():
+        yield f"| `{name}` | {', '.join(f'`{kind}`' for kind in kinds)} |"
 
 
 def _cell(text: str) -> str:

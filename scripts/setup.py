@@ -34,12 +34,19 @@ PROGRAMS = {
             "apk": "git-daemon",
             "brew": "git",
         },
+        "chromium": {
+            "apt-get": "chromium",
+            "dnf": "chromium",
+            "apk": "chromium",
+            "brew": "chromium",
+        },
         "openssl": {"apt-get": "openssl", "dnf": "openssl", "apk": "openssl", "brew": "openssl"},
+        "tmux": {"apt-get": "tmux", "dnf": "tmux", "apk": "tmux", "brew": "tmux"},
     },
 }
 #: Extras that a group needs in addition to its requirements. A group cannot name them itself, because pip
-#: would look for dibs in its index. The group redis consists only of an extra.
-EXTRAS = {"test": "all", "redis": "redis"}
+#: would look for dibs in its index. The groups redis and server consist only of an extra.
+EXTRAS = {"test": "all", "redis": "redis", "server": "server"}
 #: Services that packages enable. Tests start their own servers, so they are disabled again.
 SERVICES = {"redis-server": "redis-server.service"}
 INSTALL = {
@@ -133,7 +140,7 @@ def _need_venv() -> None:
 
 
 def _need_group(group: str) -> None:
-    digest = _digest((ROOT / "pyproject.toml").read_bytes())
+    digest = _digest((ROOT / "pyproject.toml").read_bytes(), *_pages(group))
     name = group or "package"
     if _stamped(name, digest):
         return
@@ -144,6 +151,16 @@ def _need_group(group: str) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     _run([*pip, *what], f"pip cannot install {name}")
     _stamp(name, digest)
+
+
+def _pages(group: str) -> list[bytes]:
+    """Return the sources of the dashboard for the group that shows it: installing builds its pages."""
+    if group != "server":
+        return []
+    folder = ROOT / "dashboard"
+    files = [*folder.glob("*.*"), *(folder / "src").rglob("*"), *(folder / "public").rglob("*")]
+    made = {"openapi.json", "schema.d.ts"}
+    return [path.read_bytes() for path in sorted(files) if path.is_file() and path.name not in made]
 
 
 def _compile() -> None:

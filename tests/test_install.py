@@ -12,7 +12,7 @@ from scripts import bare
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-PACKAGE = ("src", "pyproject.toml", "README.md", "LICENSE")
+PACKAGE = ("src", "dashboard", "pyproject.toml", "README.md", "LICENSE")
 TOOLS = {"uv": "uv tool install", "pipx": "pipx install", "pip": "pip install"}
 URL = "git+https://HOST/OWNER/dibs"
 
@@ -26,7 +26,10 @@ def home(tmp_path):
     clone.mkdir()
     for name in PACKAGE:
         source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, clone / name)
+        if source.is_dir():  # with the built pages, so that no install builds them again
+            shutil.copytree(source, clone / name, ignore=shutil.ignore_patterns("node_modules"))
+        else:
+            shutil.copy(source, clone / name)
     author = ["-c", "user.name=you", "-c", "user.email=you@example.com"]
     for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "Start"]):
         subprocess.run(["git", *words], cwd=clone, check=True)
@@ -54,6 +57,7 @@ def test_the_command_that_the_readme_shows_installs_a_working_dibs(home, tool, s
 
     version = bare.run(["dibs", "--version"], variables(home), home)
     assert re.fullmatch(r"dibs \d+\.\d+\.\d+\n", version)
+    assert list(home.rglob("site-packages/dibs/dashboard/static/index.html"))
     granted = bare.run(["dibs", "claim", "--json", "README.md"], variables(home), home / "dibs")
     assert '"granted": true' in granted or '"outcome": "granted"' in granted
 
