@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800 if LONG else 900)]
 WORKER = str(Path(__file__).with_name("proof_board.py"))
 AGENTS, VICTIMS = 8, 3
 #: The number of tasks by engine; on git every move is a push. ``DIBS_PROOF=long``: 500 for all.
-TASKS = {"sqlite": 250, "redis": 200, "git": 40}
+TASKS = {"sqlite": 100, "redis": 80, "git": 24}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from proof_machines import tell
 if TYPE_CHECKING:
     from pathlib import Path
 
-ROUNDS, TASKS = (12, 12) if os.environ.get("DIBS_PROOF") == "long" else (4, 5)
+ROUNDS, TASKS = (12, 12) if os.environ.get("DIBS_PROOF") == "long" else (3, 4)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

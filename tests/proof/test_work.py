@@ -321,8 +321,7 @@ class History:
         self.agents[self.agents.index(agent)] = self.new()
 
 
-@pytest.mark.parametrize("layout", ["shared", "worktrees", "clones"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("layout", "seed"), [("shared", 1), ("worktrees", 2), ("clones", 1)])
 def test_random_histories_lose_nothing(world, layout, seed):
     trees = [world.root]
     if layout == "worktrees":
