@@ -1,6 +1,6 @@
 /** The command palette: go to a view, an agent, a claim, or a task, or run an action. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, data, type Schemas } from "../api/client";
 import { endSession } from "../api/live";
 import { useResource } from "../api/resource";
@@ -29,7 +29,7 @@ function PaletteDialog() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const found = matching(useItems(), text);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   useEffect(() => document.getElementById(`go-${at}`)?.scrollIntoView({ block: "nearest" }), [at, text]);
   const run = (item: Item | undefined) => {
     if (!item) return;
