@@ -14,17 +14,19 @@ import { showKeys } from "./keys";
 type Item = { id: string; kind: string; name: string; more: string; run: () => void };
 
 const MOST_SHOWN = 40;
-const opened = signal(false);
+/** The number of the open dialog; 0 for none. A dialog reports late that it was closed, after the next may be open. */
+const opened = signal(0);
+let last = 0;
 
 export const openPalette = (): void => {
-  opened.value = true;
+  opened.value = last += 1;
 };
 
 export function Palette() {
-  return opened.value ? <PaletteDialog /> : null;
+  return opened.value ? <PaletteDialog key={opened.value} number={opened.value} /> : null;
 }
 
-function PaletteDialog() {
+function PaletteDialog({ number }: { number: number }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -48,7 +50,7 @@ function PaletteDialog() {
       ref={dialog}
       class="palette"
       aria-label="Go to"
-      onClose={() => (opened.value = false)}
+      onClose={() => opened.value === number && (opened.value = 0)}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >
       <input
