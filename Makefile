@@ -13,8 +13,8 @@ demo: ## watch agents share a repository, here and in a browser (40 seconds; unt
 	$(SETUP) server $(filter redis,$(ENGINE))
 	@$(BIN)/python scripts/demo $(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
-test: check ## run every check and every test
-	$(BIN)/pytest -q -n auto $(ARGS)
+test: check ## run every check and every test; what fails is run once more, alone
+	$(BIN)/pytest -q -n auto --maxfail=20 $(ARGS) || $(BIN)/python scripts/again.py $$? $(ARGS)
 
 check: ready-test ## check format, lint, types, import contracts, wording, and documentation
 	$(BIN)/ruff format --check

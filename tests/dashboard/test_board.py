@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from tests.dashboard.conftest import PHONE
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def test_the_keyboard_moves_a_card_like_the_mouse(open_view, tasks):
     card(page, tasks["Broken"]).locator(".card-body").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".details >> text=no disk")  # the history keeps the error
-    assert "task=" in page.url
+    expect(page).to_have_url(re.compile("task="))
     page.keyboard.press("Escape")
     page.wait_for_selector(".details", state="detached")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 
+from playwright.sync_api import expect
 from tests.dashboard.conftest import PHONE
 from tests.dashboard.test_now import HOSTILE, problems
 
@@ -34,7 +36,7 @@ def test_subagents_follow_their_parent_and_show_what_they_do(open_view, server):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="zoe-2").wait_for()
-    assert "agent=zoe-2" in page.url
+    expect(page).to_have_url(re.compile("agent=zoe-2"))
     page.keyboard.press("Escape")
     page.get_by_role("heading", name="zoe-2").wait_for(state="detached")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from dibs.core.claims.ledger import Event, Kind
 from dibs.project.project import create
@@ -51,7 +53,7 @@ def test_an_entrys_link_scrolls_to_it_and_shows_all_its_fields(open_view, last):
 
     page.keyboard.press("Escape")
     page.wait_for_selector(".side-panel", state="detached")
-    assert "seq" not in page.url
+    expect(page).not_to_have_url(re.compile("seq"))
 
 
 def test_new_entries_arrive_at_the_top_and_are_counted_while_one_reads_below(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from tests.dashboard.conftest import PHONE
 
 HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
@@ -150,5 +153,5 @@ def test_the_view_is_accessible_and_fits_a_phone(open_view, say, everything_rele
     page.keyboard.press("/")
     page.keyboard.type("lib/17")
     page.wait_for_selector("text=lib/18.py", state="detached")
-    assert "q=lib" in page.url
+    expect(page).to_have_url(re.compile("q=lib"))
     assert page.locator(".claim").count() == 1

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +64,10 @@ def test_the_moment_stays_in_every_view_until_the_page_returns_to_live(open_view
     page.click("nav >> text=Crew")
     page.wait_for_selector(".crew-row:has-text('bob')")
     assert page.locator(".crew-row:has-text('carol')").count() == 0
-    assert "at=" in page.url
+    expect(page).to_have_url(re.compile("at="))
     page.get_by_role("button", name="Back to live").click()
     page.wait_for_selector(".crew-row:has-text('carol')")
-    assert "at=" not in page.url
+    expect(page).not_to_have_url(re.compile("at="))
 
 
 def test_steps_go_from_event_to_event_and_play_moves_on(open_view, past):
