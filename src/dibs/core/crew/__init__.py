@@ -1,0 +1,1 @@
+"""Rules of the crew: roles, assignment, restarts, limits, prompts, and text commands."""
