@@ -30,8 +30,9 @@ TREE, WARNED = "tree/", "warned/"
 ALERT, WATCH = "alert/", "watch/"
 # The store itself
 CLOSED, ORIGIN, PROBE = "closed", "origin", "probe/"
-# The server
+# The server and the crew
 HANDLER, FAULT = "handler/", "fault/"
+CREW, CRASH = "crew/", "crash/"
 
 #: For each owner (a module in ``services``): key, row, and how long a row is kept.
 TABLE = {
@@ -182,6 +183,15 @@ TABLE = {
         (f"{FAULT}CAUSE",
          "the last error entry for a cause, and how many more errors there were since",
          "one day"),
+    ),
+    "state/serving/crew": (
+        (f"{CREW}/HOST",
+         "the crew of one machine: whether it is up or paused, and how many agents it may have",
+         "forever"),
+        (f"{CREW}ID",
+         "an agent that the supervisor runs: role, state, processes, worktree, and why it last ended",
+         "the newest 100 that have ended"),
+        (f"{CRASH}ROLE//TASK", "how often agents of a role crashed at a task, and when last", "one day"),
     ),
     "state/sessions": (
         (f"{SESSION}DIALECT/SESSION",

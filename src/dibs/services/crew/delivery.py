@@ -1,0 +1,117 @@
+"""Deliver finished work: commit what an agent left in its own worktree, and merge its branch.
+
+Nothing is discarded: what cannot be committed or merged stays in the worktree, and the notes say where.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims.rules import Granted
+from dibs.core.text.names import cut, few, printable
+from dibs.errors import DibsError
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+from dibs.services.commits.values import CommitRequest, Committed
+from dibs.services.merging.values import FINE, MergeRequest
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.crew.members import Member
+    from dibs.local.paths import PathResolver
+    from dibs.local.repository import Repository
+    from dibs.services.claims.service import Claims
+    from dibs.services.commits.service import Commits
+    from dibs.services.merging.service import Merges
+
+    class _Place(Protocol):
+        @property
+        def repository(self) -> Repository: ...
+
+    class DeliveryServices(Protocol):
+        """What a delivery uses, in the agent's own worktree; a ``Project`` has all of it."""
+
+        @property
+        def place(self) -> _Place: ...
+        @property
+        def tree(self) -> PathResolver: ...
+        @property
+        def claims(self) -> Claims: ...
+        @property
+        def commits(self) -> Commits: ...
+        @property
+        def merges(self) -> Merges: ...
+
+
+#: How long a merge waits for its turn, in seconds, and the longest subject of a commit.
+_WAIT, _SUBJECT = 600, 72
+
+
+class Delivery(Record):
+    """What became of an agent's work: whether nothing is left to do, and what to know."""
+
+    complete: bool
+    notes: tuple[str, ...] = ()
+
+
+def deliver(
+    services: DeliveryServices, caller: Caller, member: Member, task: str, title: str
+) -> Delivery:
+    """Commit the changes in an agent's worktree and merge its branch; return what happened."""
+    try:
+        left = _commit_rest(services, caller, task, title)
+    except (DibsError, OSError) as error:
+        left = f"{_words(error)}; the changes stay uncommitted in {member.tree}"
+    if left:
+        return Delivery(False, (left,))
+    try:
+        report = services.merges.merge(caller, MergeRequest((member.branch,), wait=_WAIT))
+    except (DibsError, OSError) as error:
+        return Delivery(False, (f"not merged: {_words(error)}; the work stays on {member.branch}",))
+    notes = [*report.notes]
+    complete = True
+    for verdict in report.verdicts:
+        notes += verdict.notes
+        if verdict.end in FINE:
+            notes.append(
+                f"{verdict.branch}: {verdict.end} into {report.into.removeprefix('refs/heads/')}"
+            )
+            continue
+        complete = False
+        follow = f"; see task {verdict.task}" if verdict.task else ""
+        notes.append(f"not merged ({verdict.end}); the work stays on {verdict.branch}{follow}")
+    if complete:
+        catch_up(services, report.into)
+    return Delivery(complete, tuple(map(printable, notes)))
+
+
+def catch_up(services: DeliveryServices, into: str) -> bool:
+    """Fast-forward an agent's branch to the integration branch; return False if it has other work."""
+    repository = services.place.repository
+    git = guarded_calls(repository.root, repository)
+    return git.run("merge", "--ff-only", "--quiet", "--end-of-options", into).code == 0
+
+
+def _commit_rest(services: DeliveryServices, caller: Caller, task: str, title: str) -> str:
+    """Commit all changes in the worktree, which are the agent's own; return why some are left."""
+    repository = services.place.repository
+    paths = [
+        one.path for one in changed(guarded_calls(repository.root, repository)) if not one.nested
+    ]
+    if not paths:
+        return ""
+    patterns = [services.tree.resolve(f"./{path}", literal=True) for path in paths]
+    answer = services.claims.claim(caller, patterns, reason=f"task {task}", task=task)
+    if not isinstance(answer, Granted):
+        return f"others hold {few(paths)}, so these changes stay uncommitted in {repository.root}"
+    message = f"{cut(printable(title or task), _SUBJECT)}\n\nTask: {printable(task)}\n"
+    done = services.commits.commit(caller, CommitRequest(message, release=True, task=task))
+    if isinstance(done, Committed):
+        return ""
+    return f"not committed: {done.reason}; the changes stay in {repository.root}"
+
+
+def _words(error: DibsError | OSError) -> str:
+    return printable(error.message if isinstance(error, DibsError) else str(error))
