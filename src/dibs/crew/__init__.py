@@ -1,0 +1,1 @@
+"""The crew: the supervisor, the runner of each agent, and how agents are driven."""

@@ -1,0 +1,248 @@
+"""The turns of an agent at its task: prompt it, execute its text commands, and wait for an explicit result.
+
+A turn that ends without a result is asked about once; then the attempt has failed.
+"""
+
+from __future__ import annotations
+
+import time
+
+from dibs.core.crew.presets import DriverName
+from dibs.core.crew.prompts import PromptFacts, reminder, task_prompt, with_replies
+from dibs.core.crew.restarts import exit_cause
+from dibs.core.tasks.rules import Status
+from dibs.crew.drivers.base import TurnOutcome
+from dibs.crew.listener import RunnerListener
+from dibs.errors import DibsError, NotFound
+from dibs.services.crew.text_commands import TextCommands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.crew.members import Member
+    from dibs.core.crew.roles import CrewRole
+    from dibs.crew.drivers.base import Driver, TurnEnd
+    from dibs.crew.logs import AgentLog
+    from dibs.crew.processes import AgentProcesses
+    from dibs.crew.workplace import Workplace
+    from dibs.services.crew.service import Crew
+    from dibs.services.tasks.values import TaskView
+
+#: How often the state of the task is checked during a turn, in seconds.
+_LOOK = 0.5
+#: How long an agent may continue after its task has ended, and how long it has to end a cancelled turn.
+_AFTER, _CANCEL = 60.0, 10.0
+_NO_RESULT = "the turn ended without a result"
+
+
+class AgentCrashed(Exception):
+    """The agent's process ended during a turn."""
+
+    def __init__(self, cause: str, status: int | None = None) -> None:
+        super().__init__(cause)
+        self.cause, self.status = cause, status
+
+
+class Turns:
+    """Drives one agent through its tasks."""
+
+    def __init__(
+        self,
+        place: Workplace,
+        role: CrewRole,
+        member: Member,
+        caller: Caller,
+        log: AgentLog,
+        crew: Crew,
+    ) -> None:
+        self._place, self._role, self._member = place, role, member
+        self._caller, self._log, self._crew = caller, log, crew
+        self._nonce = member.nonce[:6] if role.nonce else ""
+        self._listener = RunnerListener(place.project, caller, log, self._nonce)
+        self._commands = TextCommands(place.project, caller, crew_control(place, crew))
+        self._processes: AgentProcesses | None = None
+        self._driver: Driver | None = None
+        self._replies: list[str] = []
+
+    def start(self) -> None:
+        """Start what lives between turns."""
+        self._processes = self._place.processes()
+        self._driver = _driver(self._role, self._processes, self._listener, self._place.root)
+        self._driver.start()
+
+    def end(self) -> None:
+        """End all processes of the agent."""
+        if self._processes is not None and not self._processes.end():
+            self._log.note("some processes of the agent could not be ended")
+        if self._driver is not None:
+            self._driver.close()
+
+    def work(self, task: str, stopping: Callable[[], bool], beat: Callable[[], None]) -> str:
+        """Drive the agent until its task has ended; return the title if it is done, else nothing."""
+        view = self._task(task)
+        assert self._driver is not None
+        assert view is not None
+        said = view.stored.task
+        facts = PromptFacts(
+            self._caller.id,
+            self._role.name,
+            task,
+            said.title or task,
+            view.stored.text,
+            self._nonce,
+        )
+        self._log.note(f"task {task}: {said.title or task}")
+        text, asked = task_prompt(self._role.prompt, facts), False
+        while True:
+            self._driver.prompt(with_replies(self._replies, text))
+            self._replies = []
+            end = self._turn(task, stopping, beat)
+            if stopping():
+                return ""
+            if not self._is_mine(task):
+                return said.title or task if self._is_done(task) else ""
+            if end.outcome == TurnOutcome.EXITED:
+                raise AgentCrashed(exit_cause(end.status), end.status)
+            if end.status == 0 and self._role.done_on_exit:
+                self._finish(task, "the command exited with status 0")
+                continue_ = False
+            elif self._replies:
+                text, continue_ = "Continue with your task.", True
+            elif not asked:
+                asked, text, continue_ = True, reminder(facts), True
+                self._log.note(f"{_NO_RESULT}; asking once")
+            else:
+                self._fail(task, f"{_NO_RESULT}, also after a reminder")
+                continue_ = False
+            if not continue_:
+                return said.title or task if self._is_done(task) else ""
+
+    def _turn(self, task: str, stopping: Callable[[], bool], beat: Callable[[], None]) -> TurnEnd:
+        """Wait for the end of a turn; execute text commands, and end a turn that takes too long."""
+        driver = self._driver
+        assert driver is not None
+        limit = time.monotonic() + self._role.timeout
+        ended_at = 0.0
+        while True:
+            end = driver.wait(_LOOK)
+            self._execute()
+            beat()
+            if end is not None:
+                return end
+            now = time.monotonic()
+            if stopping():
+                return self._cancel()
+            if not self._is_mine(task):
+                ended_at = ended_at or now
+                if now > ended_at + _AFTER or self._role.driver == DriverName.STDIO:
+                    return self._cancel()
+            if now > limit:
+                self._cancel()
+                raise AgentCrashed(exit_cause(1, timed_out=self._role.timeout))
+
+    def _cancel(self) -> TurnEnd:
+        """End the turn; if the agent does not, its processes are ended."""
+        from dibs.crew.drivers.base import TurnEnd
+
+        assert self._driver is not None
+        assert self._processes is not None
+        self._driver.cancel()
+        end = self._driver.wait(_CANCEL)
+        if end is None and self._role.driver != DriverName.STDIO:
+            self._processes.end()
+        return end or TurnEnd(TurnOutcome.CANCELLED)
+
+    def _execute(self) -> None:
+        """Execute the agent's text commands, and answer them now or in the next prompt."""
+        assert self._driver is not None
+        for command in self._listener.commands():
+            reply = self._commands.execute(command)
+            self._log.note(reply)
+            if not self._driver.reply(reply):
+                self._replies.append(reply)
+        tokens, context = self._listener.usage()
+        if tokens or context >= 0:
+            self._report_usage(tokens, context)
+
+    def _report_usage(self, tokens: int, context: float) -> None:
+        known = self._crew.member(self._member.agent)
+        if tokens or abs(context - known.context) > 0.01:  # noqa: PLR2004 - one percent
+            self._crew.report(
+                known.agent, self._member.nonce, tokens=known.tokens + tokens, context=context
+            )
+            if context >= 0:
+                self._place.project.agents.report(self._caller, context=min(context, 1.0))
+
+    # -- the task on the board
+
+    def _task(self, task: str) -> TaskView | None:
+        try:
+            return self._place.project.tasks.show(None, task)
+        except NotFound:
+            return None
+
+    def _is_mine(self, task: str) -> bool:
+        return task in self._crew.held(self._caller.id)
+
+    def _is_done(self, task: str) -> bool:
+        view = self._task(task)
+        return view is not None and view.stored.task.status in {Status.DONE, Status.IN_REVIEW}
+
+    def _finish(self, task: str, summary: str) -> None:
+        self._place.project.tasks.done(self._caller, task, summary=summary)
+
+    def _fail(self, task: str, why: str) -> None:
+        self._log.note(f"task {task} failed: {why}")
+        try:
+            self._place.project.tasks.fail(self._caller, task, message=why)
+        except DibsError as error:
+            self._log.note(f"cannot record that: {error.message}")
+
+
+def crew_control(place: Workplace, crew: Crew) -> _Control:
+    """Return what lets text commands start and stop agents."""
+    return _Control(place, crew)
+
+
+class _Control:
+    def __init__(self, place: Workplace, crew: Crew) -> None:
+        self._place, self._crew = place, crew
+
+    def spawn(self, role: str, *, task: str, parent: str) -> str:
+        import os
+
+        from dibs.core.claims.agents import Caller
+        from dibs.crew.folders import config_in_force
+
+        config = config_in_force(self._place.project.place.repository.state, os.environ)
+        assert config is not None
+        member = self._crew.spawn(
+            config, config.role(role), Caller(parent), parent=parent, task=task
+        )
+        return member.agent
+
+    def stop(self, agent: str, *, by: str, reason: str) -> list[str]:
+        from dibs.core.claims.agents import Caller
+
+        stopped = self._crew.stop(Caller(by), [agent], reason=reason, bound=True)
+        return [member.agent for member in stopped]
+
+
+def _driver(
+    role: CrewRole, processes: AgentProcesses, listener: RunnerListener, root: str
+) -> Driver:
+    if role.driver == DriverName.ACP:
+        from dibs.core.crew.presets import fill
+        from dibs.crew.drivers.acp import AcpDriver
+
+        words, _ = fill(role.command, model=role.model)
+        return AcpDriver(words, root, processes.spawn, listener)
+    if role.driver == DriverName.STDIO:
+        from dibs.crew.drivers.stdio import StdioDriver
+
+        return StdioDriver(role, processes.spawn, listener)
+    from dibs.crew.drivers.headless import HeadlessDriver
+
+    return HeadlessDriver(role, processes.spawn, listener)

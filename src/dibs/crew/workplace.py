@@ -1,0 +1,113 @@
+"""Where an agent works: its worktree or the shared tree, its processes there, and its deliveries."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from dibs.core.claims.ledger import Kind
+from dibs.crew.environment import agent_environment
+from dibs.crew.processes import AgentProcesses
+from dibs.project.project import open_project
+from dibs.services.crew.delivery import deliver
+from dibs.services.worktrees.create import SharedTree, WorktreeRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.crew.members import Member
+    from dibs.core.crew.roles import CrewRole
+    from dibs.crew.logs import AgentLog
+    from dibs.project.project import Project
+    from dibs.services.crew.service import Crew
+
+
+class Workplace:
+    """A working tree of an agent, and the project as seen from there."""
+
+    def __init__(
+        self, project: Project, role: CrewRole, member: Member, caller: Caller, log: AgentLog
+    ) -> None:
+        self._main = project
+        self._role = role
+        self._member = member
+        self._caller = caller
+        self._log = log
+        self._errors = -1
+        #: The project as seen from the agent's working tree.
+        self.project = project
+
+    def prepare(self, crew: Crew) -> Member:
+        """Create the worktree, or use the one that exists; fall back to the shared tree, and say so."""
+        member = self._member
+        tree, branch = self._main.place.repository.root, ""
+        if self._role.worktree and self._main.place.repository.common:
+            made = self._main.worktrees.new_or_shared(self._caller, WorktreeRequest(member.agent))
+            if isinstance(made, SharedTree):
+                self._log.note(f"no worktree: {made.reason}; working in the shared tree")
+                tree = made.path
+            else:
+                tree, branch = made.row.path, made.row.branch
+        if tree != self._main.place.repository.root:
+            self.project = open_project(tree)
+        self._member = crew.report(member.agent, member.nonce, tree=tree, branch=branch) or member
+        return self._member
+
+    @property
+    def root(self) -> str:
+        """The top of the working tree."""
+        return self._member.tree
+
+    def processes(self) -> AgentProcesses:
+        """Return what starts the agent's processes here; standard error goes to the log."""
+        member, role = self._member, self._role
+        variables = self._main.worktrees.environment(member.agent) if member.branch else {}
+        environ = agent_environment(role, member, os.environ, variables)
+        read, self._errors = os.pipe()
+        _pump(read, self._log)
+        return AgentProcesses(member.nonce, self.root, environ, self._errors, self._confine())
+
+    def _confine(self) -> Callable[[Sequence[str]], Sequence[str]]:
+        """Return what wraps a command in the sandbox, if the role has one."""
+        if not self._role.sandbox:
+            return tuple
+        from dibs.crew.sandbox import SandboxPolicy, check_policy, confine
+
+        repository = self.project.place.repository
+        policy = SandboxPolicy(
+            writable=(self.root,), repository=self._main.place.repository.root,
+            git_dir=repository.common, state=repository.state, home=os.path.expanduser("~"),
+        )  # fmt: skip
+        check_policy(policy)
+        return partial(confine, policy=policy)
+
+    def deliver(self, task: str, title: str) -> None:
+        """Commit what is left in the worktree and merge its branch; say what could not be done."""
+        if not self._member.branch:
+            return
+        done = deliver(self.project, self._caller, self._member, task, title)
+        for line in done.notes:
+            self._log.note(line)
+        if done.complete:
+            return
+        said = f"the work of {self._member.agent} on {task} is not merged: {'; '.join(done.notes)}"
+        facts = {"task": task, "branch": self._member.branch, "tree": self.root}
+        self._main.store.apply(
+            lambda rows: rows.emit(self._caller.id, self._caller.role, Kind.ERROR, said, **facts)
+        )
+
+
+def _pump(read: int, log: AgentLog) -> None:
+    """Copy standard error of the agent's processes to the log, in a thread."""
+    import codecs
+    import threading
+
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def copy() -> None:
+        while data := os.read(read, 65_536):
+            log.write(decode(data))
+
+    threading.Thread(target=copy, name="errors", daemon=True).start()
