@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dibs.errors import DibsError
 from dibs.server.alerts import AlertJobs
+from dibs.server.crew import CrewJobs
 from dibs.server.engines import EngineCache
 from dibs.server.events.feed import Feeds
 from dibs.server.hooks.answers import HookAnswers
@@ -76,6 +77,8 @@ class Resident:
         self.alerts = AlertJobs(self.scheduler, self.feeds, self.projects)
         self.pipeline = Pipeline(self.projects, self.feeds, folder)
         self.needs.append(self.pipeline.is_busy)
+        self.crew = CrewJobs(self.scheduler, self.feeds, self.projects)
+        self.needs.append(self.crew.has_crew)
         self.parts: list[Part] = [
             self.observations,
             self.tokens,
@@ -84,6 +87,7 @@ class Resident:
             self.scheduler,
             self.alerts,
             self.pipeline,
+            self.crew,
         ]
 
     def _job_failed(self, id_: str, error: str) -> None:

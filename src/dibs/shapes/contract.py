@@ -78,6 +78,17 @@ VALUES = {
         " decider:word silence deadline:time? decided_by? decided_at:time? reason:text<decided_by"
         " comments:comment* data:any"
     ),
+    "crew_member": (
+        "@agent agent role:word state parent? task:path? pid:int? since:time tree:path branch:path?"
+        " restarts:int restart_at:time? cause:text tokens:int context:number? host:word"
+    ),
+    "crew_role": "name:word agent:word driver model:word limit:int worktree:bool sandbox:bool",
+    "crew_wait": "task:path why:text",
+    "crew_crash": "at:time cause:text output:text tasks:path* claims:path* tree:path",
+    "crew": (
+        "up:bool paused:bool limit:int supervisor:bool roles:crew_role* members:crew_member*"
+        " waiting:crew_wait*"
+    ),
     "alert": (
         "@author id kind severity state subject:path text:text command:text agents* author? key:text"
         " at:time times:int last:time? by? changed:time? reason:text<by"
@@ -221,6 +232,10 @@ ANSWERS = {
         " changes:planned_change* git_gates:bool [notes*] [trust:consent*] [left:path*] [purged:purge]"
     ),
     "run": "status:int claims:claim* lost:lost* released:claim*",
+    "work": (
+        "[task:path] [outcome] [status:int?] [cause:text] [summary:text] [token:int] [attempt:int]"
+        " [tasks:int] [done:int] [failed:int]"
+    ),
     "renew": "outcome claims:claim* lost:lost* asks:ask*",
     "release": "released:claim* [left:left_work*]",
     "status": _STATUS,
@@ -250,6 +265,17 @@ ANSWERS = {
     "decide reject": "decided:decision*",
     "decide revoke": "decided:decision*",
     "decide refuse": "decided:decision*",
+    "crew ls": "+crew",
+    "crew up": "+crew",
+    "crew scale": "+crew",
+    "crew pause": "+crew",
+    "crew resume": "+crew",
+    "crew spawn": "member:crew_member",
+    "crew stop": "stopped:crew_member*",
+    "crew restart": "restarted:crew_member*",
+    "crew show": "member:crew_member crashes:crew_crash* output:text",
+    "crew logs": "agent text:text offset:int size:int file:int",
+    "crew attach": "agent text:text offset:int size:int file:int",
     "alerts ls": "alerts:alert*",
     "alerts show": "alert:alert",
     "alerts ack": "acknowledged:alert*",

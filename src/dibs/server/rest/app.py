@@ -16,6 +16,7 @@ from dibs.server.rest.nouns import (
     claims,
     commits,
     coordination,
+    crew,
     decisions,
     files,
     general,
@@ -37,6 +38,7 @@ PREFIX = "/api/v1"
 ROUTES = (
     *claims.ROUTES,
     *agents.ROUTES,
+    *crew.ROUTES,
     *alerts.ROUTES,
     *log.ROUTES,
     *files.ROUTES,

@@ -23,9 +23,6 @@ from dibs.server.security.authorize import caller_for
 from dibs.server.security.identity import TokenScope
 from dibs.shapes import claims as shapes
 
-#: Why the server cannot start, restart, or limit agents.
-NO_SUPERVISOR = "Dibs does not run these agents: start and restart them where you started them"
-
 
 class AgentsQuery(Listing, frozen=True):
     """Which agents to list."""
@@ -142,20 +139,10 @@ def overview(call: Call, body: StatusQuery) -> Any:
     return shapes.overview(call.project.overview(body.agent))
 
 
-def crew(_: Call, __: NoBody) -> Any:
-    """Return whether Dibs itself runs agents, and how many it may run."""
-    # No supervisor exists yet: agents are started where people started them.
-    return {"supervisor": False, "limit": None, "why": NO_SUPERVISOR}
-
-
 ROUTES = (
     ApiRoute(
         "GET", "/status", "status.show", "Show agents, claims, and the queue",
         "status", overview, StatusQuery, TokenScope.READ,
-    ),
-    ApiRoute(
-        "GET", "/crew", "crew.show", "Show whether Dibs runs agents itself, and how many",
-        "supervisor:bool limit:int? why:text", crew, scope=TokenScope.READ,
     ),
     ApiRoute(
         "GET", "/agents", "agents.list", "List agents and people",
