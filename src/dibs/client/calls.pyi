@@ -302,6 +302,53 @@ class DecisionData(TypedDict):
     comments: Many[CommentData]
     data: Any
 
+class CrewMemberData(TypedDict):
+    agent: str
+    role: str
+    state: str
+    parent: str | None
+    task: str | None
+    pid: int | None
+    since: float
+    tree: str
+    branch: str | None
+    restarts: int
+    restart_at: float | None
+    cause: str
+    tokens: int
+    context: float | None
+    host: str
+
+class CrewRoleData(TypedDict):
+    name: str
+    agent: str
+    driver: str
+    model: str
+    limit: int
+    worktree: bool
+    sandbox: bool
+
+class CrewWaitData(TypedDict):
+    task: str
+    why: str
+
+class CrewCrashData(TypedDict):
+    at: float
+    cause: str
+    output: str
+    tasks: Many[str]
+    claims: Many[str]
+    tree: str
+
+class CrewData(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
 class AlertData(TypedDict):
     id: str
     kind: str
@@ -866,11 +913,6 @@ class StatusAnswer(TypedDict):
     agents: Many[AgentData]
     decisions: UndecidedData
 
-class CrewShowAnswer(TypedDict):
-    supervisor: bool
-    limit: int | None
-    why: str
-
 class AgentLsAnswer(TypedDict):
     agents: Many[AgentData]
 
@@ -898,6 +940,72 @@ class AgentLeaveAnswer(TypedDict):
 
 class AgentStopAnswer(TypedDict):
     stopped: Many[str]
+
+class CrewLsAnswer(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
+class CrewUpAnswer(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
+class CrewSpawnAnswer(TypedDict):
+    member: CrewMemberData
+
+class CrewStopAnswer(TypedDict):
+    stopped: Many[CrewMemberData]
+
+class CrewRestartAnswer(TypedDict):
+    restarted: Many[CrewMemberData]
+
+class CrewScaleAnswer(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
+class CrewPauseAnswer(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
+class CrewResumeAnswer(TypedDict):
+    up: bool
+    paused: bool
+    limit: int
+    supervisor: bool
+    roles: Many[CrewRoleData]
+    members: Many[CrewMemberData]
+    waiting: Many[CrewWaitData]
+
+class CrewShowAnswer(TypedDict):
+    member: CrewMemberData
+    crashes: Many[CrewCrashData]
+    output: str
+
+class CrewLogsAnswer(TypedDict):
+    agent: str
+    text: str
+    offset: int
+    size: int
+    file: int
 
 class AlertsListAnswer(TypedDict):
     alerts: Many[AlertData]
@@ -1479,9 +1587,6 @@ class WhoCalls:
 class StatusCalls:
     def show(self, *, agent: str | None = None) -> StatusAnswer: ...
 
-class CrewCalls:
-    def show(self) -> CrewShowAnswer: ...
-
 class AgentsCalls:
     def list(
         self, *, limit: int | None = None, cursor: str | None = None, all: bool | None = None
@@ -1516,6 +1621,29 @@ class AgentsCalls:
         self, id: str, *, status: str | None = None, note: str | None = None
     ) -> AgentLeaveAnswer: ...
     def stop(self, id: str, *, reason: str | None = None) -> AgentStopAnswer: ...
+
+class CrewCalls:
+    def show(self, *, all: bool | None = None) -> CrewLsAnswer: ...
+    def up(self) -> CrewUpAnswer: ...
+    def spawn(self, *, role: str | None = None, task: str | None = None) -> CrewSpawnAnswer: ...
+    def stop(
+        self, *, agents: Many[str] | None = None, reason: str | None = None
+    ) -> CrewStopAnswer: ...
+    def restart(
+        self, *, agents: Many[str] | None = None, reason: str | None = None
+    ) -> CrewRestartAnswer: ...
+    def scale(self, *, limit: int) -> CrewScaleAnswer: ...
+    def pause(self) -> CrewPauseAnswer: ...
+    def resume(self) -> CrewResumeAnswer: ...
+    def details(self, id: str) -> CrewShowAnswer: ...
+    def logs(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        file: int | None = None,
+    ) -> CrewLogsAnswer: ...
 
 class AlertsCalls:
     def list(
@@ -1884,9 +2012,9 @@ class ServerCalls:
     @property
     def status(self) -> StatusCalls: ...
     @property
-    def crew(self) -> CrewCalls: ...
-    @property
     def agents(self) -> AgentsCalls: ...
+    @property
+    def crew(self) -> CrewCalls: ...
     @property
     def alerts(self) -> AlertsCalls: ...
     @property
