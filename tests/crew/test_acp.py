@@ -241,7 +241,8 @@ def test_the_decision_uses_the_options_that_the_agent_offers(runner, options, de
 def test_the_listener_is_asked_about_every_path_that_a_call_may_write(runner, call, paths, tool):
     runner.turn({"ask": {"toolCallId": "1", **call}})
 
-    assert [(asked[0], asked[1]) for asked in runner.listener.asked] == [(paths.split(), tool)]
+    whole = [str(runner.cwd / path) for path in paths.split()]
+    assert [(asked[0], asked[1]) for asked in runner.listener.asked] == [(whole, tool)]
     assert runner.listener.text == "allow_once\n"
 
 

@@ -128,7 +128,11 @@ class AcpClient:
     def _refusal(self, call: _ToolCall) -> str:
         """Return why a call must not run, empty if it may."""
         try:
-            paths = [path for path in call.targets() if self._relative(path) != "."]
+            paths = [
+                os.path.join(self._root, path)
+                for path in call.targets()
+                if self._relative(path) != "."
+            ]
         except BadInput as error:
             return error.message
         return self._ask(paths, call.tool, call.given if isinstance(call.given, dict) else {})
