@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from tests.interop.shared import dibs_queue
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.errors import Fenced, Unavailable
 from dibs.services.tasks.values import NothingFree

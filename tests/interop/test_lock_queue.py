@@ -5,7 +5,7 @@ import time
 
 import pytest
 from tests.interop.shared import Shared
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.project.remotes import queue_remote

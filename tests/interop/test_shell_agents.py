@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 from tests.interop.shared import SCRIPT, Shared
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.cli import main
 from dibs.errors import NotFound

@@ -94,7 +94,9 @@ def test_a_request_with_another_environment_is_declined(confirmed, monkeypatch, 
     thread.join()
 
 
-@pytest.mark.parametrize("name", ["DIBS_AGENT", "GIT_EDITOR", "GIT_AUTHOR_NAME", "XDG_SESSION_ID"])
+@pytest.mark.parametrize(
+    "name", ["DIBS_AGENT", "DIBS_TASK_TITLE", "GIT_EDITOR", "GIT_AUTHOR_NAME", "XDG_SESSION_ID"]
+)
 def test_variables_that_agents_and_terminals_set_do_not_matter(confirmed, monkeypatch, name):
     server = answers.HookAnswers(None)
     monkeypatch.setitem(client.posix.environ, name.encode(), b"somebody")

@@ -1,7 +1,7 @@
 """A crew with a board, and shortcuts for what tests do with tasks."""
 
-from tests.services.crew import Crew, caller
 from tests.services.row_tasks import RowTasks
+from tests.services.several_agents import Crew, caller
 
 from dibs.services.tasks.values import Draft
 from dibs.taskfile.reading import read

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from tests.services.crew import Crew
 from tests.services.merge_yard import Yard
+from tests.services.several_agents import Crew
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A crew with release requests, escalations, and a human who decides."""
 
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, wired
 
 from dibs.config.load import Config, Loaded

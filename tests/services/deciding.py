@@ -1,6 +1,6 @@
 """A crew with decisions, under a policy from the project's file."""
 
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded

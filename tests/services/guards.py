@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.config.load import Config
 from dibs.core.patterns.pattern import parse

@@ -1,8 +1,8 @@
 """Old decisions are forgotten, what waits is not, and the ledger still has what was decided."""
 
 import pytest
-from tests.services.crew import caller
 from tests.services.deciding import Court
+from tests.services.several_agents import caller
 
 from dibs.errors import NotFound
 from dibs.services import retention

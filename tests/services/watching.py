@@ -1,7 +1,7 @@
 """A crew with alerts; time passes only when a test says so."""
 
-from tests.services.crew import Crew, caller
 from tests.services.row_tasks import RowTasks
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, wired
 
 from dibs.config.load import Config, Loaded

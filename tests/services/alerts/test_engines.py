@@ -2,8 +2,8 @@
 
 from threading import Barrier, Thread
 
-from tests.services.crew import caller
 from tests.services.engines import common_store, on, redis, sqlite
+from tests.services.several_agents import caller
 from tests.services.watching import Watch
 
 

@@ -3,7 +3,7 @@
 import shlex
 
 import pytest
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 from tests.services.watching import HUMAN, Watch
 from tests.services.wired import wired
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.services.board_crew import BoardCrew
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.services.crew import Crew
+from tests.services.several_agents import Crew
 
 from dibs.services.board.pages import Pages
 from dibs.workdir.disk import Disk, Folders

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 from tests.services.briefs import EngineStore, human, memory
-from tests.services.crew import Crew, caller
 from tests.services.row_tasks import RowTasks
+from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse

@@ -1,7 +1,7 @@
 """Agents join, report, leave, and are stopped."""
 
 import pytest
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent, AgentStatus
 from dibs.errors import BadInput, NotAllowed, NotFound

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.services.court import Court
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 from tests.services.wired import settle
 
 from dibs.core.talk.mail import MailKind

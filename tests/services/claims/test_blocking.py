@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.services.crew import Crew
+from tests.services.several_agents import Crew
 
 from dibs.core.claims.blocking import SHOWN
 from dibs.core.claims.rules import EXCLUSIVE, SHARED

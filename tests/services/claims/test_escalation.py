@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 from tests.services.court import Court
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.rules import Denied, Granted, Request

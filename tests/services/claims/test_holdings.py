@@ -1,7 +1,7 @@
 """Renew, release, transfer, and revoke claims, and fence stale owners."""
 
 import pytest
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.rules import Denied, Granted

@@ -5,7 +5,7 @@ from threading import Semaphore, current_thread, main_thread
 import pytest
 from tests.services.claims.test_escalation import waiting_thread
 from tests.services.court import Court
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 from tests.services.wired import settle, wired
 
 from dibs.config.load import Config

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Barrier, Thread
 
 from tests.services.court import Court
-from tests.services.crew import caller
 from tests.services.engines import common_store, on_lasting_engines
+from tests.services.several_agents import caller
 from tests.services.wired import settle
 
 from dibs.core.claims.rules import Granted

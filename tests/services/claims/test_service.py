@@ -3,7 +3,7 @@
 from threading import Thread
 
 import pytest
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims.rules import Denied, Granted, Queued
 from dibs.core.patterns.pattern import parse

@@ -3,8 +3,8 @@
 import pytest
 from tests.services.claims.test_escalation import waiting_thread
 from tests.services.court import Court
-from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.several_agents import caller
 from tests.services.wired import settle
 
 from dibs.core.claims.rules import Denied, Granted, Queued

@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
-from tests.services.crew import caller
 from tests.services.guards import Guarded
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse

@@ -7,9 +7,9 @@ import sys
 import time
 
 import pytest
-from tests.services.crew import caller
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.guards import Guarded
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims import plain_commits
 from dibs.core.claims.coverage import BlockReason

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.services.crew import Crew, caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import wired
 
 from dibs.config.load import Config

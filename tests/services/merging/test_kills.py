@@ -12,8 +12,8 @@ from threading import Thread
 
 import psutil
 import pytest
-from tests.services.crew import caller
 from tests.services.merge_yard import git
+from tests.services.several_agents import caller
 
 from dibs.services.merging import queue as merge_queue
 from dibs.services.merging.queue import Lease, QueueTimeout, at_head

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from tests.servers import FaultProxy
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry

@@ -1,7 +1,7 @@
 """A new life of a store voids its claims and notifies their owners."""
 
 import pytest
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted

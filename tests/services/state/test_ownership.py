@@ -5,8 +5,8 @@ import signal
 import subprocess
 
 import pytest
-from tests.services.crew import caller
 from tests.services.guards import Guarded
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse

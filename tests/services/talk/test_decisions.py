@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from tests.services.crew import caller
 from tests.services.deciding import Court
+from tests.services.several_agents import caller
 from tests.services.wired import deciding
 
 from dibs.config.load import Config, Loaded

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.core.text.test_secrets import TOKENS
-from tests.services.crew import Crew, caller
+from tests.services.several_agents import Crew, caller
 from tests.services.wired import settle, wired
 
 from dibs.core.claims.agents import Agent, Caller

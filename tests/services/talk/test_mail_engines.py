@@ -2,8 +2,8 @@
 
 import threading
 
-from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.several_agents import caller
 from tests.services.wired import wired
 
 from dibs.config.load import Config

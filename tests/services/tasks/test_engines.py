@@ -5,9 +5,9 @@ import threading
 import pytest
 from tests.engines.optimistic import OptimisticEngine
 from tests.services.board_crew import agrees
-from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 from tests.services.row_tasks import RowTasks
+from tests.services.several_agents import caller
 from tests.services.wired import wired
 
 from dibs.config.load import Config

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status

@@ -5,7 +5,7 @@ The table is written from the documents, not from the code: the resulting status
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.services.board_crew import BoardCrew, agrees
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import DibsError

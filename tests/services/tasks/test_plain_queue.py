@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from tests.services.crew import Crew, caller
 from tests.services.queues import PlainQueue
+from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted

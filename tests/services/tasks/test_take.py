@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.services.board_crew import BoardCrew, agrees
-from tests.services.crew import caller
+from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.rules import Denied
