@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from dibs.core.claims.rules import Denied
 from dibs.core.text.durations import show_expiry, show_span
-from dibs.core.text.untrusted import clean
-from dibs.errors import BadInput, DibsError
+from dibs.core.text.untrusted import clean, has_own_words
 from dibs.shapes.contract import VALUES
 from dibs.shapes.quoting import LIMIT, Quoting
 from dibs.shapes.schema import author_key, fields
@@ -18,14 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.api.client import Dibs
     from dibs.core.claims.rules import Queued
-
-#: Errors that contain only the caller's own words and agent names.
-_OWN_WORDS = frozenset({
-    "NOT_HELD", "NOT_YOU", "NO_TASK", "NO_AGENT", "QUEUE_EMPTY", "NOTHING_CHANGED", "NO_ADDRESSEE",
-    "NO_MESSAGE", "NO_DECISION", "RATE_LIMITED", "BOX_FULL", "UNAVAILABLE", "STORE_BUSY", "INTERNAL",
-    "GLOB_TOO_BROAD",
-})  # fmt: skip
-
+    from dibs.errors import DibsError
 
 #: How many rows a list may have; each one costs tokens.
 ROWS = 50
@@ -115,9 +107,8 @@ def failure(error: DibsError) -> dict[str, Any]:
     from dibs.shapes import claims
 
     quoted = Quoting(None, [error.message, error.hint])
-    own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))
-    ours = own or error.code in _OWN_WORDS
-    message = clean(error.message, LIMIT) if ours else quoted(error.message, "dibs")
+    own = has_own_words(error)
+    message = clean(error.message, LIMIT) if own else quoted(error.message, "dibs")
     envelope = claims.error(error)["error"]
     hint = clean(error.hint, LIMIT) if error.hint else None
     answer: dict[str, Any] = {"error": {**envelope, "message": message, "hint": hint}}

@@ -11,11 +11,14 @@ import re
 import unicodedata
 
 from dibs.core.text.names import printable
+from dibs.errors import BadInput
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from dibs.errors import DibsError
 
 #: The default number of characters shown.
 LIMIT = 200
@@ -41,6 +44,14 @@ _PATH = re.compile(r"[A-Za-z0-9._/*?\[\]{}@+~:,-]{1,120}")
 _NOT_IN_AN_ORIGIN = re.compile(r"[^A-Za-z0-9._@:-]")
 #: What opens or closes a comment, a frame, or a fence: it is broken up.
 _ENDS = re.compile(r"--(?=!?>)|<(?=!-)|<(?=\s*/?\s*data-)", re.IGNORECASE)
+
+
+#: Errors that contain only the caller's own words and agent names.
+_OWN_WORDS = frozenset({
+    "NOT_HELD", "NOT_YOU", "NO_TASK", "NO_AGENT", "QUEUE_EMPTY", "NOTHING_CHANGED", "NO_ADDRESSEE",
+    "NO_MESSAGE", "NO_DECISION", "RATE_LIMITED", "BOX_FULL", "UNAVAILABLE", "STORE_BUSY", "INTERNAL",
+    "GLOB_TOO_BROAD",
+})  # fmt: skip
 
 
 class UntrustedText(Record):
@@ -153,6 +164,12 @@ def nonce_for(texts: Iterable[str], draw: Callable[[], str]) -> str:
             return nonce
     # Reached only by a text that predicts the random numbers.
     raise RuntimeError("no nonce was drawn that the texts do not hold")
+
+
+def has_own_words(error: DibsError) -> bool:
+    """Return whether an error's message has only words of the caller and of Dibs, and agent names."""
+    own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))
+    return own or error.code in _OWN_WORDS
 
 
 # -- in Markdown: shown literally

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.core.claims.agents import alive
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
-from dibs.core.talk.mail import MailKind, Message
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Message
 from dibs.core.talk.recipients import ALL, Addressed, Crew, resolve
 from dibs.core.tasks.rules import OPEN, Status, Task, check_title
 from dibs.core.tasks.similarity import Active, Similarity
@@ -72,7 +72,7 @@ class Delegation:
         request_id: str = "",
     ) -> Delegated | Repeated:
         """Create a task for an agent or a role and notify it; if ``strict``, only if none is similar."""
-        words = check_text(context, "context")
+        words = check_text(context, "context", MAX_MESSAGE)
         check_title(title)
         asked = f"delegate\n{to}\n{title}"
 
