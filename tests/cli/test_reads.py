@@ -90,6 +90,7 @@ TABLE = {
     "task validate": ("task validate", "task validate work/inbox/fresh.yaml"),
     "task fmt": ("task fmt --check",),
     "task add": WRITES,
+    "work": WRITES,
     "delegate": WRITES,
     "orchestrate": WRITES,
     "commit": ("commit --dry-run -m x",),

@@ -102,6 +102,14 @@ def test_the_command_acts_as_the_same_agent(dibs):
     assert [c["agent"] for c in dibs("status", "--json").json["claims"]] == ["alice"]
 
 
+def test_the_command_of_a_human_acts_as_the_same_human(dibs):
+    assert dibs("run", "--claim", "a", "--", *PROGRAM, "claim", "from-inside").status == 0
+
+    (claim,) = dibs("status", "--json").json["claims"]
+    assert claim["pattern"] == "from-inside"
+    assert claim["agent"] == dibs("whoami", "--json").json["agent"]
+
+
 def test_claims_held_before_stay_held(dibs):
     dibs("claim", "a", "--shared", agent="alice")
     dibs("claim", "src/x", agent="alice")

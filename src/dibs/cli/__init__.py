@@ -13,8 +13,9 @@ from dibs.errors import BadUsage, DibsError, NotAllowed, Unavailable, system_err
 #: Commands that also renew the agent's lock files, if they are due, and verbs that only read.
 RENEWING = frozenset({"brief", "commit", "inbox", "renew", "say", "task"})
 READING = frozenset({"graph", "ls", "show", "validate"})
-#: Commands that ignore ``DIBS_SERVER``: they make sense only on the machine where they are typed.
-LOCAL = frozenset({"completion", "hook", "init", "mcp", "open", "report", "serve", "top"})
+#: Commands that are never sent to the server that ``DIBS_SERVER`` names: they make sense only where they are
+#: typed.
+LOCAL = frozenset({"completion", "hook", "init", "mcp", "open", "report", "serve", "top", "work"})
 
 TYPE_CHECKING = False  # importing typing would double the time of `dibs help`
 if TYPE_CHECKING:

@@ -71,10 +71,11 @@ def run(args: Namespace) -> int:
     if os.name != "posix":
         raise Unavailable("dibs run needs Linux or macOS", code="PLATFORM")
     from dibs.cli.commands.claim import acquire, show
+    from dibs.cli.support.hold import hold_times
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Granted
 
-    ttl, timeout = _times(args)
+    ttl, timeout = hold_times(args)
     with Session(args, timeout=timeout) as session:
         if not args.claim:
             return _Run(session, args, ttl, ()).run()
@@ -84,17 +85,6 @@ def run(args: Namespace) -> int:
             show(session, answer, args.reason, waited=args.wait)
             return HELD
         return _Run(session, args, ttl, answer.claims, answer.fresh).run()
-
-
-def _times(args: Namespace) -> tuple[float, float]:
-    """Return the ttl and the timeout of one engine call, short enough to notice a lost claim."""
-    from dibs.cli.support.hold import certain_hold
-    from dibs.core.text.durations import check_ttl
-    from dibs.project.project import locate
-
-    config = locate(args.repo).loaded.config
-    ttl = config.ttl if args.ttl is None else check_ttl(args.ttl)
-    return ttl, min(config.timeout, (ttl - certain_hold(ttl)) / 2)
 
 
 class _Run:
@@ -137,23 +127,15 @@ class _Run:
     def _watch(self, keeper: RunClaims) -> int:
         from dibs.cli.support.child import ChildProcess
 
-        self._hear(keeper)
-        if self._must_end:
+        if self._hear(keeper):
             return Fenced.exit_status
         sys.stdout.flush()
-        environ = {**os.environ, "DIBS_AGENT": self._session.caller.id}
-        with ChildProcess(self._args.command, environ) as child:
-            while (status := child.wait(keeper.pause())) is None:
-                if child.stopped:
-                    child.stop_with_it()
-                    self._hear(keeper)
-                    if not self._must_end:
-                        child.go_on()
-                else:
-                    self._hear(keeper)
-                if self._must_end:
-                    return self._end(child)
-            return status
+        caller = self._session.caller
+        # Without a name, the command acts for the same human.
+        named = {} if caller.human else {"DIBS_AGENT": caller.id}
+        with ChildProcess(self._args.command, {**os.environ, **named}) as child:
+            status = child.watch(keeper.pause, lambda: self._hear(keeper))
+            return self._end(child) if status is None else status
 
     @property
     def _must_end(self) -> bool:
@@ -164,18 +146,13 @@ class _Run:
         child.end(GRACE)
         return Fenced.exit_status
 
-    def _hear(self, keeper: RunClaims) -> None:
-        """Renew if that is due, and print lost claims and release requests."""
+    def _hear(self, keeper: RunClaims) -> bool:
+        """Renew if that is due, print lost claims and release requests, and return whether to stop."""
         keeper.keep()
-        if keeper.lost or keeper.asks:
-            from dibs.cli.support.text import ask_line, lost_line
-            from dibs.shapes.quoting import Quoting
-
-            quoted = Quoting(self._session.caller, map(str, (*keeper.lost, *keeper.asks)))
-            news = [lost_line(lost, 0.0, quoted) for lost in keeper.lost]  # just now
-            for line in quoted.page([*news, *(ask_line(a, a.at, quoted) for a in keeper.asks)]):
-                self._say(line)
+        for line in keeper.news():
+            self._say(line)
         self._lost += keeper.lost
+        return self._must_end
 
     def _release(self) -> list[Claim]:
         """Release only the claims that this run took; if that fails, they expire."""

@@ -51,6 +51,7 @@ GROUPS = {
     },
     "tasks": {
         "task": "create, take, and finish tasks",
+        "work": "take tasks one at a time, and run a command for each",
         "delegate": "delegate a task to an agent or a role",
         "orchestrate": "run the task board: assign, hand off, archive",
     },

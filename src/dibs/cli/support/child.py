@@ -1,4 +1,4 @@
-"""The command that ``dibs run`` runs: start, watch, signal, and stop it as one process group.
+"""A command that Dibs runs for its caller: start, watch, signal, and stop it as one process group.
 
 The command gets its own process group, so that it can be stopped with everything it started. On a terminal,
 that group moves to the foreground, as in a shell, so that Ctrl-C and Ctrl-Z reach it directly.
@@ -17,7 +17,7 @@ from dibs.local.signals import not_ignored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import FrameType, TracebackType
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -39,8 +39,17 @@ class CannotStart(Exception):
 class ChildProcess:
     """A running command; a context manager that restores signals and the terminal at the end."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        streams: tuple[int | None, int | None, int | None] = (None, None, None),
+    ) -> None:
+        """Start the command; ``streams`` are its standard streams, None for those of this process."""
+        #: The signals that were forwarded to the command.
+        self.forwarded: list[int] = []
         self._pending: list[int] = []
+        self._streams = streams
         self._process: subprocess.Popen[bytes] | None = None
         self._terminal = _Terminal()
         self._wake_read, self._wake_write = os.pipe()
@@ -58,7 +67,14 @@ class ChildProcess:
 
     def _start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         try:
-            self._process = subprocess.Popen(command, env=environ, process_group=0)  # noqa: S603
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                env=environ,
+                process_group=0,
+                stdin=self._streams[0],
+                stdout=self._streams[1],
+                stderr=self._streams[2],
+            )
         except OSError as error:
             raise CannotStart(command[0], error) from error
         except ValueError as error:  # a NUL in an argument
@@ -92,6 +108,26 @@ class ChildProcess:
             status = self._look()
         return status
 
+    def watch(self, pause: Callable[[], float], must_end: Callable[[], bool]) -> int | None:
+        """Wait for the command, and call ``must_end`` after each ``pause``.
+
+        Return its exit status, or None if it must end. The caller ends it.
+        """
+        while (status := self.wait(pause())) is None:
+            if self.stopped:
+                self.stop_with_it()
+                if must_end():
+                    break
+                self.go_on()
+            elif must_end():
+                break
+        return status
+
+    @property
+    def ended_by(self) -> int:
+        """The signal that ended the command, or 0."""
+        return max(0, -(self._running.returncode or 0))
+
     @property
     def stopped(self) -> bool:
         """Whether the command was stopped, for example with Ctrl-Z."""
@@ -107,13 +143,19 @@ class ChildProcess:
         self._terminal.lend(self._running.pid)
         self.signal(signal.SIGCONT)
 
-    def end(self, grace: float) -> None:
-        """Terminate the whole group, and kill it after ``grace`` seconds."""
-        self.signal(signal.SIGTERM)
-        self.signal(signal.SIGCONT)
-        give_up = time.monotonic() + grace
-        while self._group_lives() and time.monotonic() < give_up:
-            self.wait(_POLL)
+    def end(self, grace: float, interrupt: float = 0.0) -> None:
+        """Terminate the whole group, and kill it after ``grace`` seconds.
+
+        With ``interrupt``, interrupt it first, and wait as many seconds for it.
+        """
+        for number, patience in ((signal.SIGINT, interrupt), (signal.SIGTERM, grace)):
+            if not patience or not self._group_lives():
+                continue
+            self.signal(number)
+            self.signal(signal.SIGCONT)
+            give_up = time.monotonic() + patience
+            while self._group_lives() and time.monotonic() < give_up:
+                self.wait(_POLL)
         if self._group_lives():
             self.signal(signal.SIGKILL)
         while self.wait(_POLL) is None:
@@ -130,7 +172,10 @@ class ChildProcess:
         return self._process
 
     def _group_lives(self) -> bool:
-        self._look()
+        if self._look() is not None:
+            with suppress(ChildProcessError):  # the first process of a container inherits orphans
+                while os.waitpid(-self._running.pid, os.WNOHANG)[0]:
+                    pass
         try:
             os.killpg(self._running.pid, 0)
         except (ProcessLookupError, PermissionError):
@@ -151,6 +196,7 @@ class ChildProcess:
         return code if code >= 0 else 128 - code
 
     def _forward(self, number: int, _: FrameType | None) -> None:
+        self.forwarded.append(number)
         if self._process is None:
             self._pending.append(number)
         else:

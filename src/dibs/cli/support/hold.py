@@ -15,6 +15,7 @@ from dibs.errors import DibsError, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable
 
     from dibs.cli.support.session import Session
@@ -28,6 +29,16 @@ GLANCE = 1.0
 def certain_hold(ttl: float) -> float:
     """Return how long after a heartbeat a claim is certainly still held, allowing for clock drift."""
     return ttl * 0.95 - max(0.25, ttl * 0.05)
+
+
+def hold_times(args: Namespace) -> tuple[float, float]:
+    """Return the ttl and the timeout of one engine call, short enough to notice a lost claim."""
+    from dibs.core.text.durations import check_ttl
+    from dibs.project.project import locate
+
+    config = locate(args.repo).loaded.config
+    ttl = config.ttl if args.ttl is None else check_ttl(args.ttl)
+    return ttl, min(config.timeout, (ttl - certain_hold(ttl)) / 2)
 
 
 class RunClaims:
@@ -82,6 +93,17 @@ class RunClaims:
                 self._next_beat = started + min(GLANCE, self._ttl / 20)
             if self._monotonic() >= self._certain_until:
                 self._lose_all("is no longer certain", error.message)
+
+    def news(self) -> list[str]:
+        """Return lines about lost claims and release requests that the last ``keep`` found."""
+        if not self.lost and not self.asks:
+            return []
+        from dibs.cli.support.text import ask_line, lost_line
+        from dibs.shapes.quoting import Quoting
+
+        quoted = Quoting(self._caller, map(str, (*self.lost, *self.asks)))
+        news = [lost_line(lost, 0.0, quoted) for lost in self.lost]  # just now
+        return quoted.page([*news, *(ask_line(a, a.at, quoted) for a in self.asks)])
 
     def _beat(self, started: float) -> None:
         """Send a heartbeat, unless the agent has left."""

@@ -51,6 +51,7 @@ _SYNONYMS = {
     "task take": "next pick",
     "delegate": "assign dispatch",
     "orchestrate": "supervise",
+    "work": "drain loop worker",
     "decide ls": "decisions",
     "decide confirm": "approve",
     "decide reject": "deny reject",

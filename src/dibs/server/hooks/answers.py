@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _FAMILIES = ("DIBS_", "GIT_")
 _SINGLE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 #: Of these families, variables that do not change an answer: agents and terminals set them.
-_APART = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_PS1_", "GIT_TRACE")
+_APART = ("DIBS_TASK", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_PS1_", "GIT_TRACE")
 _APART_SINGLE = frozenset(
     {"DIBS_AGENT", "GIT_ASKPASS", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR",
      "GIT_TERMINAL_PROMPT"}

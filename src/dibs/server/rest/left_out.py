@@ -7,6 +7,7 @@ LEFT_OUT = {
     "init": "changes files of agents on the machine; run it there",
     "completion": "prints a script for a shell",
     "run": "runs a program on the client's machine while it holds claims; use `POST /claims`",
+    "work": "runs a program for each task on the client's machine; use `POST /board/take`",
     "hook": "agents call it on their machine; the server answers hooks on its own socket",
     "mcp": "talks to an agent over standard input; the server has `/mcp`",
     "serve": "starts and stops the server itself; see `GET /health`",

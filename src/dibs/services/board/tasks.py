@@ -195,11 +195,13 @@ class Tasks:
         wait: object = 0,
         reason: str = "",
         request_id: str = "",
+        pausing: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> TakenTask | NothingFree:
         """Give the caller the next task that it can take; wait for one if there is none yet.
 
         ``claim`` also claims its artefacts, all or nothing, and skips tasks whose artefacts are held. Raises
-        ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to do at all.
+        ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to do at all. ``pausing`` is the context of each
+        pause, during which the caller has no task yet and may end the wait with an exception.
         """
         from dibs.services.tasks.take import Taking, no_task
 
@@ -211,7 +213,8 @@ class Tasks:
         try:
             answer = self._next(caller, taking, patience)
             while isinstance(answer, NothingFree) and time.monotonic() < give_up:
-                taking.pause(give_up)
+                with pausing():
+                    taking.pause(give_up)
                 answer = self._next(caller, taking, patience)
         finally:
             if patience and not isinstance(answer, TakenTask):

@@ -116,6 +116,13 @@ class QueueFiles:
         file, value = next(iter(found.items()), ("", ""))
         return file, unpack(value).decode("utf-8", "replace")
 
+    def title(self, name: str) -> str:
+        """Return the title of a task that is pending in the lock-file queue; else an empty text."""
+        if not self.has_lock_file(name):
+            return ""
+        assert self.locked is not None
+        return self.locked.snapshot.tasks[name].title
+
     def has_lock_file(self, name: str) -> bool:
         """Return whether a task is pending in the lock-file queue."""
         return self.locked is not None and name in self.locked.snapshot.tasks

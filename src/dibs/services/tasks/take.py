@@ -198,8 +198,9 @@ class Taking(QueueTaking):
         name = name_of(rows.pattern(granted.claims[0].pattern))
         stored = load(rows, name)
         if stored is None and past(rows, name) is None:
-            file, text = self._queued(rows).first(name)
-            task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent)
+            files = self._queued(rows)
+            file, text = files.first(name)
+            task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent, files.title(name))
             return TakenTask(Stored(task, file, QUEUE, text, 0), granted)
         return TakenTask(stored or need(rows, name), granted)
 
