@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.crew.members import Member
     from dibs.core.crew.roles import CrewConfig
     from dibs.project.project import Project
-    from dibs.services.crew.service import Crew
+    from dibs.services.crew.service import CrewMembers
     from dibs.services.state.rows import Rows
 
 #: Entries that name the files of an agent, and how many files are considered.
@@ -36,7 +36,7 @@ class Assigner:
         self.waiting: tuple[tuple[str, str], ...] = ()
 
     def assign(
-        self, project: Project, crew: Crew, config: CrewConfig, limit: int
+        self, project: Project, crew: CrewMembers, config: CrewConfig, limit: int
     ) -> tuple[str, ...]:
         """Start tasks for free agents; return the roles of which another agent is needed."""
         ready = _ready(project)
@@ -80,7 +80,7 @@ class Assigner:
 
 
 def waiting_tasks(
-    project: Project, crew: Crew, config: CrewConfig, limit: int, *, paused: bool
+    project: Project, crew: CrewMembers, config: CrewConfig, limit: int, *, paused: bool
 ) -> tuple[tuple[str, str], ...]:
     """Return the ready tasks that no agent works on, each with the reason; changes nothing."""
     ready = _ready(project)
@@ -104,7 +104,7 @@ def _ready(project: Project) -> list[ReadyTask]:
     ]
 
 
-def _is_free(crew: Crew, config: CrewConfig, member: Member) -> bool:
+def _is_free(crew: CrewMembers, config: CrewConfig, member: Member) -> bool:
     """Return whether an agent waits for a task and may use more tokens."""
     if member.state != MemberState.IDLE or crew.held(member.agent):
         return False
@@ -133,7 +133,7 @@ def _paths(project: Project, member: Member) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _count(crew: Crew, config: CrewConfig, live: Sequence[Member], limit: int) -> CrewCount:
+def _count(crew: CrewMembers, config: CrewConfig, live: Sequence[Member], limit: int) -> CrewCount:
     by_role: dict[str, int] = {}
     starting: dict[str, int] = {}
     for member in live:

@@ -14,7 +14,7 @@ from dibs.crew.folders import agent_folder, config_in_force, crashes_of, load_co
 from dibs.crew.logs import read_log
 from dibs.errors import Misconfigured, NotFound
 from dibs.local.repository import main_tree
-from dibs.services.crew.service import Crew
+from dibs.services.crew.service import CrewMembers
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.crew.members import CrewState, Member
+    from dibs.core.crew.members import CrewStatus, Member
     from dibs.core.crew.roles import CrewConfig
     from dibs.crew.logs import LogPart
     from dibs.project.project import Project
@@ -37,7 +37,7 @@ _TAIL = 4_000
 class CrewOverview(Record):
     """The crew at one moment."""
 
-    state: CrewState
+    state: CrewStatus
     config: CrewConfig | None
     members: tuple[Member, ...]
     #: The task of each agent that has one.
@@ -66,7 +66,7 @@ def up(project: Project, caller: Caller) -> CrewOverview:
     repository = project.place.repository
     config, data = load_config(os.path.join(main_tree(repository), NAME), os.environ)
     put_in_force(repository.state, data)
-    Crew(project.store).change(
+    CrewMembers(project.store).change(
         caller, "started the crew", up=True, paused=False, limit=config.max_agents
     )
     return overview(project)
@@ -74,7 +74,7 @@ def up(project: Project, caller: Caller) -> CrewOverview:
 
 def overview(project: Project, *, ended: bool = False) -> CrewOverview:
     """Return the crew: its agents, and what waits for one."""
-    crew = Crew(project.store)
+    crew = CrewMembers(project.store)
     state = crew.state()
     config = _config(project)
     members = crew.members(everywhere=True)
@@ -91,7 +91,7 @@ def overview(project: Project, *, ended: bool = False) -> CrewOverview:
 
 def details(project: Project, agent: str) -> MemberDetails:
     """Return one agent of the crew."""
-    crew = Crew(project.store)
+    crew = CrewMembers(project.store)
     member = crew.member(agent)
     state = project.place.repository.state
     crashes = tuple(crashes_of(state, agent))
@@ -103,7 +103,7 @@ def output(
     project: Project, agent: str, offset: int | None = None, limit: int = 0, file: int = 0
 ) -> LogPart:
     """Return a part of an agent's output, by default the end."""
-    Crew(project.store).member(agent)
+    CrewMembers(project.store).member(agent)
     folder = agent_folder(project.place.repository.state, agent)
     return read_log(folder, offset, limit or 65_536, file)
 
@@ -114,7 +114,9 @@ def spawn(project: Project, caller: Caller, role: str = "", task: str = "") -> M
     if task:
         task = project.tasks.show(None, project.tasks.checked_id(task)).stored.id
     parent = "" if caller.human else caller.id
-    return Crew(project.store).spawn(config, config.role(role), caller, parent=parent, task=task)
+    return CrewMembers(project.store).spawn(
+        config, config.role(role), caller, parent=parent, task=task
+    )
 
 
 def stop(
@@ -122,7 +124,7 @@ def stop(
     bound: bool = False,
 ) -> list[Member]:  # fmt: skip
     """Stop agents and their subagents; without names, all of them, and the crew is down."""
-    crew = Crew(project.store)
+    crew = CrewMembers(project.store)
     if not agents:
         if not again:
             crew.change(caller, "stopped the crew", up=False)
@@ -133,14 +135,14 @@ def stop(
 def scale(project: Project, caller: Caller, limit: int) -> CrewOverview:
     """Change how many agents the crew may have; agents above it end when they are idle."""
     need_config(project)
-    Crew(project.store).change(caller, f"changed the limit to {limit}", limit=limit)
+    CrewMembers(project.store).change(caller, f"changed the limit to {limit}", limit=limit)
     return overview(project)
 
 
 def pause(project: Project, caller: Caller, *, paused: bool) -> CrewOverview:
     """Assign no more tasks, or continue; running turns go on."""
     need_config(project)
-    Crew(project.store).change(
+    CrewMembers(project.store).change(
         caller, "paused the crew" if paused else "resumed the crew", paused=paused
     )
     return overview(project)

@@ -1,4 +1,4 @@
-"""The variables of an agent's processes: a short list from the supervisor, and what its role adds."""
+"""The variables of an agent's processes; short because it is one table and one rule."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from dibs.crew.drivers.base import AgentCommandError
 from dibs.crew.folders import LOCK, agent_folder, config_in_force, record_crash, shown_output
 from dibs.crew.logs import AgentLog
 from dibs.crew.processes import adopt_orphans, oom_kills
-from dibs.crew.turns import AgentCrashed, Turns
+from dibs.crew.turns import AgentCrashed, TaskTurns
 from dibs.crew.workplace import Workplace
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Fenced, NotFound
 from dibs.local.locks import FileLock
 from dibs.local.processes import forget, note, running
 from dibs.project.project import open_project
-from dibs.services.crew.service import Crew
+from dibs.services.crew.service import CrewMembers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ class Runner:
         self._role = config.role(member.role)
         self._member = member
         self._wakeup = wakeup
-        self._crew = Crew(project.store)
+        self._crew = CrewMembers(project.store)
         self._caller = Caller(member.agent, member.role, member.realm.partition("/")[0])
         self._log = AgentLog(agent_folder(self._state, member.agent))
-        self._turns: Turns | None = None
+        self._turns: TaskTurns | None = None
         self._workplace: Workplace | None = None
         self._beat_at = 0.0
 
@@ -126,7 +126,7 @@ class Runner:
             self._project, self._role, self._member, self._caller, self._log
         )
         self._member = self._workplace.prepare(self._crew)
-        self._turns = Turns(
+        self._turns = TaskTurns(
             self._workplace, self._role, self._member, self._caller, self._log, self._crew
         )
         self._turns.start()
@@ -171,6 +171,8 @@ class Runner:
             self._crashed("the runner was terminated")
             return
         self._log.note("stopped")
+        if not self._crew.member(agent).again:
+            release_tasks(self._project, self._crew, self._member)
         self._crew.stopped(agent, nonce)
 
     def _crashed(self, cause: str) -> None:
@@ -190,6 +192,13 @@ class Runner:
         self._crew.crashed(agent, self._member.nonce, cause, output)
 
 
+def release_tasks(project: Project, crew: CrewMembers, member: Member) -> None:
+    """Return the tasks of an agent whose processes have ended to the board."""
+    for task in crew.held(member.agent):
+        with suppress(NotFound, Fenced):
+            project.tasks.release(Caller(member.agent, member.role), task)
+
+
 def main(words: Sequence[str]) -> int:
     """Run the agent that the arguments name: the repository, the agent, and the nonce of its start."""
     root, agent, nonce = words
@@ -202,7 +211,7 @@ def main(words: Sequence[str]) -> int:
     if not lock.take(LOOK_EVERY):  # the one before may be about to end
         return REPLACED
     config = config_in_force(state, os.environ)
-    member = Crew(project.store).member(agent)
+    member = CrewMembers(project.store).member(agent)
     if config is None or member.nonce != nonce:
         return REPLACED
     return Runner(project, config, member, wakeup).run()

@@ -20,16 +20,17 @@ from dibs.core.text.names import plural
 from dibs.crew.assign import Assigner
 from dibs.crew.folders import LOCK, agent_folder, config_in_force
 from dibs.crew.processes import end_marked
-from dibs.crew.runner import WAKE
+from dibs.crew.runner import WAKE, release_tasks
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.local.locks import FileLock
 from dibs.local.processes import is_there
-from dibs.services.crew.service import SUPERVISOR, Crew
+from dibs.services.crew.ends import SUPERVISOR
+from dibs.services.crew.service import CrewMembers
 from dibs.services.schedule.leases import Leases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.crew.members import CrewState, Member
+    from dibs.core.crew.members import CrewStatus, Member
     from dibs.core.crew.roles import CrewConfig
     from dibs.project.project import Project
 
@@ -58,9 +59,13 @@ class Supervisor:
         """The tasks that wait, each with the reason."""
         return self._assigner.waiting
 
+    def runners(self) -> list[subprocess.Popen[bytes]]:
+        """Return the runners that this process started and has not collected."""
+        return list(self._started.values())
+
     def tick(self, project: Project) -> float:
         """Look after every agent, and assign tasks; return the seconds until the next look."""
-        crew = Crew(project.store)
+        crew = CrewMembers(project.store)
         state = crew.state()
         members = [one for one in crew.members() if not one.is_over]
         if not state.up and not members:
@@ -77,18 +82,18 @@ class Supervisor:
 
     # -- one agent
 
-    def _look_after(self, project: Project, crew: Crew, member: Member) -> None:
+    def _look_after(self, project: Project, crew: CrewMembers, member: Member) -> None:
         if member.state == MemberState.STARTING:
             self._starting(project, crew, member)
         elif member.state == MemberState.STOPPING:
-            self._stopping(crew, member)
+            self._stopping(project, crew, member)
         elif member.state == MemberState.CRASHED:
             self._crashed(project, crew, member)
         elif not self._is_alive(crew, member):
             end_marked(member.nonce, 0, 0)
             crew.crashed(member.agent, member.nonce, self._runner_cause(member))
 
-    def _starting(self, project: Project, crew: Crew, member: Member) -> None:
+    def _starting(self, project: Project, crew: CrewMembers, member: Member) -> None:
         """Start the runner of a new agent, unless it is on its way."""
         process = self._started.get(member.nonce)
         if process is None:
@@ -122,7 +127,7 @@ class Supervisor:
                 start_new_session=True,
             )  # fmt: skip
 
-    def _stopping(self, crew: Crew, member: Member) -> None:
+    def _stopping(self, project: Project, crew: CrewMembers, member: Member) -> None:
         """Ask the runner to end; kill everything if it does not, then record the end."""
         if self._is_alive(crew, member):
             if crew.now() < member.since + STOP_WITHIN:
@@ -134,9 +139,11 @@ class Supervisor:
             process.terminate()  # it has not recorded its process yet
             return
         if end_marked(member.nonce, 0, 0):
+            if not member.again:
+                release_tasks(project, crew, member)
             crew.stopped(member.agent, member.nonce)
 
-    def _crashed(self, project: Project, crew: Crew, member: Member) -> None:
+    def _crashed(self, project: Project, crew: CrewMembers, member: Member) -> None:
         """Start an agent again when its pause is over, or give up: its task fails, and it ends."""
         if member.gave_up:
             self._give_up(project, crew, member)
@@ -148,7 +155,7 @@ class Supervisor:
             with suppress(DibsError):
                 crew.beat(member.agent, member.role)
 
-    def _give_up(self, project: Project, crew: Crew, member: Member) -> None:
+    def _give_up(self, project: Project, crew: CrewMembers, member: Member) -> None:
         caller = Caller(member.agent, member.role)
         for task in crew.held(member.agent):
             with suppress(NotFound, Fenced):
@@ -161,7 +168,7 @@ class Supervisor:
         if children:
             crew.stop(CALLER, children, reason=f"{member.agent} failed")
 
-    def _is_alive(self, crew: Crew, member: Member) -> bool:
+    def _is_alive(self, crew: CrewMembers, member: Member) -> bool:
         return (
             bool(member.pid)
             and member.is_same_boot(crew.here)
@@ -183,7 +190,9 @@ class Supervisor:
 
     # -- tasks
 
-    def _assign(self, project: Project, crew: Crew, config: CrewConfig, state: CrewState) -> None:
+    def _assign(
+        self, project: Project, crew: CrewMembers, config: CrewConfig, state: CrewStatus
+    ) -> None:
         limit = state.limit or config.max_agents
         for role in self._assigner.assign(project, crew, config, limit):
             member = crew.spawn(config, config.role(role), CALLER)

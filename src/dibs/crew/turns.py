@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.crew.logs import AgentLog
     from dibs.crew.processes import AgentProcesses
     from dibs.crew.workplace import Workplace
-    from dibs.services.crew.service import Crew
+    from dibs.services.crew.service import CrewMembers
     from dibs.services.tasks.values import TaskView
 
 #: How often the state of the task is checked during a turn, in seconds.
@@ -45,7 +45,7 @@ class AgentCrashed(Exception):
         self.cause, self.status = cause, status
 
 
-class Turns:
+class TaskTurns:
     """Drives one agent through its tasks."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Turns:
         member: Member,
         caller: Caller,
         log: AgentLog,
-        crew: Crew,
+        crew: CrewMembers,
     ) -> None:
         self._place, self._role, self._member = place, role, member
         self._caller, self._log, self._crew = caller, log, crew
@@ -99,6 +99,8 @@ class Turns:
             self._driver.prompt(with_replies(self._replies, text))
             self._replies = []
             end = self._turn(task, stopping, beat)
+            self._listener.ended()
+            self._execute()
             if stopping():
                 return ""
             if not self._is_mine(task):
@@ -201,13 +203,13 @@ class Turns:
             self._log.note(f"cannot record that: {error.message}")
 
 
-def crew_control(place: Workplace, crew: Crew) -> _Control:
+def crew_control(place: Workplace, crew: CrewMembers) -> _Control:
     """Return what lets text commands start and stop agents."""
     return _Control(place, crew)
 
 
 class _Control:
-    def __init__(self, place: Workplace, crew: Crew) -> None:
+    def __init__(self, place: Workplace, crew: CrewMembers) -> None:
         self._place, self._crew = place, crew
 
     def spawn(self, role: str, *, task: str, parent: str) -> str:

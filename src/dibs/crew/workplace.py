@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.core.crew.roles import CrewRole
     from dibs.crew.logs import AgentLog
     from dibs.project.project import Project
-    from dibs.services.crew.service import Crew
+    from dibs.services.crew.service import CrewMembers
 
 
 class Workplace:
@@ -39,7 +39,7 @@ class Workplace:
         #: The project as seen from the agent's working tree.
         self.project = project
 
-    def prepare(self, crew: Crew) -> Member:
+    def prepare(self, crew: CrewMembers) -> Member:
         """Create the worktree, or use the one that exists; fall back to the shared tree, and say so."""
         member = self._member
         tree, branch = self._main.place.repository.root, ""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from dibs.core.crew.members import CrewState, Member
+    from dibs.core.crew.members import CrewStatus, Member
     from dibs.core.crew.roles import CrewConfig, CrewRole
 
 
@@ -34,7 +34,7 @@ def role(value: CrewRole) -> dict[str, Any]:
 
 
 def crew(
-    state: CrewState, config: CrewConfig | None, limit: int, members: Iterable[Member],
+    state: CrewStatus, config: CrewConfig | None, limit: int, members: Iterable[Member],
     tasks: Mapping[str, str], waiting: Sequence[tuple[str, str]], *, supervisor: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Shape the whole crew; ``supervisor`` says whether a server looks after it."""

@@ -54,6 +54,7 @@ GROUPS = {
         "work": "take tasks one at a time, and run a command for each",
         "delegate": "delegate a task to an agent or a role",
         "orchestrate": "run the task board: assign, hand off, archive",
+        "crew": "let Dibs start, prompt, restart, and stop agents",
     },
     "git": {
         "commit": "commit the files you hold, and nothing else",

@@ -31,7 +31,7 @@ _OVER = frozenset({MemberState.STOPPED, MemberState.EXITED, MemberState.FAILED})
 _RUNNING = frozenset({MemberState.IDLE, MemberState.WORKING, MemberState.STOPPING})
 
 
-class CrewState(Record):
+class CrewStatus(Record):
     """Whether the crew of a machine is up, and how many agents it may have."""
 
     up: bool = False

@@ -5,6 +5,7 @@ Pure. Text from the board is data for the template; placeholders in it are not r
 
 from __future__ import annotations
 
+from dibs.core.crew.text_commands import without_commands
 from dibs.core.text.untrusted import clean
 from dibs.startup.records import Record
 
@@ -28,13 +29,13 @@ Rules:
 - Commit with `dibs commit -m "MESSAGE"`. It commits only your own files.
 - When the task is finished, run `dibs task done {task} --summary "WHAT YOU DID"`. If you cannot finish it,
   run `dibs task fail {task} --message "WHY"`. Without one of these, the task counts as failed.
-- If you cannot run commands, print this on a line of its own instead:
-  {open} COMPLETE_TASK {{"taskId": "{task}", "summary": "WHAT YOU DID"}} ⟧⟧
+- If you cannot run commands, print this on a line of its own instead, without the backquotes:
+  `{open} COMPLETE_TASK {{"taskId": "{task}", "summary": "WHAT YOU DID"}} ⟧⟧`
 """
 
 _REMINDER = """\
 Your turn ended, but the task {task} is still in progress. If it is finished, run
-`dibs task done {task} --summary "WHAT YOU DID"`, or print {open} COMPLETE_TASK {{"taskId": "{task}"}} ⟧⟧.
+`dibs task done {task} --summary "WHAT YOU DID"`, or print `{open} COMPLETE_TASK {{"taskId": "{task}"}} ⟧⟧`.
 If you cannot finish it, run `dibs task fail {task} --message "WHY"`. Otherwise continue now. Without a
 result, this attempt counts as failed.
 """
@@ -57,7 +58,7 @@ def task_prompt(template: str, facts: PromptFacts) -> str:
     """Return the prompt for a task."""
     values = facts._asdict() | {
         "open": _open(facts),
-        "text": clean(facts.text, _LONGEST, lines=True),
+        "text": without_commands(clean(facts.text, _LONGEST, lines=True)),
     }
     return _filled(template or TEMPLATE, values)
 

@@ -123,7 +123,8 @@ class AcpDriver:
         assert self._loop is not None
         self._client.cancelled = False
         self._lost_at = 0.0
-        valid = text.encode("utf-8", "replace").decode()
+        whole = "\n".join([*self.pending_notes(), text])
+        valid = whole.encode("utf-8", "replace").decode()
         self._turn = asyncio.run_coroutine_threadsafe(self._take_turn(valid), self._loop)
 
     def wait(self, timeout: float) -> TurnEnd | None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _WAIT, _SUBJECT = 600, 72
 
 
-class Delivery(Record):
+class DeliveredWork(Record):
     """What became of an agent's work: whether nothing is left to do, and what to know."""
 
     complete: bool
@@ -58,18 +58,20 @@ class Delivery(Record):
 
 def deliver(
     services: DeliveryServices, caller: Caller, member: Member, task: str, title: str
-) -> Delivery:
+) -> DeliveredWork:
     """Commit the changes in an agent's worktree and merge its branch; return what happened."""
     try:
         left = _commit_rest(services, caller, task, title)
     except (DibsError, OSError) as error:
         left = f"{_words(error)}; the changes stay uncommitted in {member.tree}"
     if left:
-        return Delivery(False, (left,))
+        return DeliveredWork(False, (left,))
     try:
         report = services.merges.merge(caller, MergeRequest((member.branch,), wait=_WAIT))
     except (DibsError, OSError) as error:
-        return Delivery(False, (f"not merged: {_words(error)}; the work stays on {member.branch}",))
+        return DeliveredWork(
+            False, (f"not merged: {_words(error)}; the work stays on {member.branch}",)
+        )
     notes = [*report.notes]
     complete = True
     for verdict in report.verdicts:
@@ -84,7 +86,7 @@ def deliver(
         notes.append(f"not merged ({verdict.end}); the work stays on {verdict.branch}{follow}")
     if complete:
         catch_up(services, report.into)
-    return Delivery(complete, tuple(map(printable, notes)))
+    return DeliveredWork(complete, tuple(map(printable, notes)))
 
 
 def catch_up(services: DeliveryServices, into: str) -> bool:

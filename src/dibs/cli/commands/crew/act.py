@@ -10,7 +10,7 @@ from dibs.cli.support.serving import PATIENCE, need_extra, only_humans, start_se
 from dibs.cli.support.text import bold, green
 from dibs.crew import control
 from dibs.errors import Unavailable
-from dibs.services.crew.service import Crew
+from dibs.services.crew.service import CrewMembers
 from dibs.shapes import crew as shapes
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ def _wait_for(session: Session, args: Namespace, chosen: Sequence[Member]) -> li
     if not chosen:
         return []
     _need_server(session)
-    crew = Crew(session.project.store)
+    crew = CrewMembers(session.project.store)
     if args.no_wait:
         return list(chosen)
     from dibs.cli.support.progress import Progress

@@ -100,12 +100,8 @@ def _show(session: Session, args: Namespace) -> None:
 def _print_details(session: Session, found: control.MemberDetails) -> None:
     member, now = found.member, session.now()
     quoted = Quoting(session.caller, [found.output, str(found.crashes)])
-    lines = [
-        (
-            f"{bold(member.agent)} {_PAINT.get(member.state, str)(member.state)} for {span(now - member.since)},"
-            f" role {member.role}"
-        ),
-    ]
+    state = _PAINT.get(member.state, str)(member.state)
+    lines = [f"{bold(member.agent)} {state} for {span(now - member.since)}, role {member.role}"]
     facts = {
         "task": found.task, "parent": member.parent, "worktree": member.tree, "branch": member.branch,
         "process": str(member.pid or ""), "restarts": str(member.restarts or ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.crew.members import CrewState, Member
+from dibs.core.crew.members import CrewStatus, Member
 from dibs.core.crew.restarts import CrashCount
 from dibs.services.state.keys import CRASH, CREW
 from dibs.services.state.rows import decode, encode
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 MOST_ENDED, CRASHES_KEPT = 100, 86_400.0
 
 
-def get_crew(rows: Rows, host: str) -> CrewState:
+def get_crew(rows: Rows, host: str) -> CrewStatus:
     """Return the crew of a machine."""
     value = rows.txn.get(f"{CREW}/{host}")
-    return CrewState() if value is None else CrewState(*decode(value))
+    return CrewStatus() if value is None else CrewStatus(*decode(value))
 
 
-def put_crew(rows: Rows, host: str, state: CrewState) -> None:
+def put_crew(rows: Rows, host: str, state: CrewStatus) -> None:
     """Write the crew of a machine."""
     rows.txn.put(f"{CREW}/{host}", encode(list(state)))
 
