@@ -37,7 +37,7 @@ _SYNONYMS = {
     "say": "broadcast chat dm email mail message msg notify post reply send tell",
     "inbox": "mailbox messages read unread",
     "brief": "brief-me context digest news summary sync",
-    "agent ls": "agents crew sessions team who-is-here workers",
+    "agent ls": "agents sessions team who-is-here workers",
     "agent join": "join login register",
     "agent leave": "exit leave logout quit unregister",
     "agent stop": "kill stop terminate",
