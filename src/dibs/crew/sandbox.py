@@ -31,7 +31,7 @@ _AT_HOME = (
     ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".zshenv", ".zprofile", ".zshrc",
     ".config/fish",
 )  # fmt: skip
-#: The rest of ``/run`` contains sockets through which programs outside can be told to write files.
+#: The rest of ``/run`` contains sockets of programs that write files or run commands for others.
 _IN_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/current-system")
 _DEVICES = (
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
@@ -173,9 +173,8 @@ def _mounts(rules: SandboxRules) -> list[tuple[str, bool]]:
     for path in list(found):
         above = os.path.dirname(path)
         while above not in found and any(is_beneath(above, one) for one in rules.writable):
-            found[above] = _is_writable(
-                above, found
-            )  # a mount point cannot be renamed, so it stays where it is
+            # A mount point cannot be renamed, so what is in it stays where it is.
+            found[above] = _is_writable(above, found)
             above = os.path.dirname(above)
     return sorted(found.items(), key=lambda item: item[0].count("/"))
 
@@ -212,8 +211,7 @@ def _grants(path: str, read_only: Sequence[str]) -> Iterator[str]:
         except OSError:
             return
         for name in names:
-            if not os.path.islink(os.path.join(path, name)):
-                yield from _grants(os.path.join(path, name), inside)
+            yield from _grants(os.path.join(path, name), inside)
 
 
 def _helper(mode: str, *paths: str) -> list[str]:
