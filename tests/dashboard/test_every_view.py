@@ -5,10 +5,13 @@ The names, paths, reasons, titles, and messages of this project are attacks; all
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tests.dashboard.conftest import LAPTOP, PHONE
+from tests.server.conftest import until
 
 from dibs.server.pages import VIEWS
 
@@ -21,7 +24,7 @@ PATHS = (
 )
 ADDRESSES = (
     "/", *VIEWS, "/settings?part=guards", "/settings?part=engine", "/settings?part=tokens",
-    "/settings?part=server", "/crew?agent=claude-7f3a21c4",
+    "/settings?part=server", "/crew?agent=claude-7f3a21c4", "/crew?agent=developer-1",
 )  # fmt: skip
 ATTACKS = """() => [
   window.hit ? "a script ran" : "",
@@ -52,7 +55,15 @@ def crew(server):
     server.dibs("decide", "new", HTML, "--rationale", LINK, "--confirm", DIBS_AGENT=first)
     server.dibs("task", "new", HTML, DIBS_AGENT=first)
     server.dibs("say", "all", "x" * 60_000, DIBS_AGENT=second)
-    return server
+    words = ["sh", "-c", 'printf "%s\\n" "$0"; exec tail -f /dev/null', HTML]
+    role = f"[roles.developer]\ncommand = {json.dumps(words)}\nworktree = false\n"
+    (server.repo / "crew.toml").write_text(f"max_agents = 1\nmax_load = 0\n{role}")
+    server.dibs("task", "new", LINK, DIBS_AGENT=first)
+    server.request("POST", "/api/v1/crew/up", {})
+    until(lambda: b"<script>" in server.request("GET", "/api/v1/crew/developer-1/log").body)
+    yield server
+    server.request("POST", "/api/v1/crew/stop", {"reason": HTML})
+    until(lambda: not server.request("GET", "/api/v1/crew").json["members"])
 
 
 #: Go to another view without loading the page again.
@@ -93,3 +104,5 @@ def test_the_attacks_are_visible_as_text(open_view, crew):
     page.wait_for_selector(f"text={PATHS[0]}")
     page.goto(crew.url + "/inbox")
     page.wait_for_selector("text=<script>window.hit=1</script>")
+    page.goto(crew.url + "/crew?agent=developer-1")
+    page.wait_for_selector(".output >> text=<script>window.hit=1</script>")

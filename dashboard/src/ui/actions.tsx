@@ -36,11 +36,11 @@ export function toast(text: string, tone: Toast["tone"] = "info", hint = "", lin
   setTimeout(() => dismiss(one.id), tone === "bad" || link ? 12_000 : 5_000);
 }
 
-/** Run an action now, and say how it went. Returns whether it worked. */
+/** Run an action now, and say how it went; nothing if it worked and `done` is empty. Returns whether it worked. */
 export async function act(run: () => Promise<unknown>, done: string): Promise<boolean> {
   try {
     await run();
-    toast(done, "good");
+    if (done) toast(done, "good");
     return true;
   } catch (error) {
     const known = error instanceof ApiError;

@@ -1,6 +1,6 @@
 /** One agent: its claims, what it lost, what it did, its messages, and what to do with it. */
 import { api, data, type Agent, type Answer, type Schemas } from "../../api/client";
-import { useResource } from "../../api/resource";
+import { type Loaded, useResource } from "../../api/resource";
 import { useRights } from "../../api/rights";
 import { useStatus } from "../../api/status";
 import { href, Link, setParams } from "../../router";
@@ -9,8 +9,10 @@ import { AgentName, Age, FilePath, Panel, Show } from "../../ui/parts";
 import { TaskName } from "../../ui/task";
 import { deed } from "../now/activity";
 import { ClaimLine } from "../now/lane";
+import { type CrewMember, isOver, useCrew } from "./data";
+import { Crashes, MemberBadge, MemberButtons, MemberFacts } from "./member";
+import { Output } from "./output";
 import { ContextBar, place, StatusBadge } from "./parts";
-import { useNoSupervisor } from "./supervisor";
 import { hasEnded } from "./tree";
 
 type Shown = Answer<"/api/v1/agents/{id}">;
@@ -35,22 +37,45 @@ export function AgentDetails({ id, live }: { id: string; live: boolean }) {
 function Present({ id }: { id: string }) {
   const load = () => data(api.GET("/api/v1/agents/{id}", { params: { path: { id } } }));
   const shown = useResource(`agent ${id}`, load, { on: ["lock", "agent", "status", "release", "progress"], every: 10 });
+  const live = useCrew().data?.members.find((one) => one.agent === id);
+  const ended = shown.data !== undefined && !live && hasEnded(shown.data.agent);
+  return ended ? <EndedAgent id={id} shown={shown} /> : <ShownAgent id={id} shown={shown} member={live} />;
+}
+
+type AgentProps = { id: string; shown: Loaded<Shown>; member?: CrewMember | undefined };
+
+/** An agent that ended: Dibs may have run it. */
+function EndedAgent({ id, shown }: AgentProps) {
+  return <ShownAgent id={id} shown={shown} member={useCrew(true).data?.members.find((one) => one.agent === id)} />;
+}
+
+function ShownAgent({ id, shown, member }: AgentProps) {
   return (
     <>
       <Show of={shown}>
         {(found) => (
           <>
-            <Facts agent={found.agent} />
-            <Actions found={found} />
-            <Claims found={found} />
-            <Lost lost={found.lost} />
+            <Facts agent={found.agent} member={member} />
+            <Actions found={found} member={member} />
           </>
         )}
       </Show>
+      {member ? (
+        <>
+          <Output id={id} />
+          <Crashes id={id} />
+        </>
+      ) : (
+        <p class="muted small-text">Dibs does not run this agent, so it cannot restart it or show its output.</p>
+      )}
+      {shown.data && (
+        <>
+          <Claims found={shown.data} />
+          <Lost lost={shown.data.lost} />
+        </>
+      )}
       <Entries id={id} />
       <Messages id={id} />
-      <h3>Output</h3>
-      <p class="muted">{useNoSupervisor()}</p>
     </>
   );
 }
@@ -73,18 +98,19 @@ function Past({ id }: { id: string }) {
   );
 }
 
-function Facts({ agent }: { agent: Agent }) {
+function Facts({ agent, member }: { agent: Agent; member?: CrewMember | undefined }) {
+  const task = member?.task ?? agent.task;
   return (
     <dl class="facts-list">
       <dt>Status</dt>
       <dd>
-        <StatusBadge agent={agent} /> {agent.ended && <span class="muted">{agent.ended}</span>}
+        {member ? <MemberBadge member={member} /> : <StatusBadge agent={agent} />} {agent.ended && <span class="muted">{agent.ended}</span>}
       </dd>
-      {agent.task && (
+      {task && (
         <>
           <dt>Task</dt>
           <dd>
-            <TaskName id={agent.task} />
+            <TaskName id={task} />
           </dd>
         </>
       )}
@@ -92,8 +118,9 @@ function Facts({ agent }: { agent: Agent }) {
       <dd>{[agent.role, agent.model].filter(Boolean).join(" · ")}</dd>
       <dt>Context</dt>
       <dd>
-        <ContextBar share={agent.context} />
+        <ContextBar share={member?.context ?? agent.context} />
       </dd>
+      {member && <MemberFacts member={member} />}
       {agent.parent && (
         <>
           <dt>Parent</dt>
@@ -118,9 +145,8 @@ function Facts({ agent }: { agent: Agent }) {
   );
 }
 
-function Actions({ found: { agent, claims } }: { found: Shown }) {
+function Actions({ found: { agent, claims }, member }: { found: Shown; member?: CrewMember | undefined }) {
   const { act: acts, human, why } = useRights();
-  const noSupervisor = useNoSupervisor();
   if (!acts) return <p class="muted">{why}</p>;
   const { id } = agent;
   const params = { path: { id } };
@@ -154,23 +180,21 @@ function Actions({ found: { agent, claims } }: { found: Shown }) {
       done: `stopped ${id}`,
     });
   return (
-    <>
-      <div class="buttons">
-        <button type="button" class="primary" onClick={message}>
-          Message
-        </button>
-        <button type="button" disabled={!claims.length} title={claims.length ? undefined : "it holds nothing"} onClick={release}>
-          Ask to release
-        </button>
+    <div class="buttons">
+      <button type="button" class="primary" onClick={message}>
+        Message
+      </button>
+      <button type="button" disabled={!claims.length} title={claims.length ? undefined : "it holds nothing"} onClick={release}>
+        Ask to release
+      </button>
+      {member ? (
+        !isOver(member) && <MemberButtons member={member} />
+      ) : (
         <button type="button" disabled={hasEnded(agent) || !human} title={human ? undefined : why} onClick={stop}>
           Stop
         </button>
-        <button type="button" disabled title={noSupervisor}>
-          Restart
-        </button>
-      </div>
-      <p class="muted small-text">Restart: {noSupervisor}</p>
-    </>
+      )}
+    </div>
   );
 }
 

@@ -8,12 +8,15 @@ import { param, setParams } from "../../router";
 import { moveFocus } from "../../ui/keys";
 import { AgentName, Badge, Empty, Panel, Show } from "../../ui/parts";
 import { TaskName } from "../../ui/task";
+import { type CrewMember, useCrew, withMembers } from "./data";
 import { AgentDetails } from "./details";
+import { MemberBadge, MemberLine } from "./member";
 import { Ago, ContextBar, place, StatusBadge } from "./parts";
 import { SupervisorPanel } from "./supervisor";
-import { familyOf, hasEnded, matches, type Member } from "./tree";
+import { familyOf, hasEnded, matches, type Relative } from "./tree";
 
 const MOST = 300;
+const NONE: CrewMember[] = [];
 
 export function CrewView() {
   const ended = param("ended") === "yes";
@@ -22,22 +25,24 @@ export function CrewView() {
   const chosen = param("agent");
   const live = !isReplay.value;
   const status = useStatus();
+  const members = useCrew(ended).data?.members ?? NONE;
   return (
     <div class={`crew ${chosen ? "with-details" : ""}`} onKeyDown={(event) => event.key === "Escape" && setParams({ agent: "" })}>
       <h1 class="visually-hidden">Crew</h1>
       <div class="crew-main">
-        <Show<{ agents: Agent[] }> of={live ? crew : status}>{({ agents }) => <CrewPanel agents={agents} chosen={chosen} />}</Show>
         {live && <SupervisorPanel />}
+        <Show<{ agents: Agent[] }> of={live ? crew : status}>{({ agents }) => <CrewPanel agents={agents} members={live ? members : NONE} chosen={chosen} />}</Show>
       </div>
       {chosen && <AgentDetails key={chosen} id={chosen} live={live} />}
     </div>
   );
 }
 
-function CrewPanel({ agents, chosen }: { agents: Agent[]; chosen: string }) {
+function CrewPanel({ agents: joined, members, chosen }: { agents: Agent[]; members: CrewMember[]; chosen: string }) {
   const search = param("q");
-  const members = useMemo(() => familyOf(agents), [agents]);
-  const shown = members.filter(({ agent }) => matches(agent, search));
+  const agents = useMemo(() => withMembers(joined, members), [joined, members]);
+  const shown = useMemo(() => familyOf(agents), [agents]).filter(({ agent }) => matches(agent, search));
+  const run = new Map(members.map((one) => [one.agent, one]));
   const actions = (
     <div class="crew-tools">
       <input type="search" placeholder="Search agents" aria-label="Search agents" value={search} onInput={(event) => setParams({ q: event.currentTarget.value })} />
@@ -56,10 +61,10 @@ function CrewPanel({ agents, chosen }: { agents: Agent[]; chosen: string }) {
             <span>Context used</span>
             <span>Claims</span>
             <span>Last seen</span>
-            <span>Runs on</span>
+            <span class="crew-place">Runs on</span>
           </li>
-          {shown.slice(0, MOST).map((member) => (
-            <MemberRow key={member.agent.id} member={member} chosen={member.agent.id === chosen} />
+          {shown.slice(0, MOST).map(({ agent, depth }) => (
+            <AgentRow key={agent.id} agent={agent} depth={depth} member={run.get(agent.id)} chosen={agent.id === chosen} />
           ))}
         </ul>
       )}
@@ -75,7 +80,8 @@ function CrewPanel({ agents, chosen }: { agents: Agent[]; chosen: string }) {
   );
 }
 
-function MemberRow({ member: { agent, depth }, chosen }: { member: Member; chosen: boolean }) {
+function AgentRow({ agent, depth, member, chosen }: Relative & { member: CrewMember | undefined; chosen: boolean }) {
+  const task = member?.task ?? agent.task;
   return (
     <li class={`crew-row ${chosen ? "chosen" : ""} ${hasEnded(agent) ? "ended" : ""}`} style={{ "--depth": Math.min(depth, 6) }} data-agent={agent.id}>
       <div class="crew-who">
@@ -86,24 +92,25 @@ function MemberRow({ member: { agent, depth }, chosen }: { member: Member; chose
             {[agent.role, agent.model].filter(Boolean).join(" · ")}
           </p>
         </div>
-        {agent.task && (
+        {task && (
           <p>
-            <TaskName id={agent.task} />
+            <TaskName id={task} />
           </p>
         )}
       </div>
       <div>
-        <StatusBadge agent={agent} />
+        {member ? <MemberBadge member={member} /> : <StatusBadge agent={agent} />}
         {agent.guarded && <Badge tone="info">guarded</Badge>}
       </div>
       <div data-label="Context used">
-        <ContextBar share={agent.context} />
+        <ContextBar share={member?.context ?? agent.context} />
       </div>
       <div data-label="Claims">{agent.claims}</div>
       <div data-label="Last seen">
         <Ago at={agent.last_seen} />
       </div>
-      <div class="muted" data-label="Runs on">{place(agent)}</div>
+      <div class="crew-place muted">{place(agent)}</div>
+      {member && <MemberLine member={member} />}
     </li>
   );
 }

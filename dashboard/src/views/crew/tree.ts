@@ -1,17 +1,17 @@
 /** Agents as a family: parents before their subagents. */
 import type { Agent } from "../../api/client";
 
-export type Member = { agent: Agent; depth: number };
+export type Relative = { agent: Agent; depth: number };
 
 /** Return agents in the order of their families, with how deep each one is; a missing parent makes a root. */
-export function familyOf(agents: readonly Agent[]): Member[] {
+export function familyOf(agents: readonly Agent[]): Relative[] {
   const known = new Set(agents.map((one) => one.id));
   const children = new Map<string, Agent[]>();
   for (const agent of [...agents].sort(byName)) {
     const parent = agent.parent && known.has(agent.parent) && agent.parent !== agent.id ? agent.parent : "";
     children.set(parent, [...(children.get(parent) ?? []), agent]);
   }
-  const found: Member[] = [];
+  const found: Relative[] = [];
   const seen = new Set<string>();
   const add = (agent: Agent, depth: number) => {
     if (seen.has(agent.id)) return;
