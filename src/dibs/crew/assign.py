@@ -118,14 +118,9 @@ def _paths(project: Project, member: Member) -> tuple[str, ...]:
 
     def step(rows: Rows) -> None:
         for entry in rows.events(newest_first=True, agents=(member.agent,), kinds=_EDITS):
-            details = entry.details
-            for path in (
-                *details.get("files", ()),
-                *details.get("paths", ()),
-                details.get("path", ""),
-            ):
-                if isinstance(path, str) and path:
-                    found.setdefault(path)
+            for value in (entry.details.get("paths"), entry.details.get("path")):
+                named = value if isinstance(value, list) else [value]
+                found.update(dict.fromkeys(one for one in named if isinstance(one, str) and one))
             if len(found) >= _MOST_PATHS:
                 break
 

@@ -132,6 +132,21 @@ def stop(
     return crew.stop(caller, agents, reason=reason, again=again, bound=bound or not caller.human)
 
 
+def stop_agent(
+    project: Project, caller: Caller, agent: str, reason: str = "", *, bound: bool = False
+) -> list[str]:
+    """Stop any agent and its subagents; the supervisor ends the processes of those that it runs."""
+    crew = CrewMembers(project.store)
+    chosen = crew.below(agent)
+    if not chosen:
+        return project.agents.stop(caller, agent, reason=reason, bound=bound)
+    ended = crew.stop(caller, chosen, reason=reason, bound=bound)
+    names = [one.agent for one in ended]
+    if agent in chosen:
+        return names
+    return [*names, *project.agents.stop(caller, agent, reason=reason, bound=bound, apart=chosen)]
+
+
 def scale(project: Project, caller: Caller, limit: int) -> CrewOverview:
     """Change how many agents the crew may have; agents above it end when they are idle."""
     need_config(project)

@@ -21,7 +21,7 @@ from dibs.crew.assign import Assigner
 from dibs.crew.folders import LOCK, agent_folder, config_in_force
 from dibs.crew.processes import end_marked
 from dibs.crew.runner import WAKE, release_tasks
-from dibs.errors import DibsError, Fenced, NotFound
+from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.local.locks import FileLock
 from dibs.local.processes import is_there
 from dibs.services.crew.ends import SUPERVISOR
@@ -195,8 +195,9 @@ class Supervisor:
     ) -> None:
         limit = state.limit or config.max_agents
         for role in self._assigner.assign(project, crew, config, limit):
-            member = crew.spawn(config, config.role(role), CALLER)
-            self.start(project.place.repository.state, member)
+            with suppress(BadInput, NotFound):  # the limit or the crew has just changed
+                member = crew.spawn(config, config.role(role), CALLER)
+                self.start(project.place.repository.state, member)
         reasons = {why for _, why in self.waiting}
         said = "; ".join(sorted(reasons))
         if said != self._said:

@@ -77,7 +77,7 @@ class Workplace:
 
         repository = self.project.place.repository
         policy = SandboxPolicy(
-            writable=(self.root,), repository=self._main.place.repository.root,
+            writable=(self.root, self._main.board.path), repository=self._main.place.repository.root,
             git_dir=repository.common, state=repository.state, home=os.path.expanduser("~"),
         )  # fmt: skip
         check_policy(policy)

@@ -169,10 +169,3 @@ def test_the_owners_at_a_moment_are_those_of_that_moment(crew):
 
 def test_the_merge_queue_is_empty_while_nobody_merges(crew):
     assert crew("bob", "GET", "/merges").json() == {"running": [], "waiting": [], "results": []}
-
-
-def test_the_crew_says_that_no_supervisor_runs_it(crew):
-    told = crew("bob", "GET", "/crew").json()
-
-    assert (told["supervisor"], told["limit"]) == (False, None)
-    assert "start" in told["why"]

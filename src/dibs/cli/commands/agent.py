@@ -203,10 +203,16 @@ def _print_left(agent: str, released: list[Claim]) -> None:
 
 
 def _stop(session: Session, args: Namespace) -> None:
-    """Mark an agent and its subagents as stopped, and release their claims. No process is killed."""
+    """Stop an agent and its subagents, and release their claims.
+
+    Processes that `dibs crew` runs are ended. Others go on, but Dibs blocks their tool calls.
+    """
+    from dibs.cli.commands.crew.act import wait_for_end
+    from dibs.crew.control import stop_agent
+
     bound = getattr(args, "bound", False)  # set for a token, by cli.remote
-    stop_agent = session.project.agents.stop
-    stopped = stop_agent(session.caller, args.id, reason=args.reason, bound=bound)
+    stopped = stop_agent(session.project, session.caller, args.id, args.reason, bound=bound)
+    wait_for_end(session, stopped)
 
     def text() -> None:
         for agent in stopped:

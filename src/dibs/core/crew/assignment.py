@@ -124,8 +124,12 @@ def _refusal(role: CrewRole, count: CrewCount, spawn: Sequence[str]) -> str:
     if role.name in count.failed:
         return f"agents with the role {role.name} failed to start; run: dibs crew up"
     if count.total + len(spawn) >= count.limit:
-        return f"all {count.limit} agents are busy"
+        return _busy(count.limit, "")
     mine = count.by_role.get(role.name, 0) + spawn.count(role.name)
     if mine >= role.limit:
-        return f"all {role.limit} agents with the role {role.name} are busy"
+        return _busy(role.limit, f" with the role {role.name}")
     return count.obstacle
+
+
+def _busy(limit: int, which: str) -> str:
+    return f"all {limit} agents{which} are busy" if limit > 1 else f"the only agent{which} is busy"

@@ -41,7 +41,7 @@ PRESETS: Mapping[str, AgentPreset] = {
         _ACP: ("claude-agent-acp",),
     }),
     "codex": AgentPreset(_HEADLESS, {
-        _HEADLESS: ("codex", "exec", "--full-auto", "--model", "{model}", "{prompt}"),
+        _HEADLESS: ("codex", "exec", "--sandbox", "workspace-write", "--model", "{model}", "{prompt}"),
         _ACP: ("codex-acp",),
     }),
     "gemini": AgentPreset(_ACP, {

@@ -31,6 +31,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
     from typing import Any
 
     from dibs.core.claims.rules import Claim
@@ -152,9 +153,15 @@ class Agents:
         return self._store.apply(step)
 
     def stop(
-        self, caller: Caller, target: str, *, reason: str = "", bound: bool = False
+        self,
+        caller: Caller,
+        target: str,
+        *,
+        reason: str = "",
+        bound: bool = False,
+        apart: Container[str] = (),
     ) -> list[str]:
-        """Stop an agent and its subagents, and end their claims; return their ids.
+        """Stop an agent and its subagents, ``apart`` from some, and end their claims; return their ids.
 
         A ``bound`` caller, whose token is for one agent, may only stop itself and its subagents.
         """
@@ -170,7 +177,11 @@ class Agents:
             if bound:
                 check_stop(caller.id, target, parents)
             members = family(target, parents)
-            stopped = [name for name in members if not is_terminal(agents[name].status)]
+            stopped = [
+                name
+                for name in members
+                if name not in apart and not is_terminal(agents[name].status)
+            ]
             for name in reversed(stopped):
                 _terminate(rows, agents[name], caller.id, words)
             return stopped

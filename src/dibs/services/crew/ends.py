@@ -52,6 +52,8 @@ class MemberEnds:
         def act(rows: Rows, member: Member) -> Member:
             if member.is_over or member.state == MemberState.CRASHED:
                 return member
+            if member.state == MemberState.STOPPING:  # the supervisor records its end
+                return member._replace(pid=0, born=0)
             task = next(iter(held_tasks(rows, agent)), "")
             crashes = counted(crewrows.get_crashes(rows, member.role, task), rows.now)
             crewrows.put_crashes(rows, member.role, task, crashes)
@@ -141,7 +143,10 @@ class MemberEnds:
             if member.again:
                 return changed._replace(state=MemberState.CRASHED, restart_at=rows.now, cause="")
             by = member.stop_by or SUPERVISOR
-            self._end(rows, agent, AgentStatus.TERMINATED, member.stop_why or f"by {by}")
+            parents = {one.id: one.parent for one in rows.agents()}
+            for name in reversed(family(agent, parents)):
+                if name == agent or crewrows.get_member(rows, name) is None:
+                    self._end(rows, name, AgentStatus.TERMINATED, member.stop_why or f"by {by}")
             said = f"{by} stopped {agent}" + (f": {member.stop_why}" if member.stop_why else "")
             rows.emit(by, "human", Kind.AGENT_TERMINATED, said, toAgentId=agent, toRole=member.role)
             return changed._replace(state=MemberState.STOPPED)

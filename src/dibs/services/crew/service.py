@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from secrets import token_hex
 
-from dibs.core.claims.agents import Agent, AgentStatus, Caller
+from dibs.core.claims.agents import Agent, AgentStatus, Caller, family
 from dibs.core.claims.ledger import Kind
 from dibs.core.crew.members import CrewStatus, Member, MemberState, host_of, next_name
 from dibs.core.crew.restarts import restart_after
 from dibs.core.crew.roles import check_limit
 from dibs.core.text.names import check_agent_id, plural
-from dibs.errors import BadInput
-from dibs.services.crew.ends import MemberEnds, held_tasks, no_member
+from dibs.errors import BadInput, NotFound
+from dibs.services.crew.ends import SUPERVISOR, MemberEnds, held_tasks, no_member
 from dibs.services.state.presence import admit, arrive, offer_work
 from dibs.services.state.serving import crew as crewrows
 
@@ -73,6 +73,18 @@ class CrewMembers(MemberEnds):
             raise no_member(agent)
         return found
 
+    def below(self, agent: str) -> list[str]:
+        """Return the live agents of the crew among an agent and its subagents, here."""
+
+        def step(rows: Rows) -> list[str]:
+            live = {one.agent: one for one in crewrows.members(rows) if not one.is_over}
+            parents = {one.id: one.parent for one in rows.agents()}
+            parents |= {one.agent: one.parent for one in live.values()}
+            names = family(agent, parents)
+            return [name for name in names if name in live and live[name].is_on(self.here)]
+
+        return self._store.look(step)
+
     def held(self, agent: str) -> list[str]:
         """Return the tasks that an agent has in progress."""
         return self._store.look(lambda rows: held_tasks(rows, agent))
@@ -100,7 +112,10 @@ class CrewMembers(MemberEnds):
         def step(rows: Rows) -> Member:
             known = [one for one in crewrows.members(rows) if one.is_on(self.here)]
             live = [one for one in known if not one.is_over]
-            limit = crewrows.get_crew(rows, host_of(self.here)).limit or config.max_agents
+            state = crewrows.get_crew(rows, host_of(self.here))
+            if by.id == SUPERVISOR and (state.paused or not state.up):
+                raise NotFound("the crew was stopped or paused", code="NO_CREW")
+            limit = state.limit or config.max_agents
             _check_room(live, limit, role)
             taken = [*(one.agent for one in known), *(one.id for one in rows.agents())]
             name = next_name(role.name, taken)

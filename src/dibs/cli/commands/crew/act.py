@@ -80,7 +80,7 @@ def _stop(session: Session, args: Namespace) -> None:
     if not args.names:
         only_humans(args, "stop the crew", "dibs crew stop")
     chosen = control.stop(session.project, session.caller, args.names, args.reason)
-    ended = _wait_for(session, args, chosen)
+    ended = chosen if args.no_wait else wait_for_end(session, [one.agent for one in chosen])
     _print_ended(session, ended, "stopped")
 
 
@@ -88,7 +88,7 @@ def _restart(session: Session, args: Namespace) -> None:
     """Stop agents and start them again, with their tasks, claims, and worktrees."""
     only_humans(args, "restart agents", "dibs crew restart")
     chosen = control.stop(session.project, session.caller, args.names, args.reason, again=True)
-    ended = _wait_for(session, args, chosen)
+    ended = chosen if args.no_wait else wait_for_end(session, [one.agent for one in chosen])
     _print_ended(session, ended, "restarted")
 
 
@@ -102,17 +102,14 @@ def _print_ended(session: Session, members: Sequence[Member], word: str) -> None
     session.show(lambda: {word: [shapes.member(one) for one in members]}, text)
 
 
-def _wait_for(session: Session, args: Namespace, chosen: Sequence[Member]) -> list[Member]:
-    """Wait until the supervisor has ended the processes of agents; return them as they are then."""
-    if not chosen:
-        return []
-    _need_server(session)
+def wait_for_end(session: Session, agents: Sequence[str]) -> list[Member]:
+    """Wait until the supervisor has ended the processes of agents that it runs; return those."""
     crew = CrewMembers(session.project.store)
-    if args.no_wait:
-        return list(chosen)
+    before = {one.agent: one.nonce for one in crew.members() if one.agent in agents}
+    if any(not crew.member(name).is_over for name in before):
+        _need_server(session)
     from dibs.cli.support.progress import Progress
 
-    before = {one.agent: one.nonce for one in chosen}
     until = time.monotonic() + _END_WITHIN
     with Progress(quiet=session.json) as progress:
         while True:

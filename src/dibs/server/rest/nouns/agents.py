@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from dibs.core.claims.agents import Agent
+from dibs.crew.control import stop_agent
 from dibs.errors import BadUsage
 from dibs.server.rest.routes import (
     Answer,
@@ -130,8 +131,8 @@ def leave(call: Call, body: LeaveBody) -> Any:
 def stop(call: Call, body: StopBody) -> Any:
     """Stop an agent and its subagents."""
     bound = call.identity.scope < TokenScope.HUMAN
-    stop_agent = call.project.agents.stop
-    return {"stopped": stop_agent(call.caller, call.path["id"], reason=body.reason, bound=bound)}
+    agent = call.path["id"]
+    return {"stopped": stop_agent(call.project, call.caller, agent, body.reason, bound=bound)}
 
 
 def overview(call: Call, body: StatusQuery) -> Any:
