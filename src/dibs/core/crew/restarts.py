@@ -50,7 +50,7 @@ def exit_cause(
     if timed_out:
         return f"timed out after {show_span(timed_out)}"
     number = -status if status < 0 else status - _SHELL if status > _SHELL else 0
-    if out_of_memory and number in {0, _KILLED} and status:
+    if out_of_memory and number == _KILLED:
         return "out of memory"
     if status < 0:
         return f"killed by signal {number}{_name(number)}"
