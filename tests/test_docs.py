@@ -16,6 +16,8 @@ from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build, parse
 from dibs.config.table import FIELDS
 from dibs.core.claims.ledger import Kind
+from dibs.core.crew.presets import PRESETS
+from dibs.core.crew.roles import CrewConfig, CrewRole
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -78,6 +80,19 @@ def test_the_reference_lists_each_setting():
     missing = [f.name for f in FIELDS if f"`{f.key}`" not in text or f.variable not in text]
 
     assert missing == []
+
+
+def test_the_reference_lists_exactly_the_settings_and_presets_of_crew_toml():
+    text = (REFERENCE / "crew.md").read_text("utf-8")
+    settings = set(re.findall(r"^\| `([a-z_]+)` \|", text.partition("## Presets")[0], re.MULTILINE))
+    shown = set(re.findall(r"^\| (?:`(\w+)`)? ?\| (\w+) \| (.*) \|$", text, re.MULTILINE))
+
+    assert settings == {*CrewConfig._fields, *CrewRole._fields} - {"roles", "name"}
+    for name, preset in PRESETS.items():
+        assert any(row[:2] == (name, preset.driver) for row in shown), name
+        for driver, command in preset.commands.items():
+            words = " ".join(f'"{word}"' if " " in word else word for word in command)
+            assert any(row[1:] == (driver, f"`{words}`") for row in shown), (name, driver)
 
 
 def test_the_reference_lists_exactly_the_ledger_kinds():
