@@ -2,7 +2,8 @@
 
 Claims on committed or unchanged files are released. Claims on files with uncommitted changes stay with the
 agent at the end of a turn; at the end of a session copies are saved, too, and the next owner is notified
-(see services/state/ownership.py). A subagent transfers them to its parent.
+(see services/state/ownership.py). A subagent transfers them to its parent. An agent of the crew outlives its
+sessions: the end of one is the end of a turn.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dibs.services.state.sessions import (
     drop_session,
     get_session,
     gone_sessions,
+    is_in_crew,
     put_session,
     sessions,
 )
@@ -140,6 +142,7 @@ class Departures:
         self, found: Sequence[tuple[str, SessionRow]], why: str, *, gone: bool
     ) -> list[str]:
         """End agents in one transaction; what they leave uncommitted is saved first."""
+        crew: set[str] = set()
 
         def end(rows: Rows, row: str, session: SessionRow) -> bool:
             now = get_session(rows, row)
@@ -149,6 +152,12 @@ class Departures:
                 session.id,
             ):
                 return False  # it came back, or another process ended it first
+            if is_in_crew(rows, now.id):
+                if not gone:
+                    _give_back_clean(rows, now)
+                drop_session(rows, row, now)
+                crew.add(now.id)
+                return True
             if not gone and _give_back_clean(rows, now, ends=True) and self._stays(rows, row, now):
                 return False
             _leave(rows, row, now, why)
@@ -159,7 +168,7 @@ class Departures:
             if session.parent:
                 self._writes_pass(session.id, session._replace(id=session.parent))
             forget_process(self._repository.state, session)
-        return [session.id for session in ended]
+        return [session.id for session in ended if session.id not in crew]
 
     def _stays(self, rows: Rows, row: str, session: SessionRow) -> bool:
         """Leave uncommitted files with the agent and return True, or transfer a subagent's to its parent."""

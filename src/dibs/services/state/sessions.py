@@ -168,8 +168,16 @@ def gone_sessions(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[
 
 
 def has_ended(rows: Rows, agent: str) -> bool:
-    """Return whether the process of an agent's session ran on this machine and has ended."""
-    return bool(gone_sessions(rows, (agent,)))
+    """Return whether an agent ended with the process of its session, which ran on this machine."""
+    return bool(gone_sessions(rows, (agent,))) and not is_in_crew(rows, agent)
+
+
+def is_in_crew(rows: Rows, agent: str) -> bool:
+    """Return whether the crew decides when an agent ends: it outlives its sessions and their processes."""
+    from dibs.services.state.serving.crew import get_member
+
+    member = get_member(rows, agent)
+    return member is not None and not member.is_over
 
 
 # -- guarded agents
