@@ -46,7 +46,8 @@ PRESETS: Mapping[str, AgentPreset] = {
     }),
     "gemini": AgentPreset(_ACP, {
         _ACP: ("gemini", "--acp", "--model", "{model}"),
-        _HEADLESS: ("gemini", "--model", "{model}", "--approval-mode", "auto_edit", "-p", "{prompt}"),
+        _HEADLESS: ("gemini", "--model", "{model}", "--approval-mode", "auto_edit",
+                    "--allowed-tools", "run_shell_command(dibs)", "-p", "{prompt}"),
     }),
     "copilot": AgentPreset(_ACP, {
         _ACP: ("copilot", "--acp", "--model", "{model}"),
