@@ -63,8 +63,9 @@ class McpCommand(Record):
 class AcpDriver:
     """Drives one agent over its standard input and output.
 
-    ``timeout`` is the most seconds for each answer before the first turn. ``grace`` is how long an agent that
-    has closed its output may take to exit, and how long one that has exited may leave its output open.
+    ``timeout`` is the most seconds for each answer before the first turn; opencode waits for more than a
+    minute if npm is unreachable. ``grace`` is how long an agent that has closed its output may take to exit,
+    and how long one that has exited may leave its output open.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class AcpDriver:
         *,
         mcp_servers: Sequence[McpCommand] = (),
         name: str = "dibs",
-        timeout: float = 60.0,
+        timeout: float = 180.0,
         grace: float = 2.0,
     ) -> None:
         self._argv = tuple(argv)
