@@ -13,6 +13,7 @@ from dibs.core.crew.members import MemberState
 from dibs.core.crew.restarts import MOST_RESTARTS
 from dibs.core.tasks.rules import Status
 from dibs.crew import control
+from dibs.crew.folders import agent_folder
 from dibs.crew.logs import MOST_BYTES, OLDER
 from dibs.errors import BadInput, Misconfigured, NotAllowed, NotFound
 
@@ -185,7 +186,7 @@ def test_endless_output_without_a_newline_is_cut_and_costs_little_memory(world):
 
     world.until(lambda: world.status(task) == Status.DONE, within=120)
 
-    folder = Path(world.project.place.repository.state) / "crew" / "developer-1"
+    folder = Path(agent_folder(world.project.place.repository.state, "developer-1"))
     sizes = [path.stat().st_size for path in folder.glob("output.log*")]
     assert len(sizes) <= 1 + OLDER
     assert max(sizes) <= MOST_BYTES
@@ -234,7 +235,10 @@ def test_an_agent_that_reads_its_input_gets_replies_there(world, tmp_path):
     ("command", "message"),
     [
         ('[""]', "needs a command"),
-        ('["no-such-agent"]', ""),
+        ('["no-such-agent"]', "no-such-agent is not on the PATH"),
+        ('["./missing.sh"]', "does not exist"),
+        ('["~/agent"]', "~ is not expanded"),
+        ('["README.md; rm -rf /"]', "does not exist"),
         ('"agent --run"', "must be a list of strings"),
         ('["agent", 1]', "must be a list of strings"),
     ],
@@ -242,14 +246,22 @@ def test_an_agent_that_reads_its_input_gets_replies_there(world, tmp_path):
 def test_row_105_a_command_that_is_not_a_program_is_refused_and_named(world, command, message):
     (world.repo / "crew.toml").write_text(f"[roles.developer]\ncommand = {command}\n")
 
-    if message:
-        with pytest.raises(Misconfigured, match=message):
-            control.up(world.project, HUMAN)
-        return
-    control.up(world.project, HUMAN)
+    with pytest.raises(Misconfigured, match=message):
+        control.up(world.project, HUMAN)
+    assert control.overview(world.project).config is None
+
+
+def test_a_program_that_disappears_is_a_crash_that_names_it(world, tmp_path):
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    world.up(command=[str(program)])
+    program.unlink()
     world.task("done")
+
     crash = world.until(lambda: world.kinds("agent_crashed"))[0]
-    assert "no-such-agent is not on the PATH" in crash.details["cause"]
+
+    assert "agent does not exist" in crash.details["cause"]
 
 
 def test_row_106_secrets_and_program_variables_do_not_reach_an_agent(world, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -13,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.crew.conftest import HUMAN, PATIENCE, CrewWorld, lives
+from tests.crew.conftest import HUMAN, PATIENCE, STUB, CrewWorld, lives
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.crew.members import MemberState
@@ -277,13 +278,8 @@ def test_a_paused_crew_assigns_nothing(world):
 
 
 def test_a_task_for_a_role_goes_to_that_role(world):
-    text = '\n[roles.tester]\ncommand = {}\nset = {{ STUB_DIARY = "{}" }}'
-    import json
-
-    from tests.crew.conftest import STUB
-
-    more = text.format(json.dumps([sys.executable, str(STUB)]), world.diary_file)
-    world.up(role=more)
+    command = json.dumps([sys.executable, str(STUB)])
+    world.up(TESTER.format(command, world.diary_file))
     task = world.task("done", agent="tester")
 
     world.until(lambda: world.status(task) == Status.DONE)
@@ -349,3 +345,69 @@ def test_stopping_an_agent_by_its_name_ends_its_process(world):
     assert not lives(started["pid"])
     statuses = {one.agent.id: one.agent.status for one in world.project.agents.all()}
     assert statuses["developer-1"] == statuses["developer-1.sub"] == "terminated"
+
+
+TESTER = """
+[roles.tester]
+command = {}
+set = {{ STUB_DIARY = "{}" }}
+"""
+
+
+def test_an_idle_agent_ends_if_another_role_needs_its_place(world):
+    command = json.dumps([sys.executable, str(STUB)])
+    world.up(TESTER.format(command, world.diary_file), crew="max_agents = 1")
+    first = world.task("write a.txt done")
+    world.until(lambda: world.status(first) == Status.DONE)
+
+    second = world.task("done", agent="tester")
+    world.until(lambda: world.status(second) == Status.DONE)
+
+    assert world.member("developer-1").state == MemberState.EXITED
+    seen, _ = world.project.agents.show("developer-1")
+    assert seen.agent.status == "exited"
+
+
+def test_agents_above_a_lower_limit_end_when_they_are_idle(world):
+    world.up(crew="max_agents = 3")
+    for _ in range(3):
+        control.spawn(world.project, HUMAN)
+    world.until(lambda: all(one.state == MemberState.IDLE for one in world.crew.members()))
+
+    control.scale(world.project, HUMAN, 1)
+
+    world.until(lambda: sum(not one.is_over for one in world.crew.members()) == 1)
+
+
+def test_a_task_for_an_agent_that_ended_goes_to_another_one_with_its_role(world):
+    world.up()
+    control.spawn(world.project, HUMAN)
+    world.until(lambda: world.member().state == MemberState.IDLE)
+    control.stop(world.project, HUMAN, ["developer-1"], "over")
+    world.until(lambda: world.member().state == MemberState.STOPPED)
+
+    task = world.task("write a.txt done", agent="developer-1")
+    world.until(lambda: world.status(task) == Status.DONE)
+
+    assert world.diary()[0]["agent"] == "developer-2"
+
+
+def test_claims_end_when_the_work_is_merged(world):
+    task = world.task("write a.txt done")
+    world.up()
+    world.until((world.repo / "a.txt").exists, "merged")
+
+    world.until(lambda: not world.project.claims.all("developer-1")[0], "released")
+    assert world.status(task) == Status.DONE
+
+
+def test_a_retried_task_gets_as_many_starts_as_a_new_one(world):
+    task = world.task("exit 3")
+    world.up(crew="max_agents = 1")
+    world.until(lambda: world.status(task) == Status.ERROR)
+    starts = len(world.diary())
+
+    world.project.tasks.retry(HUMAN, task)
+    world.until(lambda: world.status(task) == Status.ERROR)
+
+    assert len(world.diary()) == 2 * starts

@@ -7,7 +7,7 @@ import os
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Denied
-from dibs.core.crew.assignment import CrewCount, FreeAgent, ReadyTask, plan
+from dibs.core.crew.assignment import CrewCount, CrewPlan, FreeAgent, ReadyTask, plan
 from dibs.core.crew.members import MemberState, host_of
 from dibs.core.text.names import few
 from dibs.errors import DibsError
@@ -37,13 +37,13 @@ class Assigner:
 
     def assign(
         self, project: Project, crew: CrewMembers, config: CrewConfig, limit: int
-    ) -> tuple[str, ...]:
-        """Start tasks for free agents; return the roles of which another agent is needed."""
-        ready = _ready(project)
-        if not ready:
-            self.waiting = ()
-            return ()
+    ) -> CrewPlan:
+        """Start tasks for free agents; return the plan, whose other parts the caller carries out."""
+        ready = _ready(project, crew)
         live = [one for one in crew.members() if not one.is_over]
+        if not ready and len(live) <= limit:
+            self.waiting = ()
+            return CrewPlan()
         free = {one.agent: one for one in live if _is_free(crew, config, one)}
         held: dict[str, str] = {}
         for member in free.values():
@@ -59,7 +59,7 @@ class Assigner:
         for id_, agent in planned.assign:
             self._start(project, free[agent], tasks[id_], held)
         self.waiting = (*planned.waiting, *held.items())
-        return planned.spawn
+        return planned
 
     def _start(
         self, project: Project, member: Member, task: ReadyTask, held: dict[str, str]
@@ -67,7 +67,10 @@ class Assigner:
         """Start a task for an agent and wake its runner; note in ``held`` why that is not possible."""
         caller = Caller(member.agent, member.role, host_of(member.realm))
         try:
-            answer = project.tasks.start(caller, task.id, roles=(member.role,))
+            # A task for an agent that has ended goes to another one with its role.
+            answer = project.tasks.start(
+                caller, task.id, roles=(member.role, *filter(None, [task.named]))
+            )
         except DibsError as error:
             held[task.id] = error.message
             return False
@@ -83,7 +86,7 @@ def waiting_tasks(
     project: Project, crew: CrewMembers, config: CrewConfig, limit: int, *, paused: bool
 ) -> tuple[tuple[str, str], ...]:
     """Return the ready tasks that no agent works on, each with the reason; changes nothing."""
-    ready = _ready(project)
+    ready = _ready(project, crew)
     if paused:
         return tuple((task.id, "the crew is paused") for task in ready)
     live = [one for one in crew.members() if not one.is_over]
@@ -95,21 +98,32 @@ def waiting_tasks(
     )
 
 
-def _ready(project: Project) -> list[ReadyTask]:
-    """Return the tasks that can be taken, in the order of taking."""
-    return [
-        ReadyTask(view.stored.id, view.stored.task.agent, view.stored.task.artefacts)
-        for view in project.tasks.all(None)
-        if view.ready
-    ]
+def _ready(project: Project, crew: CrewMembers) -> list[ReadyTask]:
+    """Return the tasks that can be taken, in the order of taking.
+
+    A task for an agent of the crew that has ended is for its role.
+    """
+    ended = {one.agent: one.role for one in crew.members() if one.is_over}
+    found = []
+    for view in project.tasks.all(None):
+        task = view.stored.task
+        if view.ready:
+            role = ended.get(task.agent, task.agent)
+            named = task.agent if role != task.agent else ""
+            found.append(ReadyTask(task.id, role, task.artefacts, named))
+    return found
 
 
 def _is_free(crew: CrewMembers, config: CrewConfig, member: Member) -> bool:
     """Return whether an agent waits for a task and may use more tokens."""
-    if member.state != MemberState.IDLE or crew.held(member.agent):
+    if not _is_idle(crew, member):
         return False
     role = next((one for one in config.roles if one.name == member.role), None)
     return role is not None and not (role.token_budget and member.tokens >= role.token_budget)
+
+
+def _is_idle(crew: CrewMembers, member: Member) -> bool:
+    return member.state == MemberState.IDLE and not crew.held(member.agent)
 
 
 def _paths(project: Project, member: Member) -> tuple[str, ...]:
@@ -136,7 +150,9 @@ def _count(crew: CrewMembers, config: CrewConfig, live: Sequence[Member], limit:
         if member.state == MemberState.STARTING and not member.wanted:
             starting[member.role] = starting.get(member.role, 0) + 1
     failed = crew.failed_roles([role.name for role in config.roles])
-    return CrewCount(len(live), by_role, starting, limit, _obstacle(config), tuple(failed))
+    idle = sorted((one for one in live if _is_idle(crew, one)), key=lambda one: one.since)
+    names = tuple(one.agent for one in idle)
+    return CrewCount(len(live), by_role, starting, limit, _obstacle(config), tuple(failed), names)
 
 
 def _obstacle(config: CrewConfig) -> str:

@@ -7,12 +7,14 @@ names a role.
 from __future__ import annotations
 
 import os
+import sys
 
 from dibs.core.crew.roles import NAME
 from dibs.crew.assign import waiting_tasks
 from dibs.crew.folders import agent_folder, config_in_force, crashes_of, load_config, put_in_force
 from dibs.crew.logs import read_log
-from dibs.errors import Misconfigured, NotFound
+from dibs.crew.processes import find_program
+from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.local.repository import main_tree
 from dibs.services.crew.service import CrewMembers
 from dibs.startup.records import Record
@@ -62,9 +64,13 @@ class MemberDetails(Record):
 
 def up(project: Project, caller: Caller) -> CrewOverview:
     """Check ``crew.toml`` of the main working tree, put it in force, and let the crew work."""
+    if not sys.platform.startswith("linux"):
+        raise Unavailable("dibs crew needs Linux", code="PLATFORM", hint="use dibs work -- COMMAND")
     _need_packages()
     repository = project.place.repository
     config, data = load_config(os.path.join(main_tree(repository), NAME), os.environ)
+    for role in config.roles:
+        find_program(role.command[0], os.environ.get("PATH", ""), main_tree(repository))
     put_in_force(repository.state, data)
     CrewMembers(project.store).change(
         caller, "started the crew", up=True, paused=False, limit=config.max_agents
@@ -148,7 +154,7 @@ def stop_agent(
 
 
 def scale(project: Project, caller: Caller, limit: int) -> CrewOverview:
-    """Change how many agents the crew may have; agents above it end when they are idle."""
+    """Change how many agents the crew may have; agents above the limit end when they are idle."""
     need_config(project)
     CrewMembers(project.store).change(caller, f"changed the limit to {limit}", limit=limit)
     return overview(project)

@@ -20,7 +20,7 @@ _PASSED = (
     "no_proxy",
 )  # fmt: skip
 _PREFIX = "LC_"
-ROLE, TASK = "DIBS_ROLE", "DIBS_TASK"
+ROLE = "DIBS_ROLE"
 
 
 def agent_environment(

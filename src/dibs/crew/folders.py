@@ -21,20 +21,19 @@ if TYPE_CHECKING:
 
     from dibs.core.crew.roles import CrewConfig
 
-FOLDER = "crew"
 #: The largest configuration, and how many crash records of an agent are kept.
 _LARGEST, _MOST_CRASHES = 256 * 1024, 10
 LOCK, _CRASHES = "lock", "crashes.json"
 
 
 def crew_folder(state: str) -> str:
-    """Return the crew's folder in a project's state."""
-    return os.path.join(state, FOLDER)
+    """Return the crew's folder: next to a project's state, because an agent in a sandbox can write there."""
+    return f"{state}-crew"
 
 
 def agent_folder(state: str, agent: str) -> str:
     """Return the folder of one agent."""
-    return os.path.join(state, FOLDER, agent)
+    return os.path.join(crew_folder(state), agent)
 
 
 def load_config(path: str, environ: Mapping[str, str]) -> tuple[CrewConfig, bytes]:

@@ -60,7 +60,7 @@ class AgentProcesses:
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a process with pipes, in a session of its own."""
         program = argv[0] if argv else ""
-        found = _find(program, self._environ.get("PATH", ""), self._cwd)
+        found = find_program(program, self._environ.get("PATH", ""), self._cwd)
         try:
             return subprocess.Popen(  # noqa: S603 - words from the configuration, no shell
                 list(self._confine([found, *argv[1:]])), cwd=self._cwd, env=self._environ,
@@ -136,7 +136,7 @@ def oom_kills() -> int:
     return 0
 
 
-def _find(program: str, path: str, cwd: str) -> str:
+def find_program(program: str, path: str, cwd: str) -> str:
     """Return the program's path; only a plain name is looked up, and a relative path is beneath ``cwd``."""
     import shutil
 

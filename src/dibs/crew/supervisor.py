@@ -24,7 +24,7 @@ from dibs.crew.runner import WAKE, release_tasks
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.local.locks import FileLock
 from dibs.local.processes import is_there
-from dibs.services.crew.ends import SUPERVISOR
+from dibs.services.crew.ends import RETIRED, SUPERVISOR
 from dibs.services.crew.service import CrewMembers
 from dibs.services.schedule.leases import Leases
 
@@ -68,8 +68,9 @@ class Supervisor:
         crew = CrewMembers(project.store)
         state = crew.state()
         members = [one for one in crew.members() if not one.is_over]
+        self._reap()
         if not state.up and not members:
-            return IDLE_EVERY
+            return LOOK_EVERY if self._started else IDLE_EVERY
         if not Leases(project.store).lead(f"crew-{host_of(crew.here)}", _LEASE):
             return LOOK_EVERY
         for member in members:
@@ -77,7 +78,6 @@ class Supervisor:
         config = config_in_force(project.place.repository.state, os.environ)
         if state.up and not state.paused and config is not None:
             self._assign(project, crew, config, state)
-        self._reap()
         return LOOK_EVERY
 
     # -- one agent
@@ -194,7 +194,10 @@ class Supervisor:
         self, project: Project, crew: CrewMembers, config: CrewConfig, state: CrewStatus
     ) -> None:
         limit = state.limit or config.max_agents
-        for role in self._assigner.assign(project, crew, config, limit):
+        planned = self._assigner.assign(project, crew, config, limit)
+        if planned.retire:
+            crew.stop(CALLER, planned.retire, reason=RETIRED)
+        for role in planned.spawn:
             with suppress(BadInput, NotFound):  # the limit or the crew has just changed
                 member = crew.spawn(config, config.role(role), CALLER)
                 self.start(project.place.repository.state, member)

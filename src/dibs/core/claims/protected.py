@@ -4,8 +4,9 @@ from __future__ import annotations
 
 #: Files that configure the user's tools: their writers can run code as the user.
 GUARDED = frozenset({
-    "dibs.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".gemini/settings.json",
-    ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json",
+    "dibs.toml", "crew.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json",
+    ".gemini/settings.json", ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json",
+    ".claude/settings.local.json",
     ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
     "opencode.jsonc",
 })  # fmt: skip

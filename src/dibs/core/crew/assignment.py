@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: How many agents one plan starts at most, so that a long board does not start all at once.
 AT_ONCE = 2
+#: Why a task waits although an agent with another role is idle.
+_NEEDS_PLACE = "an idle agent with another role has to end first"
 
 
 class ReadyTask(Record):
@@ -25,6 +27,8 @@ class ReadyTask(Record):
     agent: str = ""
     #: The paths that it names.
     paths: tuple[str, ...] = ()
+    #: The agent that it was for, if that has ended and ``agent`` is its role.
+    named: str = ""
 
 
 class FreeAgent(Record):
@@ -50,6 +54,8 @@ class CrewCount(Record):
     obstacle: str = ""
     #: Roles that failed to start too often.
     failed: tuple[str, ...] = ()
+    #: All agents that wait for a task, also those that may not get one; the longest waiting first.
+    idle: tuple[str, ...] = ()
 
 
 class CrewPlan(Record):
@@ -58,6 +64,8 @@ class CrewPlan(Record):
     assign: tuple[tuple[str, str], ...] = ()
     spawn: tuple[str, ...] = ()
     waiting: tuple[tuple[str, str], ...] = ()
+    #: Idle agents to end: there are more than the limit, or a task needs a place for another role.
+    retire: tuple[str, ...] = ()
 
 
 def plan(
@@ -68,7 +76,7 @@ def plan(
     assign: list[tuple[str, str]] = []
     spawn: list[str] = []
     waiting: list[tuple[str, str]] = []
-    coming = dict(count.starting)
+    coming, short = dict(count.starting), False
     for task in ready:
         chosen = _best(task, left)
         if chosen is not None:
@@ -84,10 +92,14 @@ def plan(
             waiting.append((task.id, f"an agent with the role {role.name} is starting"))
             continue
         why = _refusal(role, count, spawn)
+        short = short or (why == _NEEDS_PLACE)
         waiting.append((task.id, why or f"an agent with the role {role.name} is starting"))
         if not why and len(spawn) < AT_ONCE:
             spawn.append(role.name)
-    return CrewPlan(tuple(assign), tuple(spawn), tuple(waiting))
+    given = {agent for _, agent in assign}
+    idle = [agent for agent in count.idle if agent not in given]
+    needed = count.total - count.limit + (1 if short and not spawn else 0)
+    return CrewPlan(tuple(assign), tuple(spawn), tuple(waiting), tuple(idle[: max(0, needed)]))
 
 
 def may_take(task: ReadyTask, agent: FreeAgent) -> bool:
@@ -124,7 +136,7 @@ def _refusal(role: CrewRole, count: CrewCount, spawn: Sequence[str]) -> str:
     if role.name in count.failed:
         return f"agents with the role {role.name} failed to start; run: dibs crew up"
     if count.total + len(spawn) >= count.limit:
-        return _busy(count.limit, "")
+        return _NEEDS_PLACE if count.idle else _busy(count.limit, "")
     mine = count.by_role.get(role.name, 0) + spawn.count(role.name)
     if mine >= role.limit:
         return _busy(role.limit, f" with the role {role.name}")

@@ -108,7 +108,8 @@ def read_config(document: Mapping[str, Any], environ: Mapping[str, str]) -> Crew
     try:
         limit = check_limit(most)
     except BadInput as error:
-        raise _wrong("max_agents", error.message) from None
+        where = "MAX_AGENTS in the environment" if given else "max_agents"
+        raise _wrong("max_agents", f"{where}: {error.message}") from None
     return CrewConfig(
         tuple(_role(name, settings) for name, settings in roles.items()),
         limit,

@@ -11,7 +11,7 @@ from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.services.commits.values import CommitRequest, Committed
-from dibs.services.merging.values import FINE, MergeRequest
+from dibs.services.merging.values import FINE, End, MergeRequest
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.core.crew.members import Member
     from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
+    from dibs.services.claims.holdings import Holdings
     from dibs.services.claims.service import Claims
     from dibs.services.commits.service import Commits
     from dibs.services.merging.service import Merges
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
         def tree(self) -> PathResolver: ...
         @property
         def claims(self) -> Claims: ...
+        @property
+        def holdings(self) -> Holdings: ...
         @property
         def commits(self) -> Commits: ...
         @property
@@ -77,15 +80,15 @@ def deliver(
     for verdict in report.verdicts:
         notes += verdict.notes
         if verdict.end in FINE:
-            notes.append(
-                f"{verdict.branch}: {verdict.end} into {report.into.removeprefix('refs/heads/')}"
-            )
+            word = "already contained in" if verdict.end == End.CONTAINED else "merged into"
+            notes.append(f"{verdict.branch}: {word} {report.into.removeprefix('refs/heads/')}")
             continue
         complete = False
         follow = f"; see task {verdict.task}" if verdict.task else ""
         notes.append(f"not merged ({verdict.end}); the work stays on {verdict.branch}{follow}")
     if complete:
         catch_up(services, report.into)
+        services.holdings.release(caller, [])  # all claims: nothing is left to protect
     return DeliveredWork(complete, tuple(map(printable, notes)))
 
 

@@ -23,6 +23,7 @@ from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive
 from dibs.services.state.serving import crew as crewrows
 from dibs.services.state.task_index import running
+from dibs.services.state.tasks import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Who acts for the supervisor in the ledger.
 SUPERVISOR = "dibs-crew"
+#: Why the supervisor itself ends an idle agent.
+RETIRED = "it was idle, and its place is needed"
 _OUTPUT = 2_000
 
 
@@ -55,8 +58,11 @@ class MemberEnds:
             if member.state == MemberState.STOPPING:  # the supervisor records its end
                 return member._replace(pid=0, born=0)
             task = next(iter(held_tasks(rows, agent)), "")
-            crashes = counted(crewrows.get_crashes(rows, member.role, task), rows.now)
-            crewrows.put_crashes(rows, member.role, task, crashes)
+            stored = load(rows, task) if task else None
+            # A person who retries a task gives it as many starts as a new one.
+            counted_for = f"{task}/{stored.task.retries}" if stored is not None else task
+            crashes = counted(crewrows.get_crashes(rows, member.role, counted_for), rows.now)
+            crewrows.put_crashes(rows, member.role, counted_for, crashes)
             said = f"{agent} crashed: {cause}" + (f" (task {task})" if task else "")
             facts = {
                 "cause": cause,
@@ -143,6 +149,16 @@ class MemberEnds:
             if member.again:
                 return changed._replace(state=MemberState.CRASHED, restart_at=rows.now, cause="")
             by = member.stop_by or SUPERVISOR
+            if member.stop_why == RETIRED and by == SUPERVISOR:
+                self._end(rows, agent, AgentStatus.EXITED, RETIRED)
+                rows.emit(
+                    agent,
+                    member.role,
+                    Kind.AGENT_EXITED,
+                    f"{agent} exited: {RETIRED}",
+                    status="exited",
+                )
+                return changed._replace(state=MemberState.EXITED)
             parents = {one.id: one.parent for one in rows.agents()}
             for name in reversed(family(agent, parents)):
                 if name == agent or crewrows.get_member(rows, name) is None:

@@ -8,6 +8,7 @@ from dibs.cli.commands.crew.look import print_crew, show_crew
 from dibs.cli.support.parsing import arg, number
 from dibs.cli.support.serving import PATIENCE, need_extra, only_humans, start_server
 from dibs.cli.support.text import bold, green
+from dibs.core.text.names import plural
 from dibs.crew import control
 from dibs.errors import Unavailable
 from dibs.services.crew.service import CrewMembers
@@ -57,15 +58,15 @@ def _up(session: Session, args: Namespace) -> None:
 
 def _print_up(session: Session, found: control.CrewOverview) -> None:
     roles = ", ".join(role.name for role in found.config.roles) if found.config else ""
-    print(f"{green('the crew is up')}: roles {roles}; at most {found.limit} agents")
+    print(f"{green('the crew is up')}: roles {roles}; at most {plural(found.limit, 'agent')}")
     print_crew(session, found)
     print("next: dibs crew ls, dibs crew logs AGENT -f, or dibs open")
 
 
 def _spawn(session: Session, args: Namespace) -> None:
     """Start an agent now, even if no task waits for one."""
-    made = control.spawn(session.project, session.caller, args.role, args.task)
     _need_server(session)
+    made = control.spawn(session.project, session.caller, args.role, args.task)
     session.show(
         lambda: {"member": shapes.member(made)},
         lambda: print(f"{green('starting')} {bold(made.agent)} ({made.role})"),
@@ -155,7 +156,12 @@ def _need_server(session: Session) -> None:
     root = session.project.place.repository.root
     if info is None:
         need_extra("crew")
-        info = start_server({"repo": root})
+        try:
+            info = start_server({"repo": root})
+        except Unavailable:  # another user's server may have the usual port
+            info = start_server({"repo": root, "port": 0})
+    if not session.caller.human:
+        return  # a person opened the project when the crew was started
     with Client(f"unix://{info.socket}", timeout=PATIENCE) as client:
         client.address = client.address._replace(project="")
         client.call("POST", "/projects", {"folder": root})

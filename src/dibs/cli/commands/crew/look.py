@@ -9,6 +9,7 @@ from dibs.cli.support.parsing import arg, number
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import bold, clock, dim, green, red, span, yellow
 from dibs.core.crew.members import MemberState
+from dibs.core.text.names import plural
 from dibs.crew import control
 from dibs.shapes import crew as shapes
 from dibs.shapes.quoting import Quoting
@@ -60,7 +61,7 @@ def print_crew(session: Session, found: control.CrewOverview) -> None:
     now = session.now()
     live = sum(not one.is_over for one in found.members)
     words = "paused" if found.state.paused else "up" if found.state.up else "stopped"
-    print(f"crew {bold(words)}: {live} of at most {found.limit} agents")
+    print(f"crew {bold(words)}: {live} of at most {plural(found.limit, 'agent')}")
     if found.members:
         rows = [_row(one, found.tasks.get(one.agent, ""), now, quoted) for one in found.members]
         headings = ("AGENT", "ROLE", "STATE", "FOR", "TASK", "RESTARTS", "NOTE")
@@ -74,7 +75,11 @@ def print_crew(session: Session, found: control.CrewOverview) -> None:
 
 
 def _row(member: Member, task: str, now: float, quoted: Quoting) -> tuple[str, ...]:
-    note = member.cause
+    note = (
+        member.cause
+        if member.state in {MemberState.CRASHED, MemberState.FAILED}
+        else member.stop_why
+    )
     if member.state == MemberState.CRASHED and member.restart_at > now:
         note = f"{member.cause}; starts again in {span(member.restart_at - now)}"
     return (
