@@ -22,7 +22,6 @@ from pathlib import Path
 import stages
 import summary
 import web
-from crew import Agent
 from keeper import remove
 from machines import DemoError
 from stages import Stage
@@ -30,6 +29,8 @@ from stay import Crew, make_machine
 from story import Story
 from story_machines import TwoMachines, TwoMachinesOnGit
 from view import View
+
+from crew import Agent
 
 #: For each engine: where the agents work, and what they do there.
 ENGINES = {

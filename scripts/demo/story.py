@@ -6,15 +6,17 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from crew import PATIENCE
 from machines import Answer, DemoError
+
+from crew import PATIENCE
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from crew import Agent
     from stages import Stage
     from view import View
+
+    from crew import Agent
 
 GRANTED, HELD, FENCED = 0, 3, 4
 

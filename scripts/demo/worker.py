@@ -11,8 +11,9 @@ import time
 from concurrent.futures import TimeoutError as Late
 from typing import TYPE_CHECKING, Any
 
-from crew import PATIENCE, Agent
 from machines import Answer, DemoError
+
+from crew import PATIENCE, Agent
 
 if TYPE_CHECKING:
     from pathlib import Path

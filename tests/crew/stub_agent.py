@@ -86,7 +86,7 @@ def daemon(*, clean: bool) -> None:
 
 
 def dibs(*words: str) -> None:
-    """Run a command of Dibs."""
+    """Run a Dibs command."""
     subprocess.run([sys.executable, "-m", "dibs", *words], check=True, stdout=sys.stderr)
 
 

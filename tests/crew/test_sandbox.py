@@ -57,8 +57,9 @@ class Ground:
         self._fill()
 
     def _fill(self) -> None:
-        for name in ("hooks", "info", "dibs"):
+        for name in ("hooks", "info", "dibs", "dibs-crew"):
             (self.git_dir / name).mkdir()
+        (self.git_dir / "dibs-crew/crew.toml").write_text("sandbox = true\n")
         (self.git_dir / "hooks/pre-commit").write_text("#!/bin/sh\nexit 0\n")
         self.git("config", "extensions.worktreeConfig", "true")
         self.commit({"a.txt": "old\n", "b.txt": "a\n", "src/a.py": "a\n"})

@@ -13,6 +13,7 @@ from dibs.core.text.names import printable
 from dibs.core.text.secrets import mask
 from dibs.errors import Misconfigured
 from dibs.local.files import write_file
+from dibs.local.repository import crew_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 #: The largest configuration, and how many crash records of an agent are kept.
 _LARGEST, _MOST_CRASHES = 256 * 1024, 10
 LOCK, _CRASHES = "lock", "crashes.json"
-
-
-def crew_folder(state: str) -> str:
-    """Return the crew's folder: next to a project's state, because an agent in a sandbox can write there."""
-    return f"{state}-crew"
 
 
 def agent_folder(state: str, agent: str) -> str:

@@ -69,7 +69,7 @@ class AgentLog:
             self._add(_CONTROLS.sub("", _ESCAPE.sub("", text)))
 
     def note(self, line: str) -> None:
-        """Add a line of Dibs itself, with the time."""
+        """Add a line by Dibs itself, with the time."""
         at = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         with self._lock:
             self._add(f"{'' if self._at_start else chr(10)}[dibs {at}] {printable(line)}\n")

@@ -14,7 +14,7 @@ from secrets import token_hex
 from dibs.core.text.secrets import mask
 from dibs.errors import DibsError, NotAllowed
 from dibs.git.calls import GitCalls
-from dibs.local.repository import shared_state
+from dibs.local.repository import crew_folder, shared_state
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ def _folders(repository: Repository) -> list[str]:
 
 
 def _places(repository: Repository) -> list[str]:
-    places = [shared_state(repository), repository.state]
+    places = [shared_state(repository), repository.state, crew_folder(repository.state)]
     if repository.common:
         above = os.path.join(repository.common, "worktrees")
         names = sorted(os.listdir(above)) if os.path.isdir(above) else []

@@ -58,6 +58,11 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
         ) from error
 
 
+def crew_folder(state: str) -> str:
+    """Return the folder of the crew: next to a project's state, because a sandboxed agent can write there."""
+    return f"{state}-crew"
+
+
 def main_tree(repository: Repository) -> str:
     """Return the working tree with what all worktrees of a clone share, such as the board.
 

@@ -1,4 +1,4 @@
-"""What an agent of the crew is told: its task, a reminder, and replies to its text commands.
+"""The prompts for an agent of the crew: its task, a reminder, and replies to its text commands.
 
 Pure. Text from the board is data for the template; placeholders in it are not replaced again.
 """
@@ -42,7 +42,7 @@ result, this attempt counts as failed.
 
 
 class PromptFacts(Record):
-    """What a prompt's placeholders stand for."""
+    """The values of a prompt's placeholders."""
 
     agent: str
     role: str

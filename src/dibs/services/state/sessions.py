@@ -7,7 +7,7 @@ from dibs.core.claims.rules import LeftWork
 from dibs.core.patterns.overlap import matches
 from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.local.processes import is_there, realm
-from dibs.services.state.keys import GUARDED, LEFT, SEAT, SESSION
+from dibs.services.state.keys import CREW, GUARDED, LEFT, SEAT, SESSION
 from dibs.services.state.presence import role_of
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
@@ -174,6 +174,8 @@ def has_ended(rows: Rows, agent: str) -> bool:
 
 def is_in_crew(rows: Rows, agent: str) -> bool:
     """Return whether the crew decides when an agent ends: it outlives its sessions and their processes."""
+    if rows.txn.get(f"{CREW}{agent}") is None:
+        return False  # without an import: most projects have no crew
     from dibs.services.state.serving.crew import get_member
 
     member = get_member(rows, agent)
