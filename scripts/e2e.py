@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "e2e"
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
 MARK = "<!-- made by make e2e -->"
+#: The files whose tests are the rows of the table.
+TABLE = ("test_agents.py", "test_crew.py")
 #: Ways to run a command with only the loopback network; the first that works is used.
 ALONE = (["unshare", "--net"], ["unshare", "--net", "--map-root-user"])
 WORDS = {"passed": "pass", "failed": "**fail**"}
@@ -124,8 +126,8 @@ def word_of(cell: dict[str, str] | None) -> str:
 
 def titles() -> dict[str, str]:
     """Return each test's name and row title, in order."""
-    tree = ast.parse((TESTS / "test_agents.py").read_text("utf-8"))
-    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    trees = [ast.parse((TESTS / name).read_text("utf-8")) for name in TABLE]
+    tests = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
     named = [node for node in tests if node.name.startswith("test_")]
     return {
         node.name: (ast.get_docstring(node) or "").partition("\n")[0].rstrip(".") for node in named

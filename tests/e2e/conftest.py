@@ -15,13 +15,14 @@ import pytest
 from tests.e2e.agents import KINDS
 
 if TYPE_CHECKING:
+    from tests.e2e.crew import CrewStory
     from tests.e2e.story import Family, Story
 
 #: The file for the results, set by ``scripts/e2e.py``.
 RESULTS = os.environ.get("DIBS_E2E_RESULTS", "")
 
 if not RESULTS:
-    collect_ignore = ["test_agents.py"]
+    collect_ignore = ["test_agents.py", "test_crew.py"]
 
 
 @pytest.fixture(params=list(KINDS))
@@ -82,6 +83,16 @@ def family(
     return _once(
         stories, f"{name}-family", lambda at: tell_family(at, KINDS[name]), tmp_path_factory
     )
+
+
+@pytest.fixture
+def crew(
+    name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> CrewStory:
+    """Return the story of a crew of one kind of agent."""
+    from tests.e2e.crew import tell_crew
+
+    return _once(stories, f"{name}-crew", lambda at: tell_crew(at, KINDS[name]), tmp_path_factory)
 
 
 def _once(stories, key, run, folders):

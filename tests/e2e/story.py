@@ -97,6 +97,8 @@ def _second(world: World, kind: Kind, looks: dict[str, str]) -> Steps:
         kind.shell(
             WAIT, label="wait", look=lambda: looks.update(head=world.git("log", "--format=%s"))
         ),
+        # A commit that undoes a change which its agent has not read is refused once.
+        kind.shell("cat src/a.py", label="read"),
         *kind.change(repo, "src/a.py", "a = 'held'", "a = 'second'", label="edit again"),
         kind.shell("git commit -qm mine -- src/a.py src/b.py", label="right commit"),
         Say(label="end"),
@@ -115,6 +117,11 @@ def tell_family(folder: Path, kind: Kind) -> Family:
     """Let an agent change a file, start a subagent that changes another, and commit both."""
     world = World(folder, [kind])
     done = threading.Event()
+
+    def ended() -> bool:
+        """Return whether the subagent has ended; Codex does not wait for that."""
+        return done.is_set() and not world.agents()[world.claims()["src/d.py"]]["parent"]
+
     start = kind.subagent("ERRAND", label="start")
     assert start is not None
     task = [
@@ -124,7 +131,7 @@ def tell_family(folder: Path, kind: Kind) -> Family:
     steps = [
         *kind.change(world.repo, "src/a.py", "a = 0", "a = 'main'", label="edit"),
         start,
-        kind.shell("git commit -qm both -- src/a.py src/d.py", label="commit", when=done.is_set),
+        kind.shell("git commit -qm both -- src/a.py src/d.py", label="commit", when=ended),
         Say(),
     ]
     with world.agent(kind, Script(steps, {"ERRAND": task})) as run:

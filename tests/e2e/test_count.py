@@ -12,9 +12,11 @@ from tests.e2e.agents import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
-TESTS = re.findall(
-    r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / "test_agents.py").read_text()
-)
+TESTS = [
+    test
+    for name in ("test_agents.py", "test_crew.py")
+    for test in re.findall(r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / name).read_text())
+]
 
 
 def test_runs_with_real_agents_are_counted():

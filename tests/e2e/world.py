@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.agents import KINDS
@@ -18,7 +19,6 @@ from tests.e2e.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.e2e.agents import Kind
     from tests.e2e.model import Script
@@ -86,6 +86,11 @@ class World:
         """Return a file's content."""
         return (self.repo / path).read_text()
 
+    def tree(self, agent: str) -> Path:
+        """Return an agent's worktree."""
+        found = json.loads(self.dibs("worktree", "ls", "--json").stdout)
+        return Path(next(one["path"] for one in found["worktrees"] if one["agent"] == agent))
+
     def claims(self) -> dict[str, str]:
         """Return the claims."""
         status = json.loads(self.dibs("status", "--json").stdout)
@@ -112,7 +117,7 @@ class World:
         home.mkdir()
         output = self.folder / f"{kind.name}{self._homes}.out"
         with Model(script) as model, output.open("wb") as told:
-            self._profile(home)
+            self.profile(home)
             kind.prepare(home, self.repo, model.url)
             process = subprocess.Popen(
                 kind.command("Do the work that is to be done."),
@@ -150,7 +155,7 @@ class World:
             command, check=False, cwd=self.repo, env=env, capture_output=True, text=True, timeout=60
         )
 
-    def _profile(self, home: Path) -> None:
+    def profile(self, home: Path) -> None:
         """Write a profile with the PATH, for agents that start a login shell."""
         (home / ".profile").write_text(f'export PATH="{self.environ(home)["PATH"]}"\n')
 

@@ -27,6 +27,10 @@ class Kind:
     title: str
     #: Its npm package.
     package: str
+    #: The model that a crew's role names; empty if the user's settings do.
+    model = ""
+    #: Whether its shell can run ``dibs`` as the crew starts it; its own sandbox may prevent that.
+    has_commands = True
 
     @property
     def binary(self) -> Path:
@@ -45,6 +49,9 @@ class Kind:
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
         """Write the user's settings: the model's URL, and what is trusted."""
+
+    def trust(self, repo: Path, environ: dict[str, str]) -> None:
+        """Trust the repository's hooks as a user does who is asked, if ``prepare`` does not."""
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
         """Return the environment variables that this agent needs in addition to ``HOME``."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.agents.base import Kind
@@ -22,6 +24,11 @@ env_key = "STUB_KEY"
 
 [projects."{repo}"]
 trust_level = "trusted"
+
+# The repository of a test is in /tmp, and a user's is not.
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
 """
 
 
@@ -31,15 +38,50 @@ class Codex(Kind):
     name = "codex"
     title = "Codex CLI"
     package = "@openai/codex"
+    has_commands = False
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
         """Configure the model, and trust the project as a user does when asked."""
         (home / ".codex").mkdir(parents=True, exist_ok=True)
         (home / ".codex" / "config.toml").write_text(_CONFIG.format(url=url, repo=repo))
 
+    def trust(self, repo: Path, environ: dict[str, str]) -> None:
+        """Store the hashes of the hooks, as the command ``/hooks`` does; it needs a terminal."""
+        command = [str(self.binary), "app-server"]
+        with subprocess.Popen(
+            command, cwd=repo, env=environ, text=True, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as server:  # fmt: skip
+            assert server.stdin is not None
+            assert server.stdout is not None
+
+            def call(method: str, params: dict[str, Any]) -> Any:
+                print(
+                    json.dumps({"id": method, "method": method, "params": params}),
+                    file=server.stdin,
+                    flush=True,
+                )
+                answers = map(json.loads, server.stdout)
+                return next(answer["result"] for answer in answers if answer.get("id") == method)
+
+            call("initialize", {"clientInfo": {"name": "test", "version": "1"}})
+            print(json.dumps({"method": "initialized"}), file=server.stdin, flush=True)
+            (found,) = call("hooks/list", {"cwds": [str(repo)]})["data"]
+            trusted = {
+                hook["key"]: {"trusted_hash": hook["currentHash"], "enabled": True}
+                for hook in found["hooks"]
+            }
+            edit = {"keyPath": "hooks.state", "value": trusted, "mergeStrategy": "upsert"}
+            call("config/batchWrite", {"edits": [edit]})
+            server.stdin.close()
+
     def environ(self, home: Path, url: str) -> dict[str, str]:
         """Return the key, and the home."""
-        return {"STUB_KEY": "dummy", "CODEX_HOME": str(home / ".codex")}
+        (home / "tmp").mkdir(
+            exist_ok=True
+        )  # Codex has no sandbox if its home is a temporary folder
+        places = {"CODEX_HOME": str(home / ".codex"), "TMPDIR": str(home / "tmp")}
+        return {"STUB_KEY": "dummy"} | places
 
     def command(self, prompt: str) -> list[str]:
         """Return a non-interactive run whose user has trusted the hooks."""

@@ -17,6 +17,7 @@ class Gemini(Kind):
     name = "gemini"
     title = "Gemini CLI"
     package = "@google/gemini-cli"
+    model = "gemini-2.5-flash"
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
         """Choose how to sign in."""
@@ -31,7 +32,7 @@ class Gemini(Kind):
     def command(self, prompt: str) -> list[str]:
         """Return a non-interactive run."""
         alone = ["--yolo", "-o", "stream-json"]
-        return [str(self.binary), "-m", "gemini-2.5-flash", *alone, "-p", prompt]
+        return [str(self.binary), "-m", self.model, *alone, "-p", prompt]
 
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""

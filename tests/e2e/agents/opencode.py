@@ -17,6 +17,7 @@ PLUGIN = {"dependencies": {"@opencode-ai/plugin": "*"}}
 def _have_plugin(place: Path) -> None:
     """Fake the package, because without a network opencode would retry for a minute."""
     (place / "node_modules").mkdir(parents=True, exist_ok=True)
+    (place / "node_modules" / ".keep").touch()  # git keeps no empty folder for worktrees
     write_json(place / "package.json", PLUGIN)
     write_json(place / "package-lock.json", {"lockfileVersion": 3, "packages": {"": PLUGIN}})
 

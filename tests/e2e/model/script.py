@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.e2e.model.server import Asked
+
 #: How long a step waits for another agent before the test fails.
 PATIENCE = 90.0
 
@@ -70,6 +72,10 @@ class Script:
     def of(self, opening: str) -> str:
         """Return the word of the subagent whose task is ``opening``; empty for the agent itself."""
         return next((word for word in self.subagents if word in opening), "")
+
+    def next(self, asked: Asked) -> Call | Say:
+        """Return the response to a request."""
+        return self.step(self.of(asked.opening), len(asked.results))
 
     def step(self, word: str, number: int) -> Call | Say:
         """Return step ``number`` of the agent, or of a subagent."""

@@ -58,6 +58,11 @@ class Asked:
         """Everything that the model sees."""
         return json.dumps(self.body, ensure_ascii=False)
 
+    @property
+    def texts(self) -> list[str]:
+        """Each text that the model sees."""
+        return texts(self.body)
+
 
 class Model:
     """A scripted model on its own port."""
@@ -118,7 +123,7 @@ class Model:
         self.asked.append(asked)
         step: Any = Say("ok")
         if asked.has_tools:
-            step = self.script.step(self.script.of(asked.opening), len(asked.results))
+            step = self.script.next(asked)
             try:
                 step.come_to()
             except Late as late:
