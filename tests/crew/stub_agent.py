@@ -1,8 +1,8 @@
 """An agent without a model: it reads its prompt from standard input, and the task's title says what to do.
 
-The title is a list of words: ``done``, ``exit N``, ``signal N``, ``hang``, ``ignore`` (signals), ``fork`` (a
-daemon that outlives it), ``print BYTES``, ``write PATH``, ``say TEXT``, ``commit``, ``once`` (fails the first
-time), ``nothing``, and ``wait`` (until the file ``go`` exists next to its diary).
+The title is a list of words: ``done``, ``fail``, ``exit N``, ``signal N``, ``hang``, ``ignore`` (signals),
+``fork`` (a daemon that outlives it), ``print BYTES``, ``write PATH``, ``read PATH``, ``say TEXT``, ``once``
+(fails the first time), ``nothing``, and ``wait`` (until the file ``go`` exists next to its diary).
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ def act(words: list[str], task: str) -> int | None:  # noqa: C901, PLR0912 - a l
     word = words.pop(0)
     if word == "done":
         dibs("task", "done", task, "--summary", "finished")
+    elif word == "fail":
+        dibs("task", "fail", task, "--message", "cannot")
+    elif word == "read":
+        note("read", text=Path(words.pop(0)).read_text())
     elif word == "exit":
         return int(words.pop(0))
     elif word == "signal":

@@ -130,7 +130,14 @@ def test_a_turn_that_takes_too_long_is_a_crash_named_timeout(world):
     assert not lives(world.diary()[0]["pid"])
 
 
-@pytest.mark.parametrize("title", ["ignore hang", "fork ignore hang", "fork clean ignore hang"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "write w.txt ignore hang",
+        "write w.txt fork ignore hang",
+        "write w.txt fork clean ignore hang",
+    ],
+)
 def test_stop_ends_every_process_and_releases_claims_only_then(world, title):
     task = world.task(title)
     world.up()
@@ -141,6 +148,7 @@ def test_stop_ends_every_process_and_releases_claims_only_then(world, title):
     assert all(map(lives, pids))
     owner = Caller("developer-1", "developer")
     world.project.claims.claim(owner, [world.project.pattern("src/x.py")])
+    control.pause(world.project, HUMAN, paused=True)
 
     control.stop(world.project, HUMAN, ["developer-1"], "enough")
     assert world.project.claims.all("developer-1")[0]
@@ -151,7 +159,47 @@ def test_stop_ends_every_process_and_releases_claims_only_then(world, title):
     seen, _ = world.project.agents.show("developer-1")
     assert (seen.agent.status, seen.agent.ended) == ("terminated", "enough")
     assert world.status(task) == Status.NEW
-    assert Path(world.member().tree).is_dir()
+    assert (Path(world.member().tree) / "w.txt").exists()
+
+
+def test_a_worktree_without_work_is_removed_with_its_agent(world):
+    world.up()
+    control.spawn(world.project, HUMAN)
+    world.until(lambda: world.member().state == MemberState.IDLE and world.member().tree)
+    tree = Path(world.member().tree)
+
+    control.stop(world.project, HUMAN, ["developer-1"], "enough")
+    world.until(lambda: world.member().state == MemberState.STOPPED)
+
+    assert not tree.exists()
+    assert world.git("branch", "--list", "agent/*") == ""
+
+
+def test_a_dependent_task_starts_with_the_merged_work_of_the_first(world):
+    first = world.task("write a.txt done")
+    second = world.task("read a.txt done", needs=(first,))
+    world.up(crew="max_agents = 2")
+    control.spawn(world.project, HUMAN)
+    control.spawn(world.project, HUMAN)
+
+    world.until(lambda: world.status(second) == Status.DONE)
+
+    assert world.diary("read")[0]["text"] == f"{world.diary()[0]['agent']} wrote this for {first}\n"
+
+
+def test_unfinished_work_is_not_mixed_with_the_next_task(world):
+    bad = world.task("write half.txt fail")
+    world.up(crew="max_agents = 1")
+    world.until(lambda: world.status(bad) == Status.ERROR)
+    good = world.task("write whole.txt done")
+    world.until(lambda: world.status(good) == Status.DONE)
+    world.until((world.repo / "whole.txt").exists, "merged")
+
+    assert not (world.repo / "half.txt").exists()
+    first = world.member("developer-1")
+    assert first.state == MemberState.EXITED
+    assert f"unfinished work for {bad}" in first.cause
+    assert (Path(first.tree) / "half.txt").exists()
 
 
 def test_stop_cascades_to_children_and_survives_a_cycle_of_parents(world):
@@ -163,6 +211,7 @@ def test_stop_cascades_to_children_and_survives_a_cycle_of_parents(world):
     world.until(lambda: world.member("developer-2").pid, "child runs")
     world.crew.report("developer-1", world.member().nonce, parent="developer-2")
 
+    control.pause(world.project, HUMAN, paused=True)
     control.stop(world.project, HUMAN, ["developer-1"], "all")
 
     world.until(lambda: all(one.is_over for one in world.crew.members()))

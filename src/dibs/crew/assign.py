@@ -101,13 +101,16 @@ def waiting_tasks(
 def _ready(project: Project, crew: CrewMembers) -> list[ReadyTask]:
     """Return the tasks that can be taken, in the order of taking.
 
-    A task for an agent of the crew that has ended is for its role.
+    A task for an agent of the crew that has ended is for its role. One that needs work which is still being
+    merged is not ready.
     """
-    ended = {one.agent: one.role for one in crew.members() if one.is_over}
+    members = crew.members(everywhere=True)
+    ended = {one.agent: one.role for one in members if one.is_over}
+    current = {one.current for one in members if not one.is_over}
     found = []
     for view in project.tasks.all(None):
         task = view.stored.task
-        if view.ready:
+        if view.ready and current.isdisjoint(task.dependencies):
             role = ended.get(task.agent, task.agent)
             named = task.agent if role != task.agent else ""
             found.append(ReadyTask(task.id, role, task.artefacts, named))

@@ -22,7 +22,7 @@ from dibs.crew.logs import AgentLog
 from dibs.crew.processes import adopt_orphans, oom_kills
 from dibs.crew.turns import AgentCrashed, TaskTurns
 from dibs.crew.workplace import Workplace
-from dibs.errors import DibsError, Fenced, NotFound
+from dibs.errors import DibsError, Fenced, NotFound, Unavailable, Unknown
 from dibs.local.locks import FileLock
 from dibs.local.processes import forget, note, running
 from dibs.project.project import open_project
@@ -30,11 +30,14 @@ from dibs.services.crew.service import CrewMembers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from dibs.core.crew.members import Member
     from dibs.core.crew.roles import CrewConfig
     from dibs.project.project import Project
+
+    T = TypeVar("T")
 
 #: How often an idle runner looks for a task without being woken, in seconds.
 LOOK_EVERY = 2.0
@@ -102,11 +105,11 @@ class Runner:
             self._prepare()
             while not self._wakeup.stopping:
                 self._beat()
-                task = next(iter(self._crew.held(agent)), "")
-                if task:
-                    self._work(task)
-                else:
+                held = self._patiently(lambda: self._crew.held(agent))
+                if not held:
                     self._wakeup.wait(LOOK_EVERY)
+                elif not self._work(held[0]):
+                    return 0
             self._stopped()
         except AgentCrashed as crash:
             self._crashed(crash.cause)
@@ -131,11 +134,12 @@ class Runner:
         )
         self._turns.start()
 
-    def _work(self, task: str) -> None:
-        agent, nonce = self._member.agent, self._member.nonce
+    def _work(self, task: str) -> bool:
+        """Let the agent do a task, and deliver it; return False if the agent ended after it."""
         assert self._turns is not None
         assert self._workplace is not None
-        self._crew.report(agent, nonce, state=MemberState.WORKING)
+        self._report(state=MemberState.WORKING, current=task)
+        self._workplace.catch_up()
         kills = oom_kills()
         try:
             done = self._turns.work(task, lambda: self._wakeup.stopping, self._beat)
@@ -145,8 +149,37 @@ class Runner:
             raise
         if done and self._config.merge:
             self._workplace.deliver(task, done)
-        if not self._wakeup.stopping:
-            self._crew.report(agent, nonce, state=MemberState.IDLE)
+        if self._wakeup.stopping:
+            return True
+        if not done and self._workplace.has_changes():
+            self._retire(f"its worktree has unfinished work for {task}")
+            return False
+        self._report(state=MemberState.IDLE, current="")
+        return True
+
+    def _retire(self, why: str) -> None:
+        """End the agent, so that the next task starts in a clean tree; the work stays where it is."""
+        self._end_processes()
+        self._log.note(f"ended: {why}")
+        self._crew.ended(self._member.agent, self._member.nonce, why=why)
+
+    def _report(self, **changes: str) -> None:
+        agent, nonce = self._member.agent, self._member.nonce
+        self._patiently(lambda: self._crew.report(agent, nonce, **changes))
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Return what a call returns; while the store cannot be reached, wait for it."""
+        told = False
+        while True:
+            try:
+                return act()
+            except (Unavailable, Unknown) as error:
+                if self._wakeup.stopping:
+                    raise
+                if not told:
+                    told = True
+                    self._log.note(f"waiting for the store: {error.message}")
+                self._wakeup.wait(LOOK_EVERY)
 
     def _beat(self) -> None:
         """Send a heartbeat if it is due."""
@@ -172,6 +205,8 @@ class Runner:
             return
         self._log.note("stopped")
         if not self._crew.member(agent).again:
+            if self._workplace is not None:
+                self._workplace.leave()
             release_tasks(self._project, self._crew, self._member)
         self._crew.stopped(agent, nonce)
 

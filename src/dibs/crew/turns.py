@@ -6,6 +6,7 @@ A turn that ends without a result is asked about once; then the attempt has fail
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from dibs.core.crew.presets import DriverName
 from dibs.core.crew.prompts import PromptFacts, reminder, task_prompt, with_replies
@@ -13,7 +14,7 @@ from dibs.core.crew.restarts import exit_cause
 from dibs.core.tasks.rules import Status
 from dibs.crew.drivers.base import TurnOutcome
 from dibs.crew.listener import RunnerListener
-from dibs.errors import DibsError, NotFound
+from dibs.errors import DibsError, NotFound, Unavailable, Unknown
 from dibs.services.crew.text_commands import TextCommands
 
 TYPE_CHECKING = False
@@ -169,6 +170,10 @@ class TaskTurns:
             self._report_usage(tokens, context)
 
     def _report_usage(self, tokens: int, context: float) -> None:
+        with suppress(Unavailable, Unknown):
+            self._put_usage(tokens, context)
+
+    def _put_usage(self, tokens: int, context: float) -> None:
         known = self._crew.member(self._member.agent)
         if tokens or abs(context - known.context) > 0.01:  # noqa: PLR2004 - one percent
             self._crew.report(
@@ -186,7 +191,10 @@ class TaskTurns:
             return None
 
     def _is_mine(self, task: str) -> bool:
-        return task in self._crew.held(self._caller.id)
+        try:
+            return task in self._crew.held(self._caller.id)
+        except (Unavailable, Unknown):
+            return True  # nothing says otherwise; the gate checks it at the end
 
     def _is_done(self, task: str) -> bool:
         view = self._task(task)

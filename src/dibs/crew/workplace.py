@@ -8,9 +8,15 @@ from functools import partial
 from dibs.core.claims.ledger import Kind
 from dibs.crew.environment import agent_environment
 from dibs.crew.processes import AgentProcesses
+from dibs.errors import DibsError
+from dibs.git.state import read_state
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+from dibs.local.repository import main_tree
 from dibs.project.project import open_project
-from dibs.services.crew.delivery import deliver
+from dibs.services.crew.delivery import catch_up, deliver
 from dibs.services.worktrees.create import SharedTree, WorktreeRequest
+from dibs.services.worktrees.remove import KeptWorktree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +88,36 @@ class Workplace:
         )  # fmt: skip
         check_policy(policy)
         return partial(confine, policy=policy)
+
+    def catch_up(self) -> None:
+        """Bring the worktree up to date with the branch of the main working tree, if it has no other work."""
+        if not self._member.branch:
+            return
+        repository = self._main.place.repository
+        into = read_state(guarded_calls(main_tree(repository), repository)).ref
+        if into and not catch_up(self.project, into):
+            self._log.note(
+                f"{self._member.branch} has work of its own; it was not brought up to date"
+            )
+
+    def has_changes(self) -> bool:
+        """Return whether the worktree of its own has uncommitted changes."""
+        if not self._member.branch:
+            return False
+        repository = self.project.place.repository
+        return bool(changed(guarded_calls(repository.root, repository)))
+
+    def leave(self) -> None:
+        """Remove the worktree if it contains no work; otherwise it stays."""
+        if not self._member.branch:
+            return
+        try:
+            done = self._main.worktrees.remove(self._caller, self._member.agent)
+        except (DibsError, OSError) as error:
+            self._log.note(f"the worktree stays: {error}")
+            return
+        if isinstance(done, KeptWorktree):
+            self._log.note(f"the worktree stays, because it contains work: {self.root}")
 
     def deliver(self, task: str, title: str) -> None:
         """Commit what is left in the worktree and merge its branch; say what could not be done."""

@@ -72,6 +72,8 @@ class Member(Record):
     #: Tokens that it used, and the share of its context in use (negative: unknown).
     tokens: int = 0
     context: float = -1.0
+    #: The task that it works on or delivers; a task that depends on it starts only after the delivery.
+    current: str = ""
 
     @property
     def is_over(self) -> bool:

@@ -165,7 +165,7 @@ class MemberEnds:
                     self._end(rows, name, AgentStatus.TERMINATED, member.stop_why or f"by {by}")
             said = f"{by} stopped {agent}" + (f": {member.stop_why}" if member.stop_why else "")
             rows.emit(by, "human", Kind.AGENT_TERMINATED, said, toAgentId=agent, toRole=member.role)
-            return changed._replace(state=MemberState.STOPPED)
+            return changed._replace(state=MemberState.STOPPED, current="")
 
         return self._update(agent, nonce, act)
 
