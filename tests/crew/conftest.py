@@ -83,7 +83,7 @@ class CrewWorld:
     def hurry(self) -> None:
         """Let the pauses before restarts end now."""
         for member in self.crew.members():
-            if member.state == MemberState.CRASHED and member.restart_at > 0:
+            if member.state == MemberState.CRASHED and not member.gave_up:
                 self.crew.report(member.agent, member.nonce, restart_at=0.001)
 
     def member(self, agent: str = "developer-1"):

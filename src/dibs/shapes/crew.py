@@ -19,7 +19,8 @@ def member(value: Member, task: str = "") -> dict[str, Any]:
         "agent": value.agent, "role": value.role, "state": value.state, "parent": value.parent or None,
         "task": task or None, "pid": value.pid or None, "since": value.since, "tree": value.tree,
         "branch": value.branch or None, "restarts": value.restarts,
-        "restart_at": value.restart_at if value.restart_at > 0 else None, "cause": value.cause,
+        "restart_at": value.restart_at if value.restart_at and not value.gave_up else None,
+        "cause": value.cause,
         "tokens": value.tokens, "context": value.context if value.context >= 0 else None,
         "host": host_of(value.realm),
     }  # fmt: skip

@@ -77,6 +77,9 @@ FORMED = {
     "warned/": "warned/clone/a//b",
     "handler/": "handler/summary",
     "fault/": "fault/git",
+    "crew/": "crew/developer-1",
+    "crews/": "crews/host",
+    "crash/": "crash/developer//t1",
 }
 FREE = {
     *("worker/", "needs/", "fresh//", "since//", "handoff//", "over//", "aside//", "clash//"),

@@ -6,6 +6,7 @@ machine and boot that ``realm`` names (see local/processes.py).
 
 from __future__ import annotations
 
+from dibs.core.claims.agents import NEVER
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -83,7 +84,7 @@ class Member(Record):
     @property
     def gave_up(self) -> bool:
         """Whether it crashed too often to be started again."""
-        return self.state == MemberState.CRASHED and self.restart_at < 0
+        return self.state == MemberState.CRASHED and self.restart_at >= NEVER
 
     @property
     def runs(self) -> bool:

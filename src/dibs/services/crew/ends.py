@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from secrets import token_hex
 
-from dibs.core.claims.agents import AgentStatus, Caller, check_stop, family
+from dibs.core.claims.agents import NEVER, AgentStatus, Caller, check_stop, family
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.crew.members import Member, MemberState
@@ -78,7 +78,7 @@ class MemberEnds:
                 rows.emit(
                     agent, member.role, Kind.AGENT_RESTART_LIMIT, limit, task=task, cause=cause
                 )
-                return changed._replace(state=MemberState.CRASHED, restart_at=-1.0)
+                return changed._replace(state=MemberState.CRASHED, restart_at=NEVER)
             return changed._replace(state=MemberState.CRASHED, restart_at=rows.now + pause)
 
         return self._update(agent, nonce, act)

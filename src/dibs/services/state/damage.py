@@ -44,6 +44,9 @@ _RECORDS = {
     "intent": ("dibs.services.state.commits", "Intent", False),
     "handler": ("dibs.services.state.serving.handlers", "HandlerRow", True),
     "fault": ("dibs.services.state.serving.faults", "ErrorCause", True),
+    "crew": ("dibs.core.crew.members", "Member", True),
+    "crews": ("dibs.core.crew.members", "CrewStatus", True),
+    "crash": ("dibs.core.crew.restarts", "CrashCount", True),
 }
 #: The fields of other rows that are objects. ``?`` is any value.
 _OBJECTS = {

@@ -32,7 +32,7 @@ ALERT, WATCH = "alert/", "watch/"
 CLOSED, ORIGIN, PROBE = "closed", "origin", "probe/"
 # The server and the crew
 HANDLER, FAULT = "handler/", "fault/"
-CREW, CRASH = "crew/", "crash/"
+CREW, CREWS, CRASH = "crew/", "crews/", "crash/"
 
 #: For each owner (a module in ``services``): key, row, and how long a row is kept.
 TABLE = {
@@ -185,7 +185,7 @@ TABLE = {
          "one day"),
     ),
     "state/serving/crew": (
-        (f"{CREW}/HOST",
+        (f"{CREWS}HOST",
          "the crew of one machine: whether it is up or paused, and how many agents it may have",
          "forever"),
         (f"{CREW}ID",

@@ -80,7 +80,7 @@ def _row(member: Member, task: str, now: float, quoted: Quoting) -> tuple[str, .
         if member.state in {MemberState.CRASHED, MemberState.FAILED}
         else member.stop_why
     )
-    if member.state == MemberState.CRASHED and member.restart_at > now:
+    if member.state == MemberState.CRASHED and not member.gave_up and member.restart_at > now:
         note = f"{member.cause}; starts again in {span(member.restart_at - now)}"
     return (
         member.agent, member.role, _PAINT.get(member.state, str)(member.state), span(now - member.since),

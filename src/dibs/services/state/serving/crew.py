@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.crew.members import CrewStatus, Member
 from dibs.core.crew.restarts import CrashCount
-from dibs.services.state.keys import CRASH, CREW
+from dibs.services.state.keys import CRASH, CREW, CREWS
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False
@@ -19,13 +19,13 @@ MOST_ENDED, CRASHES_KEPT = 100, 86_400.0
 
 def get_crew(rows: Rows, host: str) -> CrewStatus:
     """Return the crew of a machine."""
-    value = rows.txn.get(f"{CREW}/{host}")
+    value = rows.txn.get(f"{CREWS}{host}")
     return CrewStatus() if value is None else CrewStatus(*decode(value))
 
 
 def put_crew(rows: Rows, host: str, state: CrewStatus) -> None:
     """Write the crew of a machine."""
-    rows.txn.put(f"{CREW}/{host}", encode(list(state)))
+    rows.txn.put(f"{CREWS}{host}", encode(list(state)))
 
 
 def get_member(rows: Rows, agent: str) -> Member | None:
@@ -45,9 +45,8 @@ def put_member(rows: Rows, member: Member) -> None:
 
 def members(rows: Rows) -> Iterator[Member]:
     """Yield all agents of the crew, on every machine."""
-    for key, value in list(rows.txn.scan((CREW, ""))):
-        if not key.startswith(f"{CREW}/"):
-            yield Member(*decode(value))
+    for _, value in list(rows.txn.scan((CREW, ""))):
+        yield Member(*decode(value))
 
 
 def get_crashes(rows: Rows, role: str, task: str) -> CrashCount:
