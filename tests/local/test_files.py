@@ -22,6 +22,7 @@ EXCEPTIONS = {
     ("os.replace", "git/index.py"): "moves an index that git has written",
     ("os.replace", "git/update_tree.py"): "moves a file that git has checked out",
     ("os.replace", "server/process/listeners.py"): "moves a socket",
+    ("os.replace", "crew/logs.py"): "renames a full log",
     ("os.replace", "guard/git/install.py"): "moves the user's own hook back",
     ("os.replace", "guard/git/config_backup.py"): "the draft is git's own lock on the file",
     ("posix.replace", "startup/pack_write.py"): "startup imports nothing of ours",

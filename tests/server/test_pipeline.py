@@ -301,8 +301,8 @@ def trees(crew):
 def test_without_a_lead_a_summary_goes_to_the_human_only_if_that_is_set(crew):
     crew.start()
     crew.finish_task(creator=HUMAN)
-    crew.configure('[handlers]\nsummary = "human"\n')
     until(lambda: crew.view("summary").row.handled == 1)
+    crew.configure('[handlers]\nsummary = "human"\n')
     assert crew.letters(HUMAN, MailKind.SUMMARY) == []
     crew.pipeline._stamp = ()
     until(lambda: crew.pipeline._stamp)

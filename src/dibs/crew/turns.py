@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _LOOK = 0.5
 #: How long an agent may continue after its task has ended, and how long it has to end a cancelled turn.
 _AFTER, _CANCEL = 60.0, 10.0
+#: The same if the whole agent is stopped: its processes are ended step by step anyway.
+_STOPPING = 0.5
 _NO_RESULT = "the turn ended without a result"
 
 
@@ -136,7 +138,7 @@ class TaskTurns:
                 return end
             now = time.monotonic()
             if stopping():
-                return self._cancel()
+                return self._cancel(_STOPPING)
             if not self._is_mine(task):
                 ended_at = ended_at or now
                 if now > ended_at + _AFTER or self._role.driver == DriverName.STDIO:
@@ -145,14 +147,14 @@ class TaskTurns:
                 self._cancel()
                 raise AgentCrashed(exit_cause(1, timed_out=self._role.timeout))
 
-    def _cancel(self) -> TurnEnd:
+    def _cancel(self, patience: float = _CANCEL) -> TurnEnd:
         """End the turn; if the agent does not, its processes are ended."""
         from dibs.crew.drivers.base import TurnEnd
 
         assert self._driver is not None
         assert self._processes is not None
         self._driver.cancel()
-        end = self._driver.wait(_CANCEL)
+        end = self._driver.wait(patience)
         if end is None and self._role.driver != DriverName.STDIO:
             self._processes.end()
         return end or TurnEnd(TurnOutcome.CANCELLED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from dibs.core.crew.presets import fill
 from dibs.crew.drivers.base import TurnEnd, TurnOutcome
 from dibs.crew.pipes import PipedProcess
@@ -53,7 +55,7 @@ class HeadlessDriver:
         """Ask the process to end."""
         self._cancelled = True
         if self._running is not None and self._running.process.poll() is None:
-            self._running.process.terminate()
+            self._running.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
         """Close the pipes of the last turn."""
