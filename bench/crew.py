@@ -56,7 +56,7 @@ def _crew(limit: int) -> Iterator[tuple[Project, Path, int]]:
     )
     done = run_dibs(repo, environ, "crew", "up")
     assert done.returncode == 0, done.stderr
-    info = running_server(str(base / "state" / "dibs"))
+    info = running_server(str(base / "state" / "dibs" / "server"))
     assert info is not None
     project = open_project(str(repo))
     try:
@@ -115,9 +115,9 @@ def prompts() -> Section:
     floor = median(bare)
     rows = [
         Row("a bare Python process", f"{1_000 * floor:.0f} ms"),
-        at_most("ready task to a new agent with its prompt", median(first) / floor, 40),
-        at_most("ready task to an idle agent with its prompt", median(next_) / floor, 12),
-        at_most("ready task to its assignment", median(assigned) / floor, 6),
+        at_most("ready task to a new agent with its prompt", median(first) / floor, 20),
+        at_most("ready task to an idle agent with its prompt", median(next_) / floor, 8),
+        at_most("ready task to its assignment", median(assigned) / floor, 3),
     ]
     note = "Agents are Python scripts. A new agent has a runner, a worktree, and its own process."
     return Section("Crew: from a task to a prompt", note, rows)

@@ -163,6 +163,10 @@ class CrewMembers(MemberEnds):
                 if member.state == MemberState.STOPPING:
                     return member._replace(**{**changes, "state": member.state})
                 _set_status(rows, agent, state)
+                if state == MemberState.IDLE:  # the supervisor waits for this
+                    rows.emit(
+                        agent, member.role, Kind.STATUS_CHANGE, f"{agent}: idle", status=state
+                    )
                 return member._replace(**changes, since=rows.now)
             return member._replace(**changes)
 
