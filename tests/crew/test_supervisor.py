@@ -205,6 +205,19 @@ def test_a_killed_runner_is_replaced_and_its_agent_ended_first(world):
     world.until(lambda: world.status(task) == Status.DONE)
 
 
+def test_work_of_a_finished_task_is_merged_although_the_runner_died(world):
+    task = world.task("write a.txt done hang")
+    world.up()
+    world.until(lambda: world.status(task) == Status.DONE)
+    assert not (world.repo / "a.txt").exists()
+
+    os.kill(world.member().pid, signal.SIGKILL)
+
+    world.until((world.repo / "a.txt").exists, "merged by the next runner")
+    world.until(lambda: world.member().current == "")
+    assert len(world.diary()) == 1
+
+
 def test_a_process_with_a_reused_number_is_never_signaled(world):
     world.up()
     control.spawn(world.project, HUMAN)

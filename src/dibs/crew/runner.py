@@ -103,6 +103,7 @@ class Runner:
         note(self._state, pid, born, agent)
         try:
             self._prepare()
+            self._recover()
             while not self._wakeup.stopping:
                 self._beat()
                 held = self._patiently(lambda: self._crew.held(agent))
@@ -133,6 +134,18 @@ class Runner:
             self._workplace, self._role, self._member, self._caller, self._log, self._crew
         )
         self._turns.start()
+
+    def _recover(self) -> None:
+        """Deliver a task that was done when an earlier runner of this agent died."""
+        assert self._turns is not None
+        assert self._workplace is not None
+        task = self._member.current
+        if not task or task in self._patiently(lambda: self._crew.held(self._member.agent)):
+            return
+        done = self._patiently(lambda: self._turns.finished(task) if self._turns else "")
+        if done and self._config.merge:
+            self._workplace.deliver(task, done)
+        self._report(current="")
 
     def _work(self, task: str) -> bool:
         """Let the agent do a task, and deliver it; return False if the agent ended after it."""

@@ -38,6 +38,8 @@ _AFTER, _CANCEL = 60.0, 10.0
 #: The same if the whole agent is stopped: its processes are ended step by step anyway.
 _STOPPING = 0.5
 _NO_RESULT = "the turn ended without a result"
+#: The most turns for one task: an agent may print commands forever, and each reply starts another turn.
+_MOST_TURNS = 50
 
 
 class AgentCrashed(Exception):
@@ -84,21 +86,16 @@ class TaskTurns:
 
     def work(self, task: str, stopping: Callable[[], bool], beat: Callable[[], None]) -> str:
         """Drive the agent until its task has ended; return the title if it is done, else nothing."""
-        view = self._task(task)
         assert self._driver is not None
-        assert view is not None
-        said = view.stored.task
-        facts = PromptFacts(
-            self._caller.id,
-            self._role.name,
-            task,
-            said.title or task,
-            view.stored.text,
-            self._nonce,
-        )
-        self._log.note(f"task {task}: {said.title or task}")
+        view = self._task(task)
+        if view is None:
+            return ""  # someone has just deleted it
+        title = view.stored.task.title or task
+        agent, role = self._caller.id, self._role.name
+        facts = PromptFacts(agent, role, task, title, view.stored.text, self._nonce)
+        self._log.note(f"task {task}: {title}")
         text, asked = task_prompt(self._role.prompt, facts), False
-        while True:
+        for _ in range(_MOST_TURNS):
             self._driver.prompt(with_replies(self._replies, text))
             self._replies = []
             end = self._turn(task, stopping, beat)
@@ -106,23 +103,37 @@ class TaskTurns:
             self._execute()
             if stopping():
                 return ""
-            if not self._is_mine(task):
-                return said.title or task if self._is_done(task) else ""
-            if end.outcome == TurnOutcome.EXITED:
-                raise AgentCrashed(exit_cause(end.status), end.status)
-            if end.status == 0 and self._role.done_on_exit:
-                self._finish(task, "the command exited with status 0")
-                continue_ = False
-            elif self._replies:
-                text, continue_ = "Continue with your task.", True
-            elif not asked:
-                asked, text, continue_ = True, reminder(facts), True
-                self._log.note(f"{_NO_RESULT}; asking once")
-            else:
-                self._fail(task, f"{_NO_RESULT}, also after a reminder")
-                continue_ = False
-            if not continue_:
-                return said.title or task if self._is_done(task) else ""
+            text, asked = self._follow_up(facts, end, asked=asked)
+            if not text:
+                break
+        else:
+            self._fail(task, f"no result after {_MOST_TURNS} turns")
+        return self.finished(task)
+
+    def finished(self, task: str) -> str:
+        """Return the title of a task if it is done, else nothing."""
+        view = self._task(task)
+        if view is None or view.stored.task.status not in {Status.DONE, Status.IN_REVIEW}:
+            return ""
+        return view.stored.task.title or task
+
+    def _follow_up(self, facts: PromptFacts, end: TurnEnd, *, asked: bool) -> tuple[str, bool]:
+        """Return the next prompt, empty if the task has ended, and whether a result was asked for."""
+        task = facts.task
+        if not self._is_mine(task):
+            return "", asked
+        if end.outcome == TurnOutcome.EXITED:
+            raise AgentCrashed(exit_cause(end.status), end.status)
+        if end.status == 0 and self._role.done_on_exit:
+            self._finish(task, "the command exited with status 0")
+            return "", asked
+        if self._replies:
+            return "Continue with your task.", asked
+        if asked:
+            self._fail(task, f"{_NO_RESULT}, also after a reminder")
+            return "", asked
+        self._log.note(f"{_NO_RESULT}; asking once")
+        return reminder(facts), True
 
     def _turn(self, task: str, stopping: Callable[[], bool], beat: Callable[[], None]) -> TurnEnd:
         """Wait for the end of a turn; execute text commands, and end a turn that takes too long."""
@@ -197,10 +208,6 @@ class TaskTurns:
             return task in self._crew.held(self._caller.id)
         except (Unavailable, Unknown):
             return True  # nothing says otherwise; the gate checks it at the end
-
-    def _is_done(self, task: str) -> bool:
-        view = self._task(task)
-        return view is not None and view.stored.task.status in {Status.DONE, Status.IN_REVIEW}
 
     def _finish(self, task: str, summary: str) -> None:
         self._place.project.tasks.done(self._caller, task, summary=summary)
