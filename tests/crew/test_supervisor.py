@@ -406,11 +406,15 @@ def test_a_task_for_an_agent_that_ended_goes_to_another_one_with_its_role(world)
 
 
 def test_claims_end_when_the_work_is_merged(world):
-    task = world.task("write a.txt done")
+    task = world.task("wait write a.txt done")
     world.up()
+    world.until(world.diary, "started")
+    owner = Caller("developer-1", "developer")
+    world.project.claims.claim(owner, [world.project.pattern("src/unchanged.py")])
+    (world.folder / "go").touch()
     world.until((world.repo / "a.txt").exists, "merged")
 
-    world.until(lambda: not world.project.claims.all("developer-1")[0], "released")
+    world.until(lambda: not world.project.claims.all("developer-1")[0], "released", within=20)
     assert world.status(task) == Status.DONE
 
 
