@@ -76,9 +76,13 @@ def refused(shop, dibs):
         assert (spoken.status, written.status) == (status, status), spoken
         assert written.json["error"]["code"] == code
         assert spoken.out == ""
-        assert len(spoken.err.splitlines()) == 1
-        assert len(spoken.err) < 300
-        assert spoken.err[:-1].isprintable()
+        # On a busy machine, a line of progress comes first.
+        said = [
+            one for one in spoken.err.splitlines() if not one.startswith("dibs: reading worktrees")
+        ]
+        assert len(said) == 1
+        assert len(said[0]) < 300
+        assert said[0].isprintable()
         assert "Traceback" not in spoken.err
         assert state() == before
         return spoken
