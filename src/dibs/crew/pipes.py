@@ -24,6 +24,17 @@ _WAITING = 100
 _DRAIN = 1.0
 
 
+def copy_text(handle: int, heard: Callable[[str], object]) -> None:
+    """Call ``heard`` with the text that a file contains, part by part, until it ends or is closed."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    with suppress(OSError, ValueError):
+        while data := os.read(handle, _CHUNK):
+            if text := decode(data):
+                heard(text)
+        if text := decode(b"", final=True):
+            heard(text)
+
+
 class PipedProcess:
     """A running process; ``heard`` is called with what it prints, in a thread."""
 
@@ -69,16 +80,12 @@ class PipedProcess:
                     stream.close()
 
     def _read(self) -> None:
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        stream = self.process.stdout
-        assert stream is not None
-        with suppress(OSError, ValueError):
-            while data := os.read(stream.fileno(), _CHUNK):
-                self.last_output = time.monotonic()
-                if text := decode(data):
-                    self._heard(text)
-            if text := decode(b"", final=True):
-                self._heard(text)
+        assert self.process.stdout is not None
+        copy_text(self.process.stdout.fileno(), self._hear)
+
+    def _hear(self, text: str) -> None:
+        self.last_output = time.monotonic()
+        self._heard(text)
 
     def _write(self) -> None:
         stream = self.process.stdin

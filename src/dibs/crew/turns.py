@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
+from dibs.core.claims.agents import Caller
 from dibs.core.crew.presets import DriverName
 from dibs.core.crew.prompts import PromptFacts, reminder, task_prompt, with_replies
 from dibs.core.crew.restarts import exit_cause
 from dibs.core.tasks.rules import Status
-from dibs.crew.drivers.base import TurnOutcome
+from dibs.crew import control
+from dibs.crew.drivers.base import TurnEnd, TurnOutcome
 from dibs.crew.listener import RunnerListener
 from dibs.errors import DibsError, NotFound, Unavailable, Unknown
 from dibs.services.crew.text_commands import TextCommands
@@ -21,13 +23,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.core.claims.agents import Caller
     from dibs.core.crew.members import Member
     from dibs.core.crew.roles import CrewRole
-    from dibs.crew.drivers.base import Driver, TurnEnd
+    from dibs.crew.drivers.base import Driver
     from dibs.crew.logs import AgentLog
     from dibs.crew.processes import AgentProcesses
     from dibs.crew.workplace import Workplace
+    from dibs.project.project import Project
     from dibs.services.crew.service import CrewMembers
     from dibs.services.tasks.values import TaskView
 
@@ -66,7 +68,7 @@ class TaskTurns:
         self._caller, self._log, self._crew = caller, log, crew
         self._nonce = member.nonce[:6] if role.nonce else ""
         self._listener = RunnerListener(place.project, caller, log, self._nonce)
-        self._commands = TextCommands(place.project, caller, crew_control(place, crew))
+        self._commands = TextCommands(place.project, caller, _Control(place.project))
         self._processes: AgentProcesses | None = None
         self._driver: Driver | None = None
         self._replies: list[str] = []
@@ -160,8 +162,6 @@ class TaskTurns:
 
     def _cancel(self, patience: float = _CANCEL) -> TurnEnd:
         """End the turn; if the agent does not, its processes are ended."""
-        from dibs.crew.drivers.base import TurnEnd
-
         assert self._driver is not None
         assert self._processes is not None
         self._driver.cancel()
@@ -220,32 +220,17 @@ class TaskTurns:
             self._log.note(f"cannot record that: {error.message}")
 
 
-def crew_control(place: Workplace, crew: CrewMembers) -> _Control:
-    """Return what lets text commands start and stop agents."""
-    return _Control(place, crew)
-
-
 class _Control:
-    def __init__(self, place: Workplace, crew: CrewMembers) -> None:
-        self._place, self._crew = place, crew
+    """Lets text commands start and stop agents, as the command line and REST do."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
 
     def spawn(self, role: str, *, task: str, parent: str) -> str:
-        import os
-
-        from dibs.core.claims.agents import Caller
-        from dibs.crew.folders import config_in_force
-
-        config = config_in_force(self._place.project.place.repository.state, os.environ)
-        assert config is not None
-        member = self._crew.spawn(
-            config, config.role(role), Caller(parent), parent=parent, task=task
-        )
-        return member.agent
+        return control.spawn(self._project, Caller(parent), role, task).agent
 
     def stop(self, agent: str, *, by: str, reason: str) -> list[str]:
-        from dibs.core.claims.agents import Caller
-
-        stopped = self._crew.stop(Caller(by), [agent], reason=reason, bound=True)
+        stopped = control.stop(self._project, Caller(by), [agent], reason, bound=True)
         return [member.agent for member in stopped]
 
 

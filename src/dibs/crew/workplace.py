@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from threading import Thread
 
 from dibs.core.claims.ledger import Kind
 from dibs.crew.environment import agent_environment
+from dibs.crew.pipes import copy_text
 from dibs.crew.processes import AgentProcesses
 from dibs.errors import DibsError
 from dibs.git.state import read_state
@@ -72,7 +74,8 @@ class Workplace:
         variables = self._main.worktrees.environment(member.agent) if member.branch else {}
         environ = agent_environment(role, member, os.environ, variables)
         read, self._errors = os.pipe()
-        _pump(read, self._log)
+        # In a thread that ends with the last process.
+        Thread(target=copy_text, args=(read, self._log.write), name="errors", daemon=True).start()
         return AgentProcesses(member.nonce, self.root, environ, self._errors, self._confine())
 
     def _confine(self) -> Callable[[Sequence[str]], Sequence[str]]:
@@ -133,17 +136,3 @@ class Workplace:
         self._main.store.apply(
             lambda rows: rows.emit(self._caller.id, self._caller.role, Kind.ERROR, said, **facts)
         )
-
-
-def _pump(read: int, log: AgentLog) -> None:
-    """Copy standard error of the agent's processes to the log, in a thread."""
-    import codecs
-    import threading
-
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-
-    def copy() -> None:
-        while data := os.read(read, 65_536):
-            log.write(decode(data))
-
-    threading.Thread(target=copy, name="errors", daemon=True).start()

@@ -28,8 +28,6 @@ class MemberState(metaclass=TextEnum):
 
 
 _OVER = frozenset({MemberState.STOPPED, MemberState.EXITED, MemberState.FAILED})
-#: States in which the runner's process exists.
-_RUNNING = frozenset({MemberState.IDLE, MemberState.WORKING, MemberState.STOPPING})
 
 
 class CrewStatus(Record):
@@ -85,11 +83,6 @@ class Member(Record):
     def gave_up(self) -> bool:
         """Whether it crashed too often to be started again."""
         return self.state == MemberState.CRASHED and self.restart_at >= NEVER
-
-    @property
-    def runs(self) -> bool:
-        """Whether its runner is a process, or was when it last said so."""
-        return self.state in _RUNNING
 
     def is_on(self, here: str) -> bool:
         """Return whether this machine's supervisor looks after it; ``here`` is the machine's realm.

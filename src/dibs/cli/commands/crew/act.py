@@ -53,7 +53,7 @@ def _up(session: Session, args: Namespace) -> None:
     control.up(session.project, session.caller)
     _need_server(session)
     found = control.overview(session.project)
-    session.show(lambda: show_crew(found, session), lambda: _print_up(session, found))
+    session.show(lambda: show_crew(found), lambda: _print_up(session, found))
 
 
 def _print_up(session: Session, found: control.CrewOverview) -> None:
@@ -144,7 +144,7 @@ def _resume(session: Session, args: Namespace) -> None:
 
 
 def _changed(session: Session, found: control.CrewOverview) -> None:
-    session.show(lambda: show_crew(found, session), lambda: print_crew(session, found))
+    session.show(lambda: show_crew(found), lambda: print_crew(session, found))
 
 
 def _need_server(session: Session) -> None:

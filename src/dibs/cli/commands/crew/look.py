@@ -41,10 +41,10 @@ _LOG_OPTIONS = (
 def _ls(session: Session, args: Namespace) -> None:
     """List the agents of the crew, and the tasks that wait for one."""
     found = control.overview(session.project, ended=args.all)
-    session.show(lambda: show_crew(found, session), lambda: print_crew(session, found))
+    session.show(lambda: show_crew(found), lambda: print_crew(session, found))
 
 
-def show_crew(found: control.CrewOverview, session: Session) -> dict[str, Any]:  # noqa: ARG001 - as for text
+def show_crew(found: control.CrewOverview) -> dict[str, Any]:
     """Shape the crew, and whether a server looks after it."""
     return shapes.crew(
         found.state, found.config, found.limit, found.members, found.tasks, found.waiting,
