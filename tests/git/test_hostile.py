@@ -57,6 +57,7 @@ class Case(NamedTuple):
 CLAIM = ("claim", "b.dat", "a.txt", "src/x.py")
 TASK = ("task", "new", "Look around", "--for", "ann")
 
+INSTALL = ("git", "install")
 WORKTREE = ("worktree", "new", "ann")
 FILTERS = frozenset({"clean", "smudge", "process"})
 
@@ -74,6 +75,7 @@ CASES = {
     "engine": Case(("engine", "check")),
     "doctor": Case(("doctor",), (TASK,)),
     "doctor-fix": Case(("doctor", "--fix"), (TASK,)),
+    "doctor-prove": Case(("doctor", "--prove"), (INSTALL,)),
     "task": Case(("task", "take", "--role", "ann"), (TASK,)),
     "orchestrate": Case(("orchestrate", "--once"), (TASK,), agent=""),
     "trust": Case(("git", "trust"), agent=""),
@@ -121,9 +123,9 @@ CASES = {
         refused=frozenset({"driver", "default-driver"}),
     ),
     "forecast": Case(("forecast",), (WORKTREE,), agent=""),
-    "install": Case(("git", "install"), agent=""),
-    "git-status": Case(("git", "status"), (("git", "install"),), agent=""),
-    "uninstall": Case(("git", "uninstall"), (("git", "install"),), agent=""),
+    "install": Case(INSTALL, agent=""),
+    "git-status": Case(("git", "status"), (INSTALL,), agent=""),
+    "uninstall": Case(("git", "uninstall"), (INSTALL,), agent=""),
     "git-check": Case(("git", "check"), (CLAIM,)),
 }
 
@@ -311,6 +313,49 @@ def test_hooks_in_the_repositorys_settings_run_once_allowed(hostile, dibs):
     assert perform(dibs, CASES["commit"])[0] == 0
 
     assert hostile.sung() == {"hooks-path"}
+
+
+@pytest.mark.parametrize(
+    "words", [("git", "install"), ("init", "--agents", "claude", "--yes")], ids=" ".join
+)
+def test_installing_our_hooks_does_not_allow_those_in_the_repositorys_settings(
+    hostile, dibs, words
+):
+    hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
+    edit(hostile)
+    hostile.silence()
+
+    assert dibs(*words, agent="")[0] == 0
+    status, out, _ = perform(dibs, CASES["commit"])
+
+    assert hostile.sung() == set()
+    error = json.loads(out)["error"]
+    assert (status, error["code"]) == (77, "REPO_EXECUTES_CODE")
+    assert "'planted-hooks'" in error["message"]
+    assert "dibs git trust core.hookspath" in error["hint"]
+    (listed,) = json.loads(dibs("git", "trust", agent="")[1])["settings"]
+    assert (listed["value"], listed["allowed"]) == ("planted-hooks", False)
+    assert dibs("git", "trust", "core.hooksPath", agent="")[0] == 0
+    assert dibs("commit", "-m", "mine")[0] == 0
+    assert hostile.sung() == {"hooks-path"}
+
+
+@pytest.mark.parametrize(
+    "words", [("git", "install"), ("init", "--agents", "claude", "--yes")], ids=" ".join
+)
+def test_installing_says_that_hooks_of_the_repository_need_consent(
+    hostile, capsys, monkeypatch, words
+):
+    hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
+    monkeypatch.setenv("DIBS_AGENT", "")
+    told = "names 'planted-hooks': `dibs commit` refuses to run its hooks until a human runs"
+
+    assert main(list(words)) == 0
+    assert told in capsys.readouterr().out
+    assert main(["git", "trust", "core.hooksPath"]) == 0
+    capsys.readouterr()
+    assert main(list(words)) == 0
+    assert told not in capsys.readouterr().out
 
 
 def test_the_short_way_of_a_commit_runs_nothing_planted(hostile, dibs):

@@ -6,12 +6,15 @@ import ast
 import os
 import stat
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dibs
-from dibs.local.files import write_file
+from dibs.local.files import checksum, write_file
 
 SOURCE = Path(dibs.__file__).parent
 
@@ -123,3 +126,8 @@ def test_only_one_module_replaces_files_and_one_locks_them() -> None:
     }
     own = {(call, module) for call, module in OWNERS.items() if module}
     assert found == own | EXCEPTIONS.keys()
+
+
+@given(st.binary(max_size=200))
+def test_the_checksum_of_a_text_is_the_one_of_zlib(content):
+    assert checksum(content) == zlib.crc32(content)

@@ -316,15 +316,44 @@ def test_a_name_that_is_not_utf8_is_accepted_if_it_exists(repo):
     assert resolve(repo, r"src/caf\xe9.txt") == r"src/caf\xe9.txt"
 
 
-@pytest.mark.parametrize("typed", ["inner/", "inner/x.md", "inner/*.md", "src/own/x", "to-inner/x"])
-def test_other_repositories_inside_are_refused(repo, tmp_path, typed):
+@pytest.fixture
+def inner(repo, tmp_path):
+    """Two repositories inside the repository, and a link to one."""
     git(tmp_path, "clone", "repo", "elsewhere")
     git(repo, "submodule", "add", str(tmp_path / "elsewhere"), "inner")
     (repo / "src/own").mkdir()
     git(repo / "src/own", "init")
     (repo / "to-inner").symlink_to("inner")
+    return repo
 
-    assert refusal(repo, typed) == "PATH_SUBMODULE"
+
+INSIDE = ["inner/", "inner/x.md", "inner/*.md", "src/own/x", "to-inner/x"]
+
+
+@pytest.mark.parametrize("typed", INSIDE)
+@pytest.mark.parametrize("has", ["settings", "state"])
+def test_other_projects_inside_are_refused(inner, typed, has):
+    states = {"inner": inner / ".git/modules/inner/dibs", "src/own": inner / "src/own/.git/dibs"}
+    for name, state in states.items():
+        state.mkdir() if has == "state" else (inner / name / "dibs.toml").touch()
+
+    assert refusal(inner, typed) == "PATH_SUBMODULE"
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"), list(zip(INSIDE, [*INSIDE[:-1], "inner/x"], strict=True))
+)
+def test_files_of_other_repositories_inside_belong_to_this_project(inner, typed, path):
+    assert resolve(inner, typed) == path
+
+
+@pytest.mark.parametrize("broken", ["folder", "file"])
+def test_a_git_entry_that_is_none_does_not_change_the_path_of_a_file(repo, broken):
+    """Git skips an empty folder; a broken file makes a repository that nothing works in."""
+    entry = repo / "src" / ".git"
+    entry.mkdir() if broken == "folder" else entry.write_text("gitdir: nowhere")
+
+    assert resolve(repo, "src/x.py") == "src/x.py"
 
 
 def test_a_submodule_itself_can_be_claimed(repo, tmp_path):

@@ -6,8 +6,11 @@ import ast
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from scripts.hook_modules import plain_modules
@@ -285,3 +288,29 @@ def test_a_module_that_runs_alone_imports_neither_os_nor_dibs_at_module_level(mo
     at_once = [node for node in parsed(module) if isinstance(node, ast.ImportFrom | ast.Import)]
 
     assert {name for name in names_in(at_once) if name == "os" or name.startswith("dibs")} == set()
+
+
+def test_a_changed_client_of_the_server_does_not_break_hooks_and_is_packed_again(repo, package):
+    folder = Path(tempfile.mkdtemp(prefix="dibs", dir="/tmp"))  # socket paths must be short
+    (folder / "dibs").mkdir(mode=0o700)
+    around = {"XDG_RUNTIME_DIR": str(folder)}
+    hook(repo, call(repo, "free.py", "s1"), package, **around)
+    client = package / "guard" / "agents" / "client.py"
+    client.write_text(client.read_text() + "# changed\n")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import dibs.guard.agents.start as s"
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(s.socket_of(sys.argv[2]))", package.parent, package],
+        env=environment(**around), capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(told.stdout.strip())
+        before = pack_of(package).stat().st_mtime_ns
+
+        written = [before]
+        for _ in range(4):  # a few calls, until all modules are in it
+            assert refused(hook(repo, call(repo, "held.py", "s1"), package, **around))
+            written.append(pack_of(package).stat().st_mtime_ns)
+
+    shutil.rmtree(folder)
+    assert written[0] != written[1]
+    assert written[-1] == written[-2]

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from dibs.core.text.names import printable
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +120,7 @@ def read_token(environ: Mapping[str, str]) -> str:
     if token or not path:
         return _checked(token, TOKEN) if token else ""
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open(path, encoding="ascii", errors="replace", opener=regular) as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise Misconfigured(
                     f"other users can read {printable(path)}",

@@ -10,6 +10,7 @@ import sys
 import time
 
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 from dibs.startup import quickjson
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def stamp(path: str) -> Stamp:
 def recall(state: str, now: Stamp) -> Written | None:
     """Return the cached settings for exactly this version of the file, if they are intact."""
     try:
-        with open(f"{state}/{CACHE}", "rb") as file:
+        with open(f"{state}/{CACHE}", "rb", opener=regular) as file:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
                 return None

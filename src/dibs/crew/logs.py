@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 
 from dibs.core.text.names import printable
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -109,7 +110,7 @@ def read_log(
     """Return a part of an agent's log from ``offset``, or its end; of another ``file``, from the start."""
     limit = max(1, min(limit, MOST_READ))
     try:
-        with open(os.path.join(folder, NAME), "rb") as log:
+        with open(os.path.join(folder, NAME), "rb", opener=regular) as log:
             found = os.fstat(log.fileno())
             if file and file != found.st_ino:
                 offset = 0

@@ -78,7 +78,7 @@ class BatchProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         handle = self._process.stdout.fileno()
-        if not select.select([handle], [], [], max(0.0, self._deadline - time.monotonic()))[0]:
+        if not _is_readable(handle, self._deadline - time.monotonic()):
             self.close()
             raise Unavailable(f"git {self._name} timed out after {self._git.timeout:.0f}s")
         chunk = os.read(handle, _CHUNK)
@@ -107,3 +107,10 @@ class BatchProcess:
         process, self._process, self._buffer = self._process, None, b""
         if process is not None:
             end(process)
+
+
+def _is_readable(handle: int, seconds: float) -> bool:
+    """Wait until a pipe can be read; ``select`` fails in a process with more than 1024 open files."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))

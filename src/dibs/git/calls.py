@@ -24,6 +24,7 @@ from dibs.git.run import (
     finish,
     spawn,
 )
+from dibs.local.special_files import refuse_special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ class GitCalls:
         self, *arguments: str, variables: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start git in the background; the caller must pass the process to ``dibs.git.run.end``."""
+        refuse_special(self.tree)
         behind = _command(arguments) + 1
         care = _CARE.get(arguments[behind - 1], ())
         return spawn(

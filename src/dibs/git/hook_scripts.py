@@ -10,6 +10,8 @@ import os
 import re
 import shlex
 
+from dibs.local.files import regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,8 @@ MARK = "# dibs-hook: written by `dibs git install`; to remove it, run `dibs git 
 _OLD_MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
 #: The suffix of a saved user's hook.
 BEFORE = ".dibs-before"
+#: The file in our hooks folder that remembers the earlier configuration.
+HOOKS_BEFORE = "before.json"
 #: The line that names the hook to run first, in the script's own folder or in another one.
 _EARLIER = re.compile(
     r'^before=(?P<beside>"\$here"/)?(?P<name>.*?)\ncase ', re.DOTALL | re.MULTILINE
@@ -57,7 +61,7 @@ def _own_text(path: str) -> str:
     if os.path.islink(path):
         return ""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             _, mark, text = file.read().split("\n", 2)
     except (OSError, ValueError):
         return ""
@@ -66,8 +70,13 @@ def _own_text(path: str) -> str:
     return text if mark.endswith(f"` ({_digest(text)})") else ""
 
 
+def sha256_of(content: bytes) -> str:
+    """Return the digest of some content."""
+    return str(_sha256()(content).hexdigest())
+
+
 def _digest(text: str) -> str:
-    return str(_sha256()(text.encode("utf-8", "surrogateescape")).hexdigest())[:16]
+    return sha256_of(text.encode("utf-8", "surrogateescape"))[:16]
 
 
 def _sha256() -> Callable[[bytes], Any]:

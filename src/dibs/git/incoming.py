@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 MOST = 5_000
 #: Git can repeat a merge of two sides; a merge of more sides never has conflicts.
 _PAIR = 2
-#: Refs whose commits are not new. Tags count: a branch that starts at a tag adds nothing.
-KNOWN = ("--branches", "--remotes", "--tags", "--glob=refs/salvage/*")
+#: Refs whose commits are not new, because a check precedes each of their updates. Anyone can put a commit
+#: under any other ref, such as a tag.
+KNOWN = ("--branches", "--remotes")
 
 
 class PathChange(Record):

@@ -47,6 +47,10 @@ KEPT = frozenset(
 )
 
 
+#: Variables with lists of folders that programs and Python's modules are loaded from.
+LISTS = ("PATH", "PYTHONPATH")
+
+
 class GitResult(Record):
     """The result of a git process."""
 
@@ -126,6 +130,7 @@ def environment(
         if not name.startswith("GIT_") or name in KEPT
     }
     kept.update(
+        PATH=absolute(kept.get("PATH", os.defpath)),
         LC_ALL="C",
         LANGUAGE="",
         GIT_TERMINAL_PROMPT="0",
@@ -139,6 +144,24 @@ def environment(
         seconds = max(1, int(wait))
         kept.setdefault("GIT_SSH_COMMAND", f"ssh -o BatchMode=yes -o ConnectTimeout={seconds}")
     return kept | configured(settings)
+
+
+def absolute(folders: str, root: str = "") -> str:
+    """Return a list of folders without relative ones, which depend on the current folder.
+
+    With ``root``, also without those in this repository, except the folder of the running interpreter.
+    """
+    kept = [folder for folder in folders.split(os.pathsep) if os.path.isabs(folder)]
+    if root:
+        import sys
+
+        own, inside = os.path.dirname(sys.executable), os.path.join(root, "")
+        kept = [
+            folder
+            for folder in kept
+            if folder == own or not os.path.join(os.path.realpath(folder), "").startswith(inside)
+        ]
+    return os.pathsep.join(kept)
 
 
 def configured(settings: Iterable[tuple[str, str]]) -> dict[str, str]:

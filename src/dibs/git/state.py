@@ -6,6 +6,7 @@ import os
 
 from dibs.core.text.names import printable
 from dibs.errors import Unavailable
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -81,7 +82,7 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
 def pointer(file: str, before: bytes = b"") -> str:
     """Return the path that a git file contains after ``before``, or an empty text."""
     try:
-        with open(file, "rb") as stream:
+        with open(file, "rb", opener=regular) as stream:
             text = stream.read().rstrip(b"\r\n")
     except OSError:
         return ""
@@ -123,7 +124,7 @@ def branch_of(git: GitCalls, git_dir: str) -> str:
 def head_of(git_dir: str) -> str:
     """Return the full name of the branch that a git directory's HEAD names; empty if unknown or detached."""
     try:
-        with open(os.path.join(git_dir, "HEAD"), "rb") as file:
+        with open(os.path.join(git_dir, "HEAD"), "rb", opener=regular) as file:
             text = file.read(4096)
     except OSError:
         return ""
@@ -134,7 +135,7 @@ def rebased_ref(git_dir: str) -> str:
     """Return the branch that is being rebased in a git directory; empty if none."""
     for note in _REBASED:
         try:
-            with open(os.path.join(git_dir, note), "rb") as file:
+            with open(os.path.join(git_dir, note), "rb", opener=regular) as file:
                 return os.fsdecode(file.read(4096)).strip()
         except OSError:
             continue

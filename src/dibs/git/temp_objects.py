@@ -22,6 +22,7 @@ from dibs.git.objects import (
     write_loose,
 )
 from dibs.git.snapshot import quarantined
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ class Filler:
         """Return the object of a readable file; use git only if git might convert it."""
         try:
             if self._conversions.leaves(self._git.tree, path, gone):
-                with open(os.path.join(self._git.tree, path), "rb") as file:
+                with open(os.path.join(self._git.tree, path), "rb", opener=regular) as file:
                     return "", self._scratch.write("blob", file.read(), like)
             self._hasher.ask(_quoted(os.fsencode(path)) + b"\n")
             return "", self._hasher.until(b"\n").decode()

@@ -13,10 +13,12 @@ import os
 import stat
 from contextlib import contextmanager
 
+from dibs.core.claims.agents import check_human
 from dibs.core.text.names import quote
-from dibs.errors import Misconfigured, NotFound, humans_only
+from dibs.errors import Misconfigured, NotFound
 from dibs.git.config import Executing, parts
-from dibs.local.files import write_file
+from dibs.git.hook_scripts import HOOKS_BEFORE
+from dibs.local.files import read_file, regular, write_file
 from dibs.local.locks import FileLock
 
 TYPE_CHECKING = False
@@ -32,6 +34,9 @@ TEST, WEBHOOK = "merge.test", "notify.webhook"
 #: The scope and the file of these settings.
 _PROJECT, _FILE = "project", "dibs.toml"
 _VERSION = 1
+HOOKS_PATH = "core.hookspath"
+#: The largest record of a replaced hooks path, in bytes: it contains the whole configuration twice.
+_MEMORY_MAX = 4 << 20
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -45,7 +50,7 @@ class Trust:
 
     def untrusted(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
         """Return the settings that are not allowed."""
-        settings = tuple(found)
+        settings = self.originals(found)
         if not settings:
             return ()
         allowed = set(self._read().get(self._place, ()))
@@ -60,7 +65,7 @@ class Trust:
     ) -> list[Executing]:
         """Allow the settings with these names at their current values; for humans only."""
         _refuse_agents(caller)
-        chosen = [setting for key in keys for setting in _named(found, key)]
+        chosen = [setting for key in keys for setting in _named(self.originals(found), key)]
         with self._changing() as lists:
             lines = {*lists.get(self._place, ()), *map(_line, chosen)}
             lists[self._place] = sorted(lines)
@@ -76,9 +81,18 @@ class Trust:
             lists[self._place] = [line for line in lines if line not in gone]
         return gone
 
+    def originals(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
+        """Return the settings, with the hooks path that ours replaced: our hooks run those first."""
+        return tuple(
+            setting._replace(value=_replaced(setting.value) or setting.value)
+            if self._is_inside(setting)
+            else setting
+            for setting in found
+        )
+
     def _is_inside(self, setting: Executing) -> bool:
         """Return whether this is a hooks path inside the git directory, as safe as its ``hooks`` folder."""
-        if setting.key != "core.hookspath" or not os.path.isabs(setting.value):
+        if setting.key != HOOKS_PATH or not os.path.isabs(setting.value):
             return False
         return os.path.realpath(setting.value).startswith(os.path.join(self._place, ""))
 
@@ -86,7 +100,9 @@ class Trust:
         from dibs.startup.quickjson import loads
 
         try:
-            with open(self.path, encoding="utf-8", errors="surrogateescape") as file:
+            with open(
+                self.path, encoding="utf-8", errors="surrogateescape", opener=regular
+            ) as file:
                 self._refuse_others(os.fstat(file.fileno()))
                 content = loads(file.read())
         except FileNotFoundError:
@@ -127,6 +143,18 @@ def _place(environ: Mapping[str, str]) -> str:
     return os.path.join(base, "dibs", "trusted.json")
 
 
+def _replaced(folder: str) -> str:
+    """Return the value of ``core.hooksPath`` that our hooks folder replaced in the repository's settings."""
+    from dibs.startup.quickjson import loads
+
+    try:
+        memory = loads(read_file(os.path.join(folder, HOOKS_BEFORE), _MEMORY_MAX).decode())
+    except (OSError, ValueError):  # not our folder
+        return ""
+    value = memory.get("value") if isinstance(memory, dict) else None
+    return value if isinstance(value, str) else ""
+
+
 def _line(setting: Executing) -> str:
     return f"{setting.key}={setting.value}"
 
@@ -149,12 +177,11 @@ def _folded(key: str) -> str:
 
 
 def _refuse_agents(caller: Caller) -> None:
-    if not caller.human:
-        raise humans_only(
-            "only a human may allow programs in a repository's configuration",
-            caller.id,
-            hint="ask a human to run `dibs git trust`",
-        )
+    check_human(
+        caller,
+        "only a human may allow programs in a repository's configuration",
+        hint="ask a human to run `dibs git trust`",
+    )
 
 
 def project_commands(loaded: Loaded) -> tuple[Executing, ...]:

@@ -15,7 +15,7 @@ from dibs.errors import Misconfigured, NotAllowed
 from dibs.git.attributes import attributes
 from dibs.git.calls import GitCalls, UserCalls
 from dibs.git.config import neutral, parts, read, without_hooks
-from dibs.git.trust import Trust
+from dibs.git.trust import HOOKS_PATH, Trust
 from dibs.local.repository import find
 
 TYPE_CHECKING = False
@@ -65,9 +65,7 @@ class SafeGit(GitCalls):
 
     def users(self) -> UserCalls:
         """Return calls that run the user's hooks, but none from untrusted settings."""
-        hooks = [
-            s for s in self.untrusted if s.key == "core.hookspath" or s.key.startswith("hook.")
-        ]
+        hooks = [s for s in self.untrusted if s.key == HOOKS_PATH or s.key.startswith("hook.")]
         return UserCalls(self.tree, neutral(hooks))
 
     def of(self, section: str) -> dict[str, list[Executing]]:
@@ -163,13 +161,27 @@ def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
     wanted = tuple(names)
     for setting in git.untrusted:
         there: Iterable[str] = ()
-        if setting.key == "core.hookspath":
+        if setting.key == HOOKS_PATH:
             folder = os.path.join(git.tree, os.path.expanduser(setting.value))
             there = [name for name in wanted if os.access(os.path.join(folder, name), os.X_OK)]
         elif parts(setting.key)[0] == "hook":
             there = _events(git, parts(setting.key)[1]).intersection(wanted)
         for name in there:
             raise refusal([setting], f"as the {name} hook", "; or skip hooks with --no-verify")
+
+
+def foreign_hooks(repository: Repository) -> str:
+    """Return a note if the repository's settings name hooks that are not allowed, or an empty text.
+
+    Raises if its files are elsewhere.
+    """
+    for setting in guarded_calls(repository.root, repository).untrusted:
+        if setting.key == HOOKS_PATH:
+            return (
+                f"core.hooksPath in {quote(setting.origin)} names {quote(setting.value)}: `dibs commit`"
+                " refuses to run its hooks until a human runs `dibs git trust core.hooksPath`"
+            )
+    return ""
 
 
 def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") -> NotAllowed:
@@ -195,7 +207,8 @@ def _refuse_elsewhere(git: GitCalls, worktree: str) -> None:
     """Raise if the configuration makes git work on files in another folder."""
     top = os.path.realpath(os.fsdecode(git.must("rev-parse", "--show-toplevel").rstrip(b"\n")))
     here = os.path.realpath(git.tree)
-    if here != top and not here.startswith(os.path.join(top, "")):
+    below = here.startswith(os.path.join(top, "")) and not os.path.lexists(f"{here}/.git")
+    if here != top and not below:
         raise Misconfigured(
             f"core.worktree points to {quote(worktree)}, so git would change files there",
             code="REPO_STATE",

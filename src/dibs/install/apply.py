@@ -11,6 +11,7 @@ from dibs.install import manifest
 from dibs.install.manifest import InstalledFile, Manifest
 from dibs.install.plan import guess_manifest, plan_restore, read
 from dibs.install.working_tree import WorkingTree, hide, is_main, others, unhide
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -160,7 +161,7 @@ def _take_copies(tree: str, known: Manifest) -> None:
         if record is None or record.before or os.path.realpath(place) != place:
             continue
         with contextlib.suppress(OSError):
-            with open(place, "rb") as file:
+            with open(place, "rb", opener=regular) as file:
                 same = manifest.digest(file.read()) == record.after
             if same:
                 os.unlink(place)

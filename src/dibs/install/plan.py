@@ -14,6 +14,7 @@ from dibs.install.board.scaffold import settings_table
 from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import Block, put_all, take_all
 from dibs.install.working_tree import WorkingTree, is_hidden
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -210,7 +211,7 @@ def read(repository: Repository, path: str) -> tuple[bytes | None, int]:
         raise _no_file(path, "it is not a regular file")
     if status.st_size > _SIZE_MAX:
         raise _no_file(path, f"it is larger than {_SIZE_MAX} bytes")
-    with open(place, "rb") as file:
+    with open(place, "rb", opener=regular) as file:
         return file.read(), stat.S_IMODE(status.st_mode)
 
 

@@ -1,6 +1,7 @@
 """Atomic file writes: a reader sees the old content or the new content, never a part of it.
 
-Records are appended in one write, so that those of two processes do not mix.
+Records are appended in one write, so that those of two processes do not mix. ``regular`` opens a file that
+someone else may have replaced: by a FIFO, which would wait for a writer, or by a device without an end.
 """
 
 # On the path of hooks and claims: import only built-in modules.
@@ -9,14 +10,19 @@ from __future__ import annotations
 
 import os
 from _thread import get_ident
+from errno import EFBIG, EINVAL
 
 #: Readable and writable only by the owner; no umask changes it.
 _PRIVATE = 0o600
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _END = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+#: Without it, opening a FIFO waits for another process.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NEW |= _SAFE
-_END |= _SAFE
+_END |= _SAFE | _AT_ONCE
+#: The type of a file in its mode, and that of a regular one.
+_TYPE, _REGULAR = 0o170000, 0o100000
 
 
 def write_file(
@@ -52,6 +58,24 @@ def write_file(
     finally:
         if not placed:
             _remove(draft)
+
+
+def regular(path: str, flags: int, mode: int = 0o666) -> int:
+    """Open a regular file, as the ``opener`` of ``open``; any other kind is an ``OSError`` at once."""
+    handle = os.open(path, flags | _AT_ONCE, mode)
+    if os.fstat(handle).st_mode & _TYPE == _REGULAR:
+        return handle
+    os.close(handle)
+    raise OSError(EINVAL, "not a regular file", path)
+
+
+def read_file(path: str, limit: int) -> bytes:
+    """Return the bytes of a regular file; one with more than ``limit`` is an ``OSError``."""
+    with open(path, "rb", opener=regular) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(EFBIG, f"larger than {limit} bytes", path)
+    return content
 
 
 def append_file(path: str, data: bytes) -> int:
@@ -91,3 +115,25 @@ def _remove(draft: str) -> None:
         os.unlink(draft)
     except OSError:
         return
+
+
+#: The CRC-32 of each half of a byte.
+_CRC_32 = (
+    0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
+    0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
+)  # fmt: skip
+
+
+def checksum(content: bytes) -> int:
+    """Return the CRC-32 of a short text; hooks need only this of ``zlib``, which takes longer to load."""
+    found = 0xFFFFFFFF
+    for byte in content:
+        found ^= byte
+        found = found >> 4 ^ _CRC_32[found & 15]
+        found = found >> 4 ^ _CRC_32[found & 15]
+    return found ^ 0xFFFFFFFF
+
+
+def tree_name(root: str) -> str:
+    """Return the name of a working tree's folders in the state."""
+    return f"{checksum(os.fsencode(root)):08x}"

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from zlib import crc32
 
-from dibs.local.files import append_file, write_file
+from dibs.local.files import append_file, regular, tree_name, write_file
+from dibs.local.loose_objects import head_commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,44 +28,16 @@ START = ""
 _LARGE, _MOST = 256 * 1024, 1000
 #: Records are deleted this many seconds after the last one was written.
 _FORGOTTEN = 7 * 86_400.0
-_BRANCH = b"ref: "
-_OBJECT_NAMES = (40, 64)
 
 
 def checked_out(repository: Repository) -> str:
     """Return the commit that is checked out, or an empty text if that needs a git process."""
-    try:
-        return _head(repository.root, repository.common)
-    except OSError:
-        return ""
-
-
-def _head(root: str, common: str) -> str:
-    git_dir = os.path.join(root, ".git")
-    if os.path.isfile(git_dir):
-        pointed = _content(git_dir).removeprefix(b"gitdir: ").strip()
-        git_dir = os.path.join(root, os.fsdecode(pointed))
-    head = _content(os.path.join(git_dir, "HEAD")).strip()
-    if not head.startswith(_BRANCH):
-        return _name(head)
-    ref = head.removeprefix(_BRANCH)
-    with contextlib.suppress(FileNotFoundError):
-        return _name(_content(os.path.join(os.fsencode(common), ref)).strip())
-    for line in _content(os.path.join(common, "packed-refs")).split(b"\n"):
-        name, _, packed = line.partition(b" ")
-        if packed == ref:
-            return _name(name)
-    return ""
+    return head_commit(repository.root, repository.common)
 
 
 def _content(path: str | bytes) -> bytes:
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         return file.read()
-
-
-def _name(text: bytes) -> str:
-    plain = len(text) in _OBJECT_NAMES and text.isalnum()
-    return text.decode() if plain else ""
 
 
 def note_read(repository: Repository, agent: str, paths: Iterable[str], commit: str = "") -> None:
@@ -123,8 +95,7 @@ def forget_reads(repository: Repository, now: float) -> None:
 
 
 def _place(repository: Repository, agent: str) -> str:
-    tree = f"{crc32(os.fsencode(repository.root)):08x}"
-    return os.path.join(repository.state, _FOLDER, tree, agent)
+    return os.path.join(repository.state, _FOLDER, tree_name(repository.root), agent)
 
 
 def _append(place: str, records: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ SUPPORTED = fcntl is not None
 #: Seconds between two tries: the first pause and the longest; after that a process waits in line.
 _SHORTEST, _LONGEST = 0.0005, 0.02
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS |= getattr(os, "O_NONBLOCK", 0)
 
 
 def try_lock(handle: int) -> bool:

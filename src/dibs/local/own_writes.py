@@ -9,9 +9,8 @@ table of them, as earlier versions wrote it. Losing records only means that less
 from __future__ import annotations
 
 import os
-from zlib import crc32
 
-from dibs.local.files import append_file, write_file
+from dibs.local.files import append_file, regular, write_file
 from dibs.startup.quickjson import dumps, raw_decode
 
 TYPE_CHECKING = False
@@ -64,7 +63,7 @@ def replace_written(place: str, noted: Mapping[str, list[Any]]) -> None:
 def read_written(place: str) -> dict[str, list[Any]]:
     """Return the newest record of each path: stat, time, and checksums if known."""
     try:
-        with open(place, encoding="utf-8", errors="surrogateescape") as file:
+        with open(place, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             lines = file.read().split("\n")
     except (OSError, ValueError):
         return {}
@@ -104,8 +103,10 @@ def _checksums(root: str, path: str, about: Stat) -> tuple[int, int]:
     if about is None or about[3] & 0o170000 != 0o100000 or about[1] > _LARGEST:  # noqa: PLR2004 - a file
         return 0, 0
     try:
-        with open(os.path.join(root, path), "rb") as file:
+        with open(os.path.join(root, path), "rb", opener=regular) as file:
             content = file.read(_LARGEST)
     except OSError:
         return 0, 0
+    from zlib import crc32
+
     return crc32(content, 1) or 1, crc32(content.translate(None, _FORMAT), 1) or 1

@@ -21,7 +21,7 @@ from dibs.core.patterns.spelling import (
     with_bytes,
 )
 from dibs.errors import BadInput, DibsError
-from dibs.local.repository import find
+from dibs.local.repository import STATE_IN_GIT, find, git_dir_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
 
+#: The settings of a project, at its root.
+SETTINGS = "dibs.toml"
 _SPECIAL = frozenset("*?[]{}\\")
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in _SPECIAL})
 #: The most symbolic links in one path, as in Linux.
@@ -38,8 +40,9 @@ _MAX_LINKS = 40
 #: The longest path of a folder for the user's files, and the longest name in it, in bytes.
 MAX_FOLDER, MAX_NAME = 1024, 255
 
-#: A repository inside this one can be claimed as a whole, but not its files.
-_FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
+#: A repository inside this one can be claimed as a whole. Its files belong to this project too, unless it is
+#: a Dibs project itself.
+_FOLDER, _FILE, _ABSENT, _INNER, _OWN = "folder", "file", "absent", "repository", "project"
 
 
 class PathResolver:
@@ -139,7 +142,7 @@ class _Walk:
             if self.kind == _FILE:
                 rule = "uses a file as a folder"
                 self.refuse("PATH_NOT_DIR", rule, "check the spelling")
-            if self.kind == _INNER:
+            if self.kind == _OWN:
                 self._refuse_inner()
             if name == "..":
                 if not self.done:
@@ -182,11 +185,15 @@ class _Walk:
 
     def _cross(self, path: str) -> None:
         """Continue in the worktree at ``path`` if it belongs to this repository."""
-        if not self._switch(path):
-            self.kind = _INNER
+        try:
+            is_repository = find(path, {}).root == path
+        except DibsError:
+            is_repository = True  # a broken one
+        if is_repository and not self._switch(path):
+            self.kind = _OWN if is_own_project(path) else _INNER
 
     def _refuse_inner(self) -> NoReturn:
-        rule = "is in another repository inside this one"
+        rule = "is in another Dibs project inside this one"
         self.refuse("PATH_SUBMODULE", rule, "cd to that repository and claim it there")
 
     def _switch(self, folder: str) -> str:
@@ -248,7 +255,7 @@ class _Walk:
             )
         if self.text.endswith("/") and self.kind == _FILE:
             self.refuse("PATH_NOT_DIR", "is a file, not a folder", "remove the trailing slash")
-        if self.kind == _INNER and self.text.endswith("/"):
+        if self.kind == _OWN and self.text.endswith("/"):
             self._refuse_inner()
         if self.kind == _FOLDER or self.text.endswith("/"):
             path += "/"
@@ -257,6 +264,17 @@ class _Walk:
     def refuse(self, code: str, rule: str, hint: str) -> NoReturn:
         """Raise ``BadInput`` about the text."""
         raise BadInput(f'"{printable(self.typed)}" {rule}', code=code, hint=hint, field="pattern")
+
+
+def is_own_project(root: str) -> bool:
+    """Return whether the repository at ``root`` is a Dibs project: it has settings or a state."""
+    if os.path.lexists(f"{root}/{SETTINGS}"):
+        return True
+    try:
+        common = git_dir_at(f"{root}/.git")
+    except (DibsError, OSError):
+        return False  # the pointer is broken, so no command works there
+    return bool(common) and os.path.isdir(f"{common}/{STATE_IN_GIT}")
 
 
 def _unescaped(name: str) -> str | None:

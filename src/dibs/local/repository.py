@@ -11,6 +11,7 @@ import stat
 
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Misconfigured, NotFound
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -56,6 +57,17 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
             f"{quote(error.filename)}",
             hint="ask the owner for access, or run as a user who has it",
         ) from error
+
+
+def refuse_links(state: str) -> None:
+    """Refuse a state with a symbolic link in it: files would be written somewhere else."""
+    try:
+        with os.scandir(state) as entries:
+            linked = sorted(entry.path for entry in entries if entry.is_symlink())
+    except OSError:
+        return  # there is no state yet, or it cannot be read, which opening it reports
+    for path in linked:
+        _refuse_linked(path)
 
 
 def crew_folder(state: str) -> str:
@@ -130,7 +142,7 @@ def checked_out(root: str) -> str:
 
 
 def _head_in(git_dir: str) -> bytes:
-    handle = os.open(f"{git_dir}/HEAD", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    handle = regular(f"{git_dir}/HEAD", os.O_RDONLY)
     try:
         return os.read(handle, 4096)
     finally:
@@ -144,7 +156,7 @@ def clone_id(state: str, *, make: bool = True) -> str:
     """
     path = f"{state}/clone"
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="ascii", opener=regular) as file:
             return file.read(16)
     except FileNotFoundError:
         if not make:
@@ -223,10 +235,10 @@ def _from_disk(folder: str) -> Repository:
         mode = _mode(entry)
         if stat.S_ISREG(mode):
             _refuse_foreign(entry)
-            return _in_git(folder, place, _common_of(_git_dir_in_file(entry)))
+            return _in_git(folder, place, _common_of(_own_git_dir(place, _git_dir_in_file(entry))))
         if stat.S_ISDIR(mode) and _is_git_dir(entry):
-            _refuse_foreign(entry)
-            return _in_git(folder, place, _common_of(os.path.realpath(entry)))
+            git_dir = os.path.realpath(entry)
+            return _in_git(folder, place, _common_of(_own_git_dir(place, git_dir)))
         if _is_git_dir(place):
             raise _no_working_tree(place)
         state = _join(place, STATE_OUTSIDE_GIT)
@@ -239,11 +251,14 @@ def _from_disk(folder: str) -> Repository:
             hint="change to a repository, or run `dibs init` to use Dibs in this folder without git",
         )
     _refuse_foreign(outside.state)
+    _refuse_linked(outside.state)
     return outside
 
 
 def _in_git(folder: str, root: str, common: str) -> Repository:
-    return Repository(root, common, _join(common, STATE_IN_GIT), _relative(folder, root))
+    state = _join(common, STATE_IN_GIT)
+    _refuse_linked(state)
+    return Repository(root, common, state, _relative(folder, root))
 
 
 def _upwards(folder: str) -> list[str]:
@@ -312,7 +327,7 @@ def _common_of(git_dir: str) -> str:
 
 def _read_pointer(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return os.fsdecode(file.read(_POINTER_MAX)).strip("\r\n")
     except PermissionError:
         raise
@@ -332,6 +347,29 @@ def _no_working_tree(place: str) -> DibsError:
         code="NO_REPO",
         hint="run dibs in one of its worktrees; `git worktree add` creates one",
     )
+
+
+def _refuse_linked(state: str) -> None:
+    """Refuse a symbolic link in place of the state, or in it: Dibs would write somewhere else."""
+    if stat.S_ISLNK(_mode(state, follow=False)):
+        from shlex import quote as quoted
+
+        raise Misconfigured(
+            f"{quote(state)} is a symbolic link, so Dibs would write its state elsewhere",
+            hint=f"remove the link: rm {quoted(state)}",
+        )
+
+
+def _own_git_dir(place: str, git_dir: str) -> str:
+    """Return the git directory that ``.git`` in ``place`` leads to; refuse that of another working tree."""
+    _refuse_foreign(git_dir)
+    above, name = os.path.split(git_dir)
+    if name == ".git" and above != place:
+        raise Misconfigured(
+            f"{quote(_join(place, '.git'))} points to the git directory of {quote(above)}",
+            hint="work there, or create a worktree: git worktree add",
+        )
+    return git_dir
 
 
 def _refuse_foreign(entry: str) -> None:

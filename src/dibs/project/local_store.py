@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 from dibs.startup import quickjson
 
 TYPE_CHECKING = False
@@ -92,7 +93,9 @@ def existed(place: Location, url: str) -> bool:
 def _times_created(path: str) -> int:
     """Return how many times a store was created at ``path``; the marker outlives the file."""
     try:
-        with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
+        with open(
+            os.path.join(os.path.dirname(path), MARKER), encoding="utf-8", opener=regular
+        ) as file:
             times: int = quickjson.loads(file.read())["made"]
             return times
     except FileNotFoundError:

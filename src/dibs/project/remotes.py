@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _written(path: str, section: str) -> str:
     """Read a remote's URL from a git configuration; empty if only git can interpret it."""
     inside, found = False, ""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             lines = [line.strip() for line in file]
     except OSError:
         return ""

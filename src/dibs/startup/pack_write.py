@@ -84,13 +84,17 @@ def _code(name: str, path: str) -> CodeType | None:
     if name.partition(".")[0] != "dibs":
         return SourceFileLoader(name, path).get_code(name)
     with open(path, "rb") as file:
-        tree = _Untyped().visit(ast.parse(file.read(), path))
+        tree = _Bare().visit(ast.parse(file.read(), path))
     code: CodeType = compile(tree, path, "exec", annotations.compiler_flag, dont_inherit=True)
     return code
 
 
-class _Untyped(ast.NodeTransformer):
-    """Removes type annotations, which take 4% of a hook's time, except those of records."""
+class _Bare(ast.NodeTransformer):
+    """Removes what no hook uses: docstrings, and type annotations except those of records."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return ast.copy_location(ast.Pass(), node) if is_text else self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

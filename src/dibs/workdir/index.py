@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from dibs.local.files import write_file
+from dibs.local.files import regular, write_file
 from dibs.startup.records import Record
 from dibs.workdir.disk import FileStamp
 
@@ -219,7 +219,7 @@ class Index:
 def load(path: str) -> Index:
     """Return the index stored at ``path``, an empty one if it is missing or unreadable."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="ascii", opener=regular) as file:
             lines = file.read().split("\n")
         return _decoded(lines)
     except (OSError, ValueError, KeyError, TypeError, IndexError):

@@ -1,6 +1,6 @@
 """Which files a pattern means, and the counts of folders."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dibs.core.changes.file_tree import FilesHere, FileTree, Interest, PathFinder
@@ -17,6 +17,7 @@ LITERALS = st.lists(NAMES.filter(lambda name: "[" not in name), min_size=1, max_
 
 
 @given(PATHS, GLOBS | LITERALS, st.booleans())
+@example(["ss"], "ß", True)
 def test_the_index_finds_exactly_the_files_that_a_pattern_matches(paths, text, folded):
     pattern = parse(text, fold_case=folded)
 

@@ -94,7 +94,9 @@ class PathFinder:
     def _near(self, pattern: Pattern) -> Iterator[str]:
         """Yield the paths that a pattern may match."""
         if pattern.literal:
-            yield from self._plain.get(pattern.path.removeprefix("./").lower(), ())
+            name = pattern.path.removeprefix("./")
+            for form in {name.lower(), name.casefold()}:  # "ß" folds to "ss"
+                yield from self._plain.get(form, ())
             if self._odd:
                 yield from self._by_key(folded=pattern.folded).get(pattern.key, ())
             return

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from dibs.engines.shared.turns import open_private
+from dibs.local.files import regular
 
 #: Numbers of a new life start above the next multiple of this.
 LIFE = 1_000_000_000
@@ -75,7 +76,7 @@ def stored_mark(path: str) -> int:
 def mark_problem(path: str) -> str:
     """Return why the mark at ``path`` does not work; empty if it does, or if it does not exist yet."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             text = file.read(2 * _DIGITS)
     except FileNotFoundError:
         return ""

@@ -18,6 +18,8 @@ import time
 from dibs.local.locks import try_lock, unlock
 
 _monotonic = time.monotonic
+#: Not through a link, and without waiting for anyone.
+_HERE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 #: How long, in seconds, a writer may return to the gate without going through the line.
 _TURN = 0.002
@@ -96,9 +98,9 @@ class Turns:
 def open_private(path: str) -> int:
     """Open a file that only its owner can use, whatever the umask; create it if needed."""
     try:
-        return os.open(path, os.O_RDWR)
+        return os.open(path, os.O_RDWR | _HERE)
     except FileNotFoundError:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _HERE, 0o600)
         if hasattr(os, "fchmod"):
             os.fchmod(handle, 0o600)
         return handle

@@ -12,6 +12,7 @@ from dibs.engines.shared.mark import Mark, start_of_life
 from dibs.engines.shared.sqlite import SqliteTxn, SqliteView
 from dibs.engines.sqlite.open import OpenOptions, open_store, patiently
 from dibs.engines.sqlite.schema import continue_after
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class SqliteConnection:
 
 def _size_in_header(path: str) -> int:
     """Return how large a database says it is; it shrinks when the ledger is trimmed."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         header = file.read(32)
     page = int.from_bytes(header[16:18], "big")
     return max(_PAGE, int.from_bytes(header[28:32], "big") * (page if page > 1 else 1 << 16))

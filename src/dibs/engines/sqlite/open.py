@@ -151,7 +151,7 @@ def _connect(options: OpenOptions) -> tuple[apsw.Connection, bool]:
 
 def _look(path: str) -> os.stat_result | None:
     try:
-        found = os.stat(path)
+        found = os.lstat(path)  # SQLite would write through a link
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found.st_mode):

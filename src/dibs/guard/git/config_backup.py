@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.local.files import write_file
+from dibs.local.files import regular, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def restore(config: str, record: Mapping[str, Any]) -> bool:
 def read(path: str) -> bytes:
     """Return the bytes of a file, or nothing if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return file.read()
     except OSError:
         return b""

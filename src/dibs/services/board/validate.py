@@ -11,6 +11,7 @@ import re
 from dibs.core.tasks.names import RULE, follows_rule, names_agent, new_id
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX, Status, folder_of
 from dibs.errors import BadInput, Unavailable
+from dibs.local.files import regular
 from dibs.services.board.changes import DUPLICATE
 from dibs.services.board.report import HALF_WRITTEN
 from dibs.startup.records import Record
@@ -306,7 +307,7 @@ def _content(path: str) -> bytes:
     try:
         kind = os.lstat(path).st_mode
         if stat.S_ISREG(kind):
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=regular) as file:
                 return file.read(MAX_FILE + 1)
     except OSError as error:
         message = f"cannot read the file: {error.strerror}"

@@ -9,6 +9,7 @@ from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import printable, shown
 from dibs.errors import Unavailable
 from dibs.git.refs import is_in, value_of
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def _renamed(git_dir: str, branch: str) -> str:
     """Return the newest name of a branch according to the reflog of HEAD."""
     try:
         with open(
-            os.path.join(git_dir, "logs", "HEAD"), encoding="utf-8", errors="replace"
+            os.path.join(git_dir, "logs", "HEAD"),
+            encoding="utf-8",
+            errors="replace",
+            opener=regular,
         ) as file:
             lines = [line.partition("\t")[2].strip() for line in file]
     except OSError:

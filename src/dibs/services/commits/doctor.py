@@ -16,7 +16,7 @@ from dibs.git.calls import GitCalls
 from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.git.trust import Trust
-from dibs.local.files import write_file
+from dibs.local.files import regular, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class GitCare:
 
     def _seen(self) -> dict[str, str] | None:
         try:
-            with open(self._note, encoding="utf-8") as file:
+            with open(self._note, encoding="utf-8", opener=regular) as file:
                 content = json.load(file)
         except (OSError, ValueError):
             return None
@@ -135,7 +135,7 @@ class GitCare:
             path = os.path.join(folder, name)
             if name.endswith(_SAMPLE) or not os.path.isfile(path) or not os.access(path, os.X_OK):
                 continue
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=regular) as file:
                 found[name] = sha256(file.read()).hexdigest()
         return found
 

@@ -16,6 +16,7 @@ from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
 from dibs.git.untrusted import refuse_filters
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -173,7 +174,7 @@ class _Parts:
             return GONE
         if os.path.islink(place):
             return TreeEntry(LINK, self._stored(os.fsencode(os.readlink(place))))
-        with open(place, "rb") as file:
+        with open(place, "rb", opener=regular) as file:
             oid = self._stored(file.read(), change.path)
         executable = os.stat(place).st_mode & 0o100
         usual = "100755" if executable else "100644"

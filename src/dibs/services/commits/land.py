@@ -169,7 +169,9 @@ class Landing:
 
     def _passage(self, ready: ReadyCommit) -> Passage:
         request, ref = self._job.request, self._plan.ref
-        subject = printable(ready.message.partition("\n")[0])
+        from dibs.core.text.secrets import mask
+
+        subject = printable(mask(ready.message.partition("\n")[0]))
         where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
         details: dict[str, Any] = {}
         authors = sorted(authors_in(ready.message))

@@ -11,6 +11,7 @@ from dibs.errors import DibsError
 from dibs.git.objects import GONE, LINK, SUBMODULE, TREE, TreeEntry
 from dibs.git.status import Look, look
 from dibs.git.temp_objects import Filler
+from dibs.local.files import regular
 from dibs.services.commits.gate import nothing
 from dibs.startup.records import Record
 
@@ -212,7 +213,7 @@ def _index(path: str) -> tuple[int, int, int]:
     place = os.path.join(path, ".git")
     try:
         if not os.path.isdir(place):
-            with open(place, encoding="utf-8", errors="surrogateescape") as file:
+            with open(place, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
                 pointer = file.read().removeprefix("gitdir:").strip(" \r\n")
             place = os.path.join(path, pointer)
         status = os.stat(os.path.join(place, "index"))

@@ -10,6 +10,7 @@ import os
 
 from dibs.core.toolcalls.values import How
 from dibs.errors import DibsError
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def _ends(file: str) -> Iterator[tuple[str, str]]:
 def _lines(file: str) -> list[str]:
     try:
         # Every edit reads these files; a file object would cost more than the read.
-        handle = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        handle = regular(file, os.O_RDONLY)
     except OSError:
         return []
     try:

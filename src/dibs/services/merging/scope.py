@@ -120,7 +120,9 @@ def held_by_others(rows: Rows, paths: Iterable[str], allowed: dict[str, set[str]
 
 
 def _change(commit: Logged) -> MergeCommit:
-    subject = commit.message.partition("\n")[0]
+    from dibs.core.text.secrets import mask
+
+    subject = mask(commit.message.partition("\n")[0])
     signed = read_signed(commit.message)
     agent, tokens = ("", ()) if signed is None else (signed.agent, signed.tokens)
     return MergeCommit(commit.oid, subject, float(commit.at), commit.paths, agent, tokens)

@@ -6,8 +6,9 @@ import contextlib
 from functools import partial
 
 from dibs.core.changes.trailers import check_message
+from dibs.core.claims.agents import check_human
 from dibs.core.text.names import check_branch, quote
-from dibs.errors import BadInput, NotFound, Unavailable, humans_only
+from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
@@ -150,9 +151,9 @@ class Merges:
             option = "--test" if request.test else "--no-test"
         else:
             return
-        raise humans_only(
+        check_human(
+            caller,
             f"{option} is reserved for humans in this project",
-            caller.id,
             hint=f"merge without {option}, or ask a human to merge",
         )
 

@@ -68,6 +68,26 @@ class CommandCopies:
         write_file(self._place(digest.hexdigest()), content)
         return digest.hexdigest()
 
+    def add_committed(self, commit: str, paths: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Copy files as they are in a commit; return modes and digests of those that it has."""
+        from hashlib import sha256
+
+        from dibs.git.calls import GitCalls
+
+        git = GitCalls(self._root)
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        out = git.must("ls-tree", "-z", "--full-tree", "--end-of-options", commit, *paths[:_MOST])
+        found: dict[str, tuple[int, str]] = {}
+        for row in out.split(b"\0"):
+            about, _, path = row.partition(b"\t")
+            mode, kind, name = (*os.fsdecode(about).split(), "", "", "")[:3]
+            if kind == "blob":
+                digest = sha256()
+                content = b"".join(packed([git.must("cat-file", "blob", name)], digest))
+                write_file(self._place(digest.hexdigest()), content)
+                found[os.fsdecode(path)] = (int(mode, 8), digest.hexdigest())
+        return found
+
     def _has(self, digest: str) -> bool:
         """Return whether a copy exists, and mark it as used."""
         try:

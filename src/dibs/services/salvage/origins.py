@@ -7,6 +7,7 @@ import os
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.git.refs import commit_of, value_of
 from dibs.git.trees import EMPTY
+from dibs.local.files import regular
 from dibs.services.salvage.private import chunks_of, digest_of, private_entry
 from dibs.services.state.sessions import left_at
 
@@ -46,7 +47,7 @@ def changed_lines(git: GitCalls, saved: SavedCopy, paths: Sequence[str]) -> dict
 def _lines_in(place: str) -> int:
     """Return the number of lines of an ignored file."""
     try:
-        with open(place, "rb") as file:
+        with open(place, "rb", opener=regular) as file:
             return sum(1 for _ in file)
     except OSError:
         return 0

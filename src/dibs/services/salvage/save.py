@@ -22,6 +22,7 @@ from dibs.git.refs import commit_of
 from dibs.git.snapshot import exact_tree, quarantined, snapshot, still_holds
 from dibs.git.state import common_of, read_state
 from dibs.git.trees import differences
+from dibs.local.files import regular
 from dibs.services.salvage.entries import EXACT, NAME, REFS, SUBJECT, Salvaged
 from dibs.services.salvage.private import (
     add_private,
@@ -138,7 +139,7 @@ def sides(git: GitCalls, git_dir: str) -> list[str]:
     found: list[str] = []
     for name in _SIDES:
         try:
-            with open(os.path.join(git_dir, name), encoding="ascii") as file:
+            with open(os.path.join(git_dir, name), encoding="ascii", opener=regular) as file:
                 found += [oid for line in file if (oid := commit_of(git, line.strip()))]
         except (OSError, UnicodeDecodeError):
             continue
@@ -153,7 +154,7 @@ def sweep(common: str, now: float) -> None:
         path = os.path.join(packs, name)
         with contextlib.suppress(FileNotFoundError):
             if name.endswith(".keep") and now - os.stat(path).st_mtime > _FORGOTTEN:
-                with open(path, "rb") as file:
+                with open(path, "rb", opener=regular) as file:
                     ours = file.read(100).strip() == _KEEP.encode()
                 if ours:
                     os.unlink(path)

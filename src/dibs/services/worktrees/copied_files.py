@@ -11,6 +11,7 @@ import shutil
 import stat
 
 from dibs.core.text.names import printable
+from dibs.local.files import regular
 from dibs.local.paths import is_beneath
 from dibs.services.worktrees.place import is_ignored
 
@@ -107,7 +108,7 @@ class Supply:
 def wired(state: str) -> list[str]:
     """Return the machine-specific agent files that ``dibs init`` wrote in the main tree."""
     try:
-        with open(os.path.join(state, "wiring", "manifest.json"), "rb") as file:
+        with open(os.path.join(state, "wiring", "manifest.json"), "rb", opener=regular) as file:
             found = json.loads(file.read())["local"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
@@ -124,7 +125,7 @@ def hide_links(git: GitCalls, common: str, names: Sequence[str]) -> list[str]:
     if shown:
         place = os.path.join(common, "info", "exclude")
         os.makedirs(os.path.dirname(place), exist_ok=True)
-        with open(place, "ab") as file:
+        with open(place, "ab", opener=regular) as file:
             lines = ["", "# Links in worktrees, written by Dibs."]
             lines += [f"/{name.translate(_SPECIAL)}" for name in shown]
             file.write(os.fsencode("\n".join(lines) + "\n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -78,7 +79,7 @@ def _same(tree: str, main: str, path: str) -> bool:
         return leads == other or (os.path.islink(other) and os.readlink(other) == leads)
     if not stat.S_ISREG(_status(other)[0]) or _status(one)[1] != _status(other)[1]:
         return False
-    with open(one, "rb") as mine, open(other, "rb") as its:
+    with open(one, "rb", opener=regular) as mine, open(other, "rb", opener=regular) as its:
         while True:
             piece = mine.read(1 << 16)
             if piece != its.read(1 << 16):

@@ -11,6 +11,7 @@ import os
 
 from dibs.git.batch_process import BatchProcess
 from dibs.git.status import ignored_among
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _begins(path: str, content: bytes) -> bool:
     """Return whether a file or link contains the beginning of ``content``."""
     if os.path.islink(path):
         return os.fsencode(os.readlink(path)) == content
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         at = 0
         while chunk := file.read(_CHUNK):
             if content[at : at + len(chunk)] != chunk:

@@ -12,6 +12,7 @@ from dibs.cli.support.watcher import SLICE, FileWatcher
 from dibs.core.changes.forecasts import news
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
+from dibs.local.files import regular
 from dibs.shapes.forecast import pair, shape
 
 TYPE_CHECKING = False
@@ -185,7 +186,7 @@ class TreeWatcher(FileWatcher):
         if folder == self._common:
             return os.path.dirname(folder)
         try:
-            with open(os.path.join(folder, "gitdir"), "rb") as file:
+            with open(os.path.join(folder, "gitdir"), "rb", opener=regular) as file:
                 return os.path.dirname(os.path.join(folder, os.fsdecode(file.read().rstrip(b"\n"))))
         except OSError:
             return ""

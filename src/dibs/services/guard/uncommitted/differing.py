@@ -7,6 +7,7 @@ import stat
 
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _same(root: str, path: str, row: bytes) -> bool:
         if stat.S_ISLNK(about.st_mode):
             content = os.fsencode(os.readlink(os.path.join(root, path)))
         else:
-            with open(os.path.join(root, path), "rb") as file:
+            with open(os.path.join(root, path), "rb", opener=regular) as file:
                 content = file.read()
     except (OSError, ValueError):
         return False

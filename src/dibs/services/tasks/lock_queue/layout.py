@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.tasks.lock_files import LISTS, LOCKS, PENDING
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -120,7 +121,7 @@ def _has_remotes(common: str) -> bool:
     if os.path.isdir(os.path.join(common, "refs", "remotes")):
         return True
     try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
+        with open(os.path.join(common, "packed-refs"), "rb", opener=regular) as file:
             return b" refs/remotes/" in file.read(1 << 16)
     except OSError:
         return os.path.isdir(os.path.join(common, "reftable"))

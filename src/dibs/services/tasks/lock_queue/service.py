@@ -16,6 +16,7 @@ from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.refs import commit_of, is_in
 from dibs.git.untrusted import guarded_calls
+from dibs.local.files import regular
 from dibs.services.tasks.lock_queue.branch import LANDED, PATIENCE, QueueBranch
 from dibs.services.tasks.lock_queue.layout import find_place, may_have_queue
 from dibs.services.tasks.lock_queue.local import LocalBranch, with_disk
@@ -133,7 +134,7 @@ class LockQueue:
         branch = self._open()
         known = branch.place.known
         try:
-            with open(self._memory, encoding="utf-8", errors="replace") as file:
+            with open(self._memory, encoding="utf-8", errors="replace", opener=regular) as file:
                 place, commit = file.read().split("\n")[:2]
         except (OSError, ValueError):
             return known

@@ -1,0 +1,138 @@
+"""Read HEAD, branches, and small git objects that are not packed, without a git process.
+
+The objects of a new commit are in files of their own. Those of an older one may be in a pack, which only git
+reads.
+"""
+
+# On the path of hooks: import only built-in modules, and zlib when there is something to read.
+
+from __future__ import annotations
+
+import os
+
+from dibs.local.files import regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: The largest object that is read, in bytes.
+_LARGEST = 4 << 20
+_TREE = b"tree "
+_BRANCH = b"ref: "
+_OBJECT_NAMES = (40, 64)
+#: The end of a log that is read, in bytes, and the most branches in one folder.
+_LOG_LINE, _MOST = 4096, 200
+
+
+def head_commit(root: str, common: str) -> str:
+    """Return the commit checked out in a working tree; empty if there is none, or only git knows it."""
+    try:
+        return _head(root, common)
+    except OSError:
+        return ""
+
+
+def _head(root: str, common: str) -> str:
+    git_dir = f"{root}/.git"
+    try:
+        head = _content(f"{git_dir}/HEAD").strip()
+    except NotADirectoryError:
+        pointed = _content(git_dir).removeprefix(b"gitdir: ").strip()
+        git_dir = os.path.join(root, os.fsdecode(pointed))
+        head = _content(f"{git_dir}/HEAD").strip()
+    if not head.startswith(_BRANCH):
+        return _name(head)
+    ref = head.removeprefix(_BRANCH)
+    try:
+        return _name(_content(f"{common}/{os.fsdecode(ref)}").strip())
+    except FileNotFoundError:
+        pass
+    for line in _content(f"{common}/packed-refs").split(b"\n"):
+        name, _, packed = line.partition(b" ")
+        if packed == ref:
+            return _name(name)
+    return ""
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", opener=regular) as file:
+        return file.read()
+
+
+def _name(text: bytes) -> str:
+    plain = len(text) in _OBJECT_NAMES and text.isalnum()
+    return text.decode() if plain else ""
+
+
+def unlogged_branches(common: str) -> Iterator[str]:
+    """Yield the files of branches that git did not write: its log of the branch ends at another commit."""
+    logs = f"{common}/logs/refs/heads"
+    folders = [logs]
+    while folders:
+        folder = folders.pop()
+        for name in _names(folder):
+            log = f"{folder}/{name}"
+            ref = f"{common}/refs/heads{log[len(logs) :]}"
+            try:
+                if os.path.isdir(log):
+                    folders.append(log)
+                elif os.stat(ref).st_mtime_ns >= os.stat(log).st_mtime_ns:
+                    # Git writes the log after it has prepared the file, so that one is seldom the newer one.
+                    logged = last_logged(log)
+                    if logged and _name(_content(ref).strip()) != logged:
+                        yield ref
+            except OSError:
+                continue  # packed, or removed in the meantime
+
+
+def last_logged(log: str) -> str:
+    """Return the commit at which git's log of a branch ends; empty if the log is empty."""
+    with open(log, "rb", opener=regular) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_LINE))
+        lines = file.read().split(b"\n")
+    words = lines[-2].split(b" ", 2) if len(lines) > 1 else []
+    return _name(words[1]) if len(words) > 1 else ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)[:_MOST]
+    except OSError:
+        return []
+
+
+def object_in(common: str, name: str) -> bytes | None:
+    """Return the content of an object in the git directory ``common``; None if it is packed or damaged."""
+    try:
+        with open(f"{common}/objects/{name[:2]}/{name[2:]}", "rb", opener=regular) as file:
+            packed = file.read(_LARGEST)
+    except OSError:
+        return None
+    import zlib
+
+    try:
+        _, end, content = zlib.decompressobj().decompress(packed, _LARGEST).partition(b"\0")
+    except zlib.error:
+        return None
+    return content if end else None
+
+
+def file_in(common: str, commit: str, name: str) -> str | None:
+    """Return the object of a file at the top of a commit: empty if there is none, None if that is unknown."""
+    about = object_in(common, commit)
+    if about is None or not about.startswith(_TREE):
+        return None
+    tree = object_in(common, about[len(_TREE) :].partition(b"\n")[0].decode("ascii", "replace"))
+    if tree is None:
+        return None
+    size, wanted, place = len(commit) // 2, name.encode(), 0
+    while place < len(tree):
+        end = tree.find(b"\0", place)
+        if end < 0:
+            return None
+        found = tree[place:end].partition(b" ")[2]
+        place = end + 1 + size
+        if found == wanted:
+            return tree[end + 1 : place].hex()
+    return ""

@@ -1,0 +1,87 @@
+"""Refuse FIFOs, devices, and sockets where git expects files: git would wait, or read without an end.
+
+Anyone who can write to a repository can put one there. Dibs sees it before it starts git, and says which it
+is. A file that changes in between, or one in a subfolder, is covered by the timeout of each call.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.text.names import quote
+from dibs.errors import Misconfigured
+from dibs.local.files import read_file
+
+#: What git reads in a working tree, in its git directory, and in the common git directory.
+_IN_TREE = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
+_IN_GIT_DIR = (
+    *("HEAD", "index", "config.worktree", "commondir", "gitdir", "logs/HEAD"),
+    *("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"),
+)
+_IN_COMMON = (
+    *(
+        "config",
+        "packed-refs",
+        "shallow",
+        "info/exclude",
+        "info/attributes",
+        "info/sparse-checkout",
+    ),
+    *("info/refs", "objects/info/alternates", "objects/info/commit-graph", "logs/refs/stash"),
+    *("refs/stash", "info/grafts"),
+)
+_FILE_OR_FOLDER = (stat.S_IFREG, stat.S_IFDIR)
+#: The longest file that names a git directory or a branch, in bytes.
+_POINTER_MAX = 65_536
+
+
+def refuse_special(tree: str) -> None:
+    """Raise if git would read something else than a file in this working tree or git directory."""
+    own = os.path.join(tree, ".git")
+    kind = _kind(own)
+    if kind == stat.S_IFREG:
+        own = os.path.join(tree, _pointer(own).removeprefix("gitdir:").strip())
+    elif kind != stat.S_IFDIR:
+        own = tree  # a git directory, or a folder below the top
+    _refuse(tree, _IN_TREE)
+    _refuse(own, _IN_GIT_DIR)
+    common = own
+    if _kind(os.path.join(own, "commondir")):
+        common = os.path.join(own, _pointer(os.path.join(own, "commondir")))
+    _refuse(common, _IN_COMMON)
+    branch = _pointer(os.path.join(own, "HEAD")).removeprefix("ref:").strip()
+    if branch.startswith("refs/") and ".." not in branch:
+        _refuse(common, (branch, f"logs/{branch}"))
+
+
+def _refuse(folder: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        path = f"{folder}/{name}"
+        kind = _kind(path)
+        if kind and kind not in _FILE_OR_FOLDER and not _is_null(path):
+            raise Misconfigured(
+                f"{quote(os.path.normpath(path))} is not a regular file, so git could wait for it forever",
+                code="REPO_STATE",
+                hint="remove it, then run this again",
+            )
+
+
+def _kind(path: str) -> int:
+    """Return the type of what is at ``path``, following links; 0 if there is nothing."""
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_null(path: str) -> bool:
+    """Return whether this is the null device, which reads as an empty file."""
+    return os.stat(path).st_rdev == os.stat(os.devnull).st_rdev
+
+
+def _pointer(path: str) -> str:
+    try:
+        return os.fsdecode(read_file(path, _POINTER_MAX)).strip()
+    except OSError:
+        return ""
