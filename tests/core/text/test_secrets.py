@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.text.secrets import FORMS, mask, mask_value
+from dibs.core.text import secret_formats
+from dibs.core.text.secret_formats import FORMATS
+from dibs.core.text.secrets import mask, mask_value
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -85,7 +89,77 @@ TOKENS = [
     draw(86, BASE64) + "==",
 ]
 
+UUID = f"{draw(8, HEX)}-{draw(4, HEX)}-{draw(4, HEX, 2)}-{draw(4, HEX, 3)}-{draw(12, HEX)}"
+LOWER = string.ascii_lowercase + string.digits
+
+
+def prefixed():
+    """Yield a token for each prefix in the table: the shortest one of its issuer."""
+    alphabets = {"w": ALNUM, "u": URLSAFE, "x": HEX, "b": BASE64, "c": UPPER}
+    for line in secret_formats._PREFIXED.strip().splitlines():
+        _, starts, rest = line.split("; ")
+        for start in starts.split():
+            yield start + draw(int(rest[1:]), alphabets[rest[0]], start)
+
+
+#: Formats with parts; each also exists in the table of expressions.
+SHAPED = [
+    f"dibs_{draw(48, HEX)}",
+    f"https://hooks.zapier.com/hooks/catch/1234567/{draw(7, LOWER)}",
+    *(
+        f"gl{kind}-{'Abcdefgh' * 3}"
+        for kind in ("pat", "dt", "rt", "cbt", "ft", "imt", "oas", "ffct")
+    ),
+    f"glpat-{draw(27, URLSAFE)}.01{draw(7, LOWER)}",
+    f"_gitlab_session={draw(32, LOWER)}",
+    "xoxe" + f".xoxp-1-{draw(163, UPPER)}",
+    f"https://hooks.slack.com/triggers/T{draw(8, UPPER)}/{draw(13, '0123456789a')}/{draw(32, HEX)}",
+    "https://discord.com" + f"/api/webhooks/{'123456789' * 2}/{draw(68, URLSAFE)}",
+    f"https://x.webhook.office.com/webhookb2/{UUID}@{UUID}/IncomingWebhook/{draw(32, HEX)}/{UUID}",
+    f"sk_prod_{draw(24)}",
+    f"live_{draw(35, HEX)}",
+    f"test_pub_{draw(31, HEX)}",
+    f"rzp_live_{draw(14)}",
+    f"access_token$production${draw(16, LOWER)}${draw(32, HEX)}",
+    f"A3-{draw(6, UPPER)}-{draw(6, UPPER, 2)}-" + "-".join(draw(5, UPPER, n) for n in range(4)),
+    f"pat{draw(14)}.{draw(64, HEX)}",
+    f"1/{'1234567890123456'}:{draw(32, HEX)}",
+    f"amzn.mws.{UUID}",
+    f"v1.0-{draw(24, HEX)}-{draw(146, HEX)}",
+    *(f"dp.{kind}.{draw(43)}" for kind in ("pt", "ct", "sa", "scim")),
+    f"dp.st.dev.{draw(43)}",
+    f"sl.{draw(135, URLSAFE)}",
+    f"dt0c01.{draw(24, UPPER)}.{draw(64, UPPER)}",
+    f"{'123456789012345'}|{draw(27, URLSAFE)}",
+    f"pat.{draw(22, URLSAFE)}.{draw(24)}.{draw(20)}",
+    f"pat-na1-{UUID}",
+    f"sdk-{UUID}",
+    f"access-production-{UUID}",
+    f"lsv2_pt_{draw(32, HEX)}_{draw(10, HEX)}",
+    f"{draw(32, HEX)}-{draw(8, HEX)}-{draw(8, HEX, 2)}",
+    f"pk.eyJ{draw(60)}.{draw(22)}",
+    f"{draw(6)}_{draw(29)}_mmk",
+    f"sha256~{draw(43, URLSAFE)}",
+    f"re_{draw(8)}_{draw(24)}",
+    f"oauth:{draw(30, LOWER)}",
+    f"s.{draw(24)}",
+    f"$2b$12${draw(53)}",
+    f"$6$rounds=5000$salt${draw(86, ALNUM + './')}",
+]
+
 ANNOUNCED = [
+    ("curl -u admin:{} https://x", "swordfish"),
+    ('curl --user "bob:{}" https://x', "open-sesame"),
+    ("machine x login bob password {}", "swordfish"),
+    ('<add key="ClearTextPassword" value="{}" />', "33f!!lloppa"),
+    ('{{"auths": {{"r.io": {{"auth": "{}"}}}}}}', "Ym9iOnN3b3JkZmlzaA"),
+    ("//registry.example/:_auth={}", "Ym9iOnN3b3JkZmlzaA"),
+    ("CLOUDFLARE_GLOBAL={}", draw(37, HEX)),
+    ("HEROKU={}", UUID),
+    ('datadog: "{}"', draw(40, HEX)),
+    ("sonar.login={}", draw(40, HEX)),
+    ("TWILIO_AUTH={}", draw(32, HEX)),
+    ("okta = '{}'", "00" + draw(40, URLSAFE)),
     ("https://user:{}@example.org/x", "hunter2"),
     ("postgres://app:{}@db/main", "plainword"),
     ("redis://:{}@cache:6379/0", "p@ss:w0rd"),
@@ -124,6 +198,35 @@ ANNOUNCED = [
 
 INNOCENT = [
     "",
+    "docker run -u 1000:1000 image",
+    "login page with a password field",
+    "curl -u $USER:$PASSWORD https://x",
+    "curl -sSf https://example.org/install.sh | sh",
+    "SENTRY_RELEASE=da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    "netlify-build: da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    "heroku: my-application-for-production",
+    "discord_channel_id=123456789012345678",
+    "glob-stream-with-a-long-name-for-readable-streams",
+    "glide-data-grid-with-custom-cells-and-more",
+    "pat-a-cake and pat.match(text)",
+    "live_reload_of_the_whole_development_server",
+    "test_pub_sub_delivers_each_message_once_and_in_order",
+    "re_compile_the_expression_only_once_per_process",
+    "api-gateway-and-more-of-the-same-kind-of-thing",
+    "sha256 of the file; sha512-integrity",
+    "sl.append(x); s.lower(); dp.get(key)",
+    "EAAAA and LTAIL and EZAKI are words",
+    "cio_loop and ioctl; pul-request; ico-nography",
+    "secret_santa_list_for_the_whole_company_party",
+    "fw_version and fm2_radio and y0_axis_of_the_chart",
+    "sqp_solver_for_nonlinear_problems_with_constraints",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "resolved https://registry.npmjs.org/lodash/-/lodash-4.17.21.tgz",
+    'checksum = "d4a3f2bd1d2b8e4b1e8e0f1a6c7b5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c"',
+    "$HOME/.config and $1 and $(date) and ${NAME}",
+    "A3-sized paper, landscape",
+    "-----BEGIN CERTIFICATE-----",
+    "private-lines of the argument",
     "fix the login page",
     "Refactor the parser so that globs are linear",
     "see src/dibs/core/patterns/pattern.py and tests/core/patterns/test_pattern.py",
@@ -240,9 +343,9 @@ INNOCENT = [
 
 
 def test_there_are_a_hundred_of_each():
-    assert len(TOKENS) + len(ANNOUNCED) >= 100
-    assert len(INNOCENT) >= 100
-    assert len(FORMS) >= 30
+    assert len({*TOKENS, *SHAPED, *prefixed()}) + len(ANNOUNCED) >= 200
+    assert len(INNOCENT) >= 130
+    assert len(FORMATS) >= 130
 
 
 @pytest.mark.parametrize(
@@ -255,6 +358,25 @@ def test_no_token_survives(token, around):
     assert token not in masked
     assert token[-12:] not in masked
     assert "[masked " in masked
+
+
+@pytest.mark.parametrize("around", ["{}", "leaked {} here", 'x = "{}"', "a\n{}\nb"])
+def test_no_format_of_an_issuer_survives(around):
+    tokens = [*SHAPED, *prefixed()]
+
+    masked = {token: mask(around.replace("{}", token)) for token in tokens}
+
+    assert [token for token, text in masked.items() if token[-9:] in text] == []
+
+
+def test_each_format_in_the_table_is_tested_and_compiles():
+    texts = [*TOKENS, *SHAPED, *prefixed(), *(text.replace("{}", key) for text, key in ANNOUNCED)]
+
+    untested = [
+        each for each in FORMATS if not any(re.search(each.expression, text) for text in texts)
+    ]
+
+    assert [form.kind for form in untested] == []
 
 
 @pytest.mark.parametrize(("around", "secret"), ANNOUNCED, ids=range(len(ANNOUNCED)))
@@ -271,6 +393,24 @@ def test_a_private_key_is_masked_even_without_its_end():
 
     assert mask(f"a\n{begin}\n{lines}\n{end}\nb") == "a\n[masked private key]\nb"
     assert mask(f"a\n{begin}\n{lines}") == "a\n[masked private key]"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("-----BEGIN PGP PRIVATE" + " KEY BLOCK-----", "-----END PGP PRIVATE" + " KEY BLOCK-----"),
+        ("-----BEGIN OPENSSH PRIVATE" + " KEY-----", "-----END OPENSSH PRIVATE" + " KEY-----"),
+        ("---- BEGIN SSH2 ENCRYPTED PRIVATE" + " KEY ----", "---- END SSH2 PRIVATE" + " KEY ----"),
+        ("Private-Lines: 2", "Private-MAC: 0"),
+    ],
+)
+def test_every_kind_of_private_key_is_masked(begin, end):
+    lines = "\n".join(draw(64, BASE64, seed) for seed in range(5))
+
+    masked = mask(f"a\n{begin}\n{lines}\n{end}\nb")
+
+    assert "[masked private key]" in masked
+    assert not any(line in masked for line in lines.splitlines())
 
 
 @pytest.mark.parametrize("text", INNOCENT)
@@ -332,8 +472,27 @@ def test_a_long_text_takes_linear_time():
         "A1b2",
         '"\\',
         "-----BEGIN PRIVATE KEY-----",
+        "---- BEGIN ",
+        "private-lines:",
+        "curl -u a",
+        "curl ",
+        "login a password ",
+        "heroku_api",
+        "heroku=",
+        "/:_auth=",
+        "glpat-",
+        "dp.st.",
+        "dp.st.a",
+        "1234567890123456/",
+        "A3-ABCDEF-",
+        "$2b$",
+        "sdk-01234567-",
+        "live_",
+        *(line.split("; ")[1].split()[0] for line in secret_formats._PREFIXED.strip().splitlines()),
     ):
+        began = time.process_time()
         mask(piece * (200_000 // len(piece)))
+        assert time.process_time() - began < 5.0, piece
 
 
 def test_values_are_masked_at_any_depth():

@@ -10,81 +10,17 @@ a short ordinary text costs a few microseconds.
 
 from __future__ import annotations
 
-from dibs.startup.records import Record
+from dibs.core.text.random_text import RANDOM_MIN, is_random
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from re import Match
     from typing import Any
 
 
-class Form(Record):
-    """The format of one issuer's tokens."""
-
-    kind: str
-    #: Every such token contains one of these, in lower case.
-    marks: tuple[str, ...]
-    expression: str
-    #: The shortest such token.
-    least: int = 16
-
-
-_START = r"(?<![A-Za-z0-9])"
-_WORD = r"[A-Za-z0-9_-]"
-
-FORMS = (
-    Form("aws key", ("akia", "asia", "abia", "acca"), _START + r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}"),
-    Form("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}"),
-    Form("github token", ("github_pat_",), r"github_pat_\w{20,}"),
-    Form("dibs token", ("dibs_",), r"dibs_[0-9a-f]{40,}"),
-    Form("gitlab token", ("gl",), _START + r"gl[a-z]{1,6}-(?=[\w-]{0,99}\d)[\w-]{20,}"),
-    Form("slack token", ("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}"),
-    Form("slack webhook", ("hooks.slack",), r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,}"),
-    Form("stripe key", ("_live_", "_test_"), _START + r"[prs]k_(?:live|test)_[A-Za-z0-9]{10,}"),
-    Form("webhook secret", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{16,}"),
-    Form("anthropic key", ("sk-ant-",), _START + rf"sk-ant-{_WORD}{{16,}}"),
-    Form("openai key", ("sk-",), _START + rf"sk-(?={_WORD}{{0,99}}\d){_WORD}{{20,}}"),
-    Form("google key", ("aiza",), rf"AIza{_WORD}{{30,}}"),
-    Form("google token", ("ya29.", "gocspx-", "1//0"), rf"(?:ya29\.|GOCSPX-|1//0){_WORD}{{20,}}"),
-    Form("npm token", ("npm_",), _START + r"npm_[A-Za-z0-9]{30,}"),
-    Form(
-        "pypi token",
-        ("pypi-",),
-        rf"pypi-(?={_WORD}{{0,99}}\d)(?={_WORD}{{0,99}}[A-Z]){_WORD}{{30,}}",
-    ),
-    Form("jwt", ("eyj",), rf"(?<![\w-])eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}(?:\.{_WORD}*)?"),
-    Form("sendgrid key", ("sg.",), _START + rf"SG\.{_WORD}{{16,}}\.{_WORD}{{16,}}"),
-    Form("twilio key", ("ac", "sk"), _START + r"(?:AC|SK)[0-9a-f]{32}(?![0-9a-f])", 34),
-    Form("telegram token", (":aa",), rf"\d{{8,10}}:AA{_WORD}{{30,}}"),
-    Form(
-        "discord token",
-        (".",),
-        _START + rf"[MNO]{_WORD}{{22,27}}\.{_WORD}{{6}}\.{_WORD}{{27,}}",
-        58,
-    ),
-    Form("hugging face token", ("hf_",), _START + r"hf_[A-Za-z0-9]{30,}"),
-    Form("digitalocean token", ("_v1_",), r"do[opr]_v1_[a-f0-9]{40,}"),
-    Form("heroku key", ("hrku-",), rf"HRKU-{_WORD}{{30,}}"),
-    Form("azure secret", ("q~",), r"[A-Za-z0-9]{3}\dQ~[\w.~-]{31,}"),
-    Form("azure signature", ("sig=",), r"(?<=sig=)[A-Za-z0-9%+/=]{40,}"),
-    Form("shopify token", ("shp",), r"shp[a-z]{2}_[a-fA-F0-9]{32}"),
-    Form("square token", ("sq0",), rf"sq0[a-z]{{3}}-{_WORD}{{22,}}"),
-    Form("mailgun key", ("key-",), _START + r"key-[0-9a-f]{32}"),
-    Form("mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}"),
-    Form("databricks token", ("dapi",), _START + r"dapi[0-9a-f]{32}"),
-    Form("new relic key", ("nrak-",), r"NRAK-[A-Z0-9]{20,}"),
-    Form("linear key", ("lin_",), r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
-    Form("vault token", ("hvs.", "hvb."), _START + rf"hv[sb]\.{_WORD}{{20,}}"),
-    Form("docker token", ("dckr_pat_",), rf"dckr_pat_{_WORD}{{20,}}"),
-    Form("supabase token", ("sbp_",), r"sbp_[a-f0-9]{40}"),
-    Form("groq key", ("gsk_",), r"gsk_[A-Za-z0-9]{30,}"),
-    Form("xai key", ("xai-",), _START + r"xai-[A-Za-z0-9]{30,}"),
-    Form("replicate token", ("r8_",), _START + r"r8_[A-Za-z0-9]{30,}"),
-    Form("postman key", ("pmak-",), r"PMAK-[a-f0-9-]{40,}"),
-    Form("grafana token", ("glsa_", "glc_"), _START + r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}"),
-    Form("terraform token", (".atlasv1.",), rf"[A-Za-z0-9]{{10,40}}\.atlasv1\.{_WORD}{{30,}}"),
-    Form("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
-)
+#: No shorter word can be an issuer's token.
+_SHORTEST = 16
 
 _PASSWORD = r"pass(?:word|wd|phrase)|pwd"  # noqa: S105 - an expression
 _SECRET = (
@@ -96,10 +32,67 @@ _QUOTED = r""""(?:[^"\\\n]|\\.)+"|'(?:[^'\\\n]|\\.)+'"""
 _BARE = r"(?![=>])[^\s,;\"'`)\]}&]+"
 
 #: Certain: the group ``secret`` is always masked.
-_BLOCK = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"
+_BLOCK = (
+    r"-----?[ ]?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?[ ]?-----?"
+    r"(?s:.*?)(?:-----?[ ]?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?[ ]?-----?|\Z)"
+)
+_PUTTY = r"(?i)(?<=private-lines:)(?s:.*?)(?=private-mac:|\Z)"
 _URL = rf"(?<=://)(?P<user>[^\s/:@]*):{_UNMASKED}(?P<secret>[^\s/]+)(?=@)"
 _ENTRY = (
     rf"(?im)^[ \t]*[\w.-]{{0,60}}(?:{_PASSWORD}):[ \t]+{_UNMASKED}(?P<secret>[^\s\[{{]\S*)[ \t]*$"
+)
+
+#: The user and the password in a call of curl, in .netrc, and in settings of NuGet and Docker.
+_LOGIN = (
+    rf"(?i)(?:\bcurl\b[^\n]{{0,400}}?[ ](?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{{1,80}}:"
+    rf"|\blogin[ ]+\S{{1,80}}[ \n]+password[ ]+|key=\"[\w.]{{0,40}}password\"[ ]+value=\""
+    rf"|\"(?:_?auth|identitytoken)\"[ ]*:[ ]*\"|//[^\s:]{{1,200}}/:_(?:auth|password)=)"
+    rf"{_UNMASKED}(?![$<%{{*])(?P<secret>[^\s\"'<>]{{3,}})"
+)
+#: Services whose keys are plain hexadecimal or alphanumeric text.
+_ISSUERS = (
+    *("adafruit", "airtable", "algolia", "alibaba", "asana", "bitbucket", "cloudflare", "codecov"),
+    *(
+        "cohere",
+        "coinbase",
+        "confluent",
+        "contentful",
+        "datadog",
+        "discord",
+        "dropbox",
+        "etsy",
+        "fastly",
+    ),
+    *(
+        "finnhub",
+        "gitter",
+        "heroku",
+        "hubspot",
+        "intercom",
+        "jfrog",
+        "kraken",
+        "kucoin",
+        "mailchimp",
+    ),
+    *(
+        "mailgun",
+        "mattermost",
+        "meraki",
+        "messagebird",
+        "netlify",
+        "nytimes",
+        "okta",
+        "plaid",
+        "rapidapi",
+    ),
+    *("sendbird", "snyk", "sonar", "squarespace", "sumo", "telegram", "travis", "twitch", "twilio"),
+    *("twitter", "yandex", "zendesk"),
+)
+#: The rest of such a name, and the key; a release or an id is often a commit.
+_ISSUED = (
+    r"(?i)(?:{})(?![\w.-]{{0,20}}(?:sha|commit|release|version|build|hash|digest|[_-]id|ref|rev)\b)"
+    r"(?:[_.-](?:api|auth|access|app|client|oauth|global|login|private|user|pat|sid)){{0,3}}"
+    r"[\"']?[ ]{{0,3}}(?::=|=>|=|:)[ ]{{0,3}}[\"'`]?(?P<secret>[A-Za-z0-9_=-]{{15,}})"
 )
 
 #: Likely: the group ``secret`` is masked unless it is a plain word or code.
@@ -113,6 +106,8 @@ _SAID = rf"(?i)(?P<key>{_SECRET})(?:[ ]+(?:is|was)[ ]+|[ ]+)[\"'`]?{_UNMASKED}(?
 _ANNOUNCING = (
     *("pass", "pwd", "secret", "token", "credential", "key", "bearer", "basic", "authorization"),
 )
+#: Each text with a login contains one of these.
+_LOGGING_IN = ("curl", "password ", "value=", 'auth"', "/:_", "identitytoken")
 
 
 def storable(text: str) -> str:
@@ -124,14 +119,15 @@ def mask(text: str) -> str:
     """Return ``text`` with secrets replaced; masking the result again changes nothing."""
     lowered = text.lower()
     longest = max(map(len, lowered.split()), default=0)
-    if longest >= Form._field_defaults["least"]:
-        for form in FORMS:
-            if longest >= form.least and any(mark in lowered for mark in form.marks):
-                text = _replace(form.expression, f"[masked {form.kind}]", text)
-    if "private key" in lowered:
+    if longest >= _SHORTEST:
+        text = _mask_issued(text, lowered, longest)
+    if "private" in lowered:
         text = _replace(_BLOCK, "[masked private key]", text)
+        text = _replace(_PUTTY, " [masked private key]\n", text)
     if "://" in lowered and "@" in lowered:
         text = _replace(_URL, r"\g<user>:[masked password]", text)
+    if any(word in lowered for word in _LOGGING_IN):
+        text = _mask_each(_LOGIN, text)
     if any(word in lowered for word in _ANNOUNCING):
         text = _mask_announced(text)
     if longest >= RANDOM_MIN:
@@ -139,10 +135,38 @@ def mask(text: str) -> str:
     return text
 
 
+def _mask_issued(text: str, lowered: str, longest: int) -> str:
+    """Mask the tokens of issuers: those with a format of their own, and those after an issuer's name."""
+    from dibs.core.text.secret_formats import FORMATS
+
+    for each in FORMATS:
+        if longest >= each.least and any(mark in lowered for mark in each.marks):
+            text = _replace(each.expression, f"[masked {each.kind}]", text)
+    named = [name for name in _ISSUERS if name in lowered]
+    return _mask_each(_ISSUED.format("|".join(named)), text, _is_key) if named else text
+
+
 def _replace(expression: str, replacement: str, text: str) -> str:
     import re
 
     return re.sub(expression, replacement, text)
+
+
+def _mask_each(expression: str, text: str, judge: Callable[[str], bool] = bool) -> str:
+    """Mask the group ``secret`` of each match, if ``judge`` says that it is one."""
+    import re
+
+    return re.sub(
+        expression,
+        lambda match: _without(match, "credentials") if judge(match["secret"]) else match[0],
+        text,
+    )
+
+
+def _is_key(value: str) -> bool:
+    """Return whether a value is random text, as a key is: many digits, and no words."""
+    digits = sum(character.isdigit() for character in value)
+    return digits * 8 >= len(value) and not _is_code(value)
 
 
 def _mask_announced(text: str) -> str:
@@ -214,79 +238,16 @@ def _is_code(value: str) -> bool:
 #: Placeholders for secrets in code, and their types.
 _NAMES = ("str", "string", "password", "token", "secret")
 
-#: Shorter random text is not masked, because many names look like it.
-RANDOM_MIN = 24
-
-_SEPARATORS = "+/_-"
-#: The most common letter pairs of names and words. Of the pairs in random text, one in five is among them.
-_COMMON_PAIRS = frozenset(
-    """
-    ac ad ag al am an ap ar as at bl bu ca ce ch ck cl co cr ct da de di do ea ec ed eg ej el em
-    en er es et ev ex fi fo ge gi ha he ho hu ib ic id ig il im in io ip is it ke la le li ll lo
-    ls lu ma me mi mm mo mp na nc nd ne nf ng ni no ns nt nu oc od ol om on op or ou pa pe pl po
-    pr pt pu py ra rc re ri rm ro rr rs rt ry sa se sh si sl sr ss st su ta te th ti tl to tr ts
-    tt ty ub ud ul un ur us ut ve xt yp
-    """.split()  # noqa: SIM905 - a literal would take sixty lines
-)
-_HEX = frozenset("0123456789abcdefABCDEF-")
-_CROCKFORD = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
-_ULID_LENGTH = 26
-
 
 def _mask_random(text: str) -> str:
     import re
 
     return re.sub(
-        r"(?i:sha\d{1,3}[-:])?[A-Za-z0-9+/_-]{22,}={0,2}",
-        lambda match: "[masked token]" if _is_random(match[0]) else match[0],
+        r"(?i:sha\d{1,3}[-:]|data:(?:image|font|audio|video)/[\w.+-]{1,40};base64,)?"
+        r"[A-Za-z0-9+/_-]{22,}={0,2}",
+        lambda match: "[masked token]" if is_random(match[0]) else match[0],
         text,
     )
-
-
-def _is_random(token: str) -> bool:
-    """Return whether a text is random, not a name, a path, or a hash."""
-    if len(token) < RANDOM_MIN or _HEX.issuperset(token) or token[:3].lower() == "sha":
-        return False
-    if len(token) == _ULID_LENGTH and _CROCKFORD.issuperset(token):
-        return False
-    bare = token.rstrip("=")
-    separators = sum(map(bare.count, _SEPARATORS))
-    digits = sum(map(bare.count, "0123456789"))
-    mixed = bare != bare.lower() and bare != bare.upper()
-    if separators * 8 > len(bare) + 8:
-        return False
-    if not mixed and (separators or digits * 8 < len(bare)):
-        return False
-    return _regularity(bare) < (4.2 if digits else 3.8)
-
-
-def _regularity(token: str) -> float:
-    """Return a score that is low for random text: the length of its runs, and its share of common pairs.
-
-    A run is a word, a number or an acronym, as in ``get|HTTP|Response|2``.
-    """
-    runs = pairs = common = letters = 0
-    before, before_that = "", ""
-    for character in token:
-        if character in _SEPARATORS:
-            before = before_that = ""
-            continue
-        letters += 1
-        kind = "9" if character.isdigit() else "a" if character.islower() else "A"
-        last = _kind_of(before)
-        joins = kind == last or (last == "A" and kind == "a" and _kind_of(before_that) != "A")
-        runs += not joins
-        if kind != "9" and last in ("a", "A"):
-            pairs += 1
-            common += (before + character).lower() in _COMMON_PAIRS
-        before, before_that = character, before
-    return letters / max(runs, 1) + 3 * common / max(pairs, 1)
-
-
-def _kind_of(character: str) -> str:
-    if not character:
-        return ""
-    return "9" if character.isdigit() else "a" if character.islower() else "A"
 
 
 _SECRET_KEYS = (

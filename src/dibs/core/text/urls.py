@@ -69,5 +69,9 @@ def _options(rest: str) -> str:
     if not mark:
         return rest
     pairs = [pair.partition("=") for pair in query.split("&")]
-    kept = (f"{k}{eq}{HIDDEN if 'pass' in k.lower() else v}" for k, eq, v in pairs)
+    kept = (f"{k}{eq}{HIDDEN if _is_hidden(k.lower()) else v}" for k, eq, v in pairs)
     return f"{place}?{'&'.join(kept)}"
+
+
+def _is_hidden(option: str) -> bool:
+    return "pass" in option or "secret" in option
