@@ -6,44 +6,20 @@ import threading
 import time
 
 import pytest
+from tests.engines.agents import Agent, assert_fenced, reasons
 from tests.servers import FaultProxy, RedisServer, Sentinel
 
-from dibs.config.load import Config
-from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
-from dibs.core.patterns.pattern import parse
-from dibs.engines.redis import life
 from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.shared import memory as memories
 from dibs.engines.shared.clock import Sources
-from dibs.errors import Fenced, Unknown
-from dibs.services.claims.holdings import Holdings
-from dibs.services.claims.service import Claims
+from dibs.errors import Unknown
 from dibs.services.state.lifecycle import begin_life
-from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 from dibs.testing.steps import increment
 
 META = "dibs:{shop}:meta"
-
-
-class Agent:
-    """An agent on its own machine."""
-
-    def __init__(self, name, url, memory="", **options):
-        self.caller = Caller(name)
-        self.engine = RedisEngine(url, "shop", memory=str(memory), renew=begin_life, **options)
-        store = Store(self.engine, Config())
-        self.claims, self.holdings = Claims(store), Holdings(store)
-
-    def claim(self, path="src/a.py"):
-        return self.claims.claim(self.caller, [parse(path)])
-
-    def release(self, token, path="src/a.py"):
-        return self.holdings.release(self.caller, [parse(path)], token=token)
-
-    def newest(self):
-        return self.engine.view(lambda txn: next(txn.events(newest_first=True)))
 
 
 @pytest.fixture
@@ -51,7 +27,9 @@ def agent():
     agents = []
 
     def make(name, url, *where, **options):
-        agents.append(Agent(name, url, *where, **options))
+        memory = str(where[0]) if where else ""
+        engine = RedisEngine(url, "shop", memory=memory, renew=begin_life, **options)
+        agents.append(Agent(name, engine))
         return agents[-1]
 
     yield make
@@ -76,17 +54,6 @@ def tamper(server, field, change):
     server.call("HSET", META, "state", "|".join(state))
 
 
-def reasons(someone):
-    """Return why new lives started, according to the ledger."""
-    entries = someone.engine.view(lambda txn: list(txn.events()))
-    return [entry.details["why"] for entry in entries if entry.kind == Kind.LEDGER_RESTARTED]
-
-
-def assert_fenced(holder, token, path="src/a.py"):
-    with pytest.raises(Fenced):
-        holder.release(token, path)
-
-
 def test_after_flushall_a_new_life_starts_and_old_tokens_are_fenced(server, agent):
     alice, bob = agent("alice", server.url), agent("bob", server.url)
     old = alice.claim().token
@@ -106,7 +73,7 @@ def test_a_machine_without_memory_numbers_by_the_clock(server, agent, monkeypatc
     alice.engine.close()
 
     server.call("FLUSHALL")
-    monkeypatch.setattr(life, "wall", lambda: time.time() + 1)
+    monkeypatch.setattr(memories, "wall", lambda: time.time() + 1)
     bob = agent("bob", server.url)
 
     assert bob.claim().token > old

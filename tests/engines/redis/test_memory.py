@@ -10,8 +10,8 @@ import pytest
 from tests.servers import RedisServer
 
 from dibs.core.claims.ledger import Kind
-from dibs.engines.redis import life
 from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.shared import memory as memories
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing.steps import increment
 
@@ -85,7 +85,7 @@ def test_the_mark_rises_with_many_changes_by_other_machines(server, memory):
 
     opened(server, memory).close()
 
-    assert life.recall(memory).newest == last
+    assert memories.recall(memory).newest == last
 
 
 def test_a_server_restored_from_a_backup_issues_no_number_twice(server, memory, tmp_path):
@@ -121,27 +121,27 @@ def test_a_process_that_closes_late_does_not_lower_the_mark(server, memory):
 
     idle.close()
 
-    assert life.recall(memory).newest == last
-    assert life.recall(memory).version > 0
+    assert memories.recall(memory).newest == last
+    assert memories.recall(memory).version > 0
 
 
 def test_a_call_that_learns_nothing_does_not_lower_the_mark(memory):
-    life.remember(memory, life.StoreMemory("a", 7, "ab", 40), firmly=False)
+    memories.remember(memory, memories.StoreMemory("a", 7, "ab", 40), firmly=False)
 
-    life.remember(memory, life.StoreMemory("a", 0, "", 0), firmly=False)
-    life.remember(memory, life.StoreMemory("b", 1, "cd", 12), firmly=False)
+    memories.remember(memory, memories.StoreMemory("a", 0, "", 0), firmly=False)
+    memories.remember(memory, memories.StoreMemory("b", 1, "cd", 12), firmly=False)
 
-    assert life.recall(memory)[:4] == ("a", 7, "ab", 40)
+    assert memories.recall(memory)[:4] == ("a", 7, "ab", 40)
 
 
 def test_a_killed_process_has_remembered_what_it_saw_some_time_ago(server, memory):
     engine = opened(server, memory)
     first = engine.transact(increment)
-    engine._session.remembered -= life.REMEMBER_EVERY
+    engine._session.remembered -= memories.REMEMBER_EVERY
 
     last = engine.transact(increment)
 
-    assert first < last == life.recall(memory).newest  # although it was never closed
+    assert first < last == memories.recall(memory).newest  # although it was never closed
     engine.close()
 
 

@@ -16,10 +16,10 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines.redis import life
 from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.engine import RedisEngine
-from dibs.engines.redis.life import StoreMemory, base_of_life
+from dibs.engines.shared import memory as memories
+from dibs.engines.shared.memory import StoreMemory, base_of_life
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger
@@ -263,7 +263,7 @@ def test_a_machine_without_memory_continues_above_the_remaining_ledger(
 ):
     newest = open_engine().transact(increment)
     server.call("DEL", "dibs:{shop}:meta", "dibs:{shop}:values", "dibs:{shop}:keys")
-    monkeypatch.setattr(life, "wall", lambda: 0.0)
+    monkeypatch.setattr(memories, "wall", lambda: 0.0)
 
     assert open_engine().transact(increment) > newest
 

@@ -7,9 +7,8 @@ import os
 import time
 
 from dibs.engines.redis.errors import RedisError
-from dibs.engines.redis.replica import Replica
-from dibs.engines.redis.txn import entry_of
-from dibs.startup.records import Record
+from dibs.engines.shared.link import Header, StoreLink, micros
+from dibs.engines.shared.replica_txn import stored_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
-    from dibs.engines.redis.life import StoreMemory
     from dibs.engines.redis.mirror import MirrorKeys
-    from dibs.engines.redis.txn import RedisTxn
     from dibs.engines.redis.wire import Wire
+    from dibs.engines.shared.replica_txn import ReplicaTxn
 
 #: A project's keys, in the order of the script; their common hash tag keeps them on one cluster node.
 NAMES = ("meta", "values", "keys", "ledger", "mirror")
@@ -28,14 +26,14 @@ NAMES = ("meta", "values", "keys", "ledger", "mirror")
 PAGE, SEARCHED = 500, 2_000
 #: The name prefix of a life that ended because the store was repaired.
 TORN = "torn-"
-#: How far the server's clock may deviate: in seconds, and as a share of the time since the last reading.
-STEP, RATE = 0.25, 0.05
 
 with open(os.path.join(os.path.dirname(__file__), "script.lua"), encoding="utf-8") as _file:
     SCRIPT = _file.read()
 _SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 _monotonic = time.monotonic
+#: Number of failed attempts in one call after which a writer asks for priority.
+_PATIENCE = 4
 #: How many values the script returns after a write.
 _WRITTEN = 3
 
@@ -45,48 +43,15 @@ def key_of(project: str, name: str) -> str:
     return f"dibs:{{{project}}}:{name}"
 
 
-def clock_jump(now: float, low: float, high: float, passed: float) -> float:
-    """Return how far ``now`` is outside of the range expected after ``passed`` seconds, or 0."""
-    allowed = max(STEP, RATE * passed)
-    if now < low - allowed:
-        return now - low
-    return now - high if now > high + allowed else 0.0
-
-
 def newest_in(state: str) -> int:
     """Return the newest ledger number, from the state that the script keeps."""
     return int(state.split("|")[4])
 
 
-class Header(Record):
-    """The values that the script returns."""
+class RedisConnection(StoreLink):
+    """One connection's knowledge of the store, kept current by the script."""
 
-    status: str
-    #: The store's current life; None if the store does not exist.
-    life: str | None
-    version: int
-    #: Distinguishes this version from another with the same number.
-    nonce: str
-    #: Microseconds on the engine's clock.
-    now: int
-    newest: int
-    base: int
-    latest: int
-    #: The offset added to the server's clock, in microseconds.
-    offset: int
-    run: str
-    #: The prefix of the keys that mirror rows; empty if none was used yet.
-    prefix: str
-    changed: list[str]
-    points: list[str | None]
-    ranges: list[list[str]]
-
-
-class RedisConnection:
-    """One connection's knowledge of the store. One thread uses it at a time."""
-
-    __slots__ = ("_base_now", "_command", "_keys", "_since_boot", "answered", "asked", "base",
-                 "jump", "life", "mirror", "newest", "replica", "slack", "wire")  # fmt: skip
+    __slots__ = ("_command", "_keys", "mirror", "wire")
 
     def __init__(
         self,
@@ -95,60 +60,29 @@ class RedisConnection:
         since_boot: Callable[[], float],
         mirror: MirrorKeys | None = None,
     ) -> None:
+        super().__init__(since_boot)
         self.wire = wire
         self.mirror = mirror
         self._keys = tuple(key_of(project, name) for name in NAMES)
         self._command = ("EVALSHA", _SHA, len(NAMES), *self._keys)
-        self._since_boot = since_boot
-        self.replica = Replica()
-        self.life = ""
-        self.newest = self.base = 0
-        self._base_now = 0.0
-        #: Readings of the monotonic clock before and after the server's last reply.
-        self.asked = self.answered = 0.0
-        #: The most that our clock can be behind the server's.
-        self.slack = 0.0
-        #: How far the server's clock jumped, in seconds, as far as this connection can tell.
-        self.jump = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether the connection is open."""
+        return self.wire.usable
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.wire.close()
 
     def key(self, name: str) -> str:
         """Return the full name of one of the project's keys."""
         return self._keys[NAMES.index(name)]
 
-    def now(self) -> float:
-        """Return the current engine time, never ahead of the server's."""
-        return self._base_now + (self._since_boot() - self.answered)
-
-    def shift(self, seconds: float) -> None:
-        """Shift our view of the engine's clock: the store is about to do the same."""
-        self._base_now += seconds
-        self.jump = 0.0
-
-    def begin(self, until: float, memory: StoreMemory | None = None) -> Header:
-        """Discard all knowledge, and read the store's life.
-
-        With ``memory``, also ask the server whether it still has the last version we saw.
-        """
-        self.life = ""
-        self.replica.forget()
-        if memory is not None and memory.life:
-            self.replica.version, self.replica.nonce = memory.version, memory.nonce
-        header = self.look((), (), until)
-        known = memory.life if memory is not None else header.life
-        if header.life != known or header.status == "reset":
-            self.replica.forget()
-            header = self.look((), (), until)
-        self.life = header.life or ""
-        self.jump = 0.0
-        self.replica.forget()
-        if header.life is not None and header.status == "ok":
-            self.learn(header, (), ())
-        return header
-
     def look(
         self, points: Sequence[str], ranges: Sequence[tuple[str, str]], until: float
     ) -> Header:
-        """Read the store, and what changed."""
+        """Read the store, and what changed since the replica's version."""
         known = self.replica.version if self.replica.version >= 0 else ""
         head = ("look", self.life, known, "", "", "", self.replica.nonce)
         found = self._run(head, points, ranges, (), until)
@@ -157,18 +91,19 @@ class RedisConnection:
 
     def write(
         self,
-        txn: RedisTxn,
+        txn: ReplicaTxn,
         nonce: str,
-        turn: str,
+        tries: int,
         until: float,
         *,
         life: tuple[str | int, ...] = (),
     ) -> Header | None:
         """Write a step's changes if everything it read is unchanged; otherwise return what changed."""
         version = self.replica.version
-        head = ("write", self.life, version if version >= 0 else "", int(txn.now * 1e6), nonce, turn,
+        turn = "life" if life else "" if tries < _PATIENCE else f"{os.getpid()}-{id(self):x}"
+        head = ("write", self.life, version if version >= 0 else "", micros(txn.now), nonce, turn,
                 self.replica.nonce)  # fmt: skip
-        tail = txn.words()
+        tail = _words(txn)
         mirror = self.mirror
         if mirror is None:
             tail.append("")
@@ -208,7 +143,7 @@ class RedisConnection:
         for pair in ranges:
             words += pair
         words += tail
-        self.asked = self._since_boot()
+        self.clock.ask()
         try:
             reply = self.wire.call(*words, until=until)
         except RedisError as error:
@@ -217,57 +152,21 @@ class RedisConnection:
             words[:2] = "EVAL", SCRIPT
             reply = self.wire.call(*words, until=until)
         if len(reply) == _WRITTEN:
-            self._note_time(reply[1])
+            self.clock.note(reply[1])
             if self.mirror is not None:
                 self.mirror.settle(reply[2])
             return None
         header = Header(*reply)
-        self._note_time(header.now)
+        self.clock.note(header.now)
         return header
-
-    def _note_time(self, moment: int) -> None:
-        """Set our clock by the server's, and detect jumps."""
-        read, now = self._since_boot(), moment / 1e6
-        expected = self._base_now + (read - self.answered)
-        if not -STEP / 2 < now - expected < STEP / 2 and self.answered:
-            low, high = expected - (read - self.asked), expected + self.slack
-            self.jump = clock_jump(now, low, high, read - self.answered)
-        else:
-            self.jump = 0.0
-        self._base_now, self.answered, self.slack = now, read, read - self.asked
 
     def learn(
         self, header: Header, points: Sequence[str], ranges: Sequence[tuple[str, str]]
     ) -> None:
         """Apply what the server returned."""
-        replica = self.replica
-        self.newest, self.base = header.newest, header.base
+        super().learn(header, points, ranges)
         if self.mirror is not None:
             self.mirror.offset = header.offset
-        if header.status == "reset":
-            replica.forget()
-            return
-        replica.version, replica.nonce = header.version, header.nonce
-        for key, value in zip(header.changed[::2], header.changed[1::2], strict=True):
-            replica.change(key, value)
-        replica.points.update(zip(points, header.points, strict=False))
-        for pair, rows in zip(ranges, header.ranges, strict=False):
-            replica.learn_range(pair, rows)
-
-    def keep(self, txn: RedisTxn, nonce: str) -> None:
-        """Apply a step's writes; its guesses were right."""
-        replica = self.replica
-        # A store's first write finds no version.
-        replica.version, replica.nonce = max(replica.version, 0) + 1, nonce
-        for key in txn.guessed_points:
-            replica.points[key] = None
-        for pair in txn.guessed_ranges:
-            replica.learn_range(pair, ())
-        for key, value in txn.pending.items():
-            replica.change(key, value)
-        if txn.entries_out:
-            self.newest = txn.entries_out[-1][0]
-        replica.bound()
 
     def entries(
         self,
@@ -300,6 +199,30 @@ class RedisConnection:
                 return
             number = int(last.partition("-")[0])
             after, upto = (after, number - 1) if newest_first else (number, upto)
+
+
+def entry_of(identifier: str, flat: list[str]) -> Entry:
+    """Parse an entry of the stream."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    named = (fields.get(name, "") for name in ("agent", "role", "kind", "summary"))
+    number = int(identifier.partition("-")[0])
+    return stored_entry(number, fields.get("at", "0"), *named, fields.get("details", "{}"))
+
+
+def _words(txn: ReplicaTxn) -> list[str | int]:
+    """Return the writes in the script's format."""
+    puts: list[str | int] = []
+    gone: list[str | int] = []
+    for key, value in txn.pending.items():
+        if value is None:
+            gone.append(key)
+        else:
+            puts += (key, value)
+    out: list[str | int] = [len(puts) // 2, *puts, len(gone), *gone, len(txn.entries_out)]
+    for words in txn.entries_out:
+        out += words
+    out.append(txn.dropped_below)
+    return out
 
 
 def _search() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
+from dibs.engines.shared.failures import NotSent
+from dibs.errors import DibsError, Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +14,6 @@ _PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "REA
 _NO_ROOM = ("MISCONF", "OOM")
 _NO_RIGHTS = ("NOAUTH", "WRONGPASS", "NOPERM")
 _NO_RIGHTS_TOLD = ("invalid password", "user executing the script can't")
-
-
-class NotSent(Exception):
-    """A command had no effect: it was never sent, or the server refused it as a whole."""
-
-
-class Cut(Exception):
-    """The connection ended between a command and its reply."""
 
 
 class RedisError(NotSent):
@@ -75,21 +68,4 @@ def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
         f"cannot reach {place}: {detail}",
         code="REDIS_UNREACHABLE",
         hint="nothing was changed; try again when the server is back",
-    )
-
-
-def busy(target: RedisTarget) -> Unavailable:
-    """Return the error for a store that others kept changing for the whole timeout."""
-    return Unavailable(
-        f"timed out: other processes kept the store at {target} busy",
-        code="STORE_BUSY",
-        hint="try again",
-    )
-
-
-def unknown(target: RedisTarget, why: str) -> Unknown:
-    """Return the error for a write whose outcome is unknown."""
-    return Unknown(
-        f"it is unknown whether Redis at {target} applied the change: {why}",
-        hint="try again, with the same --request-id if you used one",
     )

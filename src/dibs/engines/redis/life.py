@@ -1,129 +1,24 @@
-"""Lives of a Redis store: when one starts, and what this machine remembers to detect that one ended.
+"""Lives of a Redis store: when one starts.
 
 A life ends when the server may have lost confirmed writes: it was emptied, rolled back, restarted
 without having everything on disk, or replaced by another server. It also ends when the server's
 clock jumps, because claims may have expired early. The new life's numbers start above all numbers
 of the old one.
-
-A server that lost its newest writes cannot know that. A machine that saw a later version, a higher
-number, or an earlier clock can; it keeps these in a small file in the project's state folder.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import time
-
 from dibs.engines.redis import server
-from dibs.engines.redis.connection import STEP, TORN, clock_jump
-from dibs.local.files import write_file
-from dibs.local.locks import FileLock
-from dibs.startup.records import Record
+from dibs.engines.redis.connection import TORN
+from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.connection import Header, RedisConnection
+    from dibs.engines.redis.connection import RedisConnection
     from dibs.engines.redis.server import Facts
     from dibs.engines.shared.clock import Sources
-
-FRESH = "this is its first life"
-#: 2026-01-01 in seconds: lives are counted from here.
-_FIRST_SECOND = 1_767_225_600
-#: Numbers reserved per second; on average, a store writes fewer.
-_PER_SECOND = 10_000
-#: Numbers skipped for writes that were lost unseen.
-_MARGIN = 10_000
-#: Seconds after which an open handle stores what it saw, so that a killed process takes little with it.
-REMEMBER_EVERY = 5.0
-#: Seconds to wait while another process stores what it saw.
-_PATIENCE = 0.05
-
-
-class StoreMemory(Record):
-    """The latest values that this machine saw of one store."""
-
-    life: str = ""
-    version: int = 0
-    nonce: str = ""
-    newest: int = 0
-    #: The engine's clock, in seconds, when this machine's monotonic clock showed ``since_boot``.
-    now: float = 0.0
-    boot: str = ""
-    since_boot: float = 0.0
-    #: The most that ``now`` can be too early: the duration of the request.
-    slack: float = 0.0
-
-
-#: The types that a remembered value may have, by the type of its default.
-_KINDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
-
-
-class LifeVerdict(Record):
-    """What to do about the life that was found."""
-
-    #: Why a new life starts; empty if the current one continues.
-    why: str = ""
-    #: How far the server's clock jumped, in seconds.
-    jump: float = 0.0
-    #: Whether only the server's run id must be updated: it restarted and lost nothing.
-    adopt: bool = False
-
-
-def recall(path: str) -> StoreMemory:
-    """Return what was remembered; nothing if that is unreadable."""
-    if not path:
-        return StoreMemory()
-    try:
-        with open(path, encoding="utf-8") as file:
-            known = StoreMemory(**json.load(file))
-    except (OSError, ValueError, TypeError):
-        return StoreMemory()
-    right = all(
-        type(one) in _KINDS[type(two)] for one, two in zip(known, StoreMemory(), strict=True)
-    )
-    return known if right else StoreMemory()
-
-
-def later(one: StoreMemory, other: StoreMemory) -> StoreMemory:
-    """Return the later of two memories of one store: numbers only grow, even across lives."""
-    return other if (other.newest, other.version) >= (one.newest, one.version) else one
-
-
-def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
-    """Store what was seen, unless a later memory is stored; ``firmly`` if a power failure must not undo it.
-
-    If it cannot be written, the store still works, but this machine detects less.
-    """
-    if not path:
-        return
-    lock = FileLock(f"{path}.gate")  # stays, as those of a database do
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        if lock.take(_PATIENCE):
-            write_file(path, json.dumps(later(recall(path), memory)._asdict()), sync=firmly)
-    except OSError:
-        return
-    finally:
-        lock.release()
-
-
-def seen(link: RedisConnection, sources: Sources) -> StoreMemory:
-    """Return what is worth remembering about a store."""
-    return StoreMemory(
-        link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
-        link.now(), sources.boot(), sources.since_boot(), link.slack,
-    )  # fmt: skip
-
-
-def base_of_life(wall: float, newest: int, memory: StoreMemory) -> int:
-    """Return the number above which a new life counts: above all that anyone can have seen.
-
-    The wall clock is what all machines share; the numbers seen make up for a wrong one. Numbers
-    that lost, unseen writes may have used are skipped.
-    """
-    seconds = max(0, int(wall - _FIRST_SECOND))
-    return max(seconds * _PER_SECOND, newest + _MARGIN, memory.newest + _MARGIN)
+    from dibs.engines.shared.link import Header
+    from dibs.engines.shared.memory import StoreMemory
 
 
 def judge(
@@ -142,17 +37,7 @@ def judge(
         why = "the server restarted and may have lost its newest writes"
         if not found.was_never_a_replica:
             why = "another server took over and may lack the newest writes"
-    return LifeVerdict(why) if why else jumped(_jump(link, header, memory, sources))
-
-
-def jumped(seconds: float) -> LifeVerdict:
-    """Return the consequence of a clock jump; None if there was none."""
-    return LifeVerdict(f"the server's clock jumped by {seconds:+.1f} s" if seconds else "", seconds)
-
-
-def wall() -> float:
-    """Return the wall clock, which only anchors numbers; tests replace it."""
-    return time.time()
+    return LifeVerdict(why) if why else jumped(jump_since(link.clock, header, memory, sources))
 
 
 def _loss(header: Header, memory: StoreMemory) -> str:
@@ -163,18 +48,3 @@ def _loss(header: Header, memory: StoreMemory) -> str:
         return "the server was emptied" if memory.life else FRESH
     below = max(header.newest, header.base) < memory.newest
     return "its newest writes are missing" if below or header.status == "astray" else ""
-
-
-def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: Sources) -> float:
-    """Return how far the clock jumped since this machine, or any machine, last saw it."""
-    now = header.now / 1e6
-    back = now - header.latest / 1e6
-    if header.latest and back < -STEP:
-        return back
-    asked, read = link.asked, link.answered
-    passed = read - memory.since_boot
-    if memory.life != header.life or memory.boot != sources.boot() or passed < 0:
-        return 0.0
-    # The reply was produced at some point between sending and reading, and so was the remembered one.
-    low = memory.now + (asked - memory.since_boot)
-    return clock_jump(now, low, memory.now + memory.slack + passed, passed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.engines.redis.errors import Cut, NotSent, RedisError, misconfigured
+from dibs.engines.redis.errors import RedisError, misconfigured
 from dibs.engines.redis.url import RedisNode
 from dibs.engines.redis.wire import connect
+from dibs.engines.shared.failures import Cut, NotSent
 from dibs.errors import Misconfigured
 from dibs.startup.records import Record
 

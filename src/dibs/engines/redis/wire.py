@@ -12,7 +12,8 @@ import time
 
 import hiredis
 
-from dibs.engines.redis.errors import Cut, NotSent, RedisError, misconfigured
+from dibs.engines.redis.errors import RedisError, misconfigured
+from dibs.engines.shared.failures import Cut, NotSent
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False

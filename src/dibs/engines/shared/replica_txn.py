@@ -1,4 +1,4 @@
-"""A step's view of a Redis store: known rows, guesses for unknown ones, and its own writes."""
+"""A step's view of a store through a replica: known rows, guesses for unknown ones, and its own writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Event
-    from dibs.engines.redis.replica import KnownRange, Replica
+    from dibs.engines.shared.replica import KnownRange, Replica
 
     Read = Callable[[int, int, bool, Collection[str], Collection[str]], Iterator[Entry]]
 
 
-class RedisTxn:
+class ReplicaTxn:
     """One step's view of the state. It sees its own writes.
 
     Anything the handle does not know is assumed to be empty, and recorded as a guess: the engine
@@ -34,7 +34,7 @@ class RedisTxn:
         self.now = now
         #: The newest number in the ledger, and the number from which the next one counts.
         self._last, base = newest
-        #: The entries to append, in the script's format: seven values each, the number first.
+        #: The entries to append: seven values each, the number first.
         self.entries_out: list[tuple[Any, ...]] = []
         self.pending = Pending()
         self.guessed_points: dict[str, None] = {}
@@ -102,7 +102,7 @@ class RedisTxn:
     ) -> Iterator[Entry]:
         """Yield the ledger entries with a sequence number above ``after``."""
         after = max(after, self.dropped_below - 1)
-        own = [_entry(*words) for words in self.entries_out if words[0] > after]
+        own = [stored_entry(*words) for words in self.entries_out if words[0] > after]
         upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
         stored = self._read(after, upto, newest_first, agents, kinds)
         found = _chain(reversed(own), stored) if newest_first else _chain(stored, own)
@@ -140,37 +140,14 @@ class RedisTxn:
         merged.update((k, self.pending[k]) for k in self.pending.under(prefix, containing))
         return [(key, value) for key in sorted(merged) if (value := merged[key]) is not None]
 
-    def words(self) -> list[str | int]:
-        """Return the writes in the script's format."""
-        puts: list[str | int] = []
-        gone: list[str | int] = []
-        for key, value in self.pending.items():
-            if value is None:
-                gone.append(key)
-            else:
-                puts += (key, value)
-        out: list[str | int] = [len(puts) // 2, *puts, len(gone), *gone, len(self.entries_out)]
-        for words in self.entries_out:
-            out += words
-        out.append(self.dropped_below)
-        return out
 
-
-class RedisView(RefusesWrites, RedisTxn):
+class ReplicaView(RefusesWrites, ReplicaTxn):
     """A step's view that refuses writes."""
 
     __slots__ = ()
 
 
-def entry_of(identifier: str, flat: list[str]) -> Entry:
-    """Parse an entry of the stream."""
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    named = (fields.get(name, "") for name in ("agent", "role", "kind", "summary"))
-    number = int(identifier.partition("-")[0])
-    return _entry(number, fields.get("at", "0"), *named, fields.get("details", "{}"))
-
-
-def _entry(number: int, at: str, *words: str) -> Entry:
+def stored_entry(number: int, at: str, *words: str) -> Entry:
     """Build an entry from its values; damaged details are shown as they are."""
     agent, role, kind, summary, text = words
     return Entry(number, float(at), agent, role, kind, summary, decode_details(text))

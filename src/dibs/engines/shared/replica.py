@@ -1,4 +1,4 @@
-"""What a handle knows of a Redis store: rows at one version, updated with the server's changes."""
+"""What a handle knows of a store: rows at one version, updated with the server's changes."""
 
 from __future__ import annotations
 
