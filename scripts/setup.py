@@ -6,14 +6,21 @@ what to install, so nothing is installed twice.
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -21,12 +28,32 @@ PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "dibs-setup"
 
 _REDIS = {"apt-get": "redis-server", "dnf": "redis", "apk": "redis", "brew": "redis"}
+_POSTGRES = {
+    "apt-get": "postgresql",
+    "dnf": "postgresql-server",
+    "apk": "postgresql",
+    "brew": "postgresql@17",
+}
+#: Where packages put PostgreSQL's server programs if not on the PATH: Debian, PostgreSQL's own RPMs, Alpine,
+#: and Homebrew.
+_POSTGRES_FOLDERS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/usr/libexec/postgresql*",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+    "/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
+)
+_POSTGRES_PROGRAMS = ("postgres", "initdb", "pg_ctl", "pg_basebackup")
 #: Programs that a group needs and pip cannot install, with their package names.
 PROGRAMS = {
     "": {"git": {"apt-get": "git", "dnf": "git", "apk": "git", "brew": "git"}},
     "redis": {"redis-server": _REDIS},
+    "postgres": {"postgres": _POSTGRES},
     "test": {
         "redis-server": _REDIS,
+        "postgres": _POSTGRES,
+        "pgbouncer": dict.fromkeys(("apt-get", "dnf", "apk", "brew"), "pgbouncer"),
         "git-daemon": {"apt-get": "git", "dnf": "git-daemon", "apk": "git-daemon", "brew": "git"},
         "git-http-backend": {
             "apt-get": "git",
@@ -47,10 +74,13 @@ PROGRAMS = {
 if sys.platform == "linux":
     PROGRAMS["test"]["bwrap"] = dict.fromkeys(("apt-get", "dnf", "apk", "brew"), "bubblewrap")
 #: Extras that a group needs in addition to its requirements. A group cannot name them itself, because pip
-#: would look for dibs in its index. The groups redis and server consist only of an extra.
-EXTRAS = {"test": "all", "redis": "redis", "server": "server"}
-#: Services that packages enable. Tests start their own servers, so they are disabled again.
-SERVICES = {"redis-server": "redis-server.service"}
+#: would look for dibs in its index. The groups postgres, redis, and server consist only of an extra.
+EXTRAS = {"test": "all", "postgres": "postgres", "redis": "redis", "server": "server"}
+#: Services that packages enable. Tests start their own servers, so they are disabled again. PostgreSQL's
+#: service stays enabled: it runs only the clusters that someone created.
+SERVICES = {"redis-server": "redis-server.service", "pgbouncer": "pgbouncer.service"}
+#: Debian's settings for new clusters.
+CLUSTER_SETTINGS = Path("/etc/postgresql-common/createcluster.d")
 INSTALL = {
     "apt-get": ["apt-get", "install", "-y", "-qq"],
     "dnf": ["dnf", "install", "-y", "-q"],
@@ -90,7 +120,9 @@ def _need_programs(programs: dict[str, dict[str, str]]) -> None:
     command = [*INSTALL[manager], *packages]
     if manager != "brew" and os.geteuid() != 0:
         raise SetupError(f"{lack} (run: sudo {' '.join(command)})")
-    _install(command)
+    no_cluster = manager == "apt-get" and "postgres" in missing
+    with _without_cluster() if no_cluster else contextlib.nullcontext():
+        _install(command)
     if manager == "apt-get":
         _leave_off([SERVICES[name] for name in missing if name in SERVICES])
     if still := [name for name in missing if not _found(name)]:
@@ -103,6 +135,25 @@ def _install(command: list[str]) -> None:
         subprocess.run(["apt-get", "update", "-qq"], check=False, env=_quietly())
     if subprocess.run(command, check=False, env=_quietly()).returncode:
         raise SetupError(f"{' '.join(command)} failed; see above")
+
+
+@contextlib.contextmanager
+def _without_cluster() -> Iterator[None]:
+    """Keep Debian's package from creating and starting a cluster; existing clusters are not affected.
+
+    The setting is removed again, so that a server that the user installs later gets its cluster.
+    """
+    created = [path for path in (CLUSTER_SETTINGS, CLUSTER_SETTINGS.parent) if not path.exists()]
+    CLUSTER_SETTINGS.mkdir(parents=True, exist_ok=True)
+    setting = CLUSTER_SETTINGS / "dibs-setup.conf"
+    setting.write_text("create_main_cluster = false\n", "utf-8")
+    try:
+        yield
+    finally:
+        setting.unlink()
+        for path in created:
+            with contextlib.suppress(OSError):  # in use by the package
+                path.rmdir()
 
 
 def _leave_off(services: list[str]) -> None:
@@ -118,13 +169,27 @@ def _quietly() -> dict[str, str]:
 
 
 def _found(program: str) -> bool:
-    """Return whether ``program`` is on the PATH or in git's own folder."""
-    if shutil.which(program):
-        return True
-    if not program.startswith("git-") or not shutil.which("git"):
-        return False
+    return bool(postgres_folder() if program == "postgres" else locate(program))
+
+
+def locate(program: str) -> str | None:
+    """Return the path of ``program`` on the PATH, among the system's servers, or in git's own folder."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin"))
+    found = shutil.which(program, path=path)
+    if found or not program.startswith("git-") or not shutil.which("git"):
+        return found
     asked = subprocess.run(["git", "--exec-path"], check=False, capture_output=True, text=True)
-    return shutil.which(program, path=asked.stdout.strip()) is not None
+    return shutil.which(program, path=asked.stdout.strip())
+
+
+def postgres_folder() -> str:
+    """Return the folder with PostgreSQL's server programs: on the PATH, or the newest version's."""
+    found = [folder for pattern in _POSTGRES_FOLDERS for folder in glob.glob(pattern)]
+    found.sort(key=lambda folder: [int(n) for n in re.findall(r"\d+", folder)], reverse=True)
+    for folder in [*os.environ.get("PATH", os.defpath).split(os.pathsep), *found]:
+        if all(shutil.which(program, path=folder) for program in _POSTGRES_PROGRAMS):
+            return folder
+    return ""
 
 
 def _need_venv() -> None:

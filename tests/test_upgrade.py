@@ -146,7 +146,8 @@ def test_a_second_init_recognizes_the_recorded_files(repo):
     run(repo, sys.executable, "-m", "dibs", "init", "--agents", "claude", "--yes", agent="")
 
     settings = (repo / ".claude" / "settings.local.json").read_text()
-    assert settings.count("guard/run.py claude || exit 2") == 1
+    assert settings.count("guard/run.py claude || eval ") == 1
+    assert settings.count("guard/run.py claude || exit 2") == 0
 
 
 def test_uninstall_removes_the_recorded_files(repo):

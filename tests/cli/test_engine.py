@@ -23,7 +23,7 @@ program()
 
 @pytest.fixture
 def project(repo, monkeypatch):
-    """A project name on Redis."""
+    """A project name on a server."""
     monkeypatch.setenv("DIBS_PROJECT", "demo")
 
 
@@ -32,6 +32,27 @@ def origin(repo, git_remote):
     """A bare repository as origin."""
     subprocess.run(["git", "remote", "add", "origin", git_remote.path], check=True)
     return git_remote
+
+
+@pytest.fixture
+def url_of(request, project):
+    """Return the URL of an empty store of a kind."""
+
+    def url_of(kind):
+        if kind == "git":
+            request.getfixturevalue("origin")
+            return "git:origin"
+        return kind if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
+
+    return url_of
+
+
+def nowhere(kind, repo):
+    """Return the URL of an engine that is unreachable."""
+    if kind == "git":
+        return f"git:{repo}/nowhere.git"
+    scheme = {"redis": "redis", "postgres": "postgresql"}[kind]
+    return f"{scheme}://127.0.0.1:{free_port()}/0"
 
 
 def use(monkeypatch, url):
@@ -58,8 +79,8 @@ def test_check_creates_no_store(dibs, repo):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", "git"])
-def test_check_prints_json_for_every_engine(dibs, project, redis_url, origin, kind):
-    url = {"sqlite": "sqlite", "memory": "memory:", "redis": redis_url, "git": "git:origin"}[kind]
+def test_check_prints_json_for_every_engine(dibs, url_of, kind):
+    url = "memory:" if kind == "memory" else url_of(kind)
     dibs("agent", "join", agent="bob")
 
     answer = dibs("engine", "check", url, "--json")
@@ -86,9 +107,10 @@ def test_check_uses_the_engine_of_the_settings(dibs, project, redis_url, monkeyp
     assert dibs("engine", "check", "--json").json["engine"] == redis_url
 
 
-@pytest.mark.parametrize("kind", ["redis", "git"])
-def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind):
-    url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
+@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
+def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind, monkeypatch):
+    url = nowhere(kind, repo)
+    monkeypatch.setenv("DIBS_TIMEOUT", "1s")
     dibs("claim", "a", agent="alice")
 
     for words in (("check", url), ("migrate", url, "sqlite"), ("migrate", "sqlite", url)):
@@ -100,9 +122,10 @@ def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind):
     assert dibs("status").status == 0
 
 
-@pytest.mark.parametrize("kind", ["redis", "git"])
-def test_an_unreachable_engine_is_not_repaired(dibs, project, repo, kind):
-    url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
+@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
+def test_an_unreachable_engine_is_not_repaired(dibs, project, repo, kind, monkeypatch):
+    url = nowhere(kind, repo)
+    monkeypatch.setenv("DIBS_TIMEOUT", "1s")
 
     assert dibs("engine", "repair", url).status == 69
 
@@ -123,6 +146,16 @@ def test_check_explains_why_an_unsafe_engine_is_refused(dibs, project, tmp_path)
 
     assert answer.status == 78
     assert "maxmemory-policy is allkeys-lru" in answer.err
+
+
+def test_check_reports_a_postgresql_server_that_can_lose_confirmed_changes(dibs, url_of):
+    answer = dibs("engine", "check", url_of("postgres"), "--json")
+
+    assert answer.status == 78
+    assert answer.json["safe"] is False
+    (found,) = [f for f in answer.json["findings"] if f["what"] == "durability"]
+    assert "set fsync" in found["text"]
+    assert answer.json["measured"]["transaction_ms"] > 0
 
 
 def test_no_password_is_ever_printed(dibs, project, tmp_path):
@@ -155,6 +188,7 @@ def test_no_password_is_ever_printed(dibs, project, tmp_path):
     [
         "", " ", "--", "nonsense", "nonsense:x", "x" * 5000, "\x1b[31mred", "a\nb",
         "sqlite://relative", "sqlite:x", "unix://relative", "redis:", "redis://h:x", "redis://h:99999",
+        "postgres://:secret@h?x=y", "postgresql://u:secret@h/d?x",
         "redis://:a/b?secret@h", "redis://:secret#x@h:y", "redis://u:secret@h/0/1", "redis://h?x=secret@y",
         "git:--upload-pack=touch", "git:ext::sh", "git:nowhere", "git://-x/y",
     ],
@@ -193,11 +227,9 @@ def test_repair_works_on_a_git_remote(dibs, origin):
     assert dibs("engine", "repair", "git:origin").status == 0
 
 
-@pytest.mark.parametrize("kind", ["redis", "git"])
-def test_a_migrated_project_names_its_new_store_to_everyone_else(
-    dibs, project, redis_url, origin, kind, monkeypatch
-):
-    url = redis_url if kind == "redis" else "git:origin"
+@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
+def test_a_migrated_project_names_its_new_store_to_everyone_else(dibs, url_of, kind, monkeypatch):
+    url = url_of(kind)
     dibs("claim", "src/a.py", agent="alice")
     dibs("release", "--all", agent="alice")
 
@@ -215,17 +247,37 @@ def test_a_migrated_project_names_its_new_store_to_everyone_else(
     assert "migrated from sqlite" in dibs("log").out
 
 
-def test_a_project_can_be_migrated_there_and_back(dibs, project, redis_url, monkeypatch):
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_project_can_be_migrated_there_and_back(dibs, url_of, kind, monkeypatch):
+    url = url_of(kind)
     dibs("claim", "src/a.py", agent="alice")
-    dibs("engine", "migrate", "sqlite", redis_url, "--force")
+    dibs("engine", "migrate", "sqlite", url, "--force")
 
-    answer = dibs("engine", "migrate", redis_url, "sqlite", "--force")
+    answer = dibs("engine", "migrate", url, "sqlite", "--force")
 
     assert answer.status == 0
     assert '  engine = ""' in answer.out.splitlines()
     assert "alice" in dibs("who", "src/a.py").out
-    use(monkeypatch, redis_url)
+    use(monkeypatch, url)
     assert "unset DIBS_ENGINE" in dibs("status").err
+
+
+@pytest.mark.parametrize("kind", ["redis", "git"])
+def test_a_project_can_be_migrated_from_postgresql_to_any_engine_and_back(
+    dibs, url_of, kind, monkeypatch
+):
+    here, there = url_of("postgres"), url_of(kind)
+    use(monkeypatch, here)
+    token = dibs("claim", "src/a.py", "--json", agent="alice").json["token"]
+
+    for old, new in ((here, there), (there, here)):
+        moved = dibs("engine", "migrate", old, new, "--force", "--json")
+        assert (moved.status, moved.json["claims"]) == (0, 1)
+        use(monkeypatch, new)
+        assert dibs("claim", "src/a.py", agent="bob").status == 3
+
+    released = dibs("release", "src/a.py", "--token", str(token), agent="alice")
+    assert released.status == 0
 
 
 def test_a_migration_while_agents_work_needs_a_human_and_force(

@@ -79,9 +79,7 @@ def test_another_branch_has_another_copy(clone, tmp_path):
     assert folder_of(place) != folder_of(other)
 
 
-@pytest.mark.parametrize(
-    "url", ["postgres://h", "http://h", "redis", "sqlite:relative", "nonsense:"]
-)
+@pytest.mark.parametrize("url", ["mysql://h", "http://h", "redis", "sqlite:relative", "nonsense:"])
 def test_an_unknown_engine_is_one_line_that_lists_the_known_ones(tmp_path, url):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     place = locate(str(tmp_path), {"DIBS_ENGINE": url, "DIBS_PROJECT": "shop"})

@@ -23,17 +23,32 @@ READY = 20.0
 # pytest-randomly seeds `random` equally in all workers, which would make them all try the same ports.
 _CHANCE = random.SystemRandom()
 
-#: Outlives this process briefly: when its standard input ends, it kills the remaining process groups.
+#: Outlives this process briefly: when its standard input ends, it kills the remaining process groups, and
+#: then removes the remaining folders and shared memory. A server's children may be in groups of their own.
 _KEEPER = """
-import os, signal, sys
-groups = set()
+import sys
+kept = set()
 for line in sys.stdin:
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-for group in groups:
+    kind, what = line[1:-1].split(" ", 1)
+    (kept.add if line[0] == "+" else kept.discard)((kind, what))
+sys.path += sys.argv[1:]
+import os, psutil, shutil, signal, subprocess
+for group in [int(what) for kind, what in kept if kind == "group"]:
+    try:
+        os.killpg(group, signal.SIGSTOP)
+        for child in psutil.Process(group).children(recursive=True):
+            child.kill()
+    except (OSError, psutil.Error):
+        pass
     try:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
+for kind, what in kept:
+    if kind == "folder":
+        shutil.rmtree(what, ignore_errors=True)
+    elif kind == "memory":
+        subprocess.run(["ipcrm", "-m", what], check=False, stderr=subprocess.DEVNULL)
 """
 
 
@@ -68,6 +83,9 @@ class ServerError(Exception):
 class ServerProcess:
     """One server, in its own process group."""
 
+    #: The signal that asks it to exit.
+    ending = signal.SIGTERM
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         os.makedirs(self.folder, exist_ok=True)
@@ -78,6 +96,10 @@ class ServerProcess:
     def command(self) -> list[str]:
         """Return the command that serves on ``port``."""
         raise NotImplementedError
+
+    def launch_options(self) -> dict[str, object]:
+        """Return how to run the command, as arguments of ``Popen``."""
+        return {"cwd": self.folder, "env": clean_environment()}
 
     def answers(self) -> bool:
         """Return whether the server is ready."""
@@ -123,8 +145,7 @@ class ServerProcess:
             try:
                 self.process = subprocess.Popen(
                     self.command(),
-                    cwd=self.folder,
-                    env=clean_environment(),
+                    **self.launch_options(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -132,7 +153,7 @@ class ServerProcess:
                 )
             except FileNotFoundError as error:
                 raise ServerError(f"{error.filename} is missing; `make test` installs it") from None
-        _keep(self.process.pid)
+        keep("group", self.process.pid)
         deadline = time.monotonic() + READY
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -144,7 +165,7 @@ class ServerProcess:
         """Ask it to exit, as an operator does; kill it if it does not."""
         if self.running:
             self.resume()
-            self.process.terminate()
+            self.process.send_signal(self.ending)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(10)
         self.kill()
@@ -158,7 +179,7 @@ class ServerProcess:
         self.process.wait()
         # A killed child may briefly keep the socket that its parent listened on.
         until(lambda: not _members(self.process.pid), f"the end of group {self.process.pid}")
-        _let_go(self.process.pid)
+        let_go("group", self.process.pid)
         self.process = None
 
     def restart(self) -> None:
@@ -212,28 +233,27 @@ def _members(group: int) -> list[int]:
     return found
 
 
-_running: set[int] = set()
 _keeper: list[subprocess.Popen[str]] = []
 
 
-def _keep(group: int) -> None:
+def keep(kind: str, what: object) -> None:
+    """Remove a "group" of processes, a "folder", or shared "memory" when this process ends in any way."""
     if not _keeper:
         _keeper.append(
             subprocess.Popen(
-                [sys.executable, "-S", "-c", _KEEPER],
+                [sys.executable, "-S", "-c", _KEEPER, *filter(None, sys.path)],
                 stdin=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
             )
         )
         atexit.register(_end)
-    _running.add(group)
-    _tell(f"+{group}\n")
+    _tell(f"+{kind} {what}\n")
 
 
-def _let_go(group: int) -> None:
-    _running.discard(group)
-    _tell(f"-{group}\n")
+def let_go(kind: str, what: object) -> None:
+    """Forget what ``keep`` was given."""
+    _tell(f"-{kind} {what}\n")
 
 
 def _tell(line: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from contextlib import closing
 
+from tests.servers.certificates import certificate
 from tests.servers.processes import ServerProcess, until
 
 
@@ -37,7 +37,7 @@ class RedisServer(ServerProcess):
         # A socket's path is limited to about a hundred characters, fewer than a test's folder may need.
         self.socket = os.path.join(tempfile.mkdtemp(prefix="dibs-"), "s") if unix else ""
         #: The certificate that a client must trust, with TLS.
-        self.certificate = _certificate(self.folder) if tls else ""
+        self.certificate = certificate(self.folder) if tls else ""
 
     @property
     def url(self) -> str:
@@ -136,17 +136,3 @@ class RedisServer(ServerProcess):
         super().close()
         if self.socket:
             shutil.rmtree(os.path.dirname(self.socket), ignore_errors=True)
-
-
-def _certificate(folder: str) -> str:
-    """Create a self-signed certificate for 127.0.0.1; return its file."""
-    certificate = os.path.join(folder, "server.crt")
-    key = os.path.join(folder, "server.key")
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(
-        ["openssl", "req", "-x509", *kind, *name, "-keyout", key, "-out", certificate],
-        check=True,
-        capture_output=True,
-    )
-    return certificate

@@ -10,8 +10,9 @@ import os
 
 from dibs.core.text.urls import EMBEDDED, setting, without_secrets
 from dibs.errors import DibsError, Misconfigured
+from dibs.local.files import regular
 from dibs.local.repository import shared_state, trees, with_own_state
-from dibs.project.engines import RECORD, Location, is_redis, is_there
+from dibs.project.engines import RECORD, Location, is_postgres, is_redis, is_there
 from dibs.project.local_store import database
 from dibs.startup import quickjson
 from dibs.startup.records import Record
@@ -42,7 +43,7 @@ class CloneRecord(Record):
     engine: str
     #: The same for all spellings of the store's address.
     store: str
-    #: The project's name in Redis; empty for other engines.
+    #: The project's name in Redis or PostgreSQL; empty for other engines.
     project: str
     #: The branch of the git engine; empty for other engines.
     git_branch: str
@@ -66,6 +67,11 @@ def selected(place: Location) -> CloneRecord:
 
         store = f"redis {parse(url)}"
         project = config.project or project_name(repository)
+    elif is_postgres(url):
+        from dibs.engines.postgres.url import place as postgres_place
+
+        store = f"postgres {postgres_place(url)}"
+        project = config.project or project_name(repository)
     elif url.startswith("git:"):
         store = f"git {plain_address(resolve(repository, url), repository.root)}"
         branch = config.git_branch
@@ -85,7 +91,7 @@ def recorded(place: Location) -> CloneRecord | None:
     """Return this clone's record, if it has one."""
     path = record_file(place)
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=regular) as file:
             values = quickjson.loads(file.read())
         return CloneRecord(*(str(values[name]) for name in CloneRecord._fields))
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import os
 
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 from dibs.local.repository import shared_state
 from dibs.project import local_store
 from dibs.startup.records import Record
@@ -30,7 +31,11 @@ _DEFAULT_RECORD = (
 GIT_TIMEOUT = 30.0
 
 _REDIS = ("redis", "rediss", "unix")
-HINT = "use redis://host:6379/0, git:origin, or sqlite:///absolute/path, or leave it empty"
+_POSTGRES = ("postgresql", "postgres")
+HINT = (
+    "use postgresql://host/database, redis://host:6379/0, git:origin, or sqlite:///absolute/path, or leave"
+    " it empty"
+)
 
 
 class Location(Record):
@@ -72,6 +77,8 @@ def open_engine(place: Location, *, recreate: bool, url: str | None = None) -> E
         return MemoryEngine()
     if is_redis(url):
         return _open_redis(place, url)
+    if is_postgres(url):
+        return _open_postgres(place, url)
     if scheme == "git":
         return _open_git(place, url)
     if scheme not in {"", "sqlite"} or (scheme == "sqlite" and not url.startswith("sqlite:///")):
@@ -97,7 +104,9 @@ def is_recorded(place: Location) -> bool:
     """Return whether the clone's record names this store; raise an error if it names another one."""
     config = place.loaded.config
     try:
-        with open(f"{shared_state(place.repository)}/{RECORD}", "rb", buffering=0) as file:
+        with open(
+            f"{shared_state(place.repository)}/{RECORD}", "rb", buffering=0, opener=regular
+        ) as file:
             text = file.read()
     except FileNotFoundError:
         return False
@@ -116,19 +125,45 @@ def is_redis(url: str) -> bool:
     return url.partition(":")[0].partition("+")[0] in _REDIS
 
 
+def is_postgres(url: str) -> bool:
+    """Return whether a URL names a PostgreSQL store."""
+    return url.partition(":")[0] in _POSTGRES
+
+
+def _not_installed(engine: str, package: str, extra: str) -> Misconfigured:
+    from dibs.local.installation import install_command
+
+    return Misconfigured(
+        f"the {engine} engine needs the {package} package, which is not installed",
+        code="ENGINE",
+        field="engine",
+        hint=f"run: {install_command(extra)}",
+    )
+
+
+def _open_postgres(place: Location, url: str) -> Engine:
+    try:
+        from dibs.engines.postgres.engine import PostgresEngine
+    except ImportError as error:
+        raise _not_installed("PostgreSQL", "psycopg", "postgres") from error
+    from dibs.project.remotes import project_name
+
+    config = place.loaded.config
+    return PostgresEngine(
+        url,
+        config.project or project_name(place.repository),
+        timeout=config.timeout,
+        memory=_memory_file(place, url),
+        renew=_renewal(place),
+    )
+
+
 def _open_redis(place: Location, url: str) -> Engine:
     try:
         from dibs.engines.redis.engine import RedisEngine
         from dibs.engines.redis.url import outside_password
     except ImportError as error:
-        from dibs.local.installation import install_command
-
-        raise Misconfigured(
-            "the Redis engine needs the hiredis package, which is not installed",
-            code="ENGINE",
-            field="engine",
-            hint=f"run: {install_command('redis')}",
-        ) from error
+        raise _not_installed("Redis", "hiredis", "redis") from error
     from dibs.engines.redis.mirror import Mirror
     from dibs.project.remotes import project_name
     from dibs.services.claims.claim_keys import PREFIX, claim_keys
@@ -152,7 +187,7 @@ def _open_git(place: Location, url: str) -> Engine:
     from dibs.project.remotes import resolve
     from dibs.services.tasks.queue_codec import QueueCodec
 
-    config, origins = place.loaded
+    config, origins, _ = place.loaded
     address = resolve(place.repository, url)
     return GitEngine(
         address,
@@ -176,8 +211,9 @@ def _renewal(place: Location) -> Callable[[Txn, str], None]:
 
 
 def _memory_file(place: Location, url: str) -> str:
-    """Return the file in which this machine keeps what it knows of a Redis store."""
-    name = f"redis-{_digest(url.rpartition('@')[2], place.loaded.config.project)}.json"
+    """Return the file in which this machine keeps what it knows of a store on a server."""
+    kind = "postgres" if is_postgres(url) else "redis"
+    name = f"{kind}-{_digest(url.rpartition('@')[2], place.loaded.config.project)}.json"
     return os.path.join(place.repository.state, name)
 
 

@@ -18,6 +18,7 @@ from dibs.core.patterns.filing import Range
 from dibs.core.patterns.pattern import parse
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.memory import MemoryEngine
+from dibs.engines.postgres.engine import PostgresEngine
 from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavailable
@@ -30,7 +31,9 @@ from dibs.services.state.store import CLOSED
 from dibs.services.talk.mail import Mail
 from dibs.testing import ManualClock
 
-KINDS = ("memory", "sqlite", "redis", "git")
+KINDS = ("memory", "sqlite", "redis", "postgres", "git")
+
+projects = itertools.count()
 
 
 class Team:
@@ -48,8 +51,16 @@ class Team:
         return self.holdings.release(caller(agent), [parse(pattern)], **options)
 
 
+@pytest.fixture(scope="module")
+def database(postgres_server):
+    """A database for all stores on PostgreSQL."""
+    url = postgres_server.database()
+    yield url
+    postgres_server.drop(url)
+
+
 @pytest.fixture
-def make(tmp_path, redis_server):
+def make(tmp_path, redis_server, database):
     """Open a new, empty store of a kind."""
     opened = []
     count = itertools.count()
@@ -64,6 +75,8 @@ def make(tmp_path, redis_server):
         if kind == "redis":
             urls.append(redis_server.url_of(next(redis_server.fresh)))
             return RedisEngine(urls[-1], "project")
+        if kind == "postgres":
+            return PostgresEngine(database, f"project-{next(projects)}")
         subprocess.run(["git", "init", "-q", "--bare", place], check=True)
         return GitEngine(str(place), state=tmp_path / f"{place.name}-state", poll=0.2)
 

@@ -1,9 +1,9 @@
 """Check, repair, migrate, or change the store that keeps the project's state.
 
-The URL selects an engine: redis://host:6379/0, git:origin (pushes a branch named dibs),
-sqlite:///absolute/path, or sqlite for the default store in the git directory. Without a URL,
-the engine from the settings is used. A clone records its engine; settings that select another
-one are refused (ENGINE_MISMATCH) until a human runs `dibs engine use`.
+The URL selects an engine: postgresql://host/database, redis://host:6379/0, git:origin (pushes a
+branch named dibs), sqlite:///absolute/path, or sqlite for the default store in the git directory.
+Without a URL, the engine from the settings is used. A clone records its engine; settings that
+select another one are refused (ENGINE_MISMATCH) until a human runs `dibs engine use`.
 
 Examples:
   dibs engine check
@@ -11,8 +11,8 @@ Examples:
   dibs engine repair git:origin
   dibs engine use                   use the engine in dibs.toml or DIBS_ENGINE from now on
 
-exit status: 0 done, 69 the store is unreachable, 77 agents are still working or the target
-is not empty, 78 the store is not safe to use
+exit status: 0 done, 69 the store is unreachable, 77 only a human may do this, agents
+are still working, or the target is not empty, 78 the store is not safe to use
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from contextlib import closing
 from functools import partial
 
 from dibs.cli.support.parsing import common
-from dibs.errors import BadInput, Misconfigured, NotAllowed, humans_only
+from dibs.core.claims.agents import check_human
+from dibs.errors import BadInput, Misconfigured, NotAllowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,12 +126,11 @@ def _use(args: Namespace) -> int:
     from dibs.project.project import locate
 
     caller = careful_caller(args)
-    if not caller.human:
-        raise humans_only(
-            "only a human may change this clone's engine",
-            caller.id,
-            hint="use the engine that `dibs doctor` names",
-        )
+    check_human(
+        caller,
+        "only a human may change this clone's engine",
+        hint="use the engine that `dibs doctor` names",
+    )
     place = locate(args.repo)
     if not args.force:
         _refuse_active(place)
@@ -247,12 +247,11 @@ def _refuse_agents(args: Namespace) -> None:
     from dibs.cli.support.session import careful_caller
 
     caller = careful_caller(args)
-    if not caller.human:
-        raise humans_only(
-            "--force is reserved for humans: agents may still be working",
-            caller.id,
-            hint="leave out --force, or ask a human to run it",
-        )
+    check_human(
+        caller,
+        "--force is reserved for humans: agents may still be working",
+        hint="leave out --force, or ask a human to run it",
+    )
 
 
 def _show_cancelled(args: Namespace, url: str, *, there_was: bool) -> int:

@@ -82,7 +82,7 @@ _EXAMPLES = {
     "serve start": ("",),
     "serve status": ("",),
     "serve stop": ("",),
-    "engine check": ("", "redis://host:6379/0"),
+    "engine check": ("", "redis://host:6379/0", "postgresql://host/database"),
     "engine repair": ("git:origin",),
     "engine use": ("",),
     "engine migrate": ("sqlite redis://host:6379/0", "sqlite git:origin"),

@@ -98,7 +98,7 @@ def suggest_option(word: str, known: Iterable[str]) -> str:
 _TOPIC_WORDS = {
     "claims": "claiming lease leases lock locking locks",
     "queue": "queueing queues wait waiting",
-    "engines": "backend backends database git redis sqlite storage store",
+    "engines": "backend backends database git postgres postgresql redis sqlite storage store",
     "guards": "guarding hook hooks enforcement",
 }
 

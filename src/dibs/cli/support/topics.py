@@ -69,12 +69,14 @@ _ENGINES = """\
 An engine is where Dibs stores claims, tasks, messages, and the ledger. The
 commands are the same on every engine.
 
-  sqlite   the default: one file in the git directory, no server; one machine
-  redis    a Redis server (6.2 or newer): several machines, fast
-  git      a branch named dibs on a git remote: several machines
+  sqlite    the default: one file in the git directory, no server; one machine
+  postgres  a PostgreSQL server (13 or newer): several machines, durable
+  redis     a Redis server (6.2 or newer): several machines, fast
+  git       a branch named dibs on a git remote: several machines
 
 Set the engine in dibs.toml, or in the variable DIBS_ENGINE:
 
+  engine = "postgresql://host/database"
   engine = "redis://host:6379/0"
   engine = "git:origin"
 

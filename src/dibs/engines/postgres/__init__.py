@@ -1,0 +1,1 @@
+"""The PostgreSQL engine: for several machines, with failover that loses nothing."""

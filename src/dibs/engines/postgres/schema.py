@@ -1,0 +1,76 @@
+"""The tables of a PostgreSQL database that contains Dibs projects, and their versions."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.engines.postgres.errors import ServerError
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.postgres.wire import PostgresWire
+
+#: Entry n upgrades version n of the schema to version n + 1. Each paragraph of a file is a statement.
+_FILES = ("schema.sql", "views.sql")
+#: The oldest server that is supported.
+OLDEST = 130000
+_FIND = b"SELECT version.number, project.id FROM dibs.version LEFT JOIN dibs.project ON project.name = $1"
+_NEW = b"INSERT INTO dibs.project (name) VALUES ($1) ON CONFLICT DO NOTHING"
+_BEGIN = (
+    b"BEGIN",
+    b"SELECT pg_advisory_xact_lock(1684628083, 0)",
+    b"CREATE SCHEMA IF NOT EXISTS dibs",
+    b"CREATE TABLE IF NOT EXISTS dibs.version (number integer NOT NULL)",
+    b"INSERT INTO dibs.version SELECT 0 WHERE NOT EXISTS (SELECT FROM dibs.version)",
+    b"SELECT number FROM dibs.version",
+)
+
+
+def project_id(wire: PostgresWire, name: str, until: float) -> int:
+    """Return the number of a project; create it, and the schema, if they do not exist."""
+    if wire.server_version < OLDEST:
+        raise Misconfigured(
+            f"the server is PostgreSQL {wire.server_version // 10000}: Dibs needs {OLDEST // 10000} or newer",
+            code="POSTGRES_VERSION",
+            field="engine",
+        )
+    if wire.encoding not in {"UTF8", "SQL_ASCII"}:  # the latter stores all bytes as they are
+        raise Misconfigured(
+            f"the database has the encoding {wire.encoding}, which lacks some characters: Dibs needs UTF8",
+            code="POSTGRES_ENCODING",
+            field="engine",
+            hint="create one with: CREATE DATABASE dibs ENCODING 'UTF8' TEMPLATE template0",
+        )
+    while True:
+        try:
+            (((number, project),),) = wire.run((_FIND, (name.encode(),)), until=until)
+        except ServerError as error:
+            if not error.is_missing:
+                raise
+            number = project = None
+        version = int(number or 0)
+        if version > len(_FILES):
+            raise Misconfigured(
+                f"the database has version {version} of the schema, but this version of Dibs supports only up"
+                f" to {len(_FILES)}",
+                code="VERSION",
+                hint="upgrade Dibs",
+            )
+        if version < len(_FILES):
+            _upgrade(wire, until)
+        elif project is None:
+            wire.run((_NEW, (name.encode(),)), until=until)
+        else:
+            return int(project)
+
+
+def _upgrade(wire: PostgresWire, until: float) -> None:
+    """Create or upgrade the schema; another process may do the same."""
+    *_, ((version,),) = wire.run(*((text, ()) for text in _BEGIN), until=until)
+    upgrade: list[bytes] = []
+    for file in _FILES[int(version or 0) :]:
+        with open(os.path.join(os.path.dirname(__file__), file), "rb") as text:
+            upgrade += text.read().split(b"\n\n")
+    upgrade.append(b"UPDATE dibs.version SET number = %d" % len(_FILES))
+    wire.run(*((text, ()) for text in (*upgrade, b"COMMIT")), until=until)

@@ -1,0 +1,233 @@
+"""A connection to a PostgreSQL server on which every call has a deadline.
+
+Statements are sent together, in libpq's pipeline mode: any number of them is one round trip, and one
+transaction unless they say otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from itertools import count
+
+import psycopg
+from psycopg import pq
+
+from dibs.engines.postgres.errors import ServerError
+from dibs.engines.postgres.url import each_server
+from dibs.engines.shared.failures import Cut, NotSent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from psycopg.pq.abc import PGconn, PGresult
+
+    Statement = tuple[bytes, Sequence[bytes]]
+    Rows = list[tuple[bytes | None, ...]]
+
+_FATAL = pq.ExecStatus.FATAL_ERROR
+_SYNC = pq.ExecStatus.PIPELINE_SYNC
+_ROWS = pq.ExecStatus.TUPLES_OK
+_SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
+
+_monotonic = time.monotonic
+
+
+class PostgresWire:
+    """One connection. One thread uses it at a time."""
+
+    __slots__ = ("_names", "_pg", "_pid", "_poll", "_prepared", "_warnings", "pooled")
+
+    def __init__(self, url: str, timeout: float, until: float) -> None:
+        self._pid = os.getpid()
+        self._warnings: list[str] = []
+        self._names, self._prepared = count(), dict[bytes, bytes]()
+        self.pooled = True
+        self._pg = pg = connect(url, until)
+        pg.notice_handler = self._noticed
+        pg.nonblocking = 1
+        pg.enter_pipeline_mode()
+        self._poll = select.poll()
+        self._poll.register(pg.socket, select.POLLIN)
+        (((own,),),) = self.run((b"SELECT pg_backend_pid()", ()), until=until)
+        #: Whether a pooler is in between: it does not pass on the number of the server's process.
+        self.pooled = int(own or 0) != pg.backend_pid
+        if not self.pooled:
+            self.run((b"SET statement_timeout = %d" % max(1, timeout * 1000), ()), until=until)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the connection is open."""
+        return self._pg.status == pq.ConnStatus.OK
+
+    @property
+    def server_version(self) -> int:
+        """The server's version, such as 150018."""
+        return self._pg.server_version
+
+    @property
+    def encoding(self) -> str:
+        """The database's encoding, such as UTF8."""
+        return (self._pg.parameter_status(b"server_encoding") or b"UTF8").decode()
+
+    def close(self) -> None:
+        """Close the connection; the server rolls an open transaction back."""
+        if self._pid == os.getpid():  # a process that was forked must not end its parent's session
+            self._pg.finish()
+
+    def run(self, *statements: Statement, until: float) -> list[Rows]:
+        """Run statements in one round trip; return their rows.
+
+        Raise ``NotSent`` if they had no effect, and ``Cut`` if that is unknown. An error in one of them rolls
+        all of them back.
+        """
+        self._check()
+        self._warnings.clear()
+        new: dict[bytes, bytes] = {}
+        wanted: list[bool] = []
+        finished = False
+        try:
+            for text, values in statements:
+                wanted += self._send(text, values, new)
+            self._pg.pipeline_sync()
+            results = self._results(until)
+            finished = True
+        except psycopg.Error as error:
+            raise Cut(_plain(error)) from error
+        finally:
+            if not finished:
+                self.close()
+        for result in results:
+            if result.status == _FATAL:
+                raise _server_error(result)
+        if self._warnings:  # a synchronous standby did not confirm the commit
+            raise Cut(self._warnings[0])
+        self._prepared.update(new)
+        return [
+            _rows(result) for result, is_wanted in zip(results, wanted, strict=True) if is_wanted
+        ]
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the server sends a notification; return whether it did."""
+        try:
+            if not self._pg.notifies():
+                self._poll.poll(seconds * 1000)
+                self._pg.consume_input()
+            return self._pg.notifies() is not None
+        except psycopg.Error as error:
+            self.close()
+            raise Cut(_plain(error)) from error
+
+    def _check(self) -> None:
+        """Raise ``NotSent`` if the connection was lost while it was idle."""
+        try:
+            if self._poll.poll(0):
+                self._pg.consume_input()
+        except psycopg.Error as error:
+            self.close()
+            raise NotSent(_plain(error)) from error
+
+    def _send(self, text: bytes, values: Sequence[bytes], new: dict[bytes, bytes]) -> list[bool]:
+        """Send a statement, prepared if possible; return which of its results contain its rows."""
+        if any(b"\0" in value for value in values):
+            raise ServerError("22021", "PostgreSQL cannot store a NUL character")
+        if not values or self.pooled:  # a pooler may use another connection the next time
+            self._pg.send_query_params(text, values)
+            return [True]
+        name = self._prepared.get(text) or new.get(text)
+        if name is not None:
+            self._pg.send_query_prepared(name, values)
+            return [True]
+        name = new[text] = b"dibs_%d" % next(self._names)
+        self._pg.send_prepare(name, text)
+        self._pg.send_query_prepared(name, values)
+        return [False, True]
+
+    def _results(self, until: float) -> list[PGresult]:
+        pg = self._pg
+        found: list[PGresult] = []
+        while True:
+            unsent = pg.flush()
+            while not pg.is_busy():
+                result = pg.get_result()
+                if result is None:
+                    continue
+                if result.status == _SYNC:
+                    return found
+                found.append(result)
+                if result.status == _FATAL and _is_final(result):
+                    raise Cut(_server_error(result).args[0])
+            left = until - _monotonic()
+            if unsent:
+                self._poll.modify(pg.socket, select.POLLIN | select.POLLOUT)
+            if left <= 0 or not self._poll.poll(left * 1000):
+                raise Cut("timed out")
+            if unsent:
+                self._poll.modify(pg.socket, select.POLLIN)
+            pg.consume_input()
+
+    def _noticed(self, result: PGresult) -> None:
+        if result.error_field(_SEVERITY) == b"WARNING":
+            self._warnings.append(_server_error(result).args[0])
+
+
+def connect(url: str, until: float) -> PGconn:
+    """Connect to the first server in a URL that accepts it; raise ``NotSent`` if none does.
+
+    The servers share the time, so that one that does not respond does not hide the next.
+    """
+    problem = "timed out"
+    servers = each_server(url)
+    for number, server in enumerate(servers):
+        left = until - _monotonic()
+        if left > 0:
+            pg = pq.PGconn.connect_start(server.encode())
+            problem = _connected(pg, _monotonic() + left / (len(servers) - number))
+            if not problem:
+                return pg
+            pg.finish()
+    raise NotSent(problem)
+
+
+def _connected(pg: PGconn, until: float) -> str:
+    """Wait for a connection; return why it failed."""
+    events = {
+        int(pq.PollingStatus.READING): select.POLLIN,
+        int(pq.PollingStatus.WRITING): select.POLLOUT,
+    }
+    while pg.status != pq.ConnStatus.BAD:
+        status = pg.connect_poll()
+        if status == pq.PollingStatus.OK:
+            return ""
+        if status == pq.PollingStatus.FAILED:
+            break
+        waiting = select.poll()
+        waiting.register(pg.socket, events[status])
+        if not waiting.poll(max(0.0, until - _monotonic()) * 1000):
+            return "the server does not respond"
+    return _plain(pg.get_error_message())
+
+
+def _is_final(result: PGresult) -> bool:
+    """Return whether the server ended the connection."""
+    return result.error_field(_SEVERITY) in {b"FATAL", b"PANIC"}
+
+
+def _server_error(result: PGresult) -> ServerError:
+    code = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+    text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b""
+    return ServerError(code.decode(), text.decode("utf-8", "replace"))
+
+
+def _rows(result: PGresult) -> Rows:
+    if result.status != _ROWS:
+        return []
+    columns, get = range(result.nfields), result.get_value
+    return [tuple([get(row, column) for column in columns]) for row in range(result.ntuples)]
+
+
+def _plain(error: object) -> str:
+    """Return an error's first line, which contains no password."""
+    return (str(error).strip().splitlines() or ["the connection was lost"])[0]

@@ -1,0 +1,352 @@
+"""The PostgreSQL engine: how it connects, what it refuses, and what people can read."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import closing
+
+import pytest
+from tests.engines.agents import Agent, reasons
+from tests.servers import PgBouncer, PostgresServer
+from tests.servers.certificates import certificate
+
+from dibs.core.patterns.pattern import parse
+from dibs.core.text.urls import shown
+from dibs.engines.postgres.connection import high
+from dibs.engines.postgres.engine import PostgresEngine
+from dibs.engines.postgres.url import each_server, place
+from dibs.errors import Misconfigured, Unavailable
+from dibs.services.state.lifecycle import begin_life
+from dibs.testing.steps import entries, event, everything, increment, put
+
+
+@pytest.fixture
+def open_engine(postgres_url):
+    opened = []
+
+    def open_engine(project="shop", url=postgres_url, **options):
+        opened.append(PostgresEngine(url, project, **options))
+        return opened[-1]
+
+    yield open_engine
+    for engine in opened:
+        engine.close()
+
+
+def refused(url, error=Misconfigured):
+    with pytest.raises(error) as caught:
+        PostgresEngine(url, "shop", timeout=2.0)
+    told = f"{caught.value.message} {caught.value.hint}"
+    assert "s3cret" not in told
+    assert "\n" not in told
+    return caught.value
+
+
+# -- the URL
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://h/db", "h:5432/db"),
+        ("postgres://u:s3cret@h:1/db?sslmode=require", "h:1/db"),
+        ("postgresql://a,b:7/db", "a:5432,b:7/db"),
+        ("postgresql://u@/db?host=/run/sock", "/run/sock:5432/db"),
+        ("postgresql:///db", "localhost:5432/db"),
+        ("postgresql://?service=team", "service team"),
+    ],
+)
+def test_the_place_is_the_same_for_all_spellings_and_has_no_password(url, expected):
+    assert place(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://u:s3cret@h:port/db", "a port is a number"),
+        ("postgresql://u:s3cret@h:99999/db", "from 1 to 65535"),
+        ("postgresql://u:s3cret@h/db?nonsense=1", "nonsense"),
+        ("postgresql://u:s3cret@h/db?s3cret", "separator"),
+        ("postgresql://u:s3cret%zz@h/db", "percent-encoded"),
+        ("postgresql://u:s3cret s3cret@h/db", "spaces"),
+        ("postgresql://u:s3cret@[::1/db", "IPv6"),
+        ("postgresql://u:a@s3cret@h/db", "%40"),
+        ("postgresql://u:s3cret/a@h/db", "%2F"),
+        ("postgresql://u:7/s3cret@h/db", "%2F"),
+        ("postgresql://u:s3cret@h/db?sslmode=bogus", "invalid sslmode"),
+        ("postgresql://?service=missing&password=s3cret", "service"),
+    ],
+)
+def test_an_invalid_url_is_reported_in_one_line_without_the_password(url, told, monkeypatch):
+    monkeypatch.setenv("PGSERVICEFILE", "/not/there")
+    started = time.monotonic()
+
+    error = refused(url)
+
+    assert error.code == "POSTGRES_URL"
+    assert told in error.message
+    assert time.monotonic() - started < 1  # a retry cannot help
+
+
+def test_passwords_in_options_are_hidden():
+    url = "postgresql://u:s3cret@h/db?sslpassword=s3cret&oauth_client_secret=s3cret&sslmode=require"
+
+    assert "s3cret" not in shown(url)
+    assert "sslmode=require" in shown(url)
+
+
+def test_the_environment_completes_a_url_and_cannot_change_it(monkeypatch):
+    monkeypatch.setenv("PGHOST", "completed")
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.9")
+    monkeypatch.setenv("PGPORT", "7")
+
+    (server,) = each_server("postgresql://named:5/db")
+
+    assert "host=named" in server
+    assert "hostaddr=''" in server
+    assert place("postgresql:///db") == "completed:7/db"
+    assert place("postgresql://named:5/db") == "named:5/db"
+
+
+def test_of_several_servers_only_a_primary_is_used():
+    one, two = each_server("postgresql://a,b:7/db")
+
+    assert "host=a" in one
+    assert "port=7" in two
+    assert "target_session_attrs=read-write" in one
+
+
+def test_a_server_that_does_not_respond_does_not_hide_the_next(postgres_server, postgres_url):
+    with closing(socket.socket()) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        port, name = silent.getsockname()[1], postgres_url.rpartition("/")[2]
+        hosts = f"127.0.0.1:{port},127.0.0.1:{postgres_server.port}"
+        started = time.monotonic()
+
+        engine = PostgresEngine(f"postgresql://dibs@{hosts}/{name}", "shop", timeout=2.0)
+
+        assert 0.9 < time.monotonic() - started < 2.0
+        assert engine.transact(increment)
+        engine.close()
+
+
+# -- what is refused
+
+
+def test_a_wrong_password_is_reported_but_not_shown(tmp_path):
+    with PostgresServer(tmp_path, password="right") as server:
+        assert refused(server.url.replace(":right@", ":s3cret@")).code == "POSTGRES_AUTH"
+        assert refused(server.url.replace(":right@", "@")).code == "POSTGRES_AUTH"
+        PostgresEngine(server.url, "shop").close()
+
+
+def test_a_missing_database_is_a_configuration_error(postgres_server):
+    assert refused(postgres_server.url_of("missing")).code == "POSTGRES_AUTH"
+
+
+def test_an_untrusted_certificate_is_refused(tmp_path):
+    with PostgresServer(tmp_path, tls=True) as server:
+        plain = server.url.partition("?")[0]
+
+        other = certificate(str(tmp_path))
+        for trusted in ("/not/there", other):
+            error = refused(f"{plain}?sslmode=verify-full&sslrootcert={trusted}")
+            assert error.code == "POSTGRES_AUTH"
+        refused(server.url.replace("127.0.0.1", "localhost"))
+        engine = PostgresEngine(server.url, "shop")
+        found = {finding.what: finding.text for finding in engine.inspect()}
+        engine.close()
+
+    assert found["access"] == "encrypted"
+
+
+def test_an_unreachable_server_is_unavailable_within_the_timeout():
+    started = time.monotonic()
+
+    error = refused("postgresql://u:s3cret@127.0.0.1:1/db", Unavailable)
+
+    assert error.code == "POSTGRES_UNREACHABLE"
+    assert time.monotonic() - started < 5
+
+
+def test_a_role_without_rights_is_refused_until_it_has_them(postgres_server, postgres_url):
+    postgres_server.sql("DROP ROLE IF EXISTS guest")
+    postgres_server.sql("CREATE ROLE guest LOGIN")
+    guest = postgres_url.replace("dibs@", "guest@")
+
+    assert refused(guest).code == "POSTGRES_AUTH"  # it cannot create the schema
+
+    PostgresEngine(postgres_url, "shop").close()
+    postgres_server.sql("GRANT USAGE ON SCHEMA dibs TO guest", postgres_url)
+    tables = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA dibs TO guest"
+    postgres_server.sql(tables, postgres_url)
+    for project in ("shop", "new"):
+        engine = PostgresEngine(guest, project)
+        assert engine.transact(increment)
+        assert engine.inspect()
+        engine.close()
+
+
+def test_a_newer_schema_is_refused(open_engine, postgres_server, postgres_url):
+    open_engine()
+    postgres_server.sql("UPDATE dibs.version SET number = 99", postgres_url)
+
+    assert refused(postgres_url).code == "VERSION"
+
+
+def test_an_older_schema_is_upgraded_and_keeps_its_data(open_engine, postgres_server, postgres_url):
+    put(open_engine(), kept="yes")
+    postgres_server.sql(
+        "DROP VIEW dibs.claims, dibs.queue, dibs.tasks, dibs.activity", postgres_url
+    )
+    postgres_server.sql("DROP VIEW dibs.rows; DROP FUNCTION dibs.parsed", postgres_url)
+    postgres_server.sql("UPDATE dibs.version SET number = 1", postgres_url)
+
+    assert open_engine().view(lambda txn: txn.get("kept")) == "yes"
+    assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(0,)]
+
+
+def test_a_nul_character_is_refused_and_nothing_is_written(open_engine):
+    engine = open_engine()
+
+    with pytest.raises(Unavailable, match="NUL"):
+        put(engine, a="b\0c")
+
+    assert engine.view(lambda txn: txn.get("a")) is None
+
+
+# -- time and settings
+
+
+def test_text_is_the_same_whatever_encoding_a_client_has(open_engine, postgres_url, monkeypatch):
+    put(open_engine(), **{"süd→": "höhe"})
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+
+    for url in (postgres_url, f"{postgres_url}?client_encoding=latin1"):
+        assert everything(open_engine(url=url)) == [("süd→", "höhe")]
+
+
+@pytest.mark.parametrize(("encoding", "works"), [("SQL_ASCII", True), ("LATIN1", False)])
+def test_a_database_that_lacks_characters_is_refused(postgres_server, open_engine, encoding, works):
+    name = f"in_{encoding.lower()}"
+    postgres_server.sql(
+        f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+    )
+    url = postgres_server.url_of(name)
+    if works:
+        put(open_engine(url=url), **{"süd→": "höhe"})
+        assert everything(open_engine(url=url)) == [("süd→", "höhe")]
+    else:
+        assert refused(url).code == "POSTGRES_ENCODING"
+
+
+def test_a_read_only_session_is_refused_and_not_unknown(open_engine, postgres_server, postgres_url):
+    open_engine()
+    database = postgres_url.rpartition("/")[2]
+    postgres_server.sql(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+
+    error = refused(postgres_url, Unavailable)
+
+    assert error.code == "POSTGRES_STANDBY"
+    assert "default_transaction_read_only" in error.message
+
+
+@pytest.mark.parametrize("by_the_last_writer", [False, True])
+@pytest.mark.parametrize("jump", [3600, -3600, 5])
+def test_a_jump_of_the_servers_clock_ends_the_life_and_time_continues(
+    postgres_server, postgres_url, jump, by_the_last_writer
+):
+    agents = [
+        Agent(name, PostgresEngine(postgres_url, "shop", renew=begin_life))
+        for name in ("alice", "bob")
+    ]
+    alice, bob = agents
+    alice.claim()
+    before = alice.engine.view(lambda txn: txn.now)
+
+    postgres_server.sql(f"UPDATE dibs.project SET shift = shift + {jump}000000", postgres_url)
+    first, second = (alice, bob) if by_the_last_writer else (bob, alice)
+    first.claim("other")
+    second.claim("third")
+
+    assert any(f"jumped by {jump:+}" in why for why in reasons(bob))
+    assert before <= alice.engine.view(lambda txn: txn.now) < before + 5
+    for one in agents:
+        one.engine.close()
+
+
+def test_commits_wait_for_the_disk_although_the_server_does_not(
+    open_engine, postgres_server, postgres_url
+):
+    database = postgres_url.rpartition("/")[2]
+    postgres_server.sql(f"ALTER DATABASE {database} SET synchronous_commit = off")
+    engine = open_engine()
+
+    engine.transact(increment)
+
+    unflushed = "SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn()"
+    assert postgres_server.sql(unflushed) == [(0,)]
+
+
+def test_a_pooler_is_detected(tmp_path, postgres_server, postgres_url):
+    with PgBouncer(tmp_path, postgres_server) as pooler:
+        engine = PostgresEngine(pooler.url_of(postgres_url), "shop")
+        found = [finding.what for finding in engine.inspect()]
+        engine.close()
+
+    assert "pooler" in found
+
+
+# -- what people can read
+
+
+def test_projects_in_one_database_do_not_see_each_other(open_engine):
+    put(open_engine("one"), k="v")
+
+    assert open_engine("two").view(lambda txn: txn.get("k")) is None
+
+
+def test_views_show_claims_the_queue_and_activity(open_engine, postgres_server, postgres_url):
+    alice, bob = Agent("alice", open_engine()), Agent("bob", open_engine())
+    alice.claims.claim(alice.caller, [parse("src/a.py")], reason="fix login")
+    bob.claims.claim(bob.caller, [parse("src/**")], queue=True)
+
+    claims = postgres_server.sql("SELECT pattern, agent, reason FROM dibs.claims", postgres_url)
+    queue = postgres_server.sql("SELECT agent, patterns FROM dibs.queue", postgres_url)
+    kinds = postgres_server.sql("SELECT DISTINCT agent FROM dibs.activity ORDER BY 1", postgres_url)
+
+    assert claims == [("src/a.py", "alice", "fix login")]
+    assert queue == [("bob", ["src/**"])]
+    assert kinds == [("alice",), ("bob",)]
+
+
+def test_a_damaged_row_does_not_break_the_views(open_engine, postgres_server, postgres_url):
+    alice = Agent("alice", open_engine())
+    alice.claim()
+    put(open_engine(), **{"at/x//bob/c1": "not json", "task/00/x": "{"})
+
+    assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(1,)]
+    assert postgres_server.sql("SELECT count(*) FROM dibs.tasks", postgres_url) == [(1,)]
+
+
+def test_long_ledgers_are_read_page_by_page_and_filtered_by_the_server(open_engine):
+    engine = open_engine()
+    engine.transact(lambda txn: [txn.emit(event(f"{n}")) for n in range(1203)])
+    engine.transact(lambda txn: txn.emit(event("last")._replace(agent="other")))
+
+    assert [int(entry.summary) for entry in entries(engine)[:-1]] == list(range(1203))
+    found = engine.view(lambda txn: [e.summary for e in txn.events(agents=["other"])])
+    assert found == ["last"]
+    newest = engine.view(lambda txn: [e.summary for e in txn.events(newest_first=True)])
+    assert newest[:2] == ["last", "1202"]
+    assert newest[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [("a", "b"), ("a/", "a0"), ("\ud7ff", "\ue000"), ("a\U0010ffff", "b"), ("é", "ê")],
+)
+def test_the_end_of_a_range_is_the_next_prefix(prefix, expected):
+    assert high(prefix) == expected
