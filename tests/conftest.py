@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,9 +23,23 @@ settings.load_profile("any machine")
 @pytest.fixture(scope="session", autouse=True)
 def state_of_this_run(tmp_path_factory):
     """Keep state out of the home of the user who runs the tests."""
+    from dibs.local.identity import MARKERS
+
     with pytest.MonkeyPatch.context() as patch:
+        for name in MARKERS:  # an agent may run the tests, and most of them act as a human
+            patch.delenv(name, raising=False)
+        for name in [name for name in os.environ if name.startswith("PG")]:  # libpq's defaults
+            patch.delenv(name)
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def agents_of_this_test():
+    """Forget the projects of other tests, whose agents may still run: this process can be one of them."""
+    from dibs.local.server_files import GUARDED, server_folder
+
+    shutil.rmtree(os.path.join(server_folder(), GUARDED), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +59,23 @@ def redis_url(redis_server):
     yield url
     with redis_server.client(url) as client:
         client.flushdb()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory):
+    """A PostgreSQL server for the whole run; tests that break servers start their own."""
+    from tests.servers import PostgresServer
+
+    with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """The URL of an empty database on the shared PostgreSQL server."""
+    url = postgres_server.database()
+    yield url
+    postgres_server.drop(url)
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ import random
 import signal
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proof_nursery import Racers, fork, say
 
 import dibs.engines.git.engine
+import dibs.engines.postgres.engine
 import dibs.engines.redis.engine
 import dibs.engines.sqlite.engine  # noqa: F401 - the same
 from dibs.cli import main
@@ -34,6 +35,10 @@ from dibs.services.claims import (
 )
 from dibs.services.state import ledger  # noqa: F401 - the same
 from dibs.services.tasks import queue_codec  # noqa: F401 - the same
+from dibs.services.tasks.values import TakenTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Spec = tuple[str, dict[str, str]]
 
@@ -113,13 +118,40 @@ def crew(
 ) -> dict[str, Any]:
     """Let agents claim, hold, and release until standard input ends; each records what it sees."""
 
+    def play(project: Project, caller: Caller, notes: Diary, draw: random.Random) -> int:
+        return _claim_and_release(project, caller, draw.choice(paths), notes, wait, rest)
+
+    return _until_told(specs, size, diary, play)
+
+
+def busy(specs: list[Spec], size: int, diary: str, paths: list[str]) -> dict[str, Any]:
+    """Let agents work on tasks, claim paths, and send messages until standard input ends.
+
+    None repeats a call: an agent that gets an error stops.
+    """
+
+    def play(project: Project, caller: Caller, notes: Diary, draw: random.Random) -> int:
+        others = [name for name in map("agent-{}".format, range(size)) if name != caller.id]
+        return _work(project, caller, draw.choice(others), draw.choice(paths), notes)
+
+    return _until_told(specs, size, diary, play)
+
+
+def _until_told(
+    specs: list[Spec],
+    size: int,
+    diary: str,
+    play: Callable[[Project, Caller, Diary, random.Random], int],
+) -> dict[str, Any]:
+    """Let agents play rounds until standard input ends; return how many each of them completed."""
+
     def act(number: int, order: str) -> Any:
         project, caller = enter(specs[number % len(specs)]), Caller(f"agent-{number}")
         notes, draw = Diary(diary, caller.id), random.Random(number)
         rounds = 0
         parent = os.getppid()
         while not os.path.exists(diary + ".stop") and os.getppid() == parent:
-            rounds += _claim_and_release(project, caller, draw.choice(paths), notes, wait, rest)
+            rounds += play(project, caller, notes, draw)
         return rounds
 
     racers = Racers(size, act)
@@ -171,6 +203,35 @@ def _release(project: Project, caller: Caller, text: str, token: int, notes: Dia
         else:
             notes.note("release", before, path=text, token=token)
             return 1
+
+
+def _work(project: Project, caller: Caller, to: str, text: str, notes: Diary) -> int:
+    """Take a task, claim a path, send a message, and finish both; return 1 if the path was free in time."""
+    said, path = f"{caller.id}-{time.monotonic_ns()}", [parse(text)]
+
+    def call(did: str, act: Callable[[], Any]) -> tuple[float, Any]:
+        before = time.monotonic()
+        try:
+            return before, act()
+        except DibsError as error:
+            notes.note(did, before, kind=type(error).__name__, message=error.message)
+            raise
+
+    before, taken = call("take", lambda: project.tasks.take(caller))
+    assert isinstance(taken, TakenTask), "there are too few tasks"
+    task, token = taken.stored.task.id, taken.stored.token
+    notes.note("take", before, task=task, token=token)
+    before, got = call("claim", lambda: project.claims.claim(caller, path, wait=5.0))
+    if isinstance(got, Granted):
+        notes.note("claim", before, path=text, token=got.token)
+    before, _ = call("say", lambda: project.mail.say(caller, to, said))
+    notes.note("say", before, to=to, text=said)
+    if isinstance(got, Granted):
+        before, _ = call("release", lambda: project.holdings.release(caller, path, token=got.token))
+        notes.note("release", before, path=text, token=got.token)
+    before, _ = call("done", lambda: project.tasks.done(caller, task, token=token, summary=said))
+    notes.note("done", before, task=task)
+    return int(isinstance(got, Granted))
 
 
 def killed(specs: list[Spec], folder: str, pairs: int) -> dict[str, Any]:
@@ -249,7 +310,10 @@ def starve(specs: list[Spec], size: int, seconds: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    JOBS = {"race": race, "puppet": puppet, "crew": crew, "killed": killed, "starve": starve}
+    JOBS = {
+        "race": race, "puppet": puppet, "crew": crew, "busy": busy, "killed": killed,
+        "starve": starve,
+    }  # fmt: skip
     found = JOBS[sys.argv[1]](*map(json.loads, sys.argv[2:]))
     if found is not None:
         say(found)

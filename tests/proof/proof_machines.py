@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proof_crew import Repo, environment, eventually, git
+from proof_diary import held_twice
+from proof_nursery import clashes
 
 from dibs.project.project import open_project
 
@@ -183,6 +186,42 @@ def progress(diary: Path, rounds: int) -> None:
 
     goal = done() + rounds
     eventually("the crew makes progress", lambda: done() >= goal, 40)
+
+
+def kill_commands(crew: list[Machine], folder: Path, pairs: int, within: float = 5.0) -> None:
+    """Let commands race and kill them; no confirmed claim is missing, and no one has to wait for long."""
+    answers = folder / "answers"
+    answers.mkdir()
+    with Job("killed", [m.spec for m in crew], str(answers), pairs) as job:
+        report = job.end()
+
+    acknowledged, errors = {}, []
+    for file in answers.iterdir():
+        text = file.read_text()
+        shape = json.loads(text) if text.endswith("}\n") else {}
+        if "error" in shape:
+            errors.append(shape["error"])
+        elif shape.get("outcome") == "granted":
+            (claim,) = shape["claims"]
+            assert claim["pattern"] not in acknowledged, "two agents got the same claim"
+            acknowledged[claim["pattern"]] = (claim["agent"], claim["token"])
+    assert errors == [], "a command that was not killed is granted or denied"
+    tell(f"{report['struck']} of {2 * pairs} killed on their way, {len(acknowledged)} confirmed")
+    assert report["struck"] >= 5, "most had ended before they were killed"
+    assert len(acknowledged) >= 2
+    started = time.monotonic()
+    for number, machine in enumerate(crew):
+        done = machine.dibs("claim", f"after-{number}.py", agent="after")
+        assert done.returncode == 0, done
+    assert time.monotonic() - started < within + SLACK
+    for machine in crew:
+        with machine.project() as project:
+            held = {
+                h.claim.pattern: (h.claim.agent, h.claim.token) for h in project.claims.all()[0]
+            }
+            assert acknowledged.items() <= held.items()
+            assert clashes(project) == []
+    assert held_twice(crew[0].ledger()) == []
 
 
 def tell(figure: str) -> None:

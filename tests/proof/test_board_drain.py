@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800 if LONG else 900)]
 WORKER = str(Path(__file__).with_name("proof_board.py"))
 AGENTS, VICTIMS = 8, 3
 #: The number of tasks by engine; on git every move is a push. ``DIBS_PROOF=long``: 500 for all.
-TASKS = {"sqlite": 100, "redis": 80, "git": 24}
+TASKS = {"sqlite": 100, "redis": 80, "postgres": 48, "git": 24}
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def crew(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machin
     settings = {"DIBS_TTL": "5s", "DIBS_LEDGER_LIMIT": "100000"}
     if kind == "sqlite":
         yield machines(tmp_path, "", 1, **settings)
-    elif kind == "redis":
-        yield machines(tmp_path, request.getfixturevalue("redis_url"), 2, **settings)
+    elif kind in ("redis", "postgres"):
+        yield machines(tmp_path, request.getfixturevalue(f"{kind}_url"), 2, **settings)
     else:
         with GitRemote(tmp_path / "remote") as remote:
             settings |= {"DIBS_TTL": "60s", "DIBS_GIT_POLL": "1s"}

@@ -152,11 +152,12 @@ def test_an_agent_paused_with_gits_lock_blocks_no_one_and_commits_when_it_resume
     assert left_over(tree.path) == []
 
 
-@pytest.fixture(params=["redis", "git"])
+@pytest.fixture(params=["redis", "postgres", "git"])
 def clones(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machine]]:
     """Return two clones of one repository that share a store."""
-    if request.param == "redis":
-        yield machines(tmp_path, request.getfixturevalue("redis_url"), 2, **AUTHOR)
+    if request.param in ("redis", "postgres"):
+        url = request.getfixturevalue(f"{request.param}_url")
+        yield machines(tmp_path, url, 2, **AUTHOR)
     else:
         with GitRemote(tmp_path / "remote") as remote:
             yield machines(tmp_path, f"git:{remote.path}", 2, DIBS_GIT_POLL="1s", **AUTHOR)

@@ -1,4 +1,4 @@
-"""Redis stops, breaks, and loses data: confirmed results stay true, or agents are corrected in time."""
+"""A server stops, breaks, and loses data: confirmed results stay true, or agents are corrected in time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from proof_machines import (
     UNAVAILABLE,
     UNKNOWN,
     crew_of,
+    kill_commands,
     machines,
     one_line,
     progress,
     tell,
 )
-from tests.servers import FaultProxy, RedisServer
+from tests.servers import FaultProxy, PostgresServer, RedisServer
 
 if TYPE_CHECKING:
     import subprocess
@@ -32,19 +33,28 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-#: The shortest ttl that Redis allows.
+#: The shortest ttl that Redis and PostgreSQL allow.
 TTL = 5.0
+
+both = pytest.mark.parametrize("server", ["redis", "postgres"], indirect=True)
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    """Return a redis-server that a test may harm; every write is on disk before it replies."""
-    with RedisServer(tmp_path / "redis", aof="always") as server:
+def server(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[RedisServer | PostgresServer]:
+    """Return a server that a test may harm, by default a Redis; every write is on disk before it replies."""
+    if getattr(request, "param", "redis") == "redis":
+        server = RedisServer(tmp_path / "redis", aof="always")
+    else:
+        server = PostgresServer(tmp_path / "postgres")
+    with server:
         yield server
 
 
-def test_an_owner_that_sleeps_past_its_ttl_wakes_up_fenced_on_redis(
-    server: RedisServer, tmp_path: Path
+@both
+def test_an_owner_that_sleeps_past_its_ttl_wakes_up_fenced_on_a_server(
+    server: RedisServer | PostgresServer, tmp_path: Path
 ):
     """Guarantee: a late owner's renewal and release are refused as fenced and change nothing.
 
@@ -173,10 +183,11 @@ def test_while_the_server_is_frozen_no_one_is_granted_and_then_old_owners_are_fe
     assert there.claims() == {"src/x.py": "next", "src/y.py": "next"}
 
 
+@both
 def test_a_durable_server_that_is_killed_under_load_loses_nothing(
-    server: RedisServer, tmp_path: Path
+    server: RedisServer | PostgresServer, tmp_path: Path
 ):
-    """Guarantee, with ``appendfsync always``: what was confirmed survives the server's death.
+    """Guarantee, on Redis with ``appendfsync always``: what was confirmed survives the server's death.
 
     Checked: six agents on two machines, server killed (SIGKILL) and restarted four times: every
     confirmed grant is in the ledger, an earlier claim can be released, tokens increase, and no two
@@ -202,6 +213,18 @@ def test_a_durable_server_that_is_killed_under_load_loses_nothing(
     assert [e.seq for e in entries if e.kind == "ledger_restarted"] == []
     kept = crew[1].dibs("release", "kept.md", "--token", str(token), agent="early")
     assert kept.returncode == 0, kept
+
+
+def test_commands_killed_at_random_on_postgresql_lose_nothing_and_block_no_one(
+    postgres_url: str, tmp_path: Path
+):
+    """Guarantee: a confirmed claim is in the store; one killed on its way is there completely or not at all.
+
+    Checked: 20 times, two commands on two machines race for a path, and each is killed at a random
+    moment. After that no confirmed claim is missing, no path has two owners, and both machines can
+    claim at once.
+    """
+    kill_commands(machines(tmp_path, postgres_url), tmp_path, 20)
 
 
 def forgets_by_restart(server: RedisServer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import TYPE_CHECKING
@@ -16,12 +15,12 @@ from proof_machines import (
     UNKNOWN,
     Job,
     crew_of,
+    kill_commands,
     machines,
     one_line,
     progress,
     tell,
 )
-from proof_nursery import clashes
 from tests.servers import FaultProxy, GitRemote
 
 from dibs.config.load import Config
@@ -135,38 +134,7 @@ def test_commands_killed_at_random_lose_nothing_that_was_confirmed_and_block_no_
     """
     engine = f"git:{remote.path}" if how == "path" else remote.git_url()
     crew = machines(tmp_path, engine, DIBS_TIMEOUT="15s")
-    answers = tmp_path / "answers"
-    answers.mkdir()
-    with Job("killed", [m.spec for m in crew], str(answers), 20) as job:
-        report = job.end()
-
-    acknowledged, errors = {}, []
-    for file in answers.iterdir():
-        text = file.read_text()
-        shape = json.loads(text) if text.endswith("}\n") else {}
-        if "error" in shape:
-            errors.append(shape["error"])
-        elif shape.get("outcome") == "granted":
-            (claim,) = shape["claims"]
-            assert claim["pattern"] not in acknowledged, "two agents got the same claim"
-            acknowledged[claim["pattern"]] = (claim["agent"], claim["token"])
-    assert errors == [], "a command that was not killed is granted or denied"
-    tell(f"{report['struck']} of 40 killed on their way, {len(acknowledged)} confirmed")
-    assert report["struck"] >= 5, "most had ended before they were killed"
-    assert len(acknowledged) >= 2
-    started = time.monotonic()
-    for number, machine in enumerate(crew):
-        done = machine.dibs("claim", f"after-{number}.py", agent="after")
-        assert done.returncode == 0, done
-    assert time.monotonic() - started < 15.0 + SLACK
-    for machine in crew:
-        with machine.project() as project:
-            held = {
-                h.claim.pattern: (h.claim.agent, h.claim.token) for h in project.claims.all()[0]
-            }
-            assert acknowledged.items() <= held.items()
-            assert clashes(project) == []
-    assert held_twice(crew[0].ledger()) == []
+    kill_commands(crew, tmp_path, 20, within=15.0)
 
 
 def deleted(remote: GitRemote, _: str) -> None:
