@@ -10,7 +10,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## watch agents share a repository, here and in a browser (40 seconds; until Ctrl-C: ARGS=--stay)
-	$(SETUP) server $(filter redis,$(ENGINE))
+	$(SETUP) server $(filter redis postgres,$(ENGINE))
 	@$(BIN)/python scripts/demo $(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 test: check ## run every check and every test; what fails is run once more, alone

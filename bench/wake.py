@@ -32,6 +32,10 @@ PATH = [parse("src/a.py")]
 
 def opened(kind: str, where: str) -> Engine:
     """Open the engine to measure."""
+    if kind == "PostgreSQL":
+        from dibs.engines.postgres.engine import PostgresEngine
+
+        return PostgresEngine(where, "bench")
     return SqliteEngine(where) if kind == "SQLite" else RedisEngine(where, "bench")
 
 
@@ -75,18 +79,23 @@ def _samples(kind: str, where: str) -> list[float]:
     return times
 
 
+def rows_of(kind: str, where: str) -> list[Row]:
+    """Return the figures of one engine."""
+    times = [1e3 * sample for sample in _samples(kind, where)]
+    worst = percentile(times, 0.99)
+    return [
+        Row(f"{kind}: release to grant, p50", f"{median(times):.1f} ms"),
+        Row(f"{kind}: same, p99", f"{worst:.1f} ms", f"< {BOUND:g} ms", worst < BOUND),
+    ]
+
+
 def waking() -> Section:
     """Time from the release call until the next waiter has its claim."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, RedisServer(os.path.join(folder, "r")) as server:
         places = {"SQLite": os.path.join(folder, "state", "dibs.db"), "Redis": server.url}
         for kind, where in places.items():
-            times = [1e3 * sample for sample in _samples(kind, where)]
-            worst = percentile(times, 0.99)
-            rows += [
-                Row(f"{kind}: release to grant, p50", f"{median(times):.1f} ms"),
-                Row(f"{kind}: same, p99", f"{worst:.1f} ms", f"< {BOUND:g} ms", worst < BOUND),
-            ]
+            rows += rows_of(kind, where)
     return Section(
         "Waking the next waiter", "Two processes; the waiter has been waiting for 20 ms.", rows
     )

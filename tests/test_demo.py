@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = [sys.executable, str(ROOT / "scripts" / "demo"), "--plain", "--pace", "0"]
-TWO_MACHINES = ("redis", "git")
+TWO_MACHINES = ("redis", "postgres", "git")
 
 
 def play(folder, *options, **variables):
@@ -62,7 +62,9 @@ def test_the_demo_succeeds_on_two_machines_and_no_claims_overlap(tmp_path, engin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "number"), [("redis", signal.SIGINT), ("git", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("engine", "number"), [("postgres", signal.SIGINT), ("git", signal.SIGTERM)]
+)
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, engine, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*DEMO, "--engine", engine]

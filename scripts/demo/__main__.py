@@ -2,7 +2,9 @@
 
 make demo                     five agents show what claims do (40 seconds)
 make demo ARGS=--stay         a crew of eight works until Ctrl-C, to look at the dashboard
-make demo ENGINE=redis        two machines that share a Redis server (or git: a git remote)
+make demo ENGINE=redis        two machines that share a Redis server
+make demo ENGINE=postgres     two machines that share a PostgreSQL database
+make demo ENGINE=git          two machines that share a git remote
 
 The agents run the same `dibs` commands that you would. Each demo has its own server, settings, and
 sample repository, prints a link that signs your browser in, and removes everything at the end. The
@@ -36,6 +38,7 @@ from crew import Agent
 ENGINES = {
     "sqlite": (stages.sqlite, Story),
     "redis": (stages.redis, TwoMachines),
+    "postgres": (stages.postgres, TwoMachines),
     "git": (stages.on_git, TwoMachinesOnGit),
 }
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
@@ -52,7 +55,7 @@ def main() -> int:
         "--engine",
         choices=ENGINES,
         default="sqlite",
-        help="sqlite: one machine (default); redis, git: two machines that share a server or a remote",
+        help="sqlite: one machine (default); others: two machines that share a server or a remote",
     )
     parser.add_argument("--plain", action="store_true", help="no live view")
     parser.add_argument("--keep", action="store_true", help="keep the sample repository")
@@ -67,6 +70,7 @@ def main() -> int:
             return _stay(folder, plain=args.plain)
         return _play(args.engine, folder, pace=args.pace, plain=args.plain)
     except KeyboardInterrupt:
+        _ignore_signals()
         return 130
     except (DemoError, TimeoutError) as error:
         print(f"the demo failed: {error or 'an agent does not respond'}", file=sys.stderr)

@@ -75,5 +75,6 @@ def git(folder: Path, *words: str) -> str:
 
 def _clean() -> dict[str, str]:
     """Return the environment without the user's own settings."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "XDG_"))}
+    settings = ("DIBS_", "GIT_", "PG", "XDG_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(settings)}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import socket
-import subprocess
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from machines import DemoError, Machine, git
+from machines import Machine, git
+from private_servers import postgres_server, redis_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +20,6 @@ FILES = (
     "docs/api.md",
 )
 AUTHOR = ("-c", "user.name=Demo", "-c", "user.email=demo@example.com")
-#: How many ports to try if another process takes the first one.
-TRIES = 5
-READY = 10.0
 
 
 class Stage(NamedTuple):
@@ -59,10 +53,20 @@ def sqlite(folder: Path) -> Iterator[Stage]:
 @contextlib.contextmanager
 def redis(folder: Path) -> Iterator[Stage]:
     """Two machines that share a Redis server."""
-    with _redis_server(folder / "redis") as port:
+    with redis_server(folder / "redis") as port:
         stage = _two_machines(folder, {"DIBS_ENGINE": f"redis://127.0.0.1:{port}/0"})
         shared = f"the Redis server at 127.0.0.1:{port}"
         yield stage._replace(shared=shared, setting='engine = "redis://host:6379/0"')
+
+
+@contextlib.contextmanager
+def postgres(folder: Path) -> Iterator[Stage]:
+    """Two machines that share a PostgreSQL database."""
+    with postgres_server(folder / "postgres") as (port, password):
+        url = f"postgresql://dibs@127.0.0.1:{port}/postgres"
+        stage = _two_machines(folder, {"DIBS_ENGINE": url, "PGPASSWORD": password})
+        shared = f"the PostgreSQL server at 127.0.0.1:{port}"
+        yield stage._replace(shared=shared, setting='engine = "postgresql://user@host/database"')
 
 
 @contextlib.contextmanager
@@ -106,57 +110,3 @@ def _make_repository(tree: Path) -> None:
     git(tree, "init", "-q")
     git(tree, "add", ".")
     git(tree, *AUTHOR, "commit", "-qm", "Begin")
-
-
-@contextlib.contextmanager
-def _redis_server(folder: Path) -> Iterator[int]:
-    """Run a server in ``folder`` and yield its port."""
-    if not shutil.which("redis-server"):
-        raise DemoError("redis-server is not installed (run: scripts/setup redis)")
-    folder.mkdir()
-    for _ in range(TRIES):
-        port = _free_port()
-        with _started(folder, port) as server:
-            if _answers(server, port):
-                yield port
-                return
-    log = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
-    raise DemoError(f"redis-server does not start: {log[-1] if log else 'its log is empty'}")
-
-
-@contextlib.contextmanager
-def _started(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
-    command += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield server
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until this server responds; return whether it does."""
-    until = time.monotonic() + READY
-    while server.poll() is None and time.monotonic() < until:
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", port), timeout=1) as connection,
-        ):
-            connection.sendall(b"PING\r\n")
-            if connection.recv(16).startswith(b"+PONG"):
-                return server.poll() is None
-        time.sleep(0.02)
-    return False
