@@ -381,4 +381,132 @@ cat <<'EOT'
 gh pr view 12 --json title
 gh run list --limit 5
 gh issue create --title "x > y" --body "z"
+grep -rl "zzz_nothing" src | xargs -r sed -i s/a/b/
+grep -rl "zzz_nothing" . | xargs -r sed -i 's/a/b/'
+grep -rl x docs | xargs wc -l
+git grep -l zzz_nothing | xargs -r sed -i s/a/b/
+rg -l zzz_nothing | xargs -r perl -pi -e s/a/b/
+for f in $(grep -rl zzz_nothing src); do sed -i s/a/b/ "$f"; done
+for f in $(ls src/*.py); do echo "$f"; done
+for f in $(git ls-files src); do wc -l "$f"; done
+for f in $(find src -name '*.py'); do head -1 "$f"; done
+for f in `ls src`; do echo $f; done
+ls src | while read f; do echo "src/$f"; done
+git ls-files | while read -r f; do test -f "$f" || echo "$f"; done
+find src -name '*.py' | xargs grep -n import
+find src -type f -newer README.md | xargs -r ls -l
+find . -type d -name src | xargs ls
+find src -name '*.py' -exec sh -c 'wc -l "$1"' _ {} \;
+cat requirements.txt | xargs -n1 echo
+cat /tmp/none.txt | xargs -r cat
+bash -euo pipefail -c 'pytest -q | tail -3'
+bash -eu -o pipefail -c 'grep -c x src/app.py; ls src'
+sh -c 'cat "$1"' sh src/app.py
+bash -c 'wc -l "$@"' - src/app.py src/util.py
+set -- src/app.py; cat "$1"
+D=src; ls $D && cat "$D/app.py"
+patch --dry-run -p1 < /tmp/my.patch
+patch -p1 --dry-run -i /tmp/my.patch
+git apply --check < /tmp/my.patch
+git apply --numstat /tmp/my.patch
+git diff HEAD~0 HEAD -- src | cat
+git diff main..HEAD | wc -l
+git show HEAD -- src/app.py | head -50
+git archive HEAD src | tar t
+git archive HEAD | tar x -C /tmp/out
+git format-patch -1 --stdout | git apply --check
+git log --all --oneline --graph | head -30
+git log -S'needle' --oneline -- src
+git config --get-regexp '^user'
+git remote get-url origin
+git worktree list --porcelain
+tar -tvf release.tar.gz
+tar xf release.tar.gz -O a.txt | head
+tar -C /tmp -xf release.tar.gz
+unzip -Z1 release.zip
+zipinfo release.zip
+rsync -avn --delete src/ /tmp/src/
+rsync --dry-run -a src/ docs/
+python3 -c "from pathlib import Path; print((Path('src') / 'app.py').read_text())"
+python3 -c "import os; print(os.path.join('src', 'app.py'))"
+python3 -c "import os; [print(n) for _, _, ns in os.walk('src') for n in ns]"
+python3 -c "import pathlib; print([p.name for p in pathlib.Path('src').glob('*.py')])"
+python3 -c "import json; json.dump({}, open('/tmp/x.json', 'w'))"
+python3 -c "import shutil; shutil.copy('src/app.py', '/tmp/app.py')"
+python3 -c "s = open('src/app.py').read(); print(s.replace('a', 'b'))"
+python3 -c "with open('src/app.py') as f: print(len(f.readlines()))"
+python3 -c "import subprocess; subprocess.run(['ls', 'src'])"
+python3 -c "print('src/app.py' + ' > out', 1 > 0)"
+node -e "const fs = require('fs'); console.log(fs.readFileSync('src/app.ts', 'utf8').length)"
+node -e "const fs = require('fs'); fs.readdirSync('src').forEach(f => console.log(f))"
+node -e "const path = require('path'); console.log(path.join('src', 'app.ts'))"
+node -e "require('fs').copyFileSync('src/app.ts', '/tmp/app.ts')"
+perl -e 'open(F, "<", "src/app.py"); print while <F>'
+ruby -e 'puts File.read("src/app.py")'
+awk 'BEGIN { while ((getline line < "src/app.py") > 0) n++; print n }'
+awk '{ print > "/tmp/out.txt" }' src/app.py
+sqlite3 dist/app.db .tables
+xxd -l 16 src/main.c
+openssl rand -hex 16
+openssl dgst -sha256 src/app.py
+codespell src
+sd -p x y src/app.py
+ast-grep run -p 'x' src
+npx jscodeshift -d -t t.js src
+yarn lint
+yarn prettier --check src
+pnpm lint
+pnpm prettier --check src
+npm run test:unit -- --coverage
+npm run format:check
+tsc -p . --noEmit --pretty false
+esbuild src/app.ts --bundle > dist/out.js
+scp src/app.py host:/srv/app.py
+aws s3 cp src/app.py s3://bucket/app.py
+trap 'rm -f /tmp/lock' EXIT; ls src
+mapfile -t files < requirements.txt; echo "${files[@]}"
+while read -r f; do cat "$f"; done < /tmp/none.txt
+printf '%s\n' src/*.py | xargs wc -l
+echo src/app.py | xargs cat
+ls src/*.py | xargs -I{} cp {} /tmp/
+ls src | xargs -I{} echo src/{}
+diff <(ls src) <(ls docs)
+./scripts/build.sh
+bash scripts/build.sh --check
+make -C docs html
+git fetch --all --prune
+git branch --merged
+git stash list --format=%gd
+parallel echo ::: src/app.py src/util.py
+parallel 'grep -c x {}' ::: src/app.py src/util.py
+git mv -n README.md R.md
+git submodule foreach git status
+git shortlog -sn HEAD
+git update-index --refresh
+git diff --no-index src/app.py src/util.py
+npm pkg get name
+uv lock --check
+wget --spider https://example.com
+patch -o /tmp/out.py src/app.py /tmp/x.patch
+diff -u src/app.py src/util.py | patch --dry-run src/app.py
+python3 -c "import sqlite3; c = sqlite3.connect(':memory:'); c.execute('create table t(a)')"
+sqlite3 :memory: 'create table t(a)'
+python3 -m cProfile -o /tmp/prof src/app.py
+npx prettier --check 'src/**/*.ts'
+yarn run build
+cargo fmt --all -- --check
+black - < src/app.py
+while IFS= read -r f; do wc -l "$f"; done < <(find src -name '*.py')
+while read -r f; do wc -l "$f"; done <<< src/app.py
+for f in $(git diff --name-only HEAD); do git diff HEAD -- "$f" | head -5; done
+count() { wc -l < "$1"; }; count src/app.py
+rg --files src | xargs wc -l
+cat "$(realpath src/app.py)"
+script -qc 'ls src' /dev/null
+xxd src/app.py | head
+shuf -n 3 src/app.py
+iconv -f utf-8 -t ascii src/app.py
+ssh host 'cat > /tmp/x' < src/app.py
+D=$(mktemp -d); cp -r src $D/; (cd $D/src && sed -i s/x/y/ app.py)
+cd $(mktemp -d) && echo x > README.md && git init -q
 """

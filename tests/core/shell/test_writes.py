@@ -11,9 +11,9 @@ HOME = "/home/u"
 
 
 def seen(command, **options):
-    """Return targets as words: ``-`` marks a deletion, ``?`` a glob, and ``/`` a deep target."""
+    """Return targets as words: ``-`` marks a deletion, ``~`` git's, ``?`` a glob, and ``/`` a deep target."""
     found = writes(command, "/r", HOME, **options)
-    signs = {How.WRITE: "", How.DELETE: "-", How.READ: "<"}
+    signs = {How.WRITE: "", How.DELETE: "-", How.CLEAN: "~", How.READ: "<"}
     return [
         f"{signs[t.how]}{'?' if t.glob else ''}{t.path}{'/' if t.deep else ''}"
         + (f">{t.into}" if t.into else "")
@@ -29,6 +29,18 @@ echo x > /dev/null 2>/dev/stderr >/dev/fd/3     |
 echo x > /dev/shm/a; echo x > /proc/self/cwd/b  | /dev/shm/a /proc/self/cwd/b
 uniq -c a b; uniq c; tree -L 2 -o d             | b d
 git diff --output=a; git log --output b; git show | a b
+git reflog --output=a; git shortlog -s --output=b | a b
+git mv -n a b; wget --spider http://x/a         |
+npm pkg get a; uv lock --check; sqlite3 :memory: 'create table t(a)' |
+npm pkg set a=b                                 | package.json
+patch -o a b x; patch --dry-run b x             | a
+xxd a; xxd a b; iconv -o c d; shuf -o e f       | b c e
+time -p rm a; flock l -c 'rm b'; script -qc 'rm c' d | -a -b -c d
+awk '{print | "cat > a"}' b                     | a
+cargo fmt --check; cargo fmt --all -- --check   |
+cargo fmt                                       | ?**/*.rs
+yarn run prettier -w 'a/**/*.ts'                | ?a/**/*.ts/
+oxlint a; oxlint --fix a; mdformat b            | a/ b/
 git config -f a x.y z; git config x.y           | a
 git archive -o a HEAD                           | a
 /usr/bin/time -f e -o a rm b                    | a -b
@@ -80,6 +92,12 @@ sort --output=out in                            | out
 chmod +x a                                      | a
 rsync -a src/ dst/                              | dst//
 rsync a host:b                                  |
+sqlite3 a.db 'delete from x'; sqlite3 b.db '.schema' | a.db
+sqlite3 -readonly a 'drop table x'; sqlite3 b 'select replace(a, b, c) from x where y = "delete"' |
+echo 'select 1; drop table x' | sqlite3 a; sqlite3 b <<< 'update x set y = 1' | a b
+rsync -a --delete src/ dst                      | -dst/
+rsync -a --delete-after src/ dst                | -dst/
+vim -c wq a; vim -R b; nvim -R c                | a
 tar xzf a.tgz -C vendor                         | vendor/
 tar -xf a.tar one two                           | one/ two/
 tar czf out.tgz src                             | out.tgz
@@ -208,6 +226,10 @@ def test_here_documents_are_data_or_programs(command, wanted):
 
 
 CODE = [
+    ("from pathlib import Path; (Path.cwd() / 'a' / 'b').write_text('')", ["a/b"]),
+    ("import os; open(os.path.join(os.getcwd(), 'a'), 'w')", ["a"]),
+    ("import sqlite3; sqlite3.connect('a').execute('delete from x')", ["a"]),
+    ("import sqlite3; sqlite3.connect('a').execute('select 1')", []),
     ("open('a','w')", ["a"]),
     ("open('a')", []),
     ("open('a', mode='r+')", ["a"]),
@@ -215,7 +237,7 @@ CODE = [
     ("Path('a').write_text('x')", ["a"]),
     ("p = Path('a'); p.write_text(p.read_text().replace('x', 'y'))", ["a"]),
     ("os.remove('a'); os.rename('b', 'c')", ["-a/", "-b/", "c"]),
-    ("shutil.copy('a', 'b'); shutil.rmtree('d')", ["-d/", "b"]),
+    ("shutil.copy('a', 'b'); shutil.rmtree('d')", ["-d/", "b>a"]),
     ("os.system('rm a')", ["-a"]),
     ("subprocess.run(['sed', '-i', 's/a/b/', 'x'])", ["x"]),
 ]
@@ -252,6 +274,17 @@ GIT = [
     ("git checkout -b new main", [], [("switch", "main")]),
     ("git switch -", [], [("switch", "@{-1}")]),
     ("git restore a", ["a/"], []),
+    ("git checkout -- '*.py'", ["?**/*.py/"], []),
+    (
+        "git checkout HEAD~1 -- ':(glob)src/*.py' ':(top)a' ':/b'",
+        ["?src/*.py/", ":/a/", ":/b/"],
+        [],
+    ),
+    ("git restore 'src/*.py' ':!src/b.py'", ["?src/**/*.py/"], []),
+    ("git restore 'src/a?.py' '[x].py'", ["?src/a?.py/", "?[x].py/"], []),
+    ("git stash push -- '*.py'", ["?**/*.py/"], []),
+    ("git rm -r '*.py' ':(exclude)x'", ["-?**/*.py/"], []),
+    ("git restore ':^x'; git checkout -- ':(literal)*.c'", ["./", "*.c/"], []),
     ("git restore --staged a", [], []),
     ("git reset --hard HEAD~1", [], [("reset", "HEAD~1")]),
     ("git reset a", [], []),
@@ -261,6 +294,8 @@ GIT = [
     ("git stash pop", [], [("unstash", "stash@{0}")]),
     ("git stash list", [], []),
     ("git clean -fd", [], [("clean", "")]),
+    ("git clean -fdx a", ["~a/"], [("clean", "ignored")]),
+    ("git clean -fd *.o", ["-?*.o/"], []),
     ("git clean -nd", [], []),
     ("git rm -r a", ["-a/"], []),
     ("git rm --cached a", [], []),
@@ -272,7 +307,7 @@ GIT = [
     ("git commit -m x", [], [("commit", "")]),
     ("git commit -am x", [], [("commit", "all")]),
     ("git commit -m x a", [], [("commit", "only")]),
-    ("git -c core.hooksPath= commit --no-verify -m x", [], [("commit", "")]),
+    ("git -c core.hooksPath= commit --no-verify -m x", [":/.git/config"], [("commit", "")]),
     ("git status; git diff; git log; git push", [], []),
     ("git add a", [], [("add", "")]),
 ]
@@ -344,7 +379,9 @@ def test_unknown_writes_are_reported_as_unsure(command):
     "command",
     [
         "ls -la", "cd src && cat a | grep b", "git status; git diff", "sudo ls", "sed -n '1,200p' a",
-        "nl -ba a | sed -n '5,$p'", "cut -f1 a | sort -u | uniq -c",
+        "nl -ba a | sed -n '5,$p'", "cut -f1 a | sort -u | uniq -c", "/bin/ls", "/usr/bin/git status",
+        "git config user.name; git config --get a.b", "git remote -v", "git tag --list", "grep '[a-z]$' a",
+        "git log --oneline --stat -- a", "git diff -- a", "rg --files --hidden", "tree --noreport",
     ],
 )  # fmt: skip
 def test_a_read_only_command_is_quiet(command):
@@ -358,7 +395,14 @@ def test_a_read_only_command_is_quiet(command):
         "PAGER='tee a' git log", "env PAGER='tee a' git log", "git grep -Orm x", "less -o a b",
         "sudo PAGER='tee a' git log", "git push", "case x in $(echo ')'; make)) ;; esac",
         "echo ${x:-$(f() { ls; }; make)}", "sed -n '1,5w b' a", "sed -n p -e 'w b' a", "sed -n p -i a",
-        "sed -n '1e make' a", "sort -uo a b", "sort --output=a b",
+        "sed -n '1e make' a", "sort -uo a b", "sort --output=a b", "./test -f a", "bin/date", "/tmp/ls",
+        "for PATH in bin; do ls; done", "export PATH=bin:$PATH; ls", "PATH+=:bin; ls", "read PATH < a; ls",
+        "hash -p bin/ls ls; ls", "alias ls=make; ls", "ls() { make; }; ls", ". ./ls", "printf -v PATH bin",
+        "test -v 'a[$(make)]'", "[[ -f <(make) ]]", "[ $(./ls) ]", "x='a[$(make)]'; [[ x -eq 1 ]]",
+        'echo "${x@P}"', "rg --pre ./run a", "tree -R .", "file -C a", "sudo -e a", "sudo -s < a",
+        "git config core.pager ./run", "git remote add x y", "git tag -a v1", "git add -p",
+        "git diff --ext-diff", "git branch --edit-description", "sort --compress-program=./run a",
+        "git grep --open=./run x", "git fetch --upload-pa=./run . x", "git branch --edit", "git tag --ann v1",
     ],
 )  # fmt: skip
 def test_a_command_that_may_write_is_not_quiet(command):

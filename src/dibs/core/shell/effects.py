@@ -21,7 +21,7 @@ MOST_SHOWN = 20
 #: Prefixes of paths that are not lasting files.
 _NOWHERE = (
     "/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/",
-    "/dev/udp/", "/proc/self/fd/",
+    "/dev/udp/", "/proc/self/fd/", ":memory:",
 )  # fmt: skip
 
 
@@ -51,14 +51,62 @@ class TreeCommand(Record):
     revision: str = ""
     #: Where it runs: relative to the agent's folder, or absolute.
     place: str = ""
-    #: The paths added to a commit: like targets' paths, or git pathspecs.
+    #: The paths added to a commit: like targets' paths, or git pathspecs. Of another command, those in
+    #: ``place`` to which it is limited.
     paths: tuple[str, ...] = ()
+
+
+class FileSource:
+    """What a command would find on disk. This one knows nothing; the guard has one that looks.
+
+    Paths are relative to the agent's folder, or absolute. None means unknown.
+    """
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a small file."""
+        del path
+        return None
+
+    def names(self, path: str) -> list[str] | None:
+        """Return the names in a folder."""
+        del path
+        return None
+
+    def members(self, path: str) -> list[str] | None:
+        """Return the names in an archive."""
+        del path
+        return None
+
+    def holding(self, place: str, paths: Sequence[Arg], wanted: FileSearch) -> list[str] | None:
+        """Return the files at ``paths`` in the folder ``place`` whose text matches, as grep prints them."""
+        del place, paths, wanted
+        return None
+
+
+class FileSearch(Record):
+    """A search in files, as by ``grep -l``."""
+
+    #: A regular expression.
+    pattern: str
+    fold_case: bool = False
+    #: Whether files without a match are wanted.
+    without: bool = False
+    #: Whether folders are searched.
+    deep: bool = False
+    #: The patterns of names that are searched; empty for all.
+    names: tuple[str, ...] = ()
+
+
+NO_DISK = FileSource()
 
 
 class ShellEffects:
     """Collects what commands write."""
 
-    def __init__(self, *, reads: bool) -> None:
+    def __init__(self, *, reads: bool, disk: FileSource = NO_DISK) -> None:
+        self.disk = disk
+        #: The known variables, with all their possible values.
+        self.variables: dict[str, tuple[str, ...]] = {}
         self.targets: dict[WriteTarget, None] = {}
         #: Whether it may write something unknown.
         self.unsure = False
@@ -66,13 +114,24 @@ class ShellEffects:
         #: How git moves HEAD and branches.
         self.moves: dict[BranchMove, None] = {}
         #: Whether all commands so far are known to write nothing.
-        self.only_looks = True
+        self.is_read_only = True
         #: Whether reads are collected among the targets, too.
         self.reads = reads
         #: The files that commands show.
         self.shown: dict[WriteTarget, None] = {}
-        #: What a here-document gives the command.
+        #: What a here-document gives the command, and the file that it reads instead.
         self.stdin: str | None = None
+        self.source: str | None = None
+        #: The patch or archive that git prints to the next command.
+        self.made: TreeCommand | None = None
+        self.fed_made: TreeCommand | None = None
+        #: Whether another command uses what this one prints.
+        self.feeds = False
+        #: The arguments of a program in a command.
+        self.code_args: Sequence[Arg] = ()
+        #: The file that the command before this one prints.
+        self.shows: Arg | None = None
+        self.fed_file: Arg | None = None
         #: The output of the command before it and of this one, as arguments, where known.
         self.fed: list[Arg] | None = None
         self.gives: list[Arg] | None = None
@@ -109,12 +168,12 @@ class ShellEffects:
             place = joined(self.place or "", arg.text)
             self.shown[WriteTarget(place, How.READ, False, arg.glob)] = None
 
-    def tree(self, verb: str, revision: str = "") -> None:
-        """Record that git may change any file."""
+    def tree(self, verb: str, revision: str = "", within: tuple[str, ...] = ()) -> None:
+        """Record that git may change any file, or those ``within`` paths in the current folder."""
         if self.place is None:
             self.unsure = True
         else:
-            paths = tuple(self._staged) if verb in {"commit", "add"} else ()
+            paths = tuple(self._staged) if verb in {"commit", "add"} else within
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
 
     def move(self, verb: str, args: Sequence[Arg]) -> None:
@@ -122,6 +181,18 @@ class ShellEffects:
         from dibs.core.shell.git_moves import find_moves
 
         self.moves.update(dict.fromkeys(find_moves(verb, args, self.place)))
+
+    def at(self, arg: Arg) -> str | None:
+        """Return a file's path relative to the agent's folder; None if it is unknown."""
+        placed = self.place is not None or arg.text.startswith("/")
+        if not arg.sure or arg.glob or not placed or not arg.text:
+            return None
+        return joined(self.place or "", arg.text)
+
+    def text_at(self, arg: Arg) -> str | None:
+        """Return the text of a file, where known."""
+        path = self.at(arg)
+        return None if path is None else self.disk.text(path)
 
     def stage(self, args: Sequence[Arg]) -> None:
         """Record what git adds to the next commit."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dibs.core.shell.options import base, within
 from dibs.core.shell.words import Arg
+from dibs.core.toolcalls import patches
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dibs.core.shell.effects import ShellEffects
     from dibs.core.shell.options import ParsedOptions
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 def copy(to: ShellEffects, given: ParsedOptions) -> None:
     """Write the last operand, or into the folder that an option names; the rule says what sources become."""
+    if not given.acts:
+        return
     folder = given.of("t target-directory")
     sources = given.operands if folder else given.operands[:-1]
     deep = given.rule.how == How.DELETE or given.has("r R a recursive archive")
@@ -43,8 +46,10 @@ def rsync(to: ShellEffects, given: ParsedOptions) -> None:
         return
     first, last = given.operands[0], given.operands[-1]
     if ":" not in last.text.split("/")[0]:
-        many = first.text.endswith("/") or given.has("a r recursive archive delete")
-        to.touch(last, deep=many, into="" if many else base(first.text))
+        gone = any(name.startswith("del") for name in given.flags)
+        many = gone or first.text.endswith("/") or given.has("a r recursive archive")
+        how = How.DELETE if gone else How.WRITE
+        to.touch(last, how, deep=many, into="" if many else base(first.text))
 
 
 def dd(to: ShellEffects, given: ParsedOptions) -> None:
@@ -54,43 +59,102 @@ def dd(to: ShellEffects, given: ParsedOptions) -> None:
             to.touch(arg._replace(text=arg.text[3:]))
 
 
+def script(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run the text after ``-c``, and write what it prints to the operand."""
+    for arg in given.of("c command"):
+        to.script(arg.text if arg.sure else "")
+    for arg in given.operands:
+        to.touch(arg)
+
+
 def awk(to: ShellEffects, given: ParsedOptions) -> None:
-    """Write the operands, if in place, and what the program itself prints to."""
+    """Write the operands, if in place, and what the program itself prints to or runs."""
     programs = [] if given.has(given.rule.program) else given.operands[:1]
     if any(arg.text == "inplace" for arg in given.of("i include")):
         for arg in given.operands[len(programs) :]:
             to.touch(arg)
+    known = dict(arg.text.split("=", 1) for arg in given.of("v assign") if "=" in arg.text)
     for program in programs:
         for part in program.text.split(">")[1:]:
             literal = part.lstrip("> ")
+            word = literal.partition("}")[0].partition(";")[0].strip()
             if literal.startswith('"') and '"' in literal[1:]:
                 to.touch(Arg(literal[1 : literal.index('"', 1)]))
+            elif word in known:
+                to.touch(Arg(known[word]))
+        for part in program.text.replace("system(", "|").split("|")[1:]:
+            literal = part.lstrip()
+            if literal.startswith('"') and '"' in literal[1:]:
+                to.script(literal[1 : literal.index('"', 1)])
+
+
+def sqlite(to: ShellEffects, given: ParsedOptions) -> None:
+    """Write the database, if a statement changes it."""
+    from dibs.core.toolcalls.verbs import changes_database
+
+    database, *texts = given.operands or [Arg("")]
+    texts += given.of("cmd")
+    if to.stdin is not None:
+        texts.append(Arg(to.stdin))
+    texts += to.fed or ()
+    if given.acts and any(changes_database(arg.text) for arg in texts):
+        to.touch(database)
 
 
 def tar(to: ShellEffects, given: ParsedOptions) -> None:
     """Unpack into a folder, or write the archive."""
     if given.has("x extract get"):
         if not given.has("O to-stdout"):
-            _unpack(to, given, "C directory", given.operands)
+            archive = next(iter(given.of("f file")), Arg("-"))
+            _unpack(to, given, "C directory", given.operands, archive)
     elif given.has("c r u create append update"):
         for arg in given.of("f file"):
             to.touch(arg)
+        for arg in given.operands if given.has("remove-files") else ():
+            to.touch(arg, How.DELETE, deep=True)
 
 
 def unzip(to: ShellEffects, given: ParsedOptions) -> None:
     """Unpack into a folder."""
-    if given.acts:
-        _unpack(to, given, "d", [])
+    if given.acts and given.operands:
+        archive, *members = given.operands
+        _unpack(to, given, "d", members, archive)
 
 
-def _unpack(to: ShellEffects, given: ParsedOptions, options: str, members: list[Arg]) -> None:
+def extract(to: ShellEffects, given: ParsedOptions) -> None:
+    """Unpack as ``python -m zipfile -e ARCHIVE FOLDER`` does."""
+    if given.has("e extract") and given.operands:
+        archive, *folder = given.operands
+        given = given._replace(flags={**given.flags, "d": folder})
+        _unpack(to, given, "d", [], archive)
+
+
+def _unpack(
+    to: ShellEffects, given: ParsedOptions, options: str, members: list[Arg], archive: Arg
+) -> None:
     """Write members of an archive, or everything below the folder that an option names."""
     folder = given.of(options)[:1]
     for arg in members:
         to.touch(within(folder[0], arg, whole=True) if folder else arg, deep=True)
     if members:
         return
-    if folder and folder[0].text.rstrip("/") not in {"", "."}:
+    if archive.text == "-":
+        here = not folder or folder[0].text in {"", ".", "./"}
+        if to.fed_made is not None and here and to.place == to.fed_made.place:
+            to.whole[to.fed_made] = None
+            return
+        archive = to.fed_file or archive
+        path = to.source or to.at(archive)
+    else:
+        path = to.at(archive)
+    names = None if path is None else to.disk.members(path)
+    skip = next((int(a.text) for a in given.of("strip-components") if a.text.isdecimal()), 0)
+    if names is not None:
+        for name in names:
+            inner = Arg("/".join(name.split("/")[skip:]))
+            if inner.text:
+                to.touch(within(folder[0], inner, whole=True) if folder else inner)
+    elif folder and folder[0].text.rstrip("/") not in {"", "."}:
         to.touch(folder[0], deep=True)
     else:
         to.unsure = True
@@ -118,6 +182,8 @@ def curl(to: ShellEffects, given: ParsedOptions) -> None:
 def wget(to: ShellEffects, given: ParsedOptions) -> None:
     """Write downloads: to a name in an option, else to the last names of the URLs."""
     named = given.of("O output-document")
+    if given.has("spider"):
+        return
     folder = [] if named else given.of("P directory-prefix")
     _download(to, named or map(_last_of, given.operands), folder)
 
@@ -133,26 +199,74 @@ def _last_of(url: Arg) -> Arg:
 
 
 def patch(to: ShellEffects, given: ParsedOptions) -> None:
-    """Write the named file, or those that the patch names; a patch in a file is not read."""
-    files = given.operands[:1] if given.rule.how else []
-    for arg in files:
+    """Write the named file, or those that the patch names."""
+    by_git = given.args[0].text.startswith("git")
+    files = [] if by_git else given.operands[:1]
+    for arg in files if given.acts and not given.has(given.rule.output) else ():
         to.touch(arg)
     if files or given.has(given.rule.output) or not given.acts:
         return
-    if to.stdin is None:
+    if to.fed_made is not None and to.place == to.fed_made.place:
+        to.whole[to.fed_made] = None
+        return
+    named = [arg for arg in given.operands if arg.text != "-"] if by_git else given.of("i input")
+    texts = _patch_texts(to, named)
+    if None in texts or not texts:
         to.unsure = True
-    else:
-        _patched(to, to.stdin)
+    strip = next((int(arg.text) for arg in given.of("p strip") if arg.text.isdecimal()), -1)
+    folder = "".join(arg.text for arg in given.of("directory")[:1]) if by_git else ""
+    for text in texts:
+        patched(to, text or "", 1 if by_git and strip < 0 else strip, folder)
+
+
+def _patch_texts(to: ShellEffects, named: Sequence[Arg]) -> list[str | None]:
+    """Return the patches in files, or the one on standard input."""
+    if named:
+        return [to.text_at(arg) for arg in named]
+    if to.stdin is not None:
+        return [to.stdin]
+    if to.source is not None:
+        return [to.disk.text(to.source)]
+    return [None if to.fed is None else "\n".join(arg.text for arg in to.fed)]
 
 
 def apply_patch(to: ShellEffects, given: ParsedOptions) -> None:
     """Apply a patch that is the argument, or is read from standard input."""
     text = given.args[1].text if len(given.args) > 1 else to.stdin
     if text:
-        _patched(to, text)
+        patched(to, text)
 
 
-def _patched(to: ShellEffects, text: str) -> None:
-    from dibs.core.shell.inline_code import patched
+def patched(to: ShellEffects, text: str, strip: int = -1, folder: str = "") -> None:
+    """Record the files that a patch names, in the format of git, diff, or apply_patch.
 
-    patched(to, text)
+    The first ``strip`` folders of a name do not count; if negative, those of git do not.
+    """
+    if patches.is_patch(text):
+        for touch in patches.touched(text):
+            to.touch(Arg(touch.path), touch.how)
+        return
+    if strip < 0:
+        strip = int("\n+++ b/" in f"\n{text}" or "\n--- a/" in f"\n{text}")
+    for name, how in _patch_names(text.splitlines(), strip):
+        if name and name != "/dev/null":
+            to.touch(Arg(f"{folder.rstrip('/')}/{name}" if folder else name), how)
+
+
+def _patch_names(lines: list[str], strip: int) -> Iterator[tuple[str, str]]:
+    """Yield the names in the headers of a patch, and what happens to the files."""
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        if line.startswith("--- ") and following.startswith("+++ "):
+            for header in (line, following):
+                name = header[4:].split("\t")[0].strip().strip('"')
+                yield (
+                    (name if name == "/dev/null" else "/".join(name.split("/")[strip:])),
+                    How.WRITE,
+                )
+        elif (
+            line.startswith("diff --git a/") and strip == 1
+        ):  # also for a change of mode, or a binary file
+            yield line.rpartition(" b/")[2].strip('"'), How.WRITE
+        elif line.startswith(("rename from ", "rename to ")):
+            gone = line.startswith("rename from ")
+            yield line.split(" ", 2)[2], How.DELETE if gone else How.WRITE

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dibs.core.shell import git_config, outputs
+from dibs.core.shell.effects import TreeCommand
 from dibs.core.shell.files import copy, patch
-from dibs.core.shell.options import rule_of
+from dibs.core.shell.options import HERE, rule_of
 from dibs.core.shell.words import TOP, Arg
 from dibs.core.toolcalls.values import How
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
     from dibs.core.shell.options import CommandRule, ParsedOptions
 
+_WILDCARDS = frozenset("*?[")
+
 
 def _paths_after_dashes(given: ParsedOptions) -> list[Arg] | None:
     """Return the arguments after ``--``; None without one."""
@@ -23,9 +27,35 @@ def _paths_after_dashes(given: ParsedOptions) -> list[Arg] | None:
     return None
 
 
-def _write(to: ShellEffects, paths: Iterable[Arg]) -> None:
-    for arg in paths:
-        to.touch(arg, deep=True)
+def _write(to: ShellEffects, paths: Iterable[Arg], how: str = How.WRITE) -> None:
+    given = list(paths)
+    named = [found for arg in given if (found := _pathspec(arg)) is not None]
+    for arg in named or ([HERE] if given else []):
+        to.touch(arg, how, deep=True)
+
+
+def _pathspec(arg: Arg) -> Arg | None:
+    """Return the path or pattern that a pathspec names; None if it only excludes paths."""
+    text, words = arg.text, [""]
+    if text.startswith(":("):
+        magic, _, text = text[2:].partition(")")
+        words = magic.split(",")
+    if "exclude" in words or text.startswith((":!", ":^")):
+        return None
+    text = TOP + text if "top" in words else text or "."
+    if "literal" in words or _WILDCARDS.isdisjoint(text):
+        return arg._replace(text=text)
+    folder, slash, name = text.rpartition("/")
+    # Git matches the folders below, too, unless the shell has put in the names.
+    if name.startswith("*") and not arg.glob and "glob" not in words:
+        text = f"{folder}{slash}**/{name}"
+    return Arg(text, glob=True, sure=arg.sure)
+
+
+def _act_on_paths(to: ShellEffects, given: ParsedOptions) -> None:
+    """Write or delete the named paths."""
+    if given.acts:
+        _write(to, given.operands, given.rule.how)
 
 
 def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
@@ -116,11 +146,14 @@ def _branch(to: ShellEffects, given: ParsedOptions) -> None:
 def _clean(to: ShellEffects, given: ParsedOptions) -> None:
     """Delete untracked files."""
     if given.acts:
+        named = [arg for arg in given.operands if to.at(arg) is not None]
         for arg in given.operands:
-            to.touch(arg, How.DELETE, deep=True)
-        if not given.operands:
+            to.touch(arg, How.CLEAN if arg in named else How.DELETE, deep=True)
+        if named or not given.operands:
             ignored = "only" if given.has("X") else "ignored" if given.has("x") else ""
-            to.tree("clean", ignored)
+            # ":(top)x": it may be limited to anything
+            odd = any(arg.text.startswith(":") and not arg.text.startswith(TOP) for arg in named)
+            to.tree("clean", ignored, (TOP,) if odd else tuple(arg.text for arg in named))
 
 
 def _checkout_index(to: ShellEffects, given: ParsedOptions) -> None:
@@ -145,7 +178,10 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
     elif not given.acts:
         return
     elif verb == "pull":
-        to.tree("merge", "@{upstream}")
+        remote, *branches = [arg.text for arg in given.operands] or [""]
+        start = "" if remote in {".", "./"} else f"{remote}/"
+        for branch in branches or ["@{upstream}"]:
+            to.tree("merge", f"{start}{branch}" if branches else branch)
         to.unsure = True
     elif verb == "merge" and not revisions:
         to.tree(verb, "@{upstream}")
@@ -162,11 +198,6 @@ def _change_unknown(to: ShellEffects, _: ParsedOptions) -> None:
     to.unsure = True
 
 
-def _ls_files(to: ShellEffects, given: ParsedOptions) -> None:
-    """Pass file names to the next command."""
-    to.gives = [arg for arg in given.operands if arg.glob or "." in arg.text] or None
-
-
 def _joining(tree: str) -> CommandRule:
     return rule_of(
         "msXSi strategy strategy-option onto message mainline", act=_join, tree=tree,
@@ -174,17 +205,60 @@ def _joining(tree: str) -> CommandRule:
     )  # fmt: skip
 
 
-_SHOW = rule_of(" output", output="output", how="")
+def _am(to: ShellEffects, given: ParsedOptions) -> None:
+    """Apply patches from mails, or undo that."""
+    if given.has("abort skip"):
+        to.tree("reset")
+    elif given.acts:
+        patch(to, given)
+
+
+def _bundle(to: ShellEffects, given: ParsedOptions) -> None:
+    for arg in given.operands[:1]:
+        to.touch(arg)
+
+
+def _paths_of(given: ParsedOptions) -> tuple[list[str], tuple[str, ...]]:
+    """Return the revisions, and the paths after ``--``."""
+    paths = _paths_after_dashes(given) or []
+    count = len(given.operands) - len(paths)
+    return [arg.text for arg in given.operands[:count]], tuple(arg.text for arg in paths)
+
+
+def _make_patch(to: ShellEffects, given: ParsedOptions) -> None:
+    """Print a patch, which the next command may apply."""
+    revisions, paths = _paths_of(given)
+    if not all(arg.sure for arg in given.operands) or to.place is None or given.has("name-only"):
+        return
+    verb = given.args[0].text
+    if verb == "git diff":
+        ends = revisions if len(revisions) == 2 else "".join(revisions).split("..")  # noqa: PLR2004
+        if len(ends) == 2:  # noqa: PLR2004 - two commits, not the working tree
+            to.made = TreeCommand("between", "..".join(ends), to.place, paths)
+    else:
+        revision = revisions[0] if revisions else "HEAD"
+        to.made = TreeCommand("pick", revision, to.place, paths)
+
+
+def _archive(to: ShellEffects, given: ParsedOptions) -> None:
+    """Print the files of a commit."""
+    if given.operands and given.operands[0].sure and to.place is not None:
+        first, *rest = [arg.text for arg in given.operands]
+        to.made = TreeCommand("reset", first, to.place, tuple(rest))
+
+
+_LOG = rule_of(" output", output="output", how="")
+_SHOW = _LOG._replace(prints=_make_patch)
 _UNKNOWN = rule_of(act=_change_unknown)
 _INDEX = rule_of(" pathspec-from-file chmod", act=_add, unless="n dry-run")
 RULES: dict[str, CommandRule] = {
     "git": rule_of(
-        "Cc git-dir work-tree namespace", folder="C work-tree", subcommands=True
+        "Cc git-dir work-tree namespace config-env", folder="C work-tree", subcommands=True
     ),
     "git checkout": rule_of("bB orphan conflict pathspec-from-file", act=_checkout),
     "git switch": rule_of("cC create force-create orphan conflict", act=_switch),
     "git restore": rule_of(
-        "s source pathspec-from-file", deep=True, unless="S staged", despite="W worktree"
+        "s source pathspec-from-file", act=_act_on_paths, unless="S staged", despite="W worktree"
     ),
     "git reset": rule_of(act=_reset, needs="hard merge keep"),
     "git read-tree": rule_of(act=_reset, needs="u"),
@@ -192,25 +266,35 @@ RULES: dict[str, CommandRule] = {
     "git stash": rule_of("m message", act=_stash),
     "git branch": rule_of("u set-upstream-to contains points-at format sort", act=_branch),
     "git clean": rule_of("e exclude", act=_clean, unless="n dry-run"),
-    "git rm": rule_of(how=How.DELETE, deep=True, unless="cached n dry-run"),
-    "git mv": rule_of("tS target-directory suffix", act=copy, how=How.DELETE),
+    "git rm": rule_of(act=_act_on_paths, how=How.DELETE, unless="cached n dry-run"),
+    "git mv": rule_of(act=copy, how=How.DELETE, unless="n dry-run"),
+    "git update-index": rule_of(act=_act_on_paths, needs="skip-worktree assume-unchanged"),
     "git apply": rule_of(
         "pC directory exclude include", act=patch, how="",
         unless="check stat numstat summary cached", despite="apply",
     ),
     "git merge": _joining("merge"), "git rebase": _joining("merge"), "git pull": _joining("pull"),
     "git cherry-pick": _joining("pick"), "git revert": _joining("pick"),
-    "git worktree": rule_of(subcommands=True),
     "git worktree remove": rule_of(how=How.DELETE, deep=True),
-    "git add": _INDEX, "git stage": _INDEX,
+    "git add": _INDEX, "git stage": _INDEX, "git worktree": rule_of(subcommands=True),
     "git commit": rule_of(
         "mFCctS message file reuse-message reedit-message template author date fixup squash",
         act=_commit, unless="dry-run",
     ),
-    "git ls-files": rule_of(act=_ls_files),
-    "git diff": _SHOW, "git log": _SHOW, "git show": _SHOW,
-    "git config": rule_of("f file", output="f file", how=""),
-    "git archive": rule_of("o output format prefix", output="o output", how=""),
-    "git am": _UNKNOWN, "git bisect": _UNKNOWN, "git submodule": _UNKNOWN,
-    "git filter-branch": _UNKNOWN,
+    "git ls-files": rule_of("xX exclude", act=outputs.list_tracked),
+    "git grep": rule_of("efmABC max-depth", act=outputs.search),
+    "git diff": _SHOW, "git show": _SHOW,
+    **dict.fromkeys(("git log", "git shortlog", "git reflog", "git whatchanged"), _LOG),
+    "git format-patch": rule_of("o output-directory", how="", prints=_make_patch),
+    "git config": rule_of(
+        "f file blob type default value comment", output="f file", how="", act=git_config.change
+    ),
+    "git init": rule_of(
+        "b template separate-git-dir initial-branch object-format", act=git_config.init, how=""
+    ),
+    "git archive": rule_of("o output format prefix", output="o output", how="", prints=_archive),
+    "git bundle": rule_of(subcommands=True), "git bundle create": rule_of(act=_bundle),
+    "git am": rule_of(
+        "pC directory exclude include", act=_am, unless="abort skip quit continue show-current-patch",
+    ), "git bisect": _UNKNOWN, "git submodule": _UNKNOWN, "git filter-branch": _UNKNOWN,
 }  # fmt: skip

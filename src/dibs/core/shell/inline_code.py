@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from dibs.core.shell.words import Arg
-from dibs.core.toolcalls import patches
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
@@ -26,22 +25,24 @@ _METHOD = re.compile(
     r"(write_text|write_bytes|unlink|touch|rename|replace|rmdir|open)\s{0,9}\(([^()\n]{0,200})"
 )
 _GAP = r"\s{0,9}"
+_FS = r"(?:fs\w{0,10}|promises|require\([^()\n]{1,40}\)|import\([^()\n]{1,40}\)\)?)"
 _DELETES = (
-    r"os\.(?:remove|unlink|rmdir)|shutil\.rmtree|(?:fs\w{0,10}|promises)\.(?:unlink|rm|rmdir)(?:Sync)?"
+    rf"os\.(?:remove|unlink|rmdir)|shutil\.rmtree|{_FS}\.(?:unlink|rm|rmdir)|\b(?:unlink|rm|rmdir)Sync"
     r"|File\.(?:delete|unlink)|FileUtils\.(?:rm|rm_f|rm_rf|rm_r)|Deno\.remove(?:Sync)?|\bunlink"
+    r"|\brmtree|\bremove_tree"
 )
 _WRITES = (
-    r"os\.truncate|(?:fs\w{0,10}|promises)\.(?:writeFile|appendFile|truncate)(?:Sync)?"
+    rf"os\.truncate|{_FS}\.(?:writeFile|appendFile|truncate)|\b(?:truncate|outputFile|writeJson)Sync"
     r"|(?:fs\.)?createWriteStream|File\.write|IO\.write|file_put_contents"
     r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write|\b(?:writeFileSync|appendFileSync)"
 )
 _MOVES = (
-    r"os\.(?:rename|replace|renames)|shutil\.move|fs\w{0,10}\.rename(?:Sync)?|File\.rename"
-    r"|FileUtils\.mv|\brename"
+    rf"os\.(?:rename|replace|renames)|shutil\.move|{_FS}\.rename|\brenameSync|File\.rename"
+    r"|FileUtils\.mv|\brename|Deno\.rename(?:Sync)?"
 )
 _COPIES = (
-    r"shutil\.copy(?:file|2|tree|fileobj)?|fs\w{0,10}\.(?:copyFile|cp)(?:Sync)?"
-    r"|FileUtils\.cp(?:_r)?|\bcopy"
+    rf"shutil\.copy(?:file|2|tree|fileobj)?|{_FS}\.(?:copyFile|cp)|\b(?:copyFile|cp)Sync"
+    r"|FileUtils\.cp(?:_r)?|\bcopy|Deno\.copyFile(?:Sync)?"
 )
 _COMMA = rf"{_GAP},{_GAP}"
 #: Modes in which Python, Ruby, and Perl open a file to change it.
@@ -55,7 +56,8 @@ _CALLS = [(re.compile(text), hows) for text, hows in (
     (rf"\bopen{_GAP}\(?[^,\n]{{0,60}}{_COMMA}{_PERL_MODE}{_COMMA}{_ARG}", (How.WRITE,)),
     (rf"(?:{_DELETES}){_GAP}[\s(]{_GAP}{_ARG}", (How.DELETE,)),
     (rf"(?:{_WRITES}){_GAP}[\s(]{_GAP}{_ARG}", (How.WRITE,)),
-    (rf"(?:{_MOVES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.DELETE, How.WRITE)),
+    (rf"\bopenSync\({_GAP}{_ARG}{_COMMA}{_RUBY_MODE}", (How.WRITE,)),
+    (rf"(?:{_MOVES}){_GAP}[\s(]{_GAP}{_ARG}{_COMMA}{_ARG}", (How.DELETE, How.WRITE)),
     (rf"(?:{_COPIES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.READ, How.WRITE)),
 )]  # fmt: skip
 _PERL_TWO = re.compile(
@@ -66,16 +68,37 @@ _SHELLS = re.compile(
     rf"[\s(]\s{{0,9}}{_TEXT}"
 )
 _LISTS = re.compile(r"subprocess\.\w{1,20}\(\s{0,9}\[([^\[\]]{1,2000})\]")
+_STARTS = re.compile(
+    rf"\b(?:execFile|spawn)(?:Sync)?\(\s{{0,9}}{_TEXT}\s{{0,9}},\s{{0,9}}\[([^\[\]]{{0,2000}})\]"
+)
 _TEXTS = re.compile(_TEXT)
 _CHANGED = frozenset("wax+")
+_BACKTICKS = re.compile(r"`([^`\n]{1,400})`")
+#: How often constant expressions are put together.
+_ROUNDS = 12
+_STRING = r"""("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
+_EACH = re.compile(rf"\b(?:const|let|var|my)\s({_NAME})\sof\s\[([^\[\]\n]{{1,2000}})\]")
+_TEMPLATE = re.compile(r"`([^`'\n]{0,400})`")
+_NAME_PLUS = re.compile(r"""(\$?[A-Za-z_]\w{0,80})(\s{0,9}[+.]\s{0,9}["'])""")
+_JOINS = rf"(?:\bpath\w{{0,9}}\.(?:join|resolve)|\brequire\([^()\n]{{1,40}}\)\.join|\bFile\.join)\({_GAP}"
+_JOIN = re.compile(rf"({_JOINS}){_STRING}{_COMMA}{_STRING}")
+_JOINED = re.compile(rf"{_JOINS}{_STRING}{_GAP}\)")
+_ARRAY = re.compile(
+    rf"\[((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\]\.join\({_GAP}{_STRING}{_GAP}\)"
+    rf"|(?<![.\w])join\({_GAP}{_STRING}{_COMMA}((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\)"
+)
+_PLUS = re.compile(rf"{_STRING}{_GAP}[+.]{_GAP}{_STRING}")
 
 
-def look(to: ShellEffects, text: str) -> None:
-    """Collect what a program writes."""
+def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
+    """Collect what a program writes; with ``shell_quotes``, what is in backticks is a shell command."""
     if len(text) > _LONGEST:
         to.unsure = True
     code = text[:_LONGEST]
-    known = {m[1]: m[2][1:-1] for m in _SET.finditer(code)}
+    if shell_quotes:
+        for m in _BACKTICKS.finditer(code):
+            to.script(m[1])
+    code, known = _folded(code)
     for call, hows in _CALLS:
         for m in call.finditer(code):
             for at, how in enumerate(hows):
@@ -87,21 +110,60 @@ def look(to: ShellEffects, text: str) -> None:
     _started(to, code)
 
 
+def _folded(code: str) -> tuple[str, dict[str, list[str]]]:
+    """Return a program with its constant paths in one piece, and the variables that have known values."""
+    known: dict[str, list[str]] = {}
+    for _ in range(_ROUNDS):
+        known = {}
+        for m in _SET.finditer(code):
+            known.setdefault(m[1], []).append(m[2][1:-1])
+        for m in _EACH.finditer(code):
+            known.setdefault(m[1], []).extend(one[1:-1] for one in _TEXTS.findall(m[2]))
+        single = {name: texts[0] for name, texts in known.items() if len(texts) == 1}
+        folded = _TEMPLATE.sub(lambda m, known=single: _filled(m, known), code)  # type: ignore[misc]
+        folded = _NAME_PLUS.sub(lambda m, known=single: _put_in(m, known), folded)  # type: ignore[misc]
+        folded = _JOIN.sub(lambda m: m[1] + "'" + m[2][1:-1] + "/" + m[3][1:-1] + "'", folded)
+        folded = _JOINED.sub(r"\1", folded)
+        folded = _ARRAY.sub(_glued, folded)
+        folded = _PLUS.sub(lambda m: "'" + m[1][1:-1] + m[2][1:-1] + "'", folded)
+        if folded == code:
+            break
+        code = folded
+    return code, known
+
+
+def _filled(m: re.Match[str], known: dict[str, str]) -> str:
+    """Return a template of JavaScript as a string, if all of its variables are known."""
+    text = re.sub(r"\$\{(\w{1,80})\}", lambda v: known.get(v[1], v[0]), m[1])
+    return f"'{text}'" if "${" not in text and "'" not in text else m[0]
+
+
+def _put_in(m: re.Match[str], known: dict[str, str]) -> str:
+    """Return a variable before ``+`` and a string as its value, if that is known."""
+    return f"'{known[m[1]]}'{m[2]}" if m[1] in known else m[0]
+
+
+def _glued(m: re.Match[str]) -> str:
+    parts = [one[1:-1] for one in _TEXTS.findall(m[1] or m[4])]
+    glue = (m[2] or m[3])[1:-1]
+    return "'" + glue.join(parts) + "'"
+
+
 def _argument(
-    to: ShellEffects, literal: str | None, name: str | None, how: str, known: dict[str, str]
+    to: ShellEffects, literal: str | None, name: str | None, how: str, known: dict[str, list[str]]
 ) -> None:
     """Record a path that is an argument: a string, or a variable that was assigned one."""
-    path = literal[1:-1] if literal else known.get(name or "")
-    if path is not None:
+    paths = [literal[1:-1]] if literal else known.get(name or "", [])
+    for path in paths:
         to.touch(_named(path), how, deep=how == How.DELETE)
-    elif name and how != How.READ:
+    if name and not paths and how != How.READ:
         to.unsure = True
 
 
-def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
+def _method(to: ShellEffects, m: re.Match[str], known: dict[str, list[str]]) -> None:
     """Collect what a path's method does; a variable counts only if it has a known path."""
     literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
-    path = literal[1:-1] if literal else known.get(inner or name or "")
+    path = literal[1:-1] if literal else next(iter(known.get(inner or name or "", ())), None)
     if path is None:
         if inner and verb != "open":
             to.unsure = True
@@ -129,24 +191,5 @@ def _started(to: ShellEffects, code: str) -> None:
         to.script(m[1][1:-1])
     for m in _LISTS.finditer(code):
         to.run([Arg(found[1:-1]) for found in _TEXTS.findall(m[1])])
-
-
-def patched(to: ShellEffects, text: str) -> None:
-    """Record the files that a patch names, in the format of git, diff, or apply_patch."""
-    if patches.is_patch(text):
-        for touch in patches.touched(text):
-            to.touch(Arg(touch.path), touch.how)
-        return
-    strip = "\n+++ b/" in f"\n{text}" or "\n--- a/" in f"\n{text}"
-    for line in text.splitlines():
-        for sign, how in _PATCH_LINES:
-            if line.startswith(sign):
-                name = line[len(sign) :].split("\t")[0].strip()
-                if sign in {"--- ", "+++ "} and strip and name[:2] in {"a/", "b/"}:
-                    name = name[2:]
-                to.touch(Arg(name), how)
-
-
-_PATCH_LINES = (
-    ("+++ ", How.WRITE), ("--- ", How.WRITE), ("rename from ", How.DELETE), ("rename to ", How.WRITE),
-)  # fmt: skip
+    for m in _STARTS.finditer(code):
+        to.run([Arg(found[1:-1]) for found in (m[1], *_TEXTS.findall(m[2]))])

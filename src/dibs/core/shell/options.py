@@ -59,6 +59,8 @@ class CommandRule(Record):
     tree: str = ""
     #: Handles what the fields above cannot describe.
     act: Act | None = None
+    #: Records what it prints to the next command.
+    prints: Act | None = None
 
 
 _PLAIN = CommandRule()
@@ -67,6 +69,16 @@ _PLAIN = CommandRule()
 def rule_of(values: str = "", attached: str = "", **fields: Any) -> CommandRule:
     """Return a rule; changing a plain one takes a third of the time of creating a new one at each start."""
     return _PLAIN._replace(values=values, attached=attached, **fields)
+
+
+def rules(names: str, rule: CommandRule) -> dict[str, CommandRule]:
+    """Return the same rule for several commands."""
+    return dict.fromkeys(names.split(), rule)
+
+
+def output(options: str, values: str) -> CommandRule:
+    """Return the rule of a command that writes only what an option names."""
+    return rule_of(values, output=options, how="")
 
 
 class ParsedOptions(Record):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.core.shell.git_config import assigned
 from dibs.core.shell.options import HERE, text_of
+from dibs.core.shell.outputs import arguments, lines, standard_input
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
 
@@ -20,9 +22,14 @@ def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
     if given.has(given.rule.script):
         run_text(to, rest)
         return
+    if rest and rest[0].text in {"-c", "--command"}:  # flock FILE -c TEXT
+        run_text(to, rest[1:2])
+        return
     while rest and (rest[0].text == "-" or "=" in rest[0].text):
+        name, _, value = rest[0].text.partition("=")
+        assigned(to, name, [value] if rest[0].sure else [])
         del rest[0]
-        to.only_looks = False  # PAGER, PATH: may start another program
+        to.is_read_only = False  # PAGER, PATH: may start another program
     to.run(rest)
 
 
@@ -41,11 +48,34 @@ def evaluate(to: ShellEffects, given: ParsedOptions) -> None:
 
 def shell(to: ShellEffects, given: ParsedOptions) -> None:
     """Run the text after ``-c``, or standard input; a script file's writes are detected afterwards."""
-    operands = [arg for arg in given.operands if arg.text[:1] != "+" and arg.text != "-"]
+    operands = [arg for arg in given.operands if arg.text[:1] != "+"]
+    if any(arg.text[:1] == "+" for arg in given.operands[:1]):
+        rest = given.operands[1:]
+        at = next((place for place, arg in enumerate(rest) if arg.text[:1] not in "-+"), len(rest))
+        if any("c" in arg.text for arg in rest[:at]):
+            given = given._replace(flags={**given.flags, "c": []})
+            operands = rest[at:]
     if given.has("c command"):
-        run_text(to, given.of("c command") or operands[:1])
-    elif (not operands or given.has("s")) and not run_input(to, to.script) and len(given.args) > 1:
+        outer = dict(to.variables)
+        text = given.of("c command")[:1] or operands[:1]
+        rest = operands if given.of("c command") else operands[1:]
+        arguments(to, rest[1:])
+        for arg in rest[:1]:
+            to.variables["0"] = (arg.text,) if arg.sure else ()
+        run_text(to, text)
+        to.variables = outer
+        return
+    operands = [arg for arg in operands if arg.text != "-"]
+    if given.has("s"):
+        arguments(to, operands)
+    if (not operands or given.has("s")) and not run_input(to, to.script) and len(given.args) > 1:
         to.unsure = True
+
+
+def trap(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run the first operand at a signal, or at the end."""
+    if len(given.operands) > 1 and given.operands[0].sure:
+        to.script(given.operands[0].text)
 
 
 def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
@@ -56,17 +86,27 @@ def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
     return text is not None
 
 
-def code(to: ShellEffects, text: str) -> None:
+def code(to: ShellEffects, text: str, given: ParsedOptions) -> None:
     """Find what a program writes, in its interpreter's language."""
-    from dibs.core.shell.inline_code import look
+    from dibs.core.shell import inline_code
 
-    look(to, text)
+    language = given.args[0].text.rpartition("/")[2].rstrip("0123456789.")
+    if language in {"python", "pypy"}:
+        from dibs.core.shell import python_code
+
+        kept = to.place
+        to.code_args = given.operands[given.operands[:1] == [Arg("-")] :]
+        parsed = python_code.look(to, text)
+        to.place = kept
+        if parsed:
+            return
+    inline_code.look(to, text, shell_quotes=language in {"perl", "ruby", "php"})
 
 
 def evaluate_code(to: ShellEffects, given: ParsedOptions) -> None:
     """Run a program that is an operand."""
     for arg in given.operands[:1]:
-        code(to, arg.text)
+        code(to, arg.text, given)
 
 
 def powershell(to: ShellEffects, given: ParsedOptions) -> None:
@@ -104,7 +144,23 @@ def find(to: ShellEffects, given: ParsedOptions) -> None:
         elif word in {";", "+"} and begin:
             _run_on(to, args[begin:at], found, deep=deep)
             begin = 0
-    to.gives = found
+    _print_found(to, words, found, deep=deep)
+
+
+def _print_found(
+    to: ShellEffects, words: Sequence[str], found: Sequence[Arg], *, deep: bool
+) -> None:
+    """Pass what ``find`` prints to the next command, and to files."""
+    for at, word in enumerate(words[:-1]):
+        if word in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
+            to.touch(Arg(words[at + 1]))
+    if _RARE.isdisjoint(words) and not _only_folders(words):
+        to.gives = [
+            arg._replace(text=f"{arg.text.rstrip('/')}/**".removeprefix("./"), glob=True)
+            if deep
+            else arg
+            for arg in found
+        ]
 
 
 #: What ``find`` does with a file for which all conditions before it are true.
@@ -112,6 +168,12 @@ _ACTIONS = frozenset({
     "-delete", "-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-printf", "-ls",
 })  # fmt: skip
 _NOT = frozenset({"!", "-not"})
+#: For how many patterns of files a command is read again.
+_MOST_FOUND = 20
+#: Conditions that few files meet, so that what is printed is not known.
+_RARE = frozenset({
+    "-newer", "-mtime", "-mmin", "-ctime", "-atime", "-size", "-empty", "-perm", "-user", "-regex", "-links",
+})  # fmt: skip
 
 
 def _found_names(words: Sequence[str]) -> list[str] | None:
@@ -151,6 +213,10 @@ def _names_in(words: Sequence[str]) -> list[str] | None:
             each = [_names_in(branch) for branch in _alternatives(words[start + 1 : at])]
             if None not in each:
                 return [name for names in each for name in names or ()]
+        elif word in {"-path", "-wholename"} and not (at and words[at - 1] in _NOT):
+            path = "".join(words[at + 1 : at + 2]).removeprefix("./").removeprefix("*/")
+            if path.strip("*/"):
+                return [f"{path}*" if path.endswith("/*") else path]
         elif word in {"-name", "-iname"} and not (at and words[at - 1] in _NOT):
             name = words[at + 1 : at + 2]
             if name and name != ["*"]:
@@ -180,20 +246,52 @@ def _run_on(to: ShellEffects, args: Sequence[Arg], found: list[Arg], *, deep: bo
             filled += [Arg(p, True, a.sure) for p, a in zip(paths, found, strict=True)]
         else:
             filled.append(arg)
-    if any("{}" in arg.text for arg in filled[1:]):
-        to.script(text_of(filled[2 if filled[1].text == "-c" else 0 :]))
-    else:
+    if not any("{}" in arg.text for arg in filled[1:]):
         to.run(filled)
+        return
+    for one in found[:_MOST_FOUND]:
+        path = f"{one.text.rstrip('/')}/**".removeprefix("./") if deep else one.text
+        to.run([_with(arg, "{}", Arg(path, "*" in path, one.sure)) for arg in filled])
 
 
 def xargs(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run a command on the arguments from standard input."""
+    """Run a command on the arguments from standard input, or from a file."""
     rest = given.operands
-    if to.fed is None:
+    files = given.of("a arg-file")
+    fed = lines(to.text_at(files[0])) if files else standard_input(to)
+    if fed is None:
         to.run([*rest, Arg("…", sure=False)] if rest else [])
         return
     replaced = [arg.text for arg in given.of("I")] or ["{}"] * given.has("i replace")
-    if replaced:
-        to.run([found for arg in rest for found in (to.fed if arg.text in replaced else [arg])])
-    else:
-        to.run([*rest, *to.fed])
+    to.stdin = to.source = to.fed = None
+    if not replaced:
+        to.run([*rest, *fed])
+        return
+    mark = replaced[0]
+    for one in fed if any(mark in arg.text for arg in rest) else fed[:1]:
+        to.run([_with(arg, mark, one) for arg in rest])
+
+
+def parallel(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run a command on the arguments after ``:::``, or from standard input."""
+    texts = [arg.text for arg in given.operands]
+    if ":::" not in texts:
+        xargs(to, given)
+        return
+    at = texts.index(":::")
+    command, fed = given.operands[:at], given.operands[at + 1 :]
+    if len(command) == 1 and " " in command[0].text:  # a text for the shell
+        command = [Arg("sh"), Arg("-c"), *command]
+    if not any("{}" in arg.text for arg in command):
+        to.run([*command, *fed])
+        return
+    for one in fed[:_MOST_FOUND]:
+        to.run([_with(arg, "{}", one) for arg in command])
+
+
+def _with(arg: Arg, mark: str, instead: Arg) -> Arg:
+    """Return an argument with a mark replaced."""
+    if mark not in arg.text:
+        return arg
+    sure = arg.sure and instead.sure
+    return Arg(arg.text.replace(mark, instead.text), arg.glob or instead.glob, sure)

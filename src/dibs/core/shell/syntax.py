@@ -7,17 +7,17 @@ read as if they ran where they are defined, and both branches of a condition as 
 from __future__ import annotations
 
 from dibs.core.shell.word_reader import BREAKS, WordReader
-from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
+from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, RUN_QUOTED, VAR
 from dibs.startup.records import TextEnum
 
-_MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
+_MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE, RUN_QUOTED))))
 #: The deepest nesting that is parsed.
 DEEPEST = 60
 #: The most words in a command, and the most commands.
 _MOST = 20_000
 _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
-    "esac", "coproc",
+    "esac", "coproc", "-p",  # time -p
 })  # fmt: skip
 
 
@@ -181,7 +181,9 @@ class _Scanner(WordReader):
         if words == ["[["]:
             closing = text.find("]]", self.at)
             if closing >= 0:
-                self.run_within(text[self.at : closing])
+                inside = text[self.at : closing]
+                self.run_within(inside)
+                self.whole = self.whole and "<(" not in inside and ">(" not in inside
                 self.at = closing + 2
         elif len(words) == 3 and words[0] == "case" and words[2] == "in":  # noqa: PLR2004
             words.clear()
@@ -212,6 +214,11 @@ class _Scanner(WordReader):
         self.at += len(sign)
         self._skip_blanks()
         begin = self.at
+        if sign == "<" and text.startswith("<(", begin):
+            self.at += 2
+            self.nested()
+            step.redirects.append(("<(", text[begin + 2 : self.at - 1]))
+            return
         word = self.word() if self.at < len(text) and text[self.at] not in BREAKS else ""
         if sign in {"<<", "<<-"}:
             end = _bare(word) if word else ""
@@ -254,8 +261,8 @@ class _Scanner(WordReader):
             del words[: 3 if words[2:3] == ["{"] else 2]
         elif len(words) > 1 and words[0] in {"for", "select"}:
             step.kind = StepKind.LOOP
-            step.words = [words[1], *words[3:]]
-        if step.words or step.redirects:
+            step.words = [words[1], *(words[3:] if len(words) > 2 else [f"{QUOTED}@{END}"])]  # noqa: PLR2004
+        if step.words or step.redirects or step.stdin is not None:
             self.steps.append(step)
         if len(self.steps) > _MOST:
             raise _TooMuch

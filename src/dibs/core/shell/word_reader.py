@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
+from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, RUN_QUOTED, VAR
 
 BREAKS = frozenset(" \t\r\n;&|()<>")
 #: Characters that are special to the shell unless quoted.
@@ -14,7 +14,7 @@ _PLAIN_ENDS = BREAKS | frozenset("'\"\\$`")
 _QUOTED_ENDS = frozenset('"\\$`')
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 #: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
-_SHORT = 80
+_SHORT = 400
 #: A longer arithmetic expression is not read.
 _LONG = 4000
 
@@ -59,7 +59,7 @@ class WordReader:
                 parts.append("" if following == "\n" else _masked(following))
                 self.at += 2
             elif c in "$`":
-                parts.append(self._dollar(VAR) if c == "$" else self._backticks())
+                parts.append(self._dollar(VAR) if c == "$" else self._backticks(RUN))
             else:
                 begin = self.at
                 while self.at < end and text[self.at] not in _PLAIN_ENDS:
@@ -82,7 +82,7 @@ class WordReader:
                 parts.append(_masked(following if following in _QUOTED_ENDS else kept))
                 self.at += 2
             elif c in "$`":
-                parts.append(self._dollar(QUOTED) if c == "$" else self._backticks())
+                parts.append(self._dollar(QUOTED) if c == "$" else self._backticks(RUN_QUOTED))
             else:
                 begin = self.at
                 while self.at < end and text[self.at] not in _QUOTED_ENDS:
@@ -104,7 +104,8 @@ class WordReader:
             self.at = begin + 1
             self.nested()
             inside = text[begin + 1 : min(self.at - 1, begin + _SHORT)]
-            return RUN + (inside if self.at - begin < _SHORT else "") + END
+            run = RUN if mark == VAR else RUN_QUOTED
+            return run + (inside if self.at - begin < _SHORT and END not in inside else "") + END
         if following == "{":
             inside = self._until("}", begin + 1)
             self.run_within(inside)
@@ -122,8 +123,11 @@ class WordReader:
             if text[begin].isdigit():
                 break
         if stop == begin:
-            special = text[begin : begin + 1] in {"@", "*", "?", "#", "$", "!", "-"}
+            sign = text[begin : begin + 1]
+            special = sign in {"@", "*", "?", "#", "$", "!", "-"}
             self.at = begin + special
+            if sign in {"@", "*"}:
+                return mark + "@" + END
             return HOLE if special else "$"
         self.at = stop
         return mark + text[begin:stop] + END
@@ -136,7 +140,7 @@ class WordReader:
         self.at = at + 1
         return self.text[begin:at].replace("\\'", "'").replace("\\n", "\n").replace("\\t", "\t")
 
-    def _backticks(self) -> str:
+    def _backticks(self, mark: str) -> str:
         """Read a command between backticks."""
         at = self.at + 1
         while at < len(self.text) and self.text[at] != "`":
@@ -144,7 +148,7 @@ class WordReader:
         inside = self.text[self.at + 1 : at]
         self.at = at + 1
         self.inner(inside.replace("\\`", "`").replace("\\\\", "\\"), quoted=False)
-        return RUN + (inside if len(inside) < _SHORT else "") + END
+        return mark + (inside if len(inside) < _SHORT and END not in inside else "") + END
 
     def skip_arithmetic(self, begin: int) -> None:
         """Skip ``((…))``, whose content starts at ``begin``."""

@@ -1,7 +1,7 @@
 """Expand shell words: variables, braces, and tildes, if their values are known. Pure.
 
-Marks separate quoted from unquoted text: ``MASK`` precedes a literal character; ``VAR``, ``QUOTED``, and
-``RUN`` start what is expanded later, and ``END`` ends it. A ``HOLE`` is unknown.
+Marks separate quoted from unquoted text: ``MASK`` precedes a literal character; ``VAR``, ``QUOTED``, ``RUN``,
+and ``RUN_QUOTED`` start what is expanded later, and ``END`` ends it. A ``HOLE`` is unknown.
 """
 
 from __future__ import annotations
@@ -12,11 +12,20 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
-#: A word expands to at most this many arguments; the rest is unknown.
-MOST = 64
+MASK, VAR, QUOTED, RUN, END, HOLE, RUN_QUOTED = (
+    "\x00",
+    "\x01",
+    "\x02",
+    "\x03",
+    "\x04",
+    "\x05",
+    "\x06",
+)
+_EXPANDED = frozenset((VAR, QUOTED, RUN, RUN_QUOTED))
+#: A word expands to at most this many arguments; the rest is unknown. A long word has fewer alternatives.
+MOST_ARGS, MOST = 2000, 64
 #: A longer value of a variable is treated as unknown.
 _LONGEST = 4096
 #: The root of the working tree, as git writes it.
@@ -43,6 +52,8 @@ class Scene(Record):
     variables: Mapping[str, tuple[str, ...]]
     home: str = ""
     place: str = ""
+    #: Returns the output of a command in a substitution, where known.
+    output: Callable[[str], str | None] | None = None
 
 
 def expand(word: str, scene: Scene) -> list[Arg]:
@@ -51,7 +62,7 @@ def expand(word: str, scene: Scene) -> list[Arg]:
     for text, split in _put_in(word, scene):
         for piece in text.split() if split else [text]:
             for alternative in _braces(piece):
-                if len(found) >= MOST:
+                if len(found) >= (MOST if len(text) > _LONGEST else MOST_ARGS):
                     return [*found, Arg("", sure=False)]
                 found.append(_finished(alternative, scene))
     return found
@@ -64,24 +75,37 @@ def value(word: str, scene: Scene) -> tuple[str, ...]:
     )
 
 
+def split_values(word: str, scene: Scene) -> list[str]:
+    """Return the values of a loop's variable for this word: each name that a substitution prints is one."""
+    splits = RUN in word
+    found = [
+        part
+        for text, _ in _put_in(word[: 4 * _LONGEST], scene)
+        for part in (text.split() if splits else [text])
+    ]
+    return [text if len(text) <= _LONGEST else HOLE for text in found]
+
+
 def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
     """Expand variables and commands; return also whether the shell splits the result into words."""
-    if VAR not in word and QUOTED not in word and RUN not in word:
+    if _EXPANDED.isdisjoint(word):
         return [(word, False)]
+    most = MOST if len(word) > _LONGEST else MOST_ARGS
     found: list[tuple[str, bool]] = [("", False)]
     at = 0
     while at < len(word):
         mark = word[at]
-        if mark in {VAR, QUOTED, RUN}:
+        if mark in _EXPANDED:
             stop = word.find(END, at)
             stop = len(word) if stop < 0 else stop
             name = word[at + 1 : stop]
-            values = _command(name, scene) if mark == RUN else _variable(name, scene)
-            splits = mark == VAR
+            runs = mark in {RUN, RUN_QUOTED}
+            values = _command(name, scene) if runs else _variable(name, scene)
+            splits = mark in {VAR, RUN}
             at = stop + 1
         else:
             stop = at
-            while stop < len(word) and word[stop] not in {VAR, QUOTED, RUN}:
+            while stop < len(word) and word[stop] not in _EXPANDED:
                 stop += 1
             values, splits, at = (word[at:stop],), False, stop
         more = (
@@ -89,15 +113,17 @@ def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
             for old, split in found
             for new in values
         )
-        found = list(islice(more, MOST))
+        found = list(islice(more, most))
     return found
 
 
 def _variable(name: str, scene: Scene) -> tuple[str, ...]:
     """Return the values of ``$name`` or ``${…}``."""
-    known = scene.variables.get(name.removesuffix("[@]").removesuffix("[*]"))
+    bare, bracket, index = name.partition("[")
+    known = scene.variables.get(bare if bracket else name)
     if known:
-        return known
+        number = index.removesuffix("]")
+        return known[int(number) :][:1] or known if number.isdecimal() else known
     usual = {"HOME": scene.home, "PWD": scene.place or ".", "TMPDIR": _ELSEWHERE}.get(name)
     if usual:
         return (usual,)
@@ -124,7 +150,8 @@ def _command(text: str, scene: Scene) -> tuple[str, ...]:
         return (f"{_ELSEWHERE}/mktemp",)
     if words[:1] == ["echo"] and not any(c in command for c in "$`\"'\\|;&<>*"):
         return (" ".join(words[1:]),)
-    return (HOLE,)
+    known = scene.output(text) if scene.output is not None and text else None
+    return (HOLE if known is None else known,)
 
 
 def _braces(text: str) -> list[str]:

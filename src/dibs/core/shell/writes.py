@@ -6,46 +6,39 @@ recognized are detected after the command has run (``services/guard/uncommitted/
 
 from __future__ import annotations
 
-from dibs.core.shell.effects import MOST, ShellEffects, TreeCommand, WriteTarget, joined
+from dibs.core.shell import git_config
+from dibs.core.shell.effects import (
+    MOST,
+    NO_DISK,
+    FileSource,
+    ShellEffects,
+    TreeCommand,
+    WriteTarget,
+    joined,
+)
+from dibs.core.shell.read_only import SHOWS, hides_program, is_read_only, may_start
 from dibs.core.shell.rules import apply_rule, find_rule
 from dibs.core.shell.syntax import ShellStep, StepKind, parse
-from dibs.core.shell.words import Arg, Scene, expand, value
+from dibs.core.shell.words import Arg, Scene, expand, split_values, value
 from dibs.core.toolcalls.values import How
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dibs.core.shell.git_moves import BranchMove
 
 __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 
-#: The deepest nesting of commands: ``bash -c 'bash -c …'``.
-_DEEPEST = 12
+#: The deepest nesting of commands: ``bash -c 'bash -c …'``, and of substitutions with a known output.
+_DEEPEST, _DEEPEST_OUTPUT = 12, 6
 #: The most text that is parsed.
 LONGEST = 4 * 1024 * 1024
-#: Commands that only read (apart from writes in the rules table) or only start another command.
-_LOOKS = frozenset({
-    "ls", "cat", "head", "tail", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
-    "fgrep", "rg", "ag", "echo", "printf", "cd", "pushd", "popd", "pwd", "true", "false",
-    "test", "[", "[[", ":", "which", "type", "whereis", "file", "stat", "du", "df", "date",
-    "sleep", "uniq", "cut", "tr", "jq", "ps", "whoami", "id", "uname", "hostname", "tree",
-    "basename", "dirname", "realpath", "readlink", "seq", "column", "comm", "fold", "rev",
-    "tac", "paste", "expr", "exit", "return", "break", "continue", "set", "shift", "wait",
-    "jobs", "kill", "sudo", "nice", "timeout", "command", "builtin", "time", "xargs",
-    "export", "local", "declare", "unset", "read",
-})  # fmt: skip
-_GIT_LOOKS = frozenset({
-    "status", "log", "diff", "show", "blame", "branch", "rev-parse", "ls-files", "ls-tree",
-    "cat-file", "describe", "shortlog", "reflog", "grep", "rev-list", "merge-base",
-    "name-rev", "for-each-ref", "remote", "config", "add", "fetch", "tag",
-})  # fmt: skip
-#: Options with which even a read-only git command runs another program.
-_GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
-#: A sed script of these characters only prints lines.
-_PRINTS = frozenset("0123456789,$;p ")
+#: How many steps after ``while read`` its end is looked for.
+_FAR = 60
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+_IN = frozenset({"<", "<("})
 
 
 class ShellWrites(Record):
@@ -55,19 +48,29 @@ class ShellWrites(Record):
     #: Whether it may write something unknown.
     unsure: bool = False
     whole: tuple[TreeCommand, ...] = ()
-    #: Whether it certainly writes nothing.
+    #: Whether it certainly writes nothing, unless git is configured to run programs.
     quiet: bool = False
     #: How git moves HEAD and branches.
     moves: tuple[BranchMove, ...] = ()
     #: The files whose content it shows; at most a few.
     shown: tuple[WriteTarget, ...] = ()
+    uses_git: bool = False
 
 
 def writes(
-    command: str, cwd: str = "", home: str = "", *, powershell: bool = False, reads: bool = False
+    command: str,
+    cwd: str = "",
+    home: str = "",
+    *,
+    powershell: bool = False,
+    reads: bool = False,
+    disk: FileSource = NO_DISK,
 ) -> ShellWrites:
-    """Return what ``command`` would write, run by a shell in ``cwd``; with ``reads`` also what it reads."""
-    walk = _Walk(cwd, home, reads=reads)
+    """Return what ``command`` would write, run by a shell in ``cwd``; with ``reads`` also what it reads.
+
+    ``disk`` knows the files that commands take names from, such as patches and lists.
+    """
+    walk = _Walk(cwd, home, reads=reads, disk=disk)
     text = command[:LONGEST]
     if len(command) > LONGEST:
         walk.unsure = True
@@ -79,7 +82,7 @@ def writes(
         if powershell or names_cmdlet(text):
             look(walk, text)
     effects = walk.targets or walk.unsure or walk.whole or walk.moves
-    quiet = walk.only_looks and not (effects or powershell)
+    quiet = walk.is_read_only and not (effects or powershell or hides_program(text))
     return ShellWrites(
         tuple(walk.targets),
         walk.unsure,
@@ -87,25 +90,46 @@ def writes(
         quiet,
         tuple(walk.moves),
         tuple(walk.shown),
+        walk.uses_git,
     )
 
 
 class _Walk(ShellEffects):
     """Processes a command's steps and collects what they write."""
 
-    def __init__(self, cwd: str, home: str, *, reads: bool) -> None:
-        super().__init__(reads=reads)
+    def __init__(self, cwd: str, home: str, *, reads: bool, disk: FileSource) -> None:
+        super().__init__(reads=reads, disk=disk)
         self._cwd = cwd
         self._home = home
-        self._variables: dict[str, tuple[str, ...]] = {}
         self._level = 0
+        self.uses_git = False
+        #: Whether the output of the script is wanted.
+        self._captured = False
+        #: The output of the last script, where known.
+        self.printed: list[Arg] | None = None
         #: How many more arguments are processed.
         self._left = 50 * MOST
 
     @property
     def _scene(self) -> Scene:
         place = "" if self.place is None else joined(self._cwd, self.place)
-        return Scene(self._variables, self._home, place)
+        return Scene(self.variables, self._home, place, self._output)
+
+    def _output(self, text: str) -> str | None:
+        """Return what a command in a substitution prints, where known: names of files."""
+        if self.disk is NO_DISK or self._level >= _DEEPEST_OUTPUT:
+            return None
+        inner = _Walk(self._cwd, self._home, reads=False, disk=self.disk)
+        inner.variables, inner.place = dict(self.variables), self.place
+        inner._level = self._level + 2
+        inner._left = self._left // 4
+        inner._captured = True
+        inner.script(text)
+        self._left = min(self._left, inner._left + self._left // 2)
+        given = inner.printed
+        if given is None or not all(arg.sure for arg in given):
+            return None
+        return " ".join(arg.text for arg in given)
 
     def script(self, text: str) -> None:
         """Collect what the text of a shell script writes."""
@@ -113,43 +137,61 @@ class _Walk(ShellEffects):
             self.unsure = True
             return
         self._level += 1
-        kept = (self.stdin, self.fed, self.gives)
+        kept = (self.stdin, self.fed, self.gives, self.source)
         steps, whole = parse(text)
         if not whole:
             self.unsure = True
         self._steps(steps)
-        self.stdin, self.fed, self.gives = kept
+        self.printed = self.gives
+        self.stdin, self.fed, self.gives, self.source = kept
         self._level -= 1
 
-    def _steps(self, steps: Iterable[ShellStep]) -> None:
+    def _steps(self, steps: Sequence[ShellStep]) -> None:
         outer: list[tuple[dict[str, tuple[str, ...]], str | None, list[Arg] | None]] = []
-        for step in steps:
+        for number, step in enumerate(steps):
             if step.kind == StepKind.OPEN:
-                outer.append((dict(self._variables), self.place, self.gives))
+                outer.append((dict(self.variables), self.place, self.gives))
             elif step.kind == StepKind.CLOSE:
                 if outer:
-                    self._variables, self.place, self.gives = outer.pop()
+                    self.variables, self.place, self.gives = outer.pop()
             elif step.kind == StepKind.LOOP:
                 self._loop(step)
             else:
+                if "read" in step.words[:2]:
+                    _redirect_loop(step, steps[number + 1 : number + _FAR])
+                following = steps[number + 1 : number + 2]
+                self.feeds = self._captured or any(other.piped for other in following)
                 self._step(step)
 
     def _loop(self, step: ShellStep) -> None:
         """Assign a variable all values of its loop or array."""
         scene = self._scene
-        found = tuple(text for word in step.words[1:] for text in value(word, scene))
+        found = [text for word in step.words[1:] for text in split_values(word, scene)]
+        if may_start(step.words[0]):
+            self.is_read_only = False
         if found:
-            self._variables[step.words[0]] = found[:MOST]
+            self.variables[step.words[0]] = tuple(found[:MOST])
         for sign, word in step.redirects:
             self._redirected(sign, word)
 
     def _step(self, step: ShellStep) -> None:
+        self.source = None
         for sign, word in step.redirects:
             self._redirected(sign, word)
+            if sign == "<":
+                named = expand(word, self._scene)
+                self.source = self.at(named[0]) if named else None
+            elif sign == "<(" and (printed := self._output(word)) is not None:
+                step.stdin = "\n".join(printed.split())
         words = self._assigned(step.words)
         if not words:
+            # $(< file)
+            text = None if self.source is None or step.words else self.disk.text(self.source)
+            self.gives = None if text is None else [Arg(word) for word in text.split()]
             return
         scene = self._scene
+        if words[0] in SHOWS and not self.feeds:  # what it shows need not be known
+            scene = scene._replace(output=None)
         if self._left <= 0:
             self.unsure = True
             return
@@ -157,7 +199,9 @@ class _Walk(ShellEffects):
         self._left -= len(args)
         self.stdin = step.stdin
         self.fed = self.gives if step.piped else None
-        self.gives = None
+        self.fed_made = self.made if step.piped else None
+        self.fed_file = self.shows if step.piped else None
+        self.gives = self.made = self.shows = None
         self.run(args)
 
     def _assigned(self, words: list[str]) -> list[str]:
@@ -169,9 +213,11 @@ class _Walk(ShellEffects):
             name, sign, word = words[place].partition("=")
             if not sign or not name.isidentifier():
                 break
-            self._variables[name] = value(word, self._scene)
-            if name.isupper():  # PAGER, GIT_EXTERNAL_DIFF, PATH: may start another program
-                self.only_looks = False
+            self.variables[name] = value(word, self._scene)
+            if name.startswith("GIT_"):
+                git_config.assigned(self, name, self.variables[name])
+            if may_start(name):
+                self.is_read_only = False
             place += 1
         return words[place:]
 
@@ -192,8 +238,9 @@ class _Walk(ShellEffects):
             self.unsure = True
             return
         name = args[0].text.rpartition("/")[2]
-        if name not in _LOOKS and not _only_looks(name, args):
-            self.only_looks = False
+        if self.is_read_only and not is_read_only(args):
+            self.is_read_only = False
+        self.uses_git = self.uses_git or name == "git"
         rule = find_rule(name)
         if rule is None:
             return
@@ -205,14 +252,13 @@ class _Walk(ShellEffects):
         self._level -= 1
 
 
-def _only_looks(name: str, args: Sequence[Arg]) -> bool:
-    """Return whether the arguments of ``git``, ``sed``, or ``sort`` make it only read."""
-    texts = [arg.text for arg in args]
-    if name == "git":
-        runs = any(text.startswith(_GIT_RUNS) for text in texts)
-        return len(args) > 1 and texts[1] in _GIT_LOOKS and not runs
-    if name == "sort":  # -o names an output file, --compress-program runs another program
-        return not any(text.startswith("-") and "o" in text for text in texts)
-    if name != "sed" or texts[1:2] != ["-n"] or any(text.startswith("-") for text in texts[3:]):
-        return False
-    return _PRINTS.issuperset("".join(texts[2:3]))
+def _redirect_loop(step: ShellStep, following: Sequence[ShellStep]) -> None:
+    """Let ``while read`` read what is redirected at the end of its loop."""
+    if step.piped or step.stdin is not None or any(sign in _IN for sign, _ in step.redirects):
+        return
+    for other in following:
+        found = [one for one in other.redirects if one[0] in _IN]
+        if not other.words and (other.stdin is not None or found):
+            step.stdin = other.stdin
+            step.redirects += found
+            return

@@ -15,7 +15,9 @@ from dibs.core.shell.words import TOP
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
 from dibs.errors import DibsError
-from dibs.services.guard.touched import TouchedPath, touched
+from dibs.local.paths import is_own_project
+from dibs.services.guard.command_files import CommandFiles
+from dibs.services.guard.touched import DELETES, TouchedPath, both, touched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,14 +53,15 @@ def written_paths(
     """
     place = cwd or repository.root
     home = os.path.expanduser("~")
-    found = writes(command, place, home, powershell=powershell, reads=reads)
+    disk = CommandFiles(place)
+    found = writes(command, place, home, powershell=powershell, reads=reads, disk=disk)
     literal: list[Touch] = []
     patterns: list[Touch] = []
     for target in found.targets:
         _place(target, place, repository.root, literal, patterns)
     paths = [
         # What does not exist is not claimed by deleting it.
-        one._replace(deep=True) if one.how == How.DELETE and not _exists(repository, one) else one
+        one._replace(deep=True) if one.how in DELETES and not _exists(repository, one) else one
         for one in touched(repository, literal, place, fold_case=fold_case)
     ]
     for one in touched(repository, patterns, place, fold_case=fold_case, literal=False):
@@ -76,6 +79,13 @@ def written_paths(
         except (DibsError, OSError):
             continue  # detected after the command has run
     return _once(paths)
+
+
+def named_paths(command: str, cwd: str, *, powershell: bool = False) -> list[str]:
+    """Return the paths that ``command`` would write or hands to git, wherever they are; globs as they are."""
+    found = writes(command, cwd, os.path.expanduser("~"), powershell=powershell)
+    named = [*(one.path for one in found.targets), *(one.place for one in found.whole)]
+    return [os.path.join(cwd, path) for path in named if not path.startswith(TOP)]
 
 
 def _shown(
@@ -116,10 +126,18 @@ def _place(
         inner = os.path.join(path, target.into)
         literal.append(Touch(inner, target.how, target.deep and os.path.isdir(inner)))
     elif os.path.isdir(path):
-        if target.deep:
+        if target.deep or _is_wiring(path, root):  # chmod 000 .claude
             literal.append(Touch(path, target.how, True))
     else:
         literal.append(Touch(path, target.how))
+
+
+def _is_wiring(path: str, root: str) -> bool:
+    """Return whether a folder is there for files that configure tools or git."""
+    from dibs.core.claims.protected import is_guarded_folder
+
+    inside = os.path.relpath(os.path.realpath(path), root)
+    return is_guarded_folder(inside) or inside.startswith(".git/")
 
 
 def _matched(repository: Repository, one: TouchedPath, *, fold_case: bool) -> list[TouchedPath]:
@@ -130,10 +148,20 @@ def _matched(repository: Repository, one: TouchedPath, *, fold_case: bool) -> li
     found = listed(root, one.path, most=_MOST) if repository.common and one.path else None
     if found is None:
         return [one]
+    found += _wiring_matched(one, root)
     files = [
         one._replace(path=path, pattern=pattern_of(path, fold_case=fold_case)) for path in found
     ]
     return [*files, one._replace(ignored=True)]
+
+
+def _wiring_matched(one: TouchedPath, root: str) -> list[str]:
+    """Return the files that guard agents and match a pattern; git ignores some of them."""
+    from dibs.core.patterns.overlap import matches
+    from dibs.core.toolcalls.wiring import WIRING
+
+    named = (name for name in WIRING if matches(one.pattern, f"./{name}"))
+    return [name for name in named if os.path.lexists(os.path.join(root, name))]
 
 
 def _by_git(
@@ -143,21 +171,52 @@ def _by_git(
     from dibs.local.repository import find
 
     there = find(folder, {})
-    if there.common != repository.common or not there.common:
-        return
-    elsewhere = "" if there.root == repository.root else there.root
     commits = whole.verb == "commit"
+    inner = _inner(there, repository)
+    if not there.common or (there.common != repository.common and (commits or not inner)):
+        return
+    elsewhere = "" if inner or there.root == repository.root else there.root
     touch = TouchedPath(
         "", parse("**"), deep=True, elsewhere=elsewhere, local=not commits, stays=commits
     )
-    for path in _changed_by(there, whole, folder, cwd):
-        yield touch._replace(path=path, pattern=pattern_of(path, fold_case=fold_case))
-    for path in _ignored_by(there, whole, folder):
-        pattern = pattern_of(path, fold_case=fold_case)
-        yield touch._replace(path=path, pattern=pattern, ignored=True)
+    inside = [] if commits else _limits(there, whole, folder)
+    changed_or_lost = (
+        (_changed_by(there, whole, folder, cwd), False), (_ignored_by(there, whole), True)
+    )  # fmt: skip
+    for names, ignored in changed_or_lost:
+        for name in names:
+            if inside and not any(_is_in(name, one) for one in inside):
+                continue
+            path = f"{inner}{name}"
+            pattern = pattern_of(path, fold_case=fold_case)
+            yield touch._replace(path=path, pattern=pattern, ignored=ignored)
 
 
-def _ignored_by(there: Repository, whole: TreeCommand, folder: str) -> Iterable[str]:
+def _limits(there: Repository, whole: TreeCommand, folder: str) -> list[str]:
+    """Return the paths to which a command is limited; none if it may change the whole working tree."""
+    place = os.path.realpath(folder)
+    paths = whole.paths or (("",) if whole.verb == "clean" else ())
+    full = [os.path.join(place, _from_top(path, there.root)) for path in paths]
+    return [os.path.relpath(path, there.root) for path in full]
+
+
+def _is_in(path: str, limit: str) -> bool:
+    """Return whether a path is in a folder, or matches a pattern as git reads it."""
+    from fnmatch import fnmatchcase
+
+    inside = limit == "." or f"{path}/".startswith(f"{limit}/")
+    return inside or fnmatchcase(path.rstrip("/"), limit)
+
+
+def _inner(there: Repository, repository: Repository) -> str:
+    """Return what precedes the paths of a repository inside this one that is not a project, else nothing."""
+    inside = f"{repository.root}/"
+    if there.common == repository.common or not there.root.startswith(inside):
+        return ""
+    return "" if is_own_project(there.root) else f"{there.root[len(inside) :]}/"
+
+
+def _ignored_by(there: Repository, whole: TreeCommand) -> Iterable[str]:
     """Return the files, ignored by themselves, that a command deletes or stashes."""
     if whole.verb not in {"clean", "stash"} or whole.revision not in {"ignored", "only"}:
         return ()
@@ -165,8 +224,7 @@ def _ignored_by(there: Repository, whole: TreeCommand, folder: str) -> Iterable[
     from dibs.git.untrusted import guarded_calls
 
     _, ignored = changed_or_ignored(guarded_calls(there.root, there, timeout=PATIENCE))
-    place = "." if whole.verb == "stash" else os.path.relpath(os.path.realpath(folder), there.root)
-    return [path for path in ignored if place == "." or path.startswith(f"{place}/")]
+    return ignored
 
 
 def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) -> Iterable[str]:
@@ -191,12 +249,7 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
         c.path for c in dirty if c.untracked == (verb == "clean") or (verb == "stash" and revision)
     ]
     if verb == "clean":
-        inside = os.path.relpath(os.path.realpath(folder), there.root)
-        return [
-            path
-            for path in found
-            if revision != "only" and (inside == "." or path.startswith(f"{inside}/"))
-        ]
+        return found if revision != "only" else ()
     if revision and verb != "stash":
         found += _differing(git, verb, revision)
     return dict.fromkeys(found)
@@ -252,6 +305,10 @@ def _differing(git: GitCalls, verb: str, revision: str) -> list[str]:
     from dibs.git.refs import commit_of
     from dibs.git.trees import differences
 
+    if verb == "between" or (verb == "pick" and ".." in revision):
+        revision, _, other = revision.partition("..")
+        ends = commit_of(git, revision or "HEAD"), commit_of(git, other.lstrip(".") or "HEAD")
+        return [change.path for change in differences(git, *ends)] if all(ends) else []
     new, old = commit_of(git, revision), commit_of(git, "HEAD")
     if not new:
         return []
@@ -268,6 +325,5 @@ def _once(paths: Iterable[TouchedPath]) -> list[TouchedPath]:
     for one in paths:
         key = ("read" if one.how == How.READ else "write", one.pattern.key)
         before = found.setdefault(key, one)
-        if before.stays and not one.stays:
-            found[key] = one
+        found[key] = one if before.stays and not one.stays else both(before, one)
     return list(found.values())

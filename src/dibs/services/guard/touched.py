@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Codes of paths that do not matter here: special files, or in another repository.
 _ELSEWHERE = frozenset({"PATH_SUBMODULE", "PATH_KIND"})
+#: What may delete a path.
+DELETES = frozenset({How.DELETE, How.CLEAN})
 
 
 class TouchedPath(Record):
@@ -65,12 +67,19 @@ def touched(
         one = _resolved(tree, touch, path, literal=literal)
         if one is not None:
             spelled_beneath = path.startswith(f"{repository.root}/") and "/.." not in path
-            if not one.local and not spelled_beneath:
+            if not (one.local or one.steering or spelled_beneath):
                 one = one._replace(elsewhere=_root_of(path, repository))
             key = ("read" if one.how == How.READ else "write", one.pattern.key)
             before = found.get(key)
-            found[key] = one if before is None else before._replace(deep=before.deep or one.deep)
+            if before is not None:
+                one = both(before, one)._replace(deep=before.deep or one.deep)
+            found[key] = one
     return list(found.values())
+
+
+def both(before: TouchedPath, one: TouchedPath) -> TouchedPath:
+    """Return a path that a call touches twice; a folder that it deletes, too, is lost."""
+    return before._replace(how=one.how) if one.deep and one.how == How.DELETE else before
 
 
 def _resolved(tree: PathResolver, touch: Touch, path: str, *, literal: bool) -> TouchedPath | None:
@@ -108,34 +117,57 @@ def _odd(tree: PathResolver, touch: Touch, path: str) -> TouchedPath | None:
         return None
     common = repository.common
     if common and (real == common or real.startswith(f"{common}/")):
-        inside = real[len(common) + 1 :]
-        if touch.how == How.READ or not (touch.deep or steers_git(inside)):
-            return None
-        shown = f".git/{inside}".rstrip("/")
-        pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
-        return TouchedPath(shown, pattern, touch.how, touch.deep, steering=True)
+        return _in_git_dir(tree, touch, real[len(common) + 1 :])
     root = repository.root.rstrip("/")
     if real != root and not real.startswith(f"{root}/"):
         return _around(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
+    if f"{inside}/".startswith(".git/"):  # of a linked worktree, or not there
+        return _in_git_dir(tree, touch._replace(deep=deep or inside == ".git"), inside[5:])
     if not inside:
         return TouchedPath("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
     name = f"{inside}/" if deep else inside
     return TouchedPath(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
 
 
-def _around(tree: PathResolver, touch: Touch, real: str) -> TouchedPath | None:
-    """Return the working tree that a folder is, or that would be deleted with the folder around it."""
-    if touch.how == How.READ or not touch.deep:
+def _in_git_dir(tree: PathResolver, touch: Touch, inside: str) -> TouchedPath | None:
+    """Return a path in the git directory, if it configures git or Dibs."""
+    if touch.how == How.READ or not (touch.deep or steers_git(inside)):
         return None
+    pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
+    shown = f".git/{inside}".rstrip("/")
+    return TouchedPath(shown, pattern, touch.how, touch.deep, steering=True)
+
+
+def _around(tree: PathResolver, touch: Touch, real: str) -> TouchedPath | None:
+    """Return what a path outside the working tree affects, if anything.
+
+    That is a working tree that it is, or that would be deleted with the folder around it, or one of the
+    user's own files that configure agents, git, and Dibs.
+    """
+    if touch.how == How.READ:
+        return None
+    found = _trees_in(tree, touch, real) if touch.deep else None
+    if found is not None:
+        return found
+    from dibs.local.wiring_files import is_home_guarded
+
+    if not is_home_guarded(real, deep=touch.deep, deletes=touch.how in DELETES):
+        return None
+    pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
+    return TouchedPath(real, pattern, touch.how, touch.deep, steering=True)
+
+
+def _trees_in(tree: PathResolver, touch: Touch, real: str) -> TouchedPath | None:
+    """Return the working tree that a folder is, or that would be deleted with the folder around it."""
     from dibs.local.repository import trees
 
     own = tree.repository.root
     folder = real.rstrip("/")
     known = (own, *trees(tree.repository))
     gone = [root for root in known if root == folder]
-    if touch.how == How.DELETE:
+    if touch.how in DELETES:
         gone = [root for root in known if f"{root}/".startswith(f"{folder}/")]
     if not gone:
         return None

@@ -1,0 +1,132 @@
+"""Commands that change which hooks git runs, or the modes of files. Pure.
+
+A change of git's configuration that can disable hooks counts as a write of ``.git/config``, even if another
+file holds it: only humans may do either.
+"""
+
+from __future__ import annotations
+
+from dibs.core.shell.words import TOP, Arg
+from dibs.core.toolcalls.values import How
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.shell.effects import ShellEffects
+    from dibs.core.shell.options import ParsedOptions
+
+CONFIG = Arg(f"{TOP}.git/config")
+_GIT_DIR = Arg(f"{TOP}.git")
+#: Keys that decide which hooks run, where settings are read, or what the repository is.
+_KEYS = frozenset(
+    {"core.hookspath", "core.worktree", "core.bare", "include.path", "init.templatedir"}
+)
+_SECTIONS = ("includeif.", "hook.", "dibs.")
+#: Subcommands and options of ``git config`` that change something.
+_CHANGES = "unset unset-all add replace-all"
+_VERBS = frozenset({"set", "unset"})
+_WHOLE = frozenset({"remove-section", "rename-section"})
+#: Variables that name a file of settings, and what disables it.
+_FILES, _NO_FILE = (
+    frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}),
+    frozenset({"", "/dev/null"}),
+)
+#: Commands that run no hooks.
+_LOOKS = frozenset({
+    "status", "log", "diff", "show", "blame", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe",
+    "config", "grep", "rev-list", "for-each-ref", "remote", "clone", "init", "version", "help",
+})  # fmt: skip
+#: Letters of chmod and chown that are options, not a mode.
+_MODE_OPTIONS = frozenset("RcfvhHLP")
+_READ_AND_RUN = 5
+
+
+def is_hook_key(key: str) -> bool:
+    """Return whether a key can change which hooks git runs."""
+    lowered = key.lower()
+    return lowered in _KEYS or lowered.startswith(_SECTIONS)
+
+
+def overridden(to: ShellEffects, given: ParsedOptions, verb: str) -> None:
+    """Record settings that ``git -c`` gives to one command that runs hooks."""
+    named = [*given.of("c"), *given.of("config-env")]
+    if verb not in _LOOKS and any(is_hook_key(arg.text.partition("=")[0]) for arg in named):
+        to.touch(CONFIG)
+
+
+def assigned(to: ShellEffects, name: str, values: Iterable[str]) -> None:
+    """Record a variable whose value gives settings to git that can change which hooks run."""
+    given = list(values)
+    if name.startswith("GIT_CONFIG_KEY_"):
+        found = not given or any(map(is_hook_key, given))
+    elif name == "GIT_CONFIG_PARAMETERS":
+        found = not given or any("hookspath" in text.lower() for text in given)
+    else:
+        found = name in _FILES and not _NO_FILE.issuperset(given)
+    if found:
+        to.touch(CONFIG)
+
+
+def change(to: ShellEffects, given: ParsedOptions) -> None:
+    """Record that ``git config`` changes which hooks run."""
+    texts = [arg.text for arg in given.operands]
+    verb = texts[0] if texts[:1] and (texts[0] in _VERBS or texts[0] in _WHOLE) else ""
+    names = texts[1:] if verb else texts
+    if given.has("e edit") or texts[:1] == ["edit"]:
+        to.touch(CONFIG)
+        return
+    if verb in _WHOLE or given.has("remove-section rename-section"):
+        section = names[0].lower().partition(".")[0] if names else ""
+        if section in {"core", "include", "includeif", "hook", "dibs"}:
+            to.touch(CONFIG)
+        return
+    changes = bool(verb) or given.has(_CHANGES) or (len(names) > 1 and not _reads(given))
+    if changes and names and (is_hook_key(names[0]) or not given.operands[-len(names)].sure):
+        to.touch(CONFIG)
+
+
+def _reads(given: ParsedOptions) -> bool:
+    first = given.operands[0].text if given.operands else ""
+    return first in {"get", "list"} or given.has("get get-all get-regexp get-urlmatch l list")
+
+
+def init(to: ShellEffects, given: ParsedOptions) -> None:
+    """Record that ``git init`` moves the git directory, or adds hooks to it."""
+    if given.has("separate-git-dir") and not given.operands:
+        to.touch(_GIT_DIR, deep=True)
+    elif given.has("template") and not given.operands:
+        to.touch(CONFIG)
+
+
+def change_mode(to: ShellEffects, given: ParsedOptions) -> None:
+    """Record the files whose mode or owner changes; ``chmod -x FILE`` has its mode in an option."""
+    options = [arg.text for arg in given.args[1:] if arg.text.startswith("-") and len(arg.text) > 1]
+    modes = [
+        text
+        for text in options
+        if not text.startswith("--") and not _MODE_OPTIONS.issuperset(text[1:])
+    ]
+    first = 0 if modes or given.has("reference") else 1
+    modes += [arg.text for arg in given.operands[:first]]
+    deep = given.has("R recursive")
+    takes = deep and given.args[0].text == "chmod" and any(map(_takes_rights, modes))
+    for arg in given.operands[first:]:
+        to.touch(arg, How.DELETE if takes else How.WRITE, deep=deep)
+
+
+def _takes_rights(mode: str) -> bool:
+    """Return whether a mode takes from the owner the right to read files or to run them, such as hooks."""
+    if mode.isdigit():
+        return int(mode.zfill(3)[-3]) & _READ_AND_RUN != _READ_AND_RUN
+    for clause in mode.split(","):
+        who, sign, rights = next(
+            (clause.partition(one) for one in "-=+" if one in clause), ("", "", "")
+        )
+        if who and not {"u", "a"}.intersection(who):
+            continue
+        if sign == "-" and set("rx").intersection(rights):
+            return True
+        if sign == "=" and not ("r" in rights and set("xX").intersection(rights)):
+            return True
+    return False

@@ -1,0 +1,73 @@
+"""Git that is configured to run programs is not trusted to only read."""
+
+import os
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.core.toolcalls.values import EventKind, HookEvent
+from dibs.services.guard.call_paths import CallPaths
+from dibs.services.guard.git_programs import git_runs_programs
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    os.makedirs(tmp_path / "home")
+    return Guarded(tmp_path / "repo")
+
+
+def is_watched(guarded, command):
+    paths = CallPaths(guarded.repository, guarded.store.config, fold_case=True)
+    return paths.is_watched(HookEvent("claude", EventKind.BEFORE, "s", command=command))
+
+
+def test_a_reading_git_command_is_not_watched(guarded):
+    assert not is_watched(guarded, "git status && git log -3 | cat")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core.fsmonitor", "./run"), ("diff.external", "./run"), ("diff.x.textconv", "./run"),
+        ("diff.x.command", "./run"), ("filter.x.clean", "./run"), ("filter.x.process", "./run"),
+        ("core.pager", "./run"), ("core.sshCommand", "./run"), ("remote.origin.uploadpack", "./run"),
+        ("credential.helper", "!./run"),
+    ],
+)  # fmt: skip
+def test_a_program_in_the_configuration_makes_reading_commands_watched(guarded, key, value):
+    guarded.git("config", key, value)
+
+    assert is_watched(guarded, "git status")
+    assert not is_watched(guarded, "ls")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core.fsmonitor", "true"), ("alias.x", "!./run"), ("user.name", "x"),
+        ("filter.lfs.process", "git-lfs filter-process"), ("core.hooksPath", ".githooks"),
+    ],
+)  # fmt: skip
+def test_settings_that_run_nothing_here_keep_the_shortcut(guarded, key, value):
+    guarded.git("config", key, value)
+
+    assert not is_watched(guarded, "git status")
+
+
+def test_included_files_the_users_files_and_hooks_count(guarded, tmp_path):
+    guarded.git("config", "include.path", "../more")
+    assert not git_runs_programs(guarded.repository)
+    guarded.write("more", '[diff "x"]\n\ttextconv = ./run\n')
+    assert git_runs_programs(guarded.repository)
+    os.unlink(f"{guarded.root}/more")
+    (tmp_path / "home/.gitconfig").write_text("[core]\n\tpager = delta\n")
+    assert not git_runs_programs(guarded.repository)
+    (tmp_path / "home/.gitconfig").write_text("[core]\n\tfsmonitor = ./run\n")
+    assert git_runs_programs(guarded.repository)
+    os.unlink(tmp_path / "home/.gitconfig")
+    guarded.git("config", "core.hooksPath", "hooks")
+    guarded.write("hooks/post-index-change", "#!/bin/sh\n")
+    os.chmod(f"{guarded.root}/hooks/post-index-change", 0o755)
+    assert git_runs_programs(guarded.repository)
