@@ -38,6 +38,49 @@ def touched(text: str) -> tuple[Touch, ...]:
     return tuple(found)
 
 
+def is_diff(text: str) -> bool:
+    """Return whether a text contains a unified diff, or the headers of git's."""
+    text = f"\n{text}"
+    return "\ndiff --git " in text or ("\n--- " in text and "\n+++ " in text)
+
+
+def diffed(text: str) -> tuple[Touch, ...]:
+    """Return the paths in the headers of a unified diff, without the prefixes of git."""
+    found: dict[Touch, None] = {}
+    before = ""
+    for line in text.splitlines():
+        if line.startswith("diff --git a/"):
+            found[Touch(_unquoted(line.rpartition(" b/")[2]))] = None
+        for sign, how in _DIFF_LINES:
+            # A removed line that starts with "--" looks like a header, but no "+++" follows it.
+            if line.startswith(sign) and (sign != "+++ " or before.startswith("--- ")):
+                name = _unquoted(line[len(sign) :])
+                if sign == "+++ ":
+                    old = _unquoted(before[4:])
+                    found |= dict.fromkeys(Touch(p, how) for p in _sides(old, name))
+                else:
+                    found[Touch(name, how)] = None
+        before = line
+    return tuple(touch for touch in found if touch.path)
+
+
+_DIFF_LINES = (
+    ("+++ ", How.WRITE), ("rename from ", How.DELETE), ("rename to ", How.WRITE),
+    ("copy to ", How.WRITE),
+)  # fmt: skip
+
+
+def _unquoted(text: str) -> str:
+    return text.split("\t", maxsplit=1)[0].strip().strip('"')
+
+
+def _sides(old: str, new: str) -> list[str]:
+    """Return the file that both sides name, with and without a prefix such as ``a/`` and ``b/``."""
+    names = [name for name in (old, new) if name != "/dev/null"]
+    cut = [name.partition("/")[2] for name in names if name[1:2] == "/"]
+    return list(dict.fromkeys(cut if len(cut) == len(names) else names))
+
+
 def _header(line: str) -> tuple[str, str]:
     """Return the action and path of a header line; empty for any other line."""
     text = line.strip()

@@ -6,7 +6,7 @@ Claims are checked after that; see services/guard/service.py.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.agents import HUMAN, is_reserved
 from dibs.core.patterns.overlap import matches, overlap
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX
@@ -27,7 +27,13 @@ _LATE = frozenset({"codex", "opencode"})
 _NAME_MAX = AGENT_ID_MAX - 2 * (SHORT + 1)
 _GLOB = frozenset("*?[]{}\\/")
 #: Files in the git directory that configure git or Dibs, or contain their state.
-_GIT_STEERS = ("hooks/", "dibs/", "config", "config.worktree", "info/attributes", "worktrees/")
+_GIT_STEERS = (
+    "hooks/", "dibs/", "dibs-crew/", "config", "config.worktree", "info/attributes", "worktrees/", "refs/",
+    "packed-refs", "HEAD", "FETCH_HEAD", "commondir", "dibs-pass", "dibs-pass-shm",
+    "objects/info/alternates", "info/grafts",
+)  # fmt: skip
+#: The end of a lock's name; a killed git leaves it, and anyone may remove it.
+_LOCK = ".lock"
 
 
 class PathRule(metaclass=TextEnum):
@@ -103,6 +109,11 @@ class GuardPolicy:
             return PathRule.FREE
         return PathRule.HOT if not deep and self._any(self._hot, path) else PathRule.CLAIM
 
+    @property
+    def guards(self) -> bool:
+        """Whether files that configure tools are reserved for humans."""
+        return self._steering is not None
+
     def _any(self, patterns: Iterable[str], path: str) -> bool:
         return any(self._takes(pattern, path) for pattern in patterns)
 
@@ -134,8 +145,11 @@ def _is_tree(pattern: str) -> bool:
 def steers_git(path: str) -> bool:
     """Return whether a path inside the git directory configures git or Dibs."""
     lowered = path.lower()
+    if lowered.endswith(_LOCK) and not lowered.startswith(("hooks/", "dibs/")):
+        return False
     return any(
-        lowered == name or (name[-1] == "/" and lowered.startswith(name)) for name in _GIT_STEERS
+        lowered == name.lower().rstrip("/") or (name[-1] == "/" and lowered.startswith(name))
+        for name in _GIT_STEERS
     )
 
 
@@ -148,8 +162,9 @@ def session_name(dialect: str, session: str, named: str = "", pid: int = 0) -> s
     if not wished:
         number = _number(dialect, session) or f"p{pid}"
         wished = _plain(f"{dialect}-{number}", _NAME_MAX) or "agent"
-    first = wished.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
-    return f"agent-{wished}" if first == HUMAN or wished == "all" else wished
+    if is_reserved(wished):
+        wished = f"agent-{wished}"
+    return f"{wished}-1" if is_reserved(wished) else wished
 
 
 def subagent_name(dialect: str, parent: str, subagent: str) -> str:

@@ -37,7 +37,21 @@ class How(metaclass=TextEnum):
 
     WRITE = "write"
     DELETE = "delete"
+    #: Git deletes what it does not track there.
+    CLEAN = "clean"
     READ = "read"
+    #: It may write it: the path is checked as a write, but not claimed.
+    MAYBE = "maybe"
+
+
+class Watch(metaclass=TextEnum):
+    """Whether the tree is compared before and after a call, because it may write what it does not show."""
+
+    #: Only as for a known tool: its command or its file decides.
+    KNOWN = ""
+    #: If it names a file that another agent holds: its name says that it only reads.
+    HELD = "held"
+    ALWAYS = "always"
 
 
 class Touch(Record):
@@ -66,6 +80,10 @@ class HookEvent(Record):
     touches: tuple[Touch, ...] = ()
     #: A shell command; its targets are not in ``touches``.
     command: str = ""
+    #: Texts in the arguments of an unknown tool, which are paths if the working tree has them.
+    mentions: tuple[str, ...] = ()
+    #: When to compare the tree before and after the call; see ``Watch``.
+    watch: str = Watch.KNOWN
     #: The agent's current folder.
     cwd: str = ""
     model: str = ""

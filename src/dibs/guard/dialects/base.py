@@ -191,20 +191,22 @@ def called(
         found = ToolTarget()
     return heard._replace(
         tool=tool[:WORD_MAX],
-        call=call[:WORD_MAX] or _number(found.command),
+        call=call[:WORD_MAX] or _number(repr(arguments) if found.watch else found.command),
         touches=found.touches,
         command=found.command,
+        mentions=found.mentions,
+        watch=found.watch,
         cwd=os.path.join(heard.cwd, found.folder) if found.folder else heard.cwd,
     )
 
 
-def _number(command: str) -> str:
-    """Return an id for a command without one, the same before and after it runs."""
-    if not command:
+def _number(text: str) -> str:
+    """Return an id for a call without one, the same before and after it runs."""
+    if not text:
         return ""
     from binascii import crc32
 
-    return f"c{crc32(command.encode('utf-8', 'surrogatepass')):08x}"
+    return f"c{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _server(payload: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import How, Touch
+from dibs.core.toolcalls.values import How, Touch, Watch
 from dibs.errors import BadInput
 from dibs.startup.records import Record
 
@@ -13,31 +13,51 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-#: Names are compared ignoring case, "_", and "-".
-WRITERS = frozenset((
-    *("write", "edit", "multiedit", "notebookedit", "applypatch", "patch"),
-    *("writefile", "replace", "create", "createfile", "editfile", "editfiles", "searchreplace"),
-    *("strreplaceeditor", "strreplacebasededittool", "strreplace", "insert", "multireplace"),
-    *("replacestringinfile", "multireplacestringinfile", "inserteditintofile"),
-    *("editnotebook", "editnotebookfile", "reapply", "writecode"),
-))  # fmt: skip
-DELETERS = frozenset(("delete", "deletefile", "remove", "removefile", "deletepath"))
-READERS = frozenset((
-    *("read", "readfile", "view", "notebookread", "readcode", "readmanyfiles", "viewimage"),
-    *("readnotebook", "getfile", "viewfile"),
-))  # fmt: skip
+#: The tools that write, run commands, and read, by agent as it spells them; "" for agents without matchers.
+#: ``dibs init`` builds the matchers of hooks from the same tables, so that no tool is missing there.
+WRITE_TOOLS = {
+    "claude": "Write Edit MultiEdit NotebookEdit",
+    "codex": "apply_patch Edit Write",
+    "gemini": "write_file replace",
+    "": "patch create create_file edit_file editFiles search_replace str_replace_editor insert"
+    " str_replace_based_edit_tool str_replace multi_replace replace_string_in_file"
+    " multi_replace_string_in_file insert_edit_into_file edit_notebook edit_notebook_file reapply"
+    " write_code",
+}
+SHELL_TOOLS = {
+    "claude": "Bash PowerShell Monitor",
+    "codex": "Bash shell local_shell exec_command unified_exec write_stdin",
+    "gemini": "run_shell_command",
+    "": "run_in_terminal run_command terminal write_bash write_powershell run_terminal_cmd"
+    " execute_command container_exec exec",  # Codex also calls hooks for each call in its code
+}
+READ_TOOLS = {
+    "claude": "Read",
+    "gemini": "read_file read_many_files",
+    "": "view NotebookRead read_code view_image read_notebook get_file view_file",
+}
 #: Tools that search folders or touch no file of the tree: they need no claim.
-LOOKERS = frozenset((
-    *("glob", "grep", "ls", "list", "listdirectory", "listdir", "searchfilecontent", "grepsearch"),
-    *("filesearch", "codesearch", "semanticsearch", "webfetch", "websearch", "fetch", "lsp", "rg"),
-    *("agent", "task", "todowrite", "todoread", "skill", "askuserquestion", "exitplanmode"),
-    *("createdirectory", "mkdir", "toolsearch", "updateplan", "reportintent", "think", "geterrors"),
-))  # fmt: skip
-SHELLS = frozenset((
-    *("bash", "powershell", "shell", "localshell", "runshellcommand", "runinterminal"),
-    *("runcommand", "exec", "execcommand", "unifiedexec", "terminal", "writebash", "writestdin"),
-    *("writepowershell", "runterminalcmd", "executecommand", "monitor", "containerexec"),
-))  # fmt: skip
+LOOK_TOOLS = {
+    "claude": "Grep Glob",
+    "gemini": "glob search_file_content grep_search list_directory",
+    "": "ls list list_dir file_search code_search semantic_search web_fetch web_search fetch lsp rg"
+    " agent task TodoWrite TodoRead skill AskUserQuestion ExitPlanMode create_directory mkdir"
+    " ToolSearch update_plan report_intent think get_errors ask_user question kill_shell stop_bash"
+    " stop_powershell",
+}
+
+
+def plain(name: str) -> str:
+    """Return a tool's name as it is compared: ignoring case, "_", and "-"."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _all(table: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(plain(" ".join(table.values())).split())
+
+
+WRITERS, SHELLS, READERS, LOOKERS = map(_all, (WRITE_TOOLS, SHELL_TOOLS, READ_TOOLS, LOOK_TOOLS))
+DELETERS = frozenset(("delete", "deletefile", "remove", "removefile", "deletepath"))
 
 PATH_KEYS = (
     *("file_path", "notebook_path", "path", "filePath", "filepath", "absolute_path", "file"),
@@ -45,32 +65,20 @@ PATH_KEYS = (
     *("relative_path", "relativePath", "old_path", "new_path", "oldPath", "newPath", "uri"),
     *("paths", "files", "filePaths", "file_paths", "dirPath", "pathname"),
 )
-#: Keys with paths only in tools that move or copy.
-MOVING_KEYS = ("source", "destination", "from", "to", "src", "dst", "target")
-MOVING = frozenset(("move", "copy", "rename", "mv", "cp"))
 PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
 FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
-#: An unknown tool with one of these words in its name only reads,
-LOOKING = frozenset((
-    *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "info"),
-    *("tree", "cat", "open", "fetch", "query", "describe", "lookup", "check", "status", "diff"),
-    *("log", "blame", "analyze", "analyse", "inspect", "preview", "lint", "validate", "resolve"),
-))  # fmt: skip
-#: unless its name also has one of these.
-CHANGING = frozenset((
-    *("write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert"),
-    *("append", "patch", "update", "save", "copy", "set", "put", "apply", "format", "fix", "mkdir"),
-))  # fmt: skip
-#: Keys with a file's content: an unknown tool with a path and one of these writes.
-CONTENT_KEYS = frozenset((
-    *("content", "contents", "new_string", "newString", "file_text", "edits", "new_str", "newText"),
-    *("replacement", "new_source", "code_edit", "new_text"),
-))  # fmt: skip
 #: Prefixes under which agents call the tools of Dibs' MCP server.
-OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs-", "dibs_")
+OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__")
+#: Prefixes that another server's name may continue, and the tools that are Dibs' own after them.
+_NEAR_OWN = ("mcp_dibs_", "dibs-", "dibs_")
+OWN_TOOLS = frozenset((
+    *("claim", "wait", "release", "status", "ask", "commit", "task", "say", "decide", "brief"),
+))  # fmt: skip
 #: A tool that calls other tools.
 BATCH = "batch"
+_WATCHES = (Watch.KNOWN, Watch.HELD, Watch.ALWAYS)
+_KNOWN = WRITERS | DELETERS | SHELLS | READERS | {BATCH}
 #: Commands of an editor tool that only show a file.
 _SHOWING = frozenset(("view", "read", "show"))
 #: The most paths in one call.
@@ -89,23 +97,41 @@ class ToolTarget(Record):
     #: A shell command, and the folder that the call names for it.
     command: str = ""
     folder: str = ""
+    #: Texts that are paths if the tree has them; only unknown tools have some.
+    mentions: tuple[str, ...] = ()
+    watch: str = Watch.KNOWN
 
 
 def target(tool: str, arguments: object, server: str = "") -> ToolTarget:
     """Return the paths that a call touches, and its shell command."""
-    name = tool.lower().replace("_", "").replace("-", "")
-    if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
+    name = plain(tool)
+    if (name in LOOKERS and not server) or _is_own(tool, server):
         return ToolTarget()
     given = _object(arguments, tool)
+    if not server and name in _KNOWN:  # a server's tools may have the same names
+        return _known(name, given, tool)
+    from dibs.guard.dialects.third_party import unknown
+
+    return unknown(tool, server, given)
+
+
+def _known(name: str, given: Mapping[str, Any], tool: str) -> ToolTarget:
     if name == BATCH:
         return _batch(given, tool)
     if name in SHELLS:
         return ToolTarget(command=_command(given, tool), folder=_folder(given))
-    if name in WRITERS or name in DELETERS:
-        return ToolTarget(_written(name, given, tool))
     if name in READERS:
         return ToolTarget(_touches(given, How.READ))
-    return _unknown(tool, server, given)
+    return ToolTarget(_written(name, given, tool))
+
+
+def _is_own(tool: str, server: str) -> bool:
+    """Return whether a tool is one of Dibs' MCP server, not of one with a similar name."""
+    if server:
+        return server in {"dibs", "plugin:dibs:dibs"}
+    if tool.startswith(OWN):
+        return "__" not in tool.rpartition("dibs__")[2]
+    return any(tool.startswith(near) and tool[len(near) :] in OWN_TOOLS for near in _NEAR_OWN)
 
 
 def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
@@ -121,23 +147,12 @@ def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
         for one in found
         if one.command
     )
-    return ToolTarget(tuple(touch for one in found for touch in one.touches), commands)
-
-
-def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
-    """Return what an unknown tool touches: from an MCP server, or newer than this version."""
-    patched = _patched(given)
-    if patched:
-        return ToolTarget((*patched, *_touches(given, How.WRITE)))
-    command = given.get("command", given.get("cmd"))
-    words = frozenset(_words(tool, server))
-    if words & MOVING:
-        given = {**given, "paths": [given[key] for key in MOVING_KEYS if key in given]}
-    touches = _touches(given, How.READ)
-    if isinstance(command, str) and not touches:
-        return ToolTarget(command=command, folder=_folder(given))
-    writes = words & CHANGING or CONTENT_KEYS & given.keys() or not words & LOOKING
-    return ToolTarget(_touches(given, How.WRITE) if writes else touches)
+    return ToolTarget(
+        tuple(touch for one in found for touch in one.touches),
+        commands,
+        mentions=tuple(text for one in found for text in one.mentions),
+        watch=max((one.watch for one in found), key=_WATCHES.index, default=Watch.KNOWN),
+    )
 
 
 def _folder(given: Mapping[str, Any]) -> str:
@@ -147,19 +162,6 @@ def _folder(given: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value:
             return checked(value)
     return ""
-
-
-def _words(tool: str, server: str) -> Iterator[str]:
-    """Yield the words of a tool's own name in lower case, without its server's name."""
-    word = ""
-    own = tool.removeprefix(f"mcp_{server}_") if server else tool
-    for letter in own.rpartition("__")[2]:
-        if not letter.isalnum() or (letter.isupper() and word[-1:].islower()):
-            yield word.lower()
-            word = ""
-        if letter.isalnum():
-            word += letter
-    yield word.lower()
 
 
 def _object(arguments: object, tool: str) -> Mapping[str, Any]:

@@ -158,7 +158,7 @@ class Cursor(Dialect):
     session_keys = ("conversation_id", "session_id")
     subagent_keys = ("subagent_id", "agent_id")
     subagent_type_keys = ("subagent_type", "agent_type")
-    call_keys = ("tool_use_id", "generation_id")
+    call_keys = ("tool_use_id",)  # a generation has several calls
     nothing = "{}"
     telling = frozenset(("sessionStart", "postToolUse", "stop"))
     #: The tools of events that do not name theirs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import How, Touch
+from dibs.core.toolcalls.values import How, Touch, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class CallPaths:
         ``waits`` is called with the time that this may take, in seconds.
         """
         paths = self.named(heard) if heard.touches else []
+        if heard.mentions and heard.watch == Watch.ALWAYS:
+            known = {one.pattern.key for one in paths if one.how != How.READ}
+            paths += [one for one in self.mentioned_paths(heard) if one.pattern.key not in known]
         if heard.command:
             from dibs.services.guard.shell_targets import PATIENCE, written_paths
 
@@ -47,19 +50,37 @@ class CallPaths:
 
     def named(self, heard: HookEvent) -> list[TouchedPath]:
         """Return the paths that a call's tool names."""
+        if heard.watch == Watch.ALWAYS:
+            from dibs.services.guard.argument_paths import named_paths
+
+            return named_paths(self._repository, heard, fold_case=self._fold_case)
         from dibs.services.guard.touched import touched
 
         return touched(self._repository, heard.touches, heard.cwd, fold_case=self._fold_case)
 
+    def mentioned_paths(self, heard: HookEvent) -> list[TouchedPath]:
+        """Return the paths that other texts in an unknown tool's arguments mean."""
+        from dibs.services.guard.argument_paths import mentioned_paths
+
+        return mentioned_paths(self._repository, heard, fold_case=self._fold_case)
+
     def is_watched(self, heard: HookEvent) -> bool:
         """Return whether to compare the tree before and after a call.
 
-        That is a shell command that may write, or an edit of a file with several hard links.
+        That is a call of an unknown tool that may write, a shell command that may, or an edit of a file with
+        several hard links.
         """
+        if heard.watch == Watch.ALWAYS:
+            return True
         if heard.command:
             from dibs.core.shell.writes import writes
 
-            return not writes(heard.command).quiet
+            found = writes(heard.command)
+            if not (found.quiet and found.uses_git):
+                return not found.quiet
+            from dibs.services.guard.git_programs import git_runs_programs
+
+            return git_runs_programs(self._repository)
         for touch in () if is_read(heard) else heard.touches:
             try:
                 about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
@@ -78,7 +99,7 @@ class CallPaths:
 
             written: dict[str, list[str]] = {}
             for one in self.named(heard):
-                if one.how != How.READ:
+                if one.how not in {How.READ, How.MAYBE}:
                     written.setdefault(one.elsewhere or self._repository.root, []).append(one.path)
             for root, paths in written.items():
                 marks = TreeSnapshots(self._repository._replace(root=root))
@@ -101,7 +122,7 @@ class CallPaths:
 
 def is_read(heard: HookEvent) -> bool:
     """Return whether a tool call only reads: it runs no command, no MCP tool, and writes no file."""
-    runs = heard.command or heard.tool.startswith("mcp")
+    runs = heard.command or heard.watch or heard.tool[:3].lower() == "mcp"
     return not runs and all(touch.how == How.READ for touch in heard.touches)
 
 

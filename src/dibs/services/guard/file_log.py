@@ -61,7 +61,8 @@ def log_files(
     if not kind:
         return
     reads = kind == Kind.FILE_READ
-    names = [one.path for one in paths.named(heard) if one.path and (one.how == How.READ) == reads]
+    hows = {How.READ} if reads else {How.WRITE, How.DELETE, How.CLEAN}
+    names = [one.path for one in paths.named(heard) if one.path and one.how in hows]
     if not names:
         return
 
