@@ -1,5 +1,7 @@
 """Load a project's settings. Flags win over variables, ``dibs.toml``, the preset, and defaults.
 
+Settings that decide what agents may do come from the ``dibs.toml`` of the last commit, if it has one.
+
 A variable ``DIBS_*`` that is not in ``table.FIELDS`` is ignored, and an empty one counts as not set. An
 unknown key in ``dibs.toml`` is an error that names its line.
 """
@@ -7,7 +9,7 @@ unknown key in ``dibs.toml`` is an error that names its line.
 from __future__ import annotations
 
 from dibs.config import cache
-from dibs.config.settings import Config
+from dibs.config.settings import Config, is_guard_setting
 from dibs.errors import BadInput, Misconfigured
 from dibs.startup.records import Record
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from dibs.config.cache import Written
     from dibs.config.table import Field
 
 __all__ = ["Config", "Loaded", "load"]
@@ -28,18 +31,29 @@ class Loaded(Record):
 
     config: Config
     origins: dict[str, str]
+    #: Values in ``dibs.toml`` that do not count until they are committed.
+    uncommitted: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
 
 
-def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
+def load(
+    root: str,
+    state: str,
+    environ: Mapping[str, str],
+    flags: Mapping[str, object],
+    committed: Written | None = None,
+) -> Loaded:
     """Return the settings in effect for the working tree at ``root``.
 
-    ``flags`` maps field names to values; None means not given. Raises ``Misconfigured`` for an invalid
-    file or variable, and ``BadInput`` for an invalid flag.
+    ``flags`` maps field names to values; None means not given. ``committed`` are the settings of the last
+    commit, if it has any: of those that decide what agents may do, only they count. Raises ``Misconfigured``
+    for an invalid file or variable, and ``BadInput`` for an invalid flag.
     """
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
-    for name, (value, line) in _from_file(root, state).items():
+    written, uncommitted = _as_committed(_from_file(root, state), committed)
+    for name, (value, line) in written.items():
         values[name], origins[name] = value, f"{cache.NAME}:{line}"
+    origins.update(dict.fromkeys(uncommitted, f"{cache.NAME} of the last commit"))
     for variable in [name for name in environ if name.startswith("DIBS_")]:
         name, text = variable[5:].lower(), environ[variable]
         if text and name in origins and variable.isupper():
@@ -54,7 +68,42 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
         for name, value in PRESETS.get(preset, {}).items():
             if name not in values:
                 values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
-    return Loaded(Config(**values), origins)
+    return Loaded(Config(**values), origins, uncommitted)
+
+
+def _as_committed(written: Written, committed: Written | None) -> tuple[Written, dict[str, Any]]:
+    """Return the settings with the guard's from the last commit, and what the file says instead."""
+    if committed is None:
+        return written, {}
+    here = {name: value for name, (value, _) in written.items() if is_guard_setting(name)}
+    then = {
+        name: (_as_was(name, value), line)
+        for name, (value, line) in committed.items()
+        if is_guard_setting(name) and name in Config._field_defaults
+    }
+    uncommitted = {}
+    for name in {*here, *then}:
+        default = Config._field_defaults[name]
+        now, before = here.get(name, default), then.get(name, (default, 0))[0]
+        if now != before:
+            uncommitted[name] = now
+    rest = {name: one for name, one in written.items() if not is_guard_setting(name)}
+    return {**rest, **then}, uncommitted
+
+
+def parsed(content: bytes) -> Written:
+    """Return the settings in the content of a file."""
+    from dibs.config.table import FIELDS
+    from dibs.config.toml import parsed as read
+
+    return _checked(read(content, {(f.section, f.key): f.name for f in FIELDS}))
+
+
+def _checked(written: Written) -> Written:
+    return {
+        name: (_configured(_field(name), value, f"{cache.NAME}:{line}"), line)
+        for name, (value, line) in written.items()
+    }
 
 
 def _field(name: str) -> Field:
@@ -63,7 +112,7 @@ def _field(name: str) -> Field:
     return next(field for field in FIELDS if field.name == name)
 
 
-def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
+def _from_file(root: str, state: str) -> Written:
     path = f"{root}/{cache.NAME}"
     stamp = cache.stamp(path)
     if not stamp:
@@ -74,11 +123,7 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
     from dibs.config.table import FIELDS
     from dibs.config.toml import read
 
-    written = read(path, {(f.section, f.key): f.name for f in FIELDS})
-    settings = {
-        name: (_configured(_field(name), value, f"{cache.NAME}:{line}"), line)
-        for name, (value, line) in written.items()
-    }
+    settings = _checked(read(path, {(f.section, f.key): f.name for f in FIELDS}))
     cache.remember(state, stamp, settings)
     return settings
 

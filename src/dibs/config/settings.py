@@ -12,6 +12,13 @@ HOT = tuple(
         "uv.lock", "pdm.lock", "Pipfile.lock", "go.sum", "composer.lock", "Gemfile.lock", "CHANGELOG.md",
     )
 )  # fmt: skip
+#: Settings besides those of the guard, the gate, and commits that decide what agents may do.
+_ALSO_GUARDS = frozenset({"broad", "case", "worktree_claims", "merge_scope", "decide_allow"})
+
+
+def is_guard_setting(name: str) -> bool:
+    """Return whether a setting decides what agents may do; agents must not change it."""
+    return name.startswith(("guard_", "gate_", "commit_")) or name in _ALSO_GUARDS
 
 
 class Config(Record):

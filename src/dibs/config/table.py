@@ -73,8 +73,9 @@ def _branch_or_none(value: object) -> str:
 # fmt: off
 FIELDS = (
     Field("engine", "", "engine", "a URL", engine_url,
-          "Where Dibs stores its state: redis://host:6379/0, git:origin, or sqlite:///path. Empty, or "
-          "sqlite, means SQLite in the git directory. All worktrees of a clone must use the same one."),
+          "Where Dibs stores its state: postgresql://host/database, redis://host:6379/0, git:origin, or "
+          "sqlite:///path. Empty, or sqlite, means SQLite in the git directory. All worktrees of a clone "
+          "must use the same one."),
     Field("ttl", "claims", "ttl", between(TTL_MIN, TTL_MAX), check_ttl,
           "How long a claim lasts after its owner's last heartbeat. Existing claims keep theirs."),
     Field("heartbeat", "claims", "heartbeat", *span("heartbeat", 0.0, 3_600.0),
@@ -106,8 +107,8 @@ FIELDS = (
     Field("timeout", "store", "timeout", *span("timeout", 0.1, 600.0),
           "How long a command waits for a busy engine before it fails. The git engine defaults to 30s."),
     Field("project", "", "project", "at most 64 letters, digits, dots, underscores, or hyphens", plain_name,
-          "The name that clones on other machines share in Redis. Empty means that it is derived from "
-          "the origin URL."),
+          "The name that clones on other machines share in Redis or PostgreSQL. Empty means that it is "
+          "derived from the origin URL."),
     Field("redis_replicas", "redis", "replicas", *count(0, 10),
           "How many Redis replicas must have a change before it counts as done."),
     Field("git_branch", "git", "branch", "a branch of the remote", check_branch,

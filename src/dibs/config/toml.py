@@ -8,6 +8,7 @@ from __future__ import annotations
 from dibs.config.cache import NAME, SIZE_MAX
 from dibs.core.text.names import closest, quote
 from dibs.errors import Misconfigured
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
 
 def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
     """Parse the file. ``known`` maps section and key to a field's name; any other key is an error."""
-    text = _text(path)
+    try:
+        with open(path, "rb", opener=regular) as file:
+            content = file.read(SIZE_MAX)
+    except OSError as error:
+        raise Misconfigured(f"cannot read {NAME}: {error.strerror}") from error
+    return parsed(content, known)
+
+
+def parsed(content: bytes, known: Mapping[tuple[str, str], str]) -> Written:
+    """Parse the content of the file."""
+    text = _text(content)
     lines = _lines(text)
     written: Written = {}
     for section, key, value in _leaves(_parse(text), {section for section, _ in known}, lines):
@@ -32,12 +43,7 @@ def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
     return written
 
 
-def _text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            content = file.read(SIZE_MAX)
-    except OSError as error:
-        raise Misconfigured(f"cannot read {NAME}: {error.strerror}") from error
+def _text(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

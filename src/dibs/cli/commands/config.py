@@ -115,6 +115,9 @@ def _about(field: Field, loaded: Loaded) -> list[str]:
     rows = [("value", item) for item in _items(field, value)]
     if value != field.default:
         rows += [("default", item) for item in _items(field, field.default)]
+    if field.name in loaded.uncommitted:
+        written = _items(field, loaded.uncommitted[field.name])
+        rows += [("file", f"{item} (takes effect when committed)") for item in written]
     rows += [
         ("from", loaded.origins[field.name]),
         ("allowed", field.allowed),

@@ -1,0 +1,95 @@
+"""Read a project's settings: those that decide what agents may do come from the last commit."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.config import committed_settings, load
+from dibs.config.cache import NAME
+from dibs.errors import DibsError
+from dibs.local.loose_objects import head_commit
+from dibs.local.repository import checked_out, main_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dibs.config.cache import Written
+    from dibs.config.load import Loaded
+    from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
+
+#: The time limit for git, in seconds.
+_PATIENCE = 5.0
+
+
+def load_settings(
+    repository: Repository, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
+) -> Loaded:
+    """Return the settings in effect for a working tree."""
+    guards = _guards(repository)
+    return load.load(repository.root, repository.state, environ, flags or {}, guards)
+
+
+def settings_version(repository: Repository) -> str:
+    """Return what changes when the last commit has another ``dibs.toml``; empty if it has none."""
+    commit = _commit(repository)
+    if not commit:
+        return ""
+    ask = _Asked(repository).object_of
+    try:
+        return committed_settings.object_of(repository.common, repository.state, commit, ask)
+    except DibsError:  # git is missing or slow
+        return ""
+
+
+def _guards(repository: Repository) -> Written | None:
+    """Return the committed settings; None if there are none, or they are invalid."""
+    blob = settings_version(repository)
+    if not blob and os.path.exists(os.path.join(repository.root, NAME)):
+        # A commit from before the file, or without it, does not make an uncommitted file count.
+        blob = committed_settings.last_object(repository.state)
+    if not blob:
+        return None
+    read = _Asked(repository).content
+    try:
+        return committed_settings.settings_of(
+            repository.common, repository.state, blob, load.parsed, read
+        )
+    except DibsError:
+        return None
+
+
+def _commit(repository: Repository) -> str:
+    """Return the commit whose settings count: that of the branch checked out here.
+
+    With a detached HEAD, which an agent may have in its own worktree, it is the main working tree's.
+    """
+    if not repository.common:
+        return ""
+    main = main_tree(repository)
+    if repository.root != main and not checked_out(repository.root).startswith("refs/"):
+        return head_commit(main, repository.common)
+    return head_commit(repository.root, repository.common)
+
+
+class _Asked:
+    """Asks git for objects that are packed."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._root = repository.root
+
+    def _git(self) -> GitCalls:
+        from dibs.git.calls import GitCalls
+
+        return GitCalls(self._root, timeout=_PATIENCE)
+
+    def object_of(self, commit: str) -> str:
+        """Return the object of the settings in a commit; empty if there is none."""
+        from dibs.git.refs import value_of
+
+        return value_of(self._git(), f"{commit}:{NAME}")
+
+    def content(self, blob: str) -> bytes:
+        """Return the content of an object."""
+        return self._git().must("cat-file", "blob", blob)
