@@ -311,7 +311,7 @@ def test_the_first_commit_of_a_repository_is_checked_too(tmp_path, repo, monkeyp
 
 
 @pytest.mark.parametrize("words", [("commit",), ("commit", "--no-verify")])
-def test_an_agent_cannot_commit_a_file_that_configures_tools(repo, dibs, monkeypatch, words):
+def test_an_agent_cannot_commit_a_file_that_configures_tools(repo, dibs, words):
     dibs("claim", ".mcp.json", agent="bob")
     repo.edit(".mcp.json", "c.txt")
 
@@ -320,9 +320,10 @@ def test_an_agent_cannot_commit_a_file_that_configures_tools(repo, dibs, monkeyp
     assert "  .mcp.json: it configures tools: let a human commit it" in said
     assert "c.txt" not in said
     assert "dibs claim" not in said
-    monkeypatch.setenv("DIBS_COMMIT_GUARDED", "anyone")
+    repo.refused(*words, "-qm", "x", agent="bob", DIBS_COMMIT_GUARDED="anyone")
+    repo.write("dibs.toml", '[commit]\nguarded = "anyone"\n')
     repo.git(*words, "-qm", "x", agent="bob")
-    monkeypatch.delenv("DIBS_COMMIT_GUARDED")
+    (repo.root / "dibs.toml").unlink()
     dibs("release", "--all", agent="bob")
     repo.edit(".mcp.json")
     repo.git(*words, "-qm", "x")

@@ -524,10 +524,12 @@ _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
     ("where", "name"),
     [*((where, name) for where in ("beside", "husky") for name in _HOOKS), ("ours", "pre-commit")],
 )
-def test_dibs_commit_runs_each_of_the_users_hooks(held, dibs, where, name):
+def test_dibs_commit_runs_each_of_the_users_hooks(held, dibs, where, name, monkeypatch, tmp_path):
     line = f"echo user >>{held.root}/.git/log"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     if where == "husky":
         held.git("config", "core.hooksPath", ".husky")
+        dibs("git", "trust", "core.hooksPath")
     elif where == "beside":
         hook(held.root / ".git/hooks" / name, line)
     dibs("git", "install")

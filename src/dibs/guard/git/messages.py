@@ -7,7 +7,7 @@ import sys
 from dibs.core.claims.coverage import BlockReason
 from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import printable, typed_in
-from dibs.errors import BadInput, DibsError
+from dibs.errors import BadInput, DibsError, NotAllowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ OK, REFUSED = 0, 1
 #: The size of the header of SQLite's WAL index, which changes with every write.
 HEADER = 48
 #: What to do when the check is impossible and the command cannot wait.
-WAY_OUT = "  to skip this check once, run the command again with DIBS_GATE_ON_ERROR=allow"
+WAY_OUT = "  to skip this check once, a human can run it with DIBS_GATE_ON_ERROR=allow"
 #: The most paths shown.
 SHOWN = 10
 
@@ -51,7 +51,9 @@ def not_asked(
     """Print that the check was impossible; refuse unless ``allowed``."""
     message = str(error)
     wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
-    if isinstance(error, BadInput) or wrong_store:  # the caller's mistake; the store is fine
+    if (
+        isinstance(error, BadInput | NotAllowed) or wrong_store
+    ):  # the caller's mistake; the store is fine
         print(f"dibs: refused: {printable(message)}", file=sys.stderr)
         if isinstance(error, DibsError) and error.hint:
             print(f"  {printable(error.hint)}", file=sys.stderr)

@@ -10,6 +10,7 @@ import sys
 
 from dibs.errors import DibsError
 from dibs.guard.git.messages import HEADER, OK, not_asked, refuse
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def run(words: Sequence[str], given: bytes) -> int:
         from dibs.guard.git.updates import moved, pushed
 
         lines = [line.split(" ") for line in os.fsdecode(given).splitlines() if line]
-        return moved(lines) if name == "reference-transaction" else pushed(lines)
+        if name == "reference-transaction":
+            return moved(lines, int(rest[0]) if rest else 0)
+        return pushed(lines)
     except (DibsError, OSError, ImportError) as error:
         return not_asked(error, allowed=_on_error() == "allow")
 
@@ -124,7 +127,7 @@ def _store_header(project: Project) -> bytes:
     if project.config.engine:
         return b""
     try:
-        with open(f"{project.place.repository.state}/dibs.db-shm", "rb") as file:
+        with open(f"{project.place.repository.state}/dibs.db-shm", "rb", opener=regular) as file:
             return file.read(HEADER)
     except OSError:
         return b""
@@ -155,22 +158,39 @@ def _place() -> Location:
     here = os.getcwd()
     if os.path.basename(here) == ".git" and os.environ.get("GIT_DIR") == ".":
         # During a push into this repository, git runs in the git directory; the settings are above it.
-        return locate(os.path.dirname(here), {**os.environ, "GIT_DIR": ""})
+        from dibs.local.repository import find
+        from dibs.project.environment import trusted_variables
+
+        variables = {**os.environ, "GIT_DIR": ""}
+        state = find(os.path.dirname(here), variables).state
+        return locate(os.path.dirname(here), trusted_variables(variables, state))
     return locate(here)
 
 
 def committer(project: Project) -> Caller:
-    """Return who runs git: the named agent, the agent that started this process, or the human."""
-    from dibs.core.claims.agents import Caller
-    from dibs.local.identity import acting_agent
+    """Return who runs git: the named agent, the agent that started this process, or the human.
 
-    identity = acting_agent(None, os.environ, project.place.repository.state)
-    return Caller(identity.id, "human" if identity.human else "agent")
+    Programs with windows have no terminal, so a person who commits needs none; a process that an agent can
+    have started counts as an agent's.
+    """
+    from dibs.local.identity import acting_agent
+    from dibs.services.claims.callers import caller_of
+
+    state = project.place.repository.state
+    identity = acting_agent(None, os.environ, state, needs_terminal=False)
+    return caller_of(project.store, identity, state)
 
 
 def _on_error() -> str:
-    """Return gate.on_error, from the environment alone if the settings cannot be read."""
+    """Return gate.on_error, from a human's environment alone if the settings cannot be read."""
     try:
         return _place().loaded.config.gate_on_error
     except (DibsError, ImportError):
-        return os.environ.get("DIBS_GATE_ON_ERROR", "")
+        pass
+    try:
+        from dibs.local.repository import find
+        from dibs.project.environment import trusted_variables
+
+        return trusted_variables(os.environ, find().state).get("DIBS_GATE_ON_ERROR", "")
+    except (DibsError, ImportError):
+        return ""

@@ -40,6 +40,19 @@ _ALONE = "unset DIBS_GATE_ON_ERROR\n"
 
 _ASK = """
 python={python}
+by_agent() {{
+    [ -z "${{DIBS_AGENT-}}" ] || return 0
+    pid=$PPID
+    while [ "$pid" -gt 1 ] 2>/dev/null; do
+        [ ! -e {state}/sessions/"$pid" ] || return 0
+        [ ! -e "${{GIT_DIR:-.git}}/dibs/sessions/$pid" ] || return 0
+        read -r about <"/proc/$pid/stat" || return 1
+        about=${{about##*) }}
+        about=${{about#* }}
+        pid=${{about%% *}}
+    done
+    return 1
+}}
 dibs() {{
     why="$python is missing"
     if [ -x "$python" ]; then
@@ -48,7 +61,7 @@ dibs() {{
         [ $status = {unloadable} ] || return $status
         why="Dibs cannot be loaded"
     fi
-    if [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]; then
+    if [ "${{DIBS_GATE_ON_ERROR-}}" = allow ] && ! by_agent; then
         echo "dibs: warning: allowed without checking claims: $why" >&2
         return 0
     fi
@@ -95,8 +108,34 @@ git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-d
 
 # The pre-commit hook has already checked this update if its note is from the same git process, the branch
 # moves over exactly the checked paths to a commit on top, and the store has not changed since. An update of
-# HEAD alone matters if an agent takes HEAD off its branch.
+# HEAD alone matters if an agent takes HEAD off its branch, and one of a remote-tracking branch if it does not
+# come from a fetch: commits on it count as known. A fetch over the network is the common case, so it starts
+# no interpreter.
 _REFERENCE_TRANSACTION = """
+from_afar() {{
+    [ -r "/proc/$PPID/cmdline" ] || return 0
+    git config --get-regexp '^remote\\..*\\.url$' | {{
+        while read -r _ url; do
+            case $url in file:*) exit 1 ;; *:*) ;; *) exit 1 ;; esac
+        done
+    }} || return 1
+    tr '\\0' '\\n' <"/proc/$PPID/cmdline" | {{
+        read -r _
+        verb=
+        while read -r word; do
+            case $word in
+            -c | -C | --git-dir | --work-tree | --namespace | --config-env) read -r _ ;;
+            -*) ;;
+            *) verb=$word; break ;;
+            esac
+        done
+        [ "$verb" = fetch ] || exit 1
+        while read -r word; do
+            case $word in . | file:*) exit 1 ;; esac
+            [ ! -e "$word" ] || exit 1
+        done
+    }}
+}}
 has_agents() {{
     for one in {state}/sessions/* "${{GIT_DIR:-.git}}"/dibs/sessions/*; do
         [ ! -e "$one" ] || return 0
@@ -112,7 +151,7 @@ $given
 lines_of_the_update
 fi
 [ "$1" = prepared ] || exit 0
-found= rest= head=
+found= rest= head= remote=
 while read -r old new ref; do
     case $ref in
     refs/heads/*)
@@ -122,16 +161,26 @@ while read -r old new ref; do
         found="$old $new $ref"
         break
         ;;
+    refs/remotes/*)
+        case $new in
+        *[!0]*) [ "$old" = "$new" ] || remote="$remote$old $new $ref
+" ;;
+        esac
+        ;;
     HEAD) [ "$old" = "$new" ] || head="$old $new $ref" ;;
     esac
 done
-if [ -z "$found" ]; then
+if [ -z "$found$remote" ]; then
     [ -n "$head" ] || exit 0
     read -r now <"${{GIT_DIR:-.git}}/HEAD" || exit 0
     case $now in
     *.invalid) ;;
-    ref:*) ! has_agents || {{ printf '%s\n' "$head" | dibs reference-transaction; exit; }} ;;
+    ref:*) ! has_agents || {{ printf '%s\n' "$head" | dibs {name} "$PPID"; exit; }} ;;
     esac
+    exit 0
+fi
+if [ -z "$found" ]; then
+    ! has_agents || from_afar || {{ printf '%s' "$remote" | dibs {name} "$PPID"; exit; }}
     exit 0
 fi
 if read -r line; then
@@ -140,7 +189,7 @@ if read -r line; then
 "$rest
 fi
 note=${{GIT_DIR:-.git}}/{note}
-if [ -z "$rest" ] && [ -f "$note" ] && [ "$(git rev-parse -q --verify "$new^")" = "$old" ] &&
+if [ -z "$rest$remote" ] && [ -f "$note" ] && [ "$(git rev-parse -q --verify "$new^")" = "$old" ] &&
     cmp -s -n {size} {state}/dibs.db-shm "$note-shm" &&
     {{
         printf '%s %s\\n' "$PPID" "${{DIBS_AGENT-}}"
@@ -148,7 +197,7 @@ if [ -z "$rest" ] && [ -f "$note" ] && [ "$(git rev-parse -q --verify "$new^")" 
     }} 2>/dev/null | cmp -s - "$note"; then
     exit 0
 fi
-printf '%s\\n' "$found" "$rest" | dibs reference-transaction
+printf '%s\\n' "$remote$found" "$rest" | dibs {name} "$PPID"
 """
 
 _LINES = """
@@ -217,6 +266,7 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
         code=shlex.quote(code),
         unloadable=_UNLOADABLE,
         remove=_removal(name, before),
+        state=state,
         way_out=way_out,
     )
     return marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
@@ -236,7 +286,7 @@ def _folders() -> list[str]:
     from importlib.util import find_spec
 
     found: list[str] = []
-    for name in ("dibs", "apsw", "hiredis"):
+    for name in ("dibs", "apsw", "hiredis", "psycopg"):
         spec = find_spec(name)
         if spec is not None and spec.origin:
             folder = os.path.dirname(os.path.dirname(os.path.abspath(spec.origin)))

@@ -11,6 +11,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.guard.git.history import head_moved, overwritten, rewritten
 from dibs.guard.git.messages import OK, refuse
 from dibs.guard.git.program import committer, opened
+from dibs.guard.git.sources import fetched, is_fetch_from_elsewhere, is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.project.project import Project
 
-_OBJECT_NAMES = (40, 64)
+_REMOTES = "refs/remotes/"
+#: Their files are named after objects, not after paths. Commits under all other names are checked in a push:
+#: a fetch from there makes them known.
+_NOTES = "refs/notes/"
 #: Variables that tell a hook about its repository, and that its own git calls need as well.
 _PLACE = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
@@ -34,27 +38,40 @@ def git_here() -> GitCalls:
     return guarded_calls(os.getcwd(), variables=told)
 
 
-def moved(lines: Iterable[Sequence[str]]) -> int:
-    """Check a prepared ``reference-transaction``, given lines of ``old new ref``; return its exit status."""
+def moved(lines: Iterable[Sequence[str]], process: int) -> int:
+    """Check a prepared ``reference-transaction`` of a git process, given lines of ``old new ref``."""
     given = list(lines)
     project, git = opened(), git_here()
     if given and all(ref == "HEAD" for _, _, ref in given):
         return head_moved(project, git, given[0][1])
     own = own_branch(project)
-    wanted = [
+    updates = [
         (old if is_object(old) and not is_nothing(old) else commit_of(git, ref), new, ref)
         for old, new, ref in given
-        if ref.startswith(HEADS) and ref != own and is_object(new)
+        if ref.startswith((HEADS, _REMOTES)) and ref != own and is_object(new)
     ]
+    wanted = [one for one in updates if one[2].startswith(HEADS)]
     status = rewritten(project, git, wanted)
     if status != OK:
         return status
-    fetched = _fetched(git)
+    common = project.place.repository.common
+    if len(wanted) < len(updates) and _makes_known(project, git, process):
+        wanted = updates
+    beyond = fetched(git, common)
     made: list[PlainCommit] = []
     for before, new, _ in wanted:
         if before != new and not is_nothing(new):
-            made += brought(git, before, new, fetched)
+            made += brought(git, before, new, beyond)
     return judge(project, made, "branch update")
+
+
+def _makes_known(project: Project, git: GitCalls, process: int) -> bool:
+    """Return whether an agent itself writes a remote-tracking branch, which makes its commits known.
+
+    A fetch from another repository only records what is there.
+    """
+    common = project.place.repository.common
+    return not (committer(project).human or is_fetch_from_elsewhere(git, common, process))
 
 
 def brought(
@@ -77,9 +94,10 @@ def brought(
 
 def pushed(lines: Iterable[Sequence[str]]) -> int:
     """Check a ``pre-push``, given lines of ``local-ref local-oid remote-ref remote-oid``."""
-    given = [(new, old, ref) for _, new, ref, old in lines if ref.startswith(HEADS)]
+    given = [(new, old, ref) for _, new, ref, old in lines if not ref.startswith(_NOTES)]
     git = git_here()
-    status = overwritten(git, [(old, new, ref) for new, old, ref in given if not is_nothing(old)])
+    branches = [(old, new, ref) for new, old, ref in given if ref.startswith(HEADS)]
+    status = overwritten(git, [one for one in branches if not is_nothing(one[0])])
     wanted = [(new, old) for new, old, _ in given if not is_nothing(new)]
     if status != OK or not wanted:
         return status
@@ -125,19 +143,3 @@ def own_branch(project: Project) -> str:
     """Return the ref of the git engine's branch, or an empty text for another engine."""
     config = project.config
     return f"{HEADS}{config.git_branch}" if config.engine.startswith("git:") else ""
-
-
-def is_object(word: str) -> bool:
-    """Return whether a word is an object name, and not something like ``ref:NAME``."""
-    return len(word) in _OBJECT_NAMES and set("0123456789abcdef").issuperset(word)
-
-
-def _fetched(git: GitCalls) -> list[str]:
-    """Return the commits of the last fetch: they are not this caller's."""
-    folder = os.environ.get("GIT_DIR") or os.path.join(git.tree, ".git")
-    try:
-        with open(os.path.join(folder, "FETCH_HEAD"), encoding="utf-8", errors="replace") as file:
-            words = [line.partition("\t")[0] for line in file]
-    except OSError:
-        return []
-    return [word for word in words if is_object(word)]
