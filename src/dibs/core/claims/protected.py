@@ -15,9 +15,36 @@ GUARDED_FOLDERS = (
     *(".codex/", ".claude/hooks/", ".github/hooks/", ".opencode/plugin/", ".opencode/plugins/"),
     *(".husky/", ".githooks/"),
 )
+#: Folders of agents, which hold such files among others.
+_FOLDERS = frozenset({".git", ".claude", ".gemini", ".opencode", ".cursor", ".windsurf"})
+#: The user's own files that configure agents, git, and Dibs, in the home folder.
+HOME_GUARDED = (
+    ".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json",
+    ".gemini/settings.json", ".gemini/trustedFolders.json", ".copilot/settings.json", ".copilot/config.json",
+    ".copilot/hooks/", ".cursor/hooks.json", ".codeium/windsurf/hooks.json", ".config/opencode/plugin/",
+    ".config/opencode/plugins/", ".config/opencode/opencode.json", ".gitconfig", ".config/git/config",
+    ".config/git/attributes", ".config/dibs/trusted.json",
+)  # fmt: skip
+#: Where variables move a folder of these: the variable's value, or a folder in it.
+HOME_VARIABLES = {
+    ".claude": "CLAUDE_CONFIG_DIR", ".codex": "CODEX_HOME", ".copilot": "COPILOT_HOME",
+    ".gemini": "GEMINI_CLI_HOME/.gemini", ".config": "XDG_CONFIG_HOME", ".gitconfig": "GIT_CONFIG_GLOBAL",
+}  # fmt: skip
 
 
 def guarded(path: str) -> bool:
     """Return whether ``path`` configures tools; case does not matter."""
     lowered = path.lower()
     return lowered in GUARDED or lowered.startswith(GUARDED_FOLDERS)
+
+
+def is_guarded_folder(path: str) -> bool:
+    """Return whether a folder is there for files that configure tools; case does not matter."""
+    lowered = path.lower()
+    return lowered in _FOLDERS or f"{lowered}/" in GUARDED_FOLDERS
+
+
+def guarded_beneath(folder: str) -> list[str]:
+    """Return the files and folders that configure tools and are lost with a folder; empty is the root."""
+    above = f"{folder.lower()}/" if folder else ""
+    return [path for path in (*sorted(GUARDED), *GUARDED_FOLDERS) if path.startswith(above)]

@@ -51,12 +51,22 @@ class _Fence:
         return [line] if self.used else []
 
 
-def welcome(agent: str) -> str:
+def welcome(agent: str, dialect: str = "") -> str:
     """Return what an agent needs to know at the start of a session, as short as possible."""
+    # The sandbox of Codex makes the git directory read-only for commands, not for MCP servers.
+    sandboxed = " If a `dibs` command cannot write, use the MCP tools of the `dibs` server."
     return (
         f"Dibs: several agents share this repository; you are {agent}. Your first edit of a file claims it. "
         "If another agent holds the file, your edit is blocked: do other work, `dibs ask PATH`, or "
-        "`dibs claim PATH --wait 5m`."
+        f"`dibs claim PATH --wait 5m`.{sandboxed if dialect == 'codex' else ''}"
+    )
+
+
+def typed_later(program: str) -> str:
+    """Return why a command may not wait for input, and what to do instead."""
+    return (
+        f"Dibs blocked this command. {printable(program)} would wait for input, which no hook can check.\n"
+        "Run each command by itself, or pass the input with the command: `bash -c '...'`, a pipe, or a file."
     )
 
 

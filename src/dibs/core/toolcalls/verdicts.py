@@ -20,6 +20,7 @@ def blocked(
     """Block a call because of the paths that it may not touch."""
     only_reads = all(touch.how == How.READ for touch in heard.touches)
     what = "command" if heard.command else "read" if only_reads else "edit"
+    what = "call" if heard.watch else what
     return Verdict(Word.DENY, refusal(refused, draw, what), note(agent, refused), reader=agent)
 
 
@@ -30,6 +31,14 @@ def stopped_agent(heard: HookEvent, message: str, draw: Callable[[], str]) -> Ve
     reason = message.partition(": ")[2]
     text = refusal([DeniedPath(".", "stopped", reason=reason)], draw, "call")
     return Verdict(Word.DENY, text, f"dibs: {message}")
+
+
+def refused_event(heard: HookEvent, message: str, hint: str) -> Verdict:
+    """Refuse an event that its own session's process did not send."""
+    said = f"blocked: {message} (NOT_YOU); {hint}"
+    if heard.moment != EventKind.BEFORE:
+        return PASSED._replace(note=f"dibs: {said}")
+    return Verdict(Word.DENY, said, f"dibs: {said}")
 
 
 def unfinished(agent: str, root: str, left: Iterable[LeftWork], draw: Callable[[], str]) -> Verdict:

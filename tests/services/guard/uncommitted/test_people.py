@@ -14,7 +14,7 @@ from dibs.git.calls import SlowGit
 from dibs.local.repository import find
 from dibs.services.briefing.service import Briefings
 from dibs.services.guard import shell_targets
-from dibs.services.guard.uncommitted import attribution, people, taken_work
+from dibs.services.guard.uncommitted import hidden_files, people, taken_work
 from dibs.services.state.sessions import all_left
 
 ONE = "claude-11111111"
@@ -269,7 +269,7 @@ def slow_git(tmp_path, monkeypatch):
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
-    for module in (people, shell_targets, attribution):
+    for module in (people, shell_targets, hidden_files):
         name = "PATIENCE" if module is shell_targets else "_PATIENCE"
         monkeypatch.setattr(module, name, 0.5)
 

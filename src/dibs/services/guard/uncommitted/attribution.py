@@ -20,11 +20,10 @@ from dibs.core.patterns.pattern import parse
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
-from dibs.git.status import changed
-from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
 from dibs.services.claims.views import held_in
 from dibs.services.guard.uncommitted.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots
+from dibs.services.guard.uncommitted.hidden_files import HiddenFiles, read_status
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
@@ -36,12 +35,11 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.local.own_writes import Stat
     from dibs.local.repository import Repository
+    from dibs.services.guard.uncommitted.hidden_files import TreeStatus
     from dibs.services.guard.uncommitted.people import OthersWork
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: Time limit for `git status`, in seconds; after it, only files that others hold are checked.
-_PATIENCE = 1.0
 #: More new files than this are a program's output, not an edit.
 MOST_CLAIMED = 50
 
@@ -89,11 +87,16 @@ class Attribution:
             return
         now, claims = self.claims()
         others = [held for held in claims if held.claim.agent != agent]
-        dirty = self._dirty() if work is None else work.dirty
+        hidden = HiddenFiles(self._repository, self._marks, others)
+        look: TreeStatus | OthersWork | None = work
+        if work is None:
+            look = read_status(self._repository, ignored=bool(hidden))
+        dirty = None if look is None else look.dirty
         cover = Cover(others)
         paths = {held.pattern.path.removeprefix("./") for held in others if held.pattern.literal}
         known = dirty is not None
         paths.update(dirty or (), work.files if work is not None else ())
+        paths.update(hidden.ignored(look.ignored if look else ()), hidden.marked_unchanged())
         root = self._repository.root
         stats = {path: stat_of(root, path) for path in sorted(paths)}
         # Include files that git reports as unchanged: they may be ignored or marked assume-unchanged.
@@ -110,6 +113,7 @@ class Attribution:
             if any(known_copies.get(path) != row for path, row in made.items()):
                 self._marks.cache({**known_copies, **made})
             mark = TreeSnapshot(agent, call, now, stats, blobs, known, named=tuple(named))
+            mark = mark._replace(head=look.head if look else "")
             self._marks.put(mark if work is None else self._with_work(mark, work, saved))
 
     def _with_work(
@@ -147,12 +151,17 @@ class Attribution:
 
     def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
         """Detect, report, and claim what changed since a snapshot."""
-        agent, dirty = mark.agent, self._dirty()
-        changes = self._changes(mark, dirty)
+        agent = mark.agent
+        now, claims = self.claims()
+        hidden = HiddenFiles(
+            self._repository, self._marks, [held for held in claims if held.claim.agent != agent]
+        )
+        look = read_status(self._repository, ignored=bool(hidden))
+        dirty = None if look is None else look.dirty
+        changes = self._changes(mark, look, hidden)
         taken = self._taken(mark, changes)
         if not changes:
             return taken
-        now, claims = self.claims()
         cover = Cover(claims)
         owners = {path: _holder(cover, path) for path in changes}
         owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
@@ -171,7 +180,8 @@ class Attribution:
             for path, holder in owners.items()
             if holder not in mine and path not in theirs
         ]
-        foreign = self._told(agent, mark, foreign)
+        moved = bool(mark.head) and look is not None and look.head != mark.head
+        foreign = self._told(agent, mark, foreign, moved=moved)
         if running <= {agent}:
             free = [path for path, holder in owners.items() if not holder and path not in theirs]
             self._take(agent, free)
@@ -209,17 +219,6 @@ class Attribution:
 
     # -- what changed
 
-    def _dirty(self) -> dict[str, bool] | None:
-        """Return the files that differ from the last commit, and whether git knows nothing of them.
-
-        None if git fails or takes too long.
-        """
-        try:
-            git = guarded_calls(self._repository.root, self._repository, timeout=_PATIENCE)
-            return {c.path: c.untracked for c in changed(git) if not c.nested}
-        except (DibsError, OSError):
-            return None
-
     def _brought_in(self, path: str, holder: str, dirty: Mapping[str, bool] | None) -> bool:
         """Return whether git checked the file out from a commit while its owner works in another tree."""
         if dirty is None or path in dirty:
@@ -228,13 +227,16 @@ class Attribution:
         found = self._store.look(lambda rows: session_of(rows, holder))
         return found is not None and found[1].root not in {"", root} and root not in found[1].also
 
-    def _changes(self, mark: TreeSnapshot, dirty: Mapping[str, bool] | None) -> list[str]:
+    def _changes(
+        self, mark: TreeSnapshot, look: TreeStatus | None, hidden: HiddenFiles
+    ) -> list[str]:
         """Return the files whose content differs from the snapshot."""
         root = self._repository.root
         found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]
-        if mark.known:
-            before = set(mark.stats)
-            found += [path for path in dirty or () if path not in before]
+        if mark.known and look is not None:
+            new = [*look.dirty, *hidden.ignored(look.ignored)]
+            new += hidden.committed(mark.head, look.head) + hidden.newly_marked(mark.stats)
+            found += [path for path in dict.fromkeys(new) if path not in mark.stats]
         touched = [p for p in found if _mode(mark.stats.get(p)) == _mode(stat_of(root, p))]
         same = self._copies.unchanged(touched, mark.blobs)
         return [path for path in found if path not in same]
@@ -261,9 +263,9 @@ class Attribution:
     # -- reports and claims
 
     def _told(
-        self, agent: str, mark: TreeSnapshot, foreign: Sequence[ForeignChange]
+        self, agent: str, mark: TreeSnapshot, foreign: Sequence[ForeignChange], *, moved: bool
     ) -> list[ForeignChange]:
-        """Save the old content, and report to the ledger and both agents."""
+        """Save the old content, and report to the ledger and both agents; ``moved`` is whether HEAD did."""
         found: list[ForeignChange] = []
         for holder in dict.fromkeys(one.holder for one in foreign):
             theirs = [one for one in foreign if one.holder == holder]
@@ -272,6 +274,8 @@ class Attribution:
             old = {
                 p: (_mode(mark.stats.get(p)) or 0, mark.blobs[p]) for p in paths if p in mark.blobs
             }
+            if moved:
+                old |= self._committed(mark, paths)
             saved = self._copies.save(self._repository, holder, old, at=mark.at, about=about)
             ref = saved.name
             kept = [
@@ -284,6 +288,13 @@ class Attribution:
             self._marks.note_own(holder, paths, mark.at)  # the owner knows
             found += kept
         return found
+
+    def _committed(self, mark: TreeSnapshot, paths: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Return copies of files that were as in the commit which is no longer checked out."""
+        clean = [path for path in paths if path not in mark.stats]
+        with contextlib.suppress(OSError, DibsError):
+            return self._copies.add_committed(mark.head, clean) if clean else {}
+        return {}
 
     def _take(self, agent: str, paths: Sequence[str]) -> None:
         """Claim unclaimed files for the agent whose command wrote them."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import time
 from itertools import islice
-from zlib import crc32
 
 from dibs.errors import DibsError
-from dibs.local.files import write_file
+from dibs.local.files import checksum, regular, tree_name, write_file
 from dibs.local.own_writes import (
     is_as_left,
     note_written,
@@ -85,6 +84,8 @@ class TreeSnapshot(Record):
     stashes: tuple[str, ...] | None = None
     #: The patterns that the command shows it writes.
     named: tuple[str, ...] = ()
+    #: The commit that was checked out.
+    head: str = ""
 
 
 class TreeSnapshots:
@@ -92,13 +93,16 @@ class TreeSnapshots:
 
     def __init__(self, repository: Repository) -> None:
         self._root = repository.root
-        tree = f"{crc32(os.fsencode(repository.root)):08x}"
         #: Where they are.
-        self.folder = os.path.join(repository.state, _FOLDER, tree)
+        self.folder = os.path.join(repository.state, _FOLDER, tree_name(repository.root))
 
     def put(self, mark: TreeSnapshot) -> None:
         """Write a snapshot; replace one of the same call."""
         self._write(_name(mark.agent, mark.call), encode(list(mark)))
+
+    def has(self, agent: str, call: str) -> bool:
+        """Return whether there is a snapshot of a call."""
+        return os.path.exists(os.path.join(self.folder, _name(agent, call)))
 
     def take(self, agent: str, call: str) -> TreeSnapshot | None:
         """Return and delete the snapshot of a call, if there is one."""
@@ -164,6 +168,8 @@ class TreeSnapshots:
 
     def is_news(self, agent: str, moved: Sequence[str]) -> bool:
         """Return whether files that are not as the agent left them changed since the last time it asked."""
+        from zlib import crc32
+
         now = crc32(encode([[path, stat_of(self._root, path)] for path in moved]).encode())
         asked = self._table("moved")
         if asked.get(agent) == [now]:
@@ -219,6 +225,14 @@ class TreeSnapshots:
         """Store the copies made so far."""
         self._write("copies", encode(dict(list(copies.items())[-_MOST_OWN:])))
 
+    def unchecked(self) -> dict[str, list[Any]]:
+        """Return the files that git does not check, and the state of the index for which that is known."""
+        return self._table("unchecked")
+
+    def note_unchecked(self, known: dict[str, list[Any]]) -> None:
+        """Store the files that git does not check."""
+        self._write("unchecked", encode(known))
+
     def _own(self, agent: str) -> str:
         return os.path.join(self.folder, f"{agent}~{_OWN}")
 
@@ -229,7 +243,10 @@ class TreeSnapshots:
     def _read(self, name: str) -> Any:
         try:
             with open(
-                os.path.join(self.folder, name), encoding="utf-8", errors="surrogateescape"
+                os.path.join(self.folder, name),
+                encoding="utf-8",
+                errors="surrogateescape",
+                opener=regular,
             ) as file:
                 return decode(file.read())
         except (OSError, ValueError, DibsError):
@@ -278,4 +295,4 @@ def _mtime(entry: os.DirEntry[str]) -> float:
 
 
 def _name(agent: str, call: str) -> str:
-    return f"{agent}~{crc32(call.encode('utf-8', 'replace')):08x}"
+    return f"{agent}~{checksum(call.encode('utf-8', 'replace')):08x}"

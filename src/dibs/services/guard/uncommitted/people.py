@@ -15,7 +15,7 @@ from dibs.core.text.names import few, printable
 from dibs.core.toolcalls.people import PERSON, author_of, is_output
 from dibs.core.toolcalls.values import How
 from dibs.git.objects import ABSENT, SUBMODULE
-from dibs.git.status import changed_or_ignored
+from dibs.git.status import begin_changed, compared_with, ignored_of, parsed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
 from dibs.local.processes import realm
@@ -56,6 +56,10 @@ class OthersWork(Record):
     #: All changed files (None if unknown), and the untracked ones among them.
     dirty: list[str] | None
     untracked: frozenset[str]
+    #: Ignored files, and folders that are ignored as a whole.
+    ignored: list[str]
+    #: The commit that is checked out.
+    head: str
 
 
 class KeptWork(Record):
@@ -90,8 +94,10 @@ class PeoplesWork:
         """
         root = root or self._repository.root
         git = guarded_calls(root, self._repository, timeout=_PATIENCE)
-        changes, ignored = changed_or_ignored(git, *paths)
-        changes = [change for change in changes if not change.nested]
+        out = begin_changed(git, *paths, ignored="matching").must()
+        changes = [change for change in parsed(out) if not change.nested]
+        listed = ignored_of(out)
+        ignored = [path for path in listed if not path.endswith("/")]
         files = {c.path: stat_of(root, c.path) for c in changes if c.work_mode != SUBMODULE}
         for path in [path for path in ignored if not is_output(path)][:_MOST_IGNORED]:
             about = stat_of(root, path)
@@ -118,7 +124,9 @@ class PeoplesWork:
             del found[path]
         untracked = frozenset(c.path for c in changes if c.untracked)
         staged = _only_staged(changes, found)
-        return OthersWork(root, found, staged, [c.path for c in changes], untracked)
+        return OthersWork(
+            root, found, staged, [c.path for c in changes], untracked, listed, compared_with(out)
+        )
 
     def _cover(self, claims: Sequence[OwnedPattern], root: str) -> Cover:
         """Return the claims of agents that work in a tree: elsewhere, they protect nothing here."""
@@ -212,7 +220,7 @@ def at_risk(work: OthersWork, touches: Iterable[TouchedPath]) -> list[str]:
     exact: set[str] = set()
     patterns: dict[str, Pattern] = {}
     for one in touches:
-        if one.how == How.READ or one.stays or one.elsewhere not in {"", work.root}:
+        if one.how in {How.READ, How.MAYBE} or one.stays or one.elsewhere not in {"", work.root}:
             continue
         if one.pattern.literal:
             exact.add(one.path)

@@ -169,7 +169,7 @@ class Protection:
         """Return the files because of which ``guard.people = "refuse"`` blocks a call."""
         if not self._refuses or not self._repository.common:
             return []
-        if not heard.command:
+        if not (heard.command or heard.watch):
             return (
                 list(self.before_edit(heard, agent, paths, ()).denied) if _replaces(heard) else []
             )
