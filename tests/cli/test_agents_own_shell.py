@@ -85,11 +85,16 @@ def test_without_a_guarded_ancestor_a_command_belongs_to_the_human(repo):
     assert repo.agents.show(held.claim.agent)[0].agent.role == "human"
 
 
-def test_a_given_name_overrides_the_process(repo):
+def test_a_given_name_does_not_override_the_process(repo):
     guard(repo)
-    dibs(repo, "claim", "b.py", DIBS_AGENT="named")
 
-    assert ("named", "b.py") in {(h.claim.agent, h.claim.pattern) for h in repo.claims.all()[0]}
+    for ran in (
+        dibs(repo, "claim", "b.py", DIBS_AGENT="named"),
+        dibs(repo, "claim", "b.py", "--agent", "named"),
+    ):
+        assert ran.returncode == 77, ran.stdout
+        assert "you are claude-11111111, not named" in ran.stderr
+    assert {h.claim.agent for h in repo.claims.all()[0]} == {"claude-11111111"}
 
 
 def test_a_plain_commit_in_an_agents_shell_belongs_to_the_agent(repo):

@@ -27,12 +27,18 @@ set = {{ STUB_DIARY = "{diary}" }}
 
 
 class Person:
-    """A person with a home of their own, a repository, and a terminal."""
+    """A person with a home of their own, a repository, and a token that proves a human without a terminal."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
         self.environ = own_environment(base)
         self.repo = make_project(base / "repo", self.environ)
+        made = run_dibs(self.repo, self.environ, "token", "new", "--scope", "human")
+        self._proof = {"DIBS_TOKEN": made.stdout.strip()}
+
+    def around(self, *words: str) -> dict[str, str]:
+        """Return the environment of a command; what the crew is started with proves nothing."""
+        return self.environ if words[:2] == ("crew", "up") else {**self.environ, **self._proof}
 
     def write_crew(self) -> None:
         command = json.dumps([sys.executable, str(STUB)])
@@ -40,12 +46,12 @@ class Person:
         (self.repo / "crew.toml").write_text(text)
 
     def dibs(self, *words: str, status: int = 0, **environ: str) -> str:
-        done = run_dibs(self.repo, {**self.environ, **environ}, *words)
+        done = run_dibs(self.repo, {**self.around(*words), **environ}, *words)
         assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
     def json(self, *words: str):
-        done = run_dibs(self.repo, self.environ, *words, "--json")
+        done = run_dibs(self.repo, self.around(*words), *words, "--json")
         return json.loads(done.stdout)
 
     def until(self, holds, within: float = 60.0):
@@ -61,8 +67,8 @@ def person():
     base = Path(tempfile.mkdtemp(prefix="dibs-", dir="/tmp"))
     found = Person(base)
     yield found
-    run_dibs(found.repo, found.environ, "crew", "stop")
-    run_dibs(found.repo, found.environ, "serve", "stop")
+    for words in (("crew", "stop"), ("serve", "stop")):
+        run_dibs(found.repo, found.around(*words), *words)
     shutil.rmtree(base, ignore_errors=True)
 
 

@@ -227,7 +227,7 @@ def test_every_action_type_of_the_document_is_logged(shop, dibs):
     dibs("say", "all", "hello, all", agent=lead)
     (shop.parent / "repo.worktrees").write_text("in the way\n")
     dibs("worktree", "new", "dev", "--or-shared", agent=lead)
-    dibs("agent", "stop", "dev", "--reason", "enough")
+    dibs("agent", "stop", "dev", "--reason", "enough", agent=lead)
 
     found = entries(dibs)
 

@@ -217,7 +217,7 @@ def test_a_stopped_agent_loses_everything(keep, project, clock):
     keeper.keep()
 
     assert sorted(lost.pattern for lost in keeper.lost) == ["a", "b"]
-    assert {lost.reason for lost in keeper.lost} == {"enough"}
+    assert {lost.reason for lost in keeper.lost} == {"enough (by jo)"}
 
 
 def test_an_agent_that_left_is_not_revived(keep, project, clock):

@@ -177,7 +177,7 @@ def test_with_warn_a_lost_claim_is_only_reported(dibs, start):
 
 
 def test_a_claim_lost_at_the_very_end_is_noticed(dibs):
-    inside = [*PROGRAM, "agent", "stop", "alice", "--agent", "lead", "--reason", "enough"]
+    inside = [*PROGRAM, "agent", "stop", "alice", "--reason", "enough"]
 
     answer = dibs("run", "--claim", "a", "--", *inside, agent="alice")
 

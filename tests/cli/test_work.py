@@ -456,7 +456,7 @@ def test_a_lost_task_stops_its_command_and_the_loop_goes_on(dibs, put, states, s
 
 def test_a_task_lost_at_the_very_end_is_not_finished(dibs, put):
     put("a")
-    inside = [*PROGRAM, "agent", "stop", "bob", "--agent", "lead", "--reason", "enough"]
+    inside = [*PROGRAM, "agent", "stop", "bob", "--reason", "enough"]
 
     answer = dibs("work", "--once", "--", *inside, agent="bob")
 

@@ -163,7 +163,7 @@ def run_crew(start_server, tmp_path) -> Iterator[RunCrew]:
     """A crew that is not up; its processes end with the test."""
     (tmp_path / "agent.py").write_text(AGENT)
     os.mkfifo(tmp_path / "orders")
-    found = RunCrew(start_server(), tmp_path)
+    found = RunCrew(start_server().proven(), tmp_path)
     yield found
     found.server.request("POST", "/api/v1/crew/stop", {})
     until(found.is_stopped)

@@ -40,6 +40,7 @@ ATTACKS = """() => [
 @pytest.fixture(scope="module")
 def crew(server):
     """A project in which every text that an agent or a file can choose is an attack."""
+    server = server.proven()
     first, second = "claude-7f3a21c4", "codex-19bd02aa"
     for agent in (first, second):
         server.dibs("agent", "join", "--agent", agent, "--role", "developer")
@@ -79,7 +80,7 @@ CHECK = """async () => (await axe.run()).violations.map(
 def test_every_view_is_accessible_fits_the_screen_and_shows_attacks_as_text(
     open_view, crew, theme, width
 ):
-    page = open_view("/", width=width, height=844, theme=theme)
+    page = open_view("/", width=width, height=844, theme=theme, at=crew)
     page.evaluate(
         """() => { window.violations = []; addEventListener("securitypolicyviolation",
         (event) => window.violations.push(event.violatedDirective + event.blockedURI)); }"""
@@ -100,7 +101,7 @@ def test_every_view_is_accessible_fits_the_screen_and_shows_attacks_as_text(
 
 def test_the_attacks_are_visible_as_text(open_view, crew):
     """Otherwise the test above would show nothing."""
-    page = open_view("/")
+    page = open_view("/", at=crew)
     page.wait_for_selector(f"text={PATHS[0]}")
     page.goto(crew.url + "/inbox")
     page.wait_for_selector("text=<script>window.hit=1</script>")

@@ -11,21 +11,19 @@ from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput
 from dibs.local.identity import _device_name, acting_agent
 
-SHOW = (
-    "import os; from dibs.local.identity import acting_agent; print(acting_agent(None, os.environ))"
-)
+SHOW = "import os; from dibs.local.identity import acting_agent; print(*acting_agent(None, os.environ)[:3])"
 
 
 def test_the_flag_takes_precedence_over_the_environment():
     acting = acting_agent("flagged", {"DIBS_AGENT": "named", "USER": "alice"})
 
-    assert acting == ("flagged", False, "flag")
+    assert acting[:3] == ("flagged", False, "flag")
 
 
 def test_the_environment_takes_precedence_over_the_terminal():
     acting = acting_agent(None, {"DIBS_AGENT": "named", "USER": "alice"})
 
-    assert acting == ("named", False, "variable")
+    assert acting[:3] == ("named", False, "variable")
 
 
 @pytest.mark.parametrize("environ", [{"USER": "alice"}, {"USER": "alice", "DIBS_AGENT": ""}])
@@ -52,7 +50,7 @@ def test_without_a_terminal_the_session_is_used():
     )
     identity, session = ran.stdout.splitlines()
 
-    assert identity == f"Identity(id='alice-s{session}', human=True, source='session')"
+    assert identity == f"alice-s{session} True session"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -72,7 +70,7 @@ def test_a_person_is_the_same_human_in_every_terminal_even_if_all_streams_are_pi
     os.waitpid(child, 0)
     os.close(terminal)
 
-    assert answer.startswith("Identity(id='alice-terminal', human=True, source='terminal')")
+    assert answer.startswith("alice-terminal True terminal")
 
 
 @pytest.mark.parametrize(

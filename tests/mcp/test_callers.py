@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from tests.mcp.wires import NEW, OLD, TOKENS, Http, Stdio
@@ -13,14 +14,15 @@ from dibs.cli import main
 from dibs.errors import BadInput
 from dibs.local.installation import install_command
 from dibs.mcp.callers import of_process
+from dibs.project.project import open_project
 
 ERAS = pytest.mark.parametrize("era", [OLD, NEW])
 
 
 @pytest.fixture(scope="module")
 def bobs(served):
-    """The token of the agent bob."""
-    return bearer(served.token("--agent", "bob"))
+    """The token of the agent bound."""
+    return bearer(served.token("--agent", "bound"))
 
 
 def bearer(token):
@@ -73,9 +75,9 @@ def test_an_unnamed_agent_is_named_after_its_client(repo, era):
         wire.close()
 
 
-def test_an_invalid_agent_name_is_reported_with_its_variable(tmp_path):
-    with pytest.raises(BadInput) as caught:
-        of_process(None, {"DIBS_AGENT": "a/b"}, str(tmp_path))
+def test_an_invalid_agent_name_is_reported_with_its_variable(repo):
+    with closing(open_project(str(repo))) as project, pytest.raises(BadInput) as caught:
+        of_process(None, {"DIBS_AGENT": "a/b"}, project)
 
     assert (caught.value.code, caught.value.field) == ("AGENT_ID", "DIBS_AGENT")
 
@@ -155,9 +157,18 @@ def test_without_a_valid_token_every_request_is_rejected(served, era):
 def test_an_agents_token_is_not_valid_for_another_agent(served, bobs, era):
     assert Http(served.url, "alice", era, **bobs).fails("status")["code"] == "NOT_YOU"
 
-    assert Http(served.url, "bob", era, **bobs).call("status")["agent"] == "bob"
-    assert Http(served.url, "", era, **bobs).call("status")["agent"] == "bob"
+    assert Http(served.url, "bound", era, **bobs).call("status")["agent"] == "bound"
+    assert Http(served.url, "", era, **bobs).call("status")["agent"] == "bound"
     assert Http(served.url, "carol", era).call("status")["agent"] == "carol"
+
+
+@ERAS
+def test_a_human_token_cannot_act_as_an_agent_with_its_own_token(served, bobs, era):
+    refused = Http(served.url, "bound", era).fails("status")
+
+    assert (refused["code"], refused["field"]) == ("NOT_YOU", "Dibs-Agent")
+    assert "use that token" in refused["hint"]
+    assert Http(served.url, "boundless", era).call("status")["agent"] == "boundless"
 
 
 def test_a_session_is_only_for_the_token_that_opened_it(served, bobs):

@@ -60,6 +60,15 @@ WAYS = (
     Way("`apply_patch` in a shell", "all of it blocked", BEFORE, (), (f"apply_patch <<'E'\n{PATCH}E\n",)),
     Way("a notebook cell", REFUSED, BEFORE,
         (("NotebookEdit", {"notebook_path": "{root}/src/n.ipynb", "new_source": "x"}),)),
+    Way("an MCP tool that names it: as an argument, in a list, a patch, a URI, a command, or by git",
+        REFUSED, BEFORE, (
+        ("mcp__files__write_file", {"path": "{root}/src/a.py", "content": "x"}),
+        ("mcp__files__frobnicate", {"spec": '{"items": ["free.py", "src/a.py:3"]}'}),
+        ("mcp__lsp__rename", {"uri": "file://{root}/src/a.py", "newName": "x"}),
+        ("mcp__patches__apply", {"diff": "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n"}),
+        ("mcp__shell__run", {"command": "rm src/a.py"}),
+        ("mcp__git__git_checkout", {"repo_path": "{root}", "branch_name": "older"}),
+    )),
     Way("the same path spelled `a/../b`", REFUSED, BEFORE,
         (edit("{root}/src/../src/a.py"), edit("src//./a.py")), ("echo x > src/../src/a.py",)),
     Way("the same path in another case", REFUSED, BEFORE, (edit("{root}/SRC/A.py"),), ("rm SRC/A.PY",)),
@@ -75,7 +84,10 @@ WAYS = (
         "cp free.py src/a.py", "mv free.py src/a.py", "ln -sf /etc/hosts src/a.py", "rm src/a.py",
         "rm -rf src", "mv src gone", "find . -name a.py -delete", "rm src/*", "bash -c 'rm src/a.py'",
     )),
-    Way("shell: `python -c`, `node -e`, `perl -e` with the path as a string", REFUSED, BEFORE, (), (
+    Way("shell: `python -c`, `node -e`, `perl -e` with the path in constants", REFUSED, BEFORE, (), (
+        "python3 -c \"from pathlib import Path; (Path('src') / 'a.py').write_text('x')\"",
+        "node -e \"const fs = require('fs'); fs.rmSync(require('path').join('src', 'a.py'))\"",
+        "node -e \"require('fs').rmSync('src/' + 'a.py')\"",
         "python3 -c \"open('src/a.py', 'w').write('x')\"",
         "python3 - <<'E'\nfrom pathlib import Path\nPath('src/a.py').write_text('x')\nE\n",
         "node -e \"require('fs').writeFileSync('src/a.py', '')\"",
@@ -84,6 +96,17 @@ WAYS = (
         "git checkout -- src/a.py", "git checkout .", "git checkout src/a.py", "git restore src/a.py",
         "git stash", "git reset --hard", "git checkout -f", "git rm -f src/a.py", "git mv src/a.py b.py",
         "git apply <<'E'\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\nE\n",
+    )),
+    Way("shell: `git apply`, `git am`, `patch`, `tar`, `unzip` with a file that names it", REFUSED, BEFORE,
+        (), (
+        "git apply fix.patch", "patch -p1 < fix.patch", "cat fix.patch | patch -p1", "git am < fix.patch",
+        "tar xf pack.tar", "unzip -o pack.zip",
+    )),
+    Way("shell: names from `grep -l`, `find`, `ls`, `git ls-files`, or a list in a file", REFUSED, BEFORE,
+        (), (
+        "grep -rl half . | xargs sed -i s/a/b/", "for f in $(ls src/*.py); do sed -i s/a/b/ $f; done",
+        'find src -type f | while read f; do rm "$f"; done', "git ls-files src | xargs rm",
+        "xargs rm < list.txt", "rm $(cat list.txt)", "while read f; do rm $f; done < list.txt",
     )),
     Way("shell: switching to a commit in which it differs", REFUSED, BEFORE, (), (
         "git switch older", "git checkout older", "git merge side", "git cherry-pick side",
@@ -102,11 +125,20 @@ WAYS = (
         "git -c core.hooksPath=/dev/null commit -am x",
     )),
     Way("shell: a path that is known only at run time", FOUND, AFTER, (), (
-        'F=$(echo src/a.py | rev | rev); echo x > "$F"', "python3 writer.py", 'sh -c "$(cat script)"',
+        'F=$(echo src/a.py | rev | rev); echo x > "$F"', "python3 writer.py", 'sh -c "$(rev script | rev)"',
     )),
     Way("shell: git hidden in a script or variable", FOUND, AFTER, (), (
-        "G=$(basename /usr/bin/git); $G checkout -q -- src/a.py", "sh script2",
+        "G=$(echo tig | rev); $G checkout -q -- src/a.py", "sh script2",
     )),
+    Way("an MCP tool that does not name it, or whose name says that it only reads", FOUND, AFTER, (
+        ("mcp__files__apply_last", {"id": "7"}),
+        ("mcp__lint__check", {"paths": "src/a.py", "options": "fix"}),
+    )),
+    Way("shell: a program named like a reading command: `./test`, `bin/date`, a changed `PATH`", FOUND, AFTER,
+        (), (
+        "./test src/a.py", "bin/date src/a.py", "PATH=bin:$PATH date src/a.py",
+    )),
+    Way("shell: a script that changes it and commits the change", FOUND, AFTER, (), ("sh script3",)),
     Way("a hard link to it", FOUND, AFTER, (edit("{root}/hard.py"),), ("echo x >> hard.py",)),
     Way("plain `git commit`, even with `--no-verify`", "refused", GATE),
     Way("removing a landed commit from its branch: `reset`, `--amend`, `rebase`, `update-ref`, `push -f`",

@@ -18,7 +18,8 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import overlap, parse
 from dibs.errors import DibsError
-from dibs.project.project import open_project
+from dibs.guard.agents.program import answer
+from dibs.project.project import create, open_project
 from dibs.services.claims import (
     agents,  # noqa: F401 - loaded before the forks
     holdings,  # noqa: F401 - loaded before the forks
@@ -128,6 +129,38 @@ def first_use(*repos: str) -> dict[str, Any]:
     return {"rounds": rounds}
 
 
+#: Ways to write a file, as an agent's hook hears them.
+WRITES: tuple[Callable[[str], tuple[str, dict[str, str]]], ...] = (
+    lambda path: ("Write", {"file_path": path, "content": "x"}),
+    lambda path: ("Bash", {"command": f"echo x > {path}"}),
+    lambda path: ("mcp__filesystem__write_file", {"path": path, "content": "x"}),
+    lambda path: ("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}),
+)
+
+
+def hook_race(repo: str, rounds: str) -> dict[str, Any]:
+    """Let two agents' hooks judge a write to the same free file at once, each round another file."""
+    create(repo)[0].close()
+    played = [0, 0]
+
+    def act(number: int, _: str) -> Any:
+        turn, played[number] = played[number], played[number] + 1
+        # In every second round, both use the same tool.
+        tool, given = WRITES[(turn + (number if turn % 2 else 0)) % len(WRITES)](f"src/{turn}.py")
+        sent = {
+            "session_id": f"racer{number}", "cwd": repo, "hook_event_name": "PreToolUse",
+            "tool_name": tool, "tool_input": given, "tool_use_id": f"call-{turn}",
+        }  # fmt: skip
+        begun = time.monotonic()
+        said, _ = answer(("claude",), json.dumps(sent).encode(), {}, repo, os.getpid())
+        return [said.stdout + said.stderr, begun, time.monotonic()]
+
+    racers = Racers(2, act)
+    found = [racers.all_do("w") for _ in range(int(rounds))]
+    racers.end()
+    return {"rounds": [[answers[0], answers[1]] for answers in found]}
+
+
 PATHS = ("src/x.py", "src/y.py", "src/*.py", "docs/", "docs/a.md", "{lib,src}/z.py", "port:1")
 
 
@@ -220,7 +253,13 @@ def say(found: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    JOBS = {"race": race, "first-use": first_use, "kills": kills, "puppet": puppet}
+    JOBS = {
+        "race": race,
+        "hook-race": hook_race,
+        "first-use": first_use,
+        "kills": kills,
+        "puppet": puppet,
+    }
     found = JOBS[sys.argv[1]](*sys.argv[2:])
     if found is not None:
         say(found)

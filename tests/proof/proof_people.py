@@ -130,13 +130,14 @@ def content(path: str) -> bytes:
 class Lair:
     """A repository with a person's uncommitted changes and one guarded agent."""
 
-    def __init__(self, folder: Path, settings: str = "") -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.root = folder, folder / "repo"
         self.root.mkdir(parents=True)
         self.git("init", "-q", "-b", "main")
         for path, text in COMMITTED.items():
             self.write(path, text.replace("mod 1", "mod 0"))
         os.symlink("src/clean.py", self.root / "link.py")
+        self.write("dibs.toml", "")  # a command that would delete it is blocked
         self.commit("first")
         self.git("branch", "older")
         for path, text in COMMITTED.items():
@@ -150,8 +151,7 @@ class Lair:
         (self.folder / "tree/src/mod.py").write_text("in a worktree, by a person\n")
         self.write("notes.md", "stashed, by a person\n")
         self.git("stash", "-q")
-        (self.root / "dibs.toml").write_text(settings)
-        (self.root / ".git/info/exclude").write_text("/dibs.toml\n/person.patch\n")
+        (self.root / ".git/info/exclude").write_text("/person.patch\n")
         opened, _ = create(str(self.root))
         opened.close()
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dibs.project.project import open_project
+from dibs.server.security.identity import TokenScope
+from dibs.server.security.tokens import TokenStore
 from dibs.services.state import lifecycle
 
 if TYPE_CHECKING:
@@ -178,10 +180,11 @@ class World:
         return done.stdout.decode("utf-8", "replace") if not done.returncode else ""
 
     def dibs(self, *words: str, cwd: Path | None = None) -> tuple[int, str]:
-        """Run Dibs as a person."""
+        """Run Dibs as a person, whom a token proves: there is no terminal."""
+        token, _ = TokenStore(self.environ["XDG_STATE_HOME"] + "/dibs/server").new(TokenScope.HUMAN)
         done = subprocess.run(
-            [sys.executable, "-m", "dibs", *words], cwd=cwd or self.root, env=self.environ,
-            capture_output=True, text=True, check=False,
+            [sys.executable, "-m", "dibs", *words], cwd=cwd or self.root,
+            env={**self.environ, "DIBS_TOKEN": token}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout + done.stderr
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -20,12 +22,16 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign
 
 
 class World:
-    """A repository with another worktree and another clone; one agent holds ``src/a.py``, half done."""
+    """A repository with another worktree and another clone; one agent holds ``src/a.py``, half done.
 
-    def __init__(self, folder: Path) -> None:
+    All of them have the engine from the committed ``dibs.toml``: git hooks ignore an agent's own variables.
+    """
+
+    def __init__(self, folder: Path, engine: str) -> None:
         self.hub = folder / "hub.git"
         self.root, self.other, self.clone = folder / "repo", folder / "other", folder / "clone"
         self.git("init", "-q", "-b", "main", str(self.root), cwd=folder)
+        self.write("dibs.toml", f'engine = "{engine}"\n')
         self.write("src/a.py", "old\n")
         self.write("src/n.ipynb", "{}")
         self.write("free.py", "a\n")
@@ -40,6 +46,16 @@ class World:
         self.write("writer.py", "open(''.join(['src/', 'a.py']), 'w').write('x')\n")
         self.write("script", "echo x > src/a.py\n")
         self.write("script2", "git checkout -q -- src/a.py\n")
+        self.write("script3", f"echo x >> src/a.py; {' '.join(GIT)} commit -qm x src/a.py\n")
+        for name in ("test", "bin/date"):
+            self.write(name, '#!/bin/sh\necho x >> "$1"\n')
+            os.chmod(self.root / name, 0o755)
+        self.write("list.txt", "src/a.py\n")
+        self.write("fix.patch", "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n")
+        with tarfile.open(self.root / "pack.tar", "w") as packed:
+            packed.add(self.root / "src/a.py", "src/a.py")
+        with zipfile.ZipFile(self.root / "pack.zip", "w") as zipped:
+            zipped.write(self.root / "src/a.py", "src/a.py")
         os.symlink("src/a.py", self.root / "link.py")
         self.commit("fourth")
         self.git("worktree", "add", "-q", str(self.other))
@@ -74,15 +90,13 @@ class World:
         return text
 
     def hook(self, event, session, tool, given, cwd="", dialect="claude", **environ):
-        """Send an event to the hook of a session; return its reply."""
+        """Send an event to the hook of a session; return its reply. The tests' process is not an agent's."""
         payload = {
             "session_id": session, "cwd": cwd or str(self.root), "hook_event_name": event,
             "tool_name": tool, "tool_input": given, "tool_use_id": "t1", "tool_response": {},
         }  # fmt: skip
         sent = json.dumps(payload).encode()
-        said, confirm = answer(
-            (dialect,), sent, {**os.environ, **environ}, str(self.root), os.getpid()
-        )
+        said, confirm = answer((dialect,), sent, {**os.environ, **environ}, str(self.root), 0)
         if confirm is not None:
             confirm()
         assert said.status == 0, said.stderr
@@ -99,8 +113,7 @@ def world(tmp_path, monkeypatch):
     for variable in list(os.environ):
         if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
             monkeypatch.delenv(variable)
-    monkeypatch.setenv("DIBS_ENGINE", f"sqlite://{tmp_path}/shared.db")
-    return World(tmp_path)
+    return World(tmp_path, f"sqlite://{tmp_path}/shared.db")
 
 
 STOPPED = [way for way in WAYS if way.where.startswith(BEFORE)]
@@ -138,7 +151,7 @@ def test_it_is_caught_after_it_happened(world, way):
         if tool == "Bash":
             subprocess.run(["bash", "-c", given["command"]], cwd=world.root, check=True)
         else:
-            Path(given["file_path"]).write_text("x")
+            Path(given.get("file_path", world.root / "src/a.py")).write_text("x")
         said = world.hook("PostToolUse", "rival", tool, given)
 
         assert "which claude-holder holds" in said, (given, said)
@@ -219,8 +232,7 @@ def test_another_clone_is_guarded_through_git_too(tmp_path, monkeypatch):
     for variable in list(os.environ):
         if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
             monkeypatch.delenv(variable)
-    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
-    world = World(tmp_path)
+    world = World(tmp_path, "git:origin")
 
     for tool, given in (
         ("Edit", {"file_path": str(world.clone / "src/a.py")}),

@@ -59,6 +59,22 @@ def test_twelve_commands_that_race_have_one_winner_and_eleven_clean_denials(repo
         assert released.returncode == 0, f"turn {turn}: {released.stderr}"
 
 
+def test_two_agents_that_race_for_a_free_file_have_one_winner_in_each_of_200_rounds(repo: Repo):
+    found = nursery("hook-race", str(repo.path), "200")
+
+    wrong, overlaps = [], 0
+    for turn, both in enumerate(found["rounds"]):
+        lost = [number for number, (said, *_) in enumerate(both) if '"deny"' in said]
+        told = both[lost[0]][0] if lost else ""
+        if len(lost) != 1 or f"claude-racer{1 - lost[0]} holds" not in told:
+            wrong.append((turn, both))
+        (_, begun, ended), (_, other_begun, other_ended) = both
+        overlaps += begun < other_ended and other_begun < ended
+    assert wrong == []
+    assert len(found["rounds"]) == 200
+    assert overlaps >= 100, "the calls did not overlap, so nothing was raced for"
+
+
 def test_the_first_users_of_a_repository_race_and_one_wins(tmp_path: Path):
     repos = [str(Repo.make(tmp_path / f"repo-{number}").path) for number in range(40)]
 

@@ -4,7 +4,7 @@ from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded
-from dibs.core.claims.agents import Agent
+from dibs.core.claims.agents import Agent, Caller
 from dibs.services.state.mailbox import messages
 
 FILE = {"decide_allow": "dibs.toml:3"}
@@ -25,7 +25,7 @@ class Court(Crew):
         self.decisions = deciding(self.store, self.written)
 
     def join(self, agent, role="agent", parent=""):
-        self.agents.join(Agent(agent, role=role, parent=parent), human=role == "human")
+        self.agents.join(Agent(agent, role=role, parent=parent), Caller(agent, role))
 
     def ask(self, agent, title="use httpx", **options):
         return self.decisions.new(caller(agent), title, confirm=True, **options)

@@ -37,14 +37,14 @@ from __future__ import annotations
 import os
 
 from dibs.api.talk import Talk
-from dibs.core.claims.agents import Caller, heartbeat_every
+from dibs.core.claims.agents import heartbeat_every
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
-from dibs.core.text.names import check_agent_id
 from dibs.errors import DibsError, Fenced
 from dibs.local.heartbeat import Heartbeat
 from dibs.local.identity import acting_agent
 from dibs.project.project import open_project
+from dibs.services.claims.callers import caller_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.api.attempts import Attempt
+    from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
     from dibs.core.claims.ledger import Entry
     from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost
@@ -172,16 +173,26 @@ class Dibs(Talk):
             check_string(repo, "repo")
         variables = os.environ if environ is None else environ
         check_mapping(variables, "environ")
-        identity = acting_agent(agent, variables)  # report errors before opening anything
+        acting_agent(agent, variables)  # report errors before opening anything
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
-        if agent is None:
-            identity = acting_agent(None, variables, project.place.repository.state)
-        return cls(project, Caller(identity.id, "human" if identity.human else "agent"))
+        state = project.place.repository.state
+        try:
+            caller = caller_of(project.store, acting_agent(agent, variables, state), state)
+        except DibsError:
+            project.close()
+            raise
+        return cls(project, caller)
 
     def as_agent(self, agent: str) -> Dibs:
         """Return the same project as another agent sees it."""
-        return Dibs(self.project, Caller(check_agent_id(agent)))
+        identity = acting_agent(
+            check_string(agent, "agent"), {}, self.project.place.repository.state
+        )
+        return Dibs(
+            self.project,
+            caller_of(self.project.store, identity, self.project.place.repository.state),
+        )
 
     def __enter__(self) -> Dibs:
         return self

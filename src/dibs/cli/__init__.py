@@ -102,6 +102,7 @@ def _dispatch(words: list[str], check: Check | None) -> int:
 
     module = load(name)
     args = parse(name, module, words[1:])
+    args.called = f"{name} {getattr(args, 'verb', None) or ''}".rstrip()
     if check is not None:
         check(args)
     elif os.environ.get("DIBS_SERVER") and name not in LOCAL:
@@ -134,6 +135,8 @@ def _unknown_command(name: str) -> BadUsage:
 
 
 def _report(error: DibsError, *, as_json: bool) -> int:
+    if error.exit_status == Unavailable.exit_status:
+        error.hint = _sandbox_hint(error) or error.hint
     if as_json:
         from dibs.cli.support.session import print_json
         from dibs.shapes.claims import error as shape
@@ -147,6 +150,19 @@ def _report(error: DibsError, *, as_json: bool) -> int:
             message += f"; {hint}" if message.endswith(")") else f" ({hint})"
         print(f"dibs: {printable(message)}", file=sys.stderr)
     return error.exit_status
+
+
+def _sandbox_hint(error: DibsError) -> str:
+    """Return what to use instead of a command that cannot write in Codex's sandbox."""
+    import os
+
+    refused = error.code == "STORAGE_READONLY" or "Read-only file system" in error.message
+    if not refused or not any(name.startswith("CODEX_SANDBOX") for name in os.environ):
+        return ""
+    return (
+        "commands cannot write in Codex's sandbox; use the MCP tools of the `dibs` server instead"
+        " (claim, wait, ask, release, commit, say, task)"
+    )
 
 
 def _clause(sentence: str) -> str:

@@ -1470,6 +1470,7 @@ class WhoamiAnswer(TypedDict):
     role: str | None
     registered: bool
     project: str | None
+    doubt: str
     considered: Many[Any]
     scope: NotRequired[str]
     expires: NotRequired[float | None]

@@ -21,7 +21,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dibs.core.claims.agents import Caller
@@ -62,8 +62,11 @@ class MemberDetails(Record):
     output: str
 
 
-def up(project: Project, caller: Caller) -> CrewOverview:
-    """Check ``crew.toml`` of the main working tree, put it in force, and let the crew work."""
+def up(project: Project, caller: Caller, serve: Callable[[], None] = lambda: None) -> CrewOverview:
+    """Check ``crew.toml`` of the main working tree, put it in force, and let the crew work.
+
+    ``serve`` lets a server look after the project; agents start as soon as the crew is up.
+    """
     if not sys.platform.startswith("linux"):
         raise Unavailable("dibs crew needs Linux", code="PLATFORM", hint="use dibs work -- COMMAND")
     _need_packages()
@@ -72,6 +75,7 @@ def up(project: Project, caller: Caller) -> CrewOverview:
     for role in config.roles:
         find_program(role.command[0], os.environ.get("PATH", ""), main_tree(repository))
     put_in_force(repository.state, data)
+    serve()
     CrewMembers(project.store).change(
         caller, "started the crew", up=True, paused=False, limit=config.max_agents
     )
@@ -126,8 +130,7 @@ def spawn(project: Project, caller: Caller, role: str = "", task: str = "") -> M
 
 
 def stop(
-    project: Project, caller: Caller, agents: Sequence[str], reason: str = "", *, again: bool = False,
-    bound: bool = False,
+    project: Project, caller: Caller, agents: Sequence[str], reason: str = "", *, again: bool = False
 ) -> list[Member]:  # fmt: skip
     """Stop agents and their subagents; without names, all of them, and the crew is down."""
     crew = CrewMembers(project.store)
@@ -135,22 +138,20 @@ def stop(
         if not again:
             crew.change(caller, "stopped the crew", up=False)
         agents = [one.agent for one in crew.members() if not one.is_over]
-    return crew.stop(caller, agents, reason=reason, again=again, bound=bound or not caller.human)
+    return crew.stop(caller, agents, reason=reason, again=again)
 
 
-def stop_agent(
-    project: Project, caller: Caller, agent: str, reason: str = "", *, bound: bool = False
-) -> list[str]:
+def stop_agent(project: Project, caller: Caller, agent: str, reason: str = "") -> list[str]:
     """Stop any agent and its subagents; the supervisor ends the processes of those that it runs."""
     crew = CrewMembers(project.store)
     chosen = crew.below(agent)
     if not chosen:
-        return project.agents.stop(caller, agent, reason=reason, bound=bound)
-    ended = crew.stop(caller, chosen, reason=reason, bound=bound)
+        return project.agents.stop(caller, agent, reason=reason)
+    ended = crew.stop(caller, chosen, reason=reason)
     names = [one.agent for one in ended]
     if agent in chosen:
         return names
-    return [*names, *project.agents.stop(caller, agent, reason=reason, bound=bound, apart=chosen)]
+    return [*names, *project.agents.stop(caller, agent, reason=reason, apart=chosen)]
 
 
 def scale(project: Project, caller: Caller, limit: int) -> CrewOverview:

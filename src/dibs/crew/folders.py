@@ -12,7 +12,7 @@ from dibs.core.crew.roles import NAME, read_config
 from dibs.core.text.names import printable
 from dibs.core.text.secrets import mask
 from dibs.errors import Misconfigured
-from dibs.local.files import write_file
+from dibs.local.files import regular, write_file
 from dibs.local.repository import crew_folder
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def load_config(path: str, environ: Mapping[str, str]) -> tuple[CrewConfig, byte
     import tomllib
 
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             data = file.read(_LARGEST + 1)
     except FileNotFoundError:
         raise Misconfigured(
@@ -81,7 +81,9 @@ def record_crash(state: str, agent: str, record: Mapping[str, Any]) -> None:
 def crashes_of(state: str, agent: str) -> list[dict[str, Any]]:
     """Return the crash records of an agent, oldest first."""
     try:
-        with open(os.path.join(agent_folder(state, agent), _CRASHES), encoding="utf-8") as file:
+        with open(
+            os.path.join(agent_folder(state, agent), _CRASHES), encoding="utf-8", opener=regular
+        ) as file:
             found = json.load(file)
     except (OSError, ValueError):
         return []

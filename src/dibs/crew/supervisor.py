@@ -41,7 +41,8 @@ STOP_WITHIN = 20.0
 #: Another supervisor on this machine takes over after this time, or at once if this one is dead.
 _LEASE = 60.0
 #: The supervisor in the ledger.
-CALLER = Caller(SUPERVISOR, "supervisor")
+#: It acts for the human who started the crew.
+CALLER = Caller(SUPERVISOR, "supervisor", by_human=True)
 
 
 class Supervisor:

@@ -230,7 +230,7 @@ class _Control:
         return control.spawn(self._project, Caller(parent), role, task).agent
 
     def stop(self, agent: str, *, by: str, reason: str) -> list[str]:
-        stopped = control.stop(self._project, Caller(by), [agent], reason, bound=True)
+        stopped = control.stop(self._project, Caller(by), [agent], reason)
         return [member.agent for member in stopped]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.claims.agents import AT_TERMINAL, check_own_id
 from dibs.core.text.names import (
     AGENT_ID_CHARACTERS,
     AGENT_ID_MAX,
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
 
 VARIABLE = "DIBS_AGENT"
 
+#: Variables that agents set for the commands that they run. A human's terminal in an editor has none of them.
+MARKERS = (
+    "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "AI_AGENT", "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "GEMINI_CLI", "COPILOT_CLI", "OPENCODE",
+    "CURSOR_AGENT", "QWEN_CODE", "AUGMENT_AGENT", "CLINE_ACTIVE", "GOOSE_TERMINAL", "AMP_CURRENT_THREAD_ID",
+)  # fmt: skip
+
 _USER_MAX, _PLACE_MAX = 40, 20
-#: Follows the user's name in the ID of the human at any terminal.
-_AT_TERMINAL = "terminal"
 _TTY_NR_FIELD = 4  # of /proc/self/stat, counted after the command's closing parenthesis
 _CONSOLE_MAJOR = 4
 _FIRST_SERIAL_MINOR = 64
@@ -45,6 +51,12 @@ class Identity(Record):
     human: bool
     #: What the id comes from.
     source: str
+    #: Who really acts, if a guarded process or a human uses another agent's name.
+    by: str = ""
+    #: Whether it is a human who uses the name.
+    by_human: bool = False
+    #: Why a caller without a name may not be a human.
+    doubt: str = ""
 
 
 _given: list[Identity] = []
@@ -55,35 +67,90 @@ def act_for(identity: Identity) -> None:
     _given[:] = [identity]
 
 
-def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
+def acting_agent(
+    flag: str | None, environ: Mapping[str, str], state: str = "", *, needs_terminal: bool = True
+) -> Identity:
     """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
 
     An empty ``DIBS_AGENT`` counts as unset; an empty flag is refused. With the folder of a project's
     ``state``, a command that a guarded agent runs in its own shell is attributed to that agent, even if two
-    sessions have the same ``DIBS_AGENT``: the second one gets a number after its name.
+    sessions have the same ``DIBS_AGENT``: the second one gets a number after its name. If it uses another
+    name, ``by`` is the agent itself, and ``services.claims.callers`` decides. ``needs_terminal`` says whether
+    a human needs a terminal while a session runs.
     """
-    if flag is not None:
-        return Identity(check_agent_id(flag), human=False, source=FLAG)
     if _given:
-        return _given[0]
+        own = _given[0]
+        if flag is None:
+            return own
+        return Identity(_checked(flag), human=False, source=FLAG, by=own.id, by_human=own.human)
     named = environ.get(VARIABLE, "")
     agent = agent_of_process(state) if state else ""
-    if agent and (not named or _is_named(agent, named)):
-        return Identity(agent, human=False, source=PROCESS)
-    if named:
-        try:
-            return Identity(check_agent_id(named), human=False, source=NAMED)
-        except BadInput as error:
-            raise BadInput(
-                f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
-            ) from None
-    if _terminal():
-        return Identity(human_id(environ), human=True, source=TERMINAL)
-    # Without a terminal, each session may be another program.
-    return Identity(human_id(environ, f"s{_session()}"), human=True, source=LOGIN)
+    if flag is not None:
+        wished, source = _checked(flag), FLAG
+    elif named and not (agent and _is_named(agent, named)):
+        wished, source = _checked_variable(named), NAMED
+    else:
+        wished, source = agent, PROCESS
+    if agent:
+        return Identity(wished, human=False, source=source, by=agent if wished != agent else "")
+    if not wished:
+        return _person(environ, state, needs_terminal=needs_terminal)
+    if source == NAMED or named:
+        return Identity(wished, human=False, source=source)
+    person = _person(environ, state)
+    by_human = not person.doubt
+    return Identity(
+        wished, human=False, source=source, by=person.id if by_human else "", by_human=by_human
+    )
 
 
-def human_id(environ: Mapping[str, str], place: str = _AT_TERMINAL) -> str:
+def _checked(flag: str) -> str:
+    return check_own_id(check_agent_id(flag), human=False)
+
+
+def _checked_variable(named: str) -> str:
+    try:
+        return _checked(named)
+    except BadInput as error:
+        raise BadInput(
+            f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
+        ) from None
+
+
+def _person(environ: Mapping[str, str], state: str, *, needs_terminal: bool = True) -> Identity:
+    """Return the human at this terminal; without one, or in doubt, each session may be another program."""
+    at_terminal = bool(_terminal())
+    source = TERMINAL if at_terminal else LOGIN
+    doubt = doubt_here(environ, state, needs_terminal=needs_terminal)
+    known = at_terminal and not doubt
+    id_ = human_id(environ) if known else human_id(environ, in_session(_session()))
+    return Identity(id_, human=True, source=source, doubt=doubt)
+
+
+def doubt_here(environ: Mapping[str, str], *states: str, needs_terminal: bool = True) -> str:
+    """Return why a caller without a name does not count as a human; empty if it does.
+
+    Sessions of the projects with these state folders matter, and a human's token.
+    """
+    marker = next((name for name in MARKERS if environ.get(name)), "")
+    known = [state for state in states if state and os.path.isdir(f"{state}/{SESSIONS}")]
+    if not marker and not known:
+        return ""
+    from dibs.local.people import TOKEN, doubt_about, proves_human
+    from dibs.local.processes import own_pid
+
+    found = f"{marker} is set, so an agent runs this command" if marker else ""
+    found = found or doubt_about(own_pid(), known, needs_terminal=needs_terminal)
+    token = environ.get(TOKEN, "") if found else ""
+    return "" if token and proves_human(token, known) else found
+
+
+def in_session(session: int) -> str:
+    """Return the place of a caller that is not proven to be the human at a terminal."""
+    return f"s{session}"
+
+
+def human_id(environ: Mapping[str, str], place: str = AT_TERMINAL) -> str:
     """Return the id of a person, who is the same one in several terminals and browsers."""
     return f"{_sanitized(login(environ), _USER_MAX)}-{_sanitized(place, _PLACE_MAX)}"
 
@@ -128,7 +195,9 @@ def login(environ: Mapping[str, str]) -> str:
 
 
 def _session() -> int:
-    return os.getsid(0) if hasattr(os, "getsid") else os.getppid()
+    from dibs.local.processes import session_number
+
+    return session_number()
 
 
 def _terminal() -> str:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.processes import RunningProcess, above, environment_of, is_foster, is_there, running
+from dibs.local.processes import (
+    RunningProcess,
+    above,
+    environment_of,
+    is_foster,
+    is_there,
+    own_pid,
+    running,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ def process_named(agent: str, variable: str) -> RunningProcess | None:
     """
     setting = f"{variable}={agent}".encode()
     outermost = None
-    for process in above(os.getpid()):
+    for process in above(own_pid()):
         if setting not in environment_of(process.pid):
             outermost = outermost or process
             break

@@ -6,8 +6,10 @@ On Linux, ``/proc`` provides all of it. Elsewhere Dibs only knows whether a proc
 from __future__ import annotations
 
 import os
+import sys
 
 from dibs.local.boottime import boot_shift
+from dibs.local.files import regular
 from dibs.local.repository import SESSIONS
 from dibs.startup.records import Record
 
@@ -59,6 +61,8 @@ class RunningProcess(Record):
     above: int = 0
     #: Whether it leads a terminal session, like a person's shell.
     leads: bool = False
+    #: The device number of its controlling terminal; 0 without one.
+    terminal: int = 0
 
     def __str__(self) -> str:
         """Return it for people."""
@@ -80,9 +84,10 @@ def running(pid: int) -> RunningProcess | None:
     if len(words) <= _START or words[_STATE].decode() in _ENDED:
         return None
     name = head.partition(b"(")[2].decode("utf-8", "replace")
-    leads = int(words[_SESSION]) == pid and words[_TERMINAL] != b"0"
+    terminal = int(words[_TERMINAL])
+    leads = int(words[_SESSION]) == pid and terminal != 0
     born = int(words[_START]) - round(boot_shift() * TICKS)
-    return RunningProcess(pid, born, name, int(words[_PARENT]), leads)
+    return RunningProcess(pid, born, name, int(words[_PARENT]), leads, terminal)
 
 
 def is_there(pid: int, born: int) -> bool:
@@ -91,6 +96,14 @@ def is_there(pid: int, born: int) -> bool:
     if found is None or not born or not found.born:
         return found is not None
     return abs(found.born - born) <= 1  # a time namespace may round differently
+
+
+def own_pid() -> int:
+    """Return this process's number in ``/proc``, which may show another PID namespace than its own."""
+    try:
+        return int(os.readlink(f"{_PROC}/self"))
+    except (OSError, ValueError):
+        return os.getpid()
 
 
 def above(pid: int) -> Iterator[RunningProcess]:
@@ -139,6 +152,13 @@ def agent_above(hook: int, told: str = "") -> RunningProcess | None:
     return nearest
 
 
+def is_hidden() -> bool:
+    """Return whether ``/proc`` is missing or shows another PID namespace, as an agent can arrange it."""
+    if sys.platform != "linux":
+        return False
+    return own_pid() != os.getpid() or not os.path.exists(f"{_PROC}/self/stat")
+
+
 def realm() -> str:
     """Return the scope in which process numbers are unique: one boot of one machine and one PID namespace."""
     host = os.uname().nodename if hasattr(os, "uname") else ""
@@ -147,6 +167,18 @@ def realm() -> str:
         return f"{host}/{_content(_BOOT)[:8].decode()}/{space}"
     except (OSError, ValueError):
         return host
+
+
+def session_number(pid: int = 0) -> int:
+    """Return the login session of a process, by default this one.
+
+    If it began outside of this PID namespace, the number of the namespace, which others do not have.
+    """
+    if not hasattr(os, "getsid"):
+        return os.getppid()
+    found = os.getsid(pid)
+    space = "" if found else realm().rpartition("/")[2]
+    return int(space) if space.isdigit() else found
 
 
 def _content(path: str) -> bytes:
@@ -247,29 +279,72 @@ def _maps(pid: int, folders: tuple[str, ...]) -> bool:
     return any(b" " + folder + b"/" in content for folder in named)
 
 
-# -- the process of each agent: a file in the state, named by its number, with its start time and agent. It
-# identifies the commands that an agent runs in its own shell
+# -- the process of each agent: a file in the state, named by its number, with start time, agent, and realm.
+# It identifies the commands that an agent runs in its own shell
 
-_MOST = 200
+_MOST = 400
+#: A process in another PID namespace is not visible. It counts for so many seconds after its agent's last
+#: call, whose time is stored this precisely.
+_UNSEEN, _PRECISE = 12 * 3600.0, 600.0
+
+
+class NotedAgent(Record):
+    """The recorded process of a guarded agent."""
+
+    agent: str
+    pid: int
+    born: int
+    realm: str = ""
 
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
     """Record an agent's process. If that fails, the agent has to name itself."""
-    if _noted(state, pid) == [str(born), agent]:
+    if _noted(state, pid)[:2] == [str(born), agent]:
+        _note_call(state, pid)
         return
     folder = os.path.join(state, SESSIONS)
     from dibs.local.files import write_file
+    from dibs.local.server_files import note_guarded
 
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        write_file(os.path.join(folder, str(pid)), f"{born} {agent}\n")
+        _drop_ended(state)
+        note_guarded(state)
+        write_file(os.path.join(folder, str(pid)), f"{born} {agent} {realm()}\n")
     except OSError:
         return
 
 
+def _note_call(state: str, pid: int) -> None:
+    """Record the time of an agent's call."""
+    path = os.path.join(state, SESSIONS, str(pid))
+    try:
+        if _age(path) >= _PRECISE:
+            os.utime(path)
+    except OSError:
+        return
+
+
+def _age(path: str) -> float:
+    """Return how many seconds ago a file was changed."""
+    import time
+
+    return time.time() - os.stat(path).st_mtime
+
+
+def _drop_ended(state: str) -> None:
+    """Remove the records of processes that have ended: a session may end long before its process."""
+    folder = os.path.join(state, SESSIONS)
+    names = [name for name in os.listdir(folder) if name.isdigit()]
+    runs = {str(one.pid) for one in noted_agents(state)} if names else set()
+    for name in names:
+        if name not in runs:
+            os.unlink(os.path.join(folder, name))
+
+
 def forget(state: str, pid: int, agent: str) -> None:
     """Remove the record if it is about this agent."""
-    if _noted(state, pid)[1:] == [agent]:
+    if _noted(state, pid)[1:2] == [agent]:
         try:
             os.unlink(os.path.join(state, SESSIONS, str(pid)))
         except OSError:
@@ -286,7 +361,7 @@ def acting(state: str, pid: int = 0) -> str:
         return ""
     known = set(names)
     itself = running(pid) if pid else None  # another process may be the agent itself
-    for process in (*([itself] if itself else ()), *above(pid or os.getpid())):
+    for process in (*([itself] if itself else ()), *above(pid or own_pid())):
         if str(process.pid) in known:
             words = _noted(state, process.pid)
             if words[:1] == [str(process.born)] and len(words) > 1:
@@ -294,9 +369,39 @@ def acting(state: str, pid: int = 0) -> str:
     return ""
 
 
+def noted_agents(state: str) -> list[NotedAgent]:
+    """Return the recorded agents that may still run: not those whose process has ended."""
+    try:
+        names = os.listdir(os.path.join(state, SESSIONS))
+    except OSError:
+        return []
+    here, found = realm() if names else "", []
+    for name in names:
+        words = _noted(state, int(name)) if name.isdigit() else []
+        if len(words) < 2 or not words[0].isdigit():  # noqa: PLR2004 - written by something else
+            continue
+        one = NotedAgent(words[1], int(name), int(words[0]), words[2] if words[2:] else here)
+        if _may_run(state, one, here):
+            found.append(one)
+    return found
+
+
+def _may_run(state: str, one: NotedAgent, here: str) -> bool:
+    """Return whether a recorded process may still run on this machine."""
+    if one.realm == here:
+        return is_there(one.pid, one.born)
+    there, boot = one.realm.split("/")[1:2], here.split("/")[1:2]
+    if there and boot and there != boot:
+        return False  # before this machine was started, or on another one
+    try:
+        return _age(os.path.join(state, SESSIONS, str(one.pid))) < _UNSEEN
+    except OSError:
+        return False
+
+
 def _noted(state: str, pid: int) -> list[str]:
     try:
-        with open(os.path.join(state, SESSIONS, str(pid)), "rb") as file:
+        with open(os.path.join(state, SESSIONS, str(pid)), "rb", opener=regular) as file:
             return file.read(_MOST).decode("ascii", "replace").split()
     except OSError:
         return []

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
+from dibs.local.files import regular, write_file
 from dibs.local.locks import FileLock
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 #: Files in the server's folder: the lock that shows that it runs, what it says about itself, and its log.
 LOCK, INFO, LOG = "server.lock", "server.json", "server.log"
+#: The folder with the projects in which agents were guarded.
+GUARDED = "guarded"
+_LONGEST_NAME = 200
+#: Characters of the process number in the lock file, as ``guard.agents.client`` reads it.
+_PID_WIDTH = 20
 
 
 class ServerInfo(Record):
@@ -47,25 +55,49 @@ class ProcessLock(FileLock):
         return taken
 
     def sign(self) -> None:
-        """Record this process as the holder."""
+        """Record this process as the holder, and the handle with which it holds the lock."""
         os.ftruncate(self.handle, 0)
-        os.pwrite(self.handle, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(self.handle, f"{os.getpid():<{_PID_WIDTH}}{self.handle}\n".encode(), 0)
 
     def holder(self) -> int:
         """Return the process that holds the lock; 0 for none."""
         if not self.is_held():
             return 0
-        with open(self.path, encoding="ascii") as file:
-            text = file.read(20).strip()
+        with open(self.path, encoding="ascii", opener=regular) as file:
+            text = file.read(_PID_WIDTH).strip()
         return int(text) if text.isdigit() else 0
 
 
-def server_folder() -> str:
-    """Return the folder of this user's server, which may not exist yet."""
-    base = os.environ.get("XDG_STATE_HOME", "")
+def server_folder(environ: Mapping[str, str] | None = None) -> str:
+    """Return the folder of this user's server, or of a process's with ``environ``; it may not exist yet."""
+    given = os.environ if environ is None else environ
+    base = given.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # relative values of these variables are ignored by convention
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+        base = os.path.join(given.get("HOME") or os.path.expanduser("~"), ".local", "state")
     return os.path.join(base, "dibs", "server")
+
+
+def note_guarded(state: str) -> None:
+    """Record that agents are guarded in a project, for commands that run outside of it."""
+    folder = os.path.join(server_folder(), GUARDED)
+    path = os.path.join(folder, state.replace("/", "%")[-_LONGEST_NAME:])
+    if not os.path.exists(path):
+        for each in (server_folder(), folder):
+            os.makedirs(each, mode=0o700, exist_ok=True)
+        write_file(path, state)
+
+
+def guarded_states() -> list[str]:
+    """Return the state folders of this user's projects in which agents are or were guarded."""
+    folder = os.path.join(server_folder(), GUARDED)
+    found = []
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        with (
+            suppress(OSError, ValueError),  # one that is not readable does not hide the others
+            open(os.path.join(folder, name), encoding="utf-8", opener=regular) as file,
+        ):
+            found.append(file.read())
+    return found
 
 
 def server_lock(folder: str) -> ProcessLock:
@@ -79,7 +111,7 @@ def running_server(folder: str) -> ServerInfo | None:
     if not holder:
         return None
     try:
-        with open(os.path.join(folder, INFO), encoding="utf-8") as file:
+        with open(os.path.join(folder, INFO), encoding="utf-8", opener=regular) as file:
             found: dict[str, Any] = json.load(file)
         info = ServerInfo(*(found[name] for name in ServerInfo._fields))
     except (OSError, ValueError, KeyError, TypeError):

@@ -14,12 +14,15 @@ from dibs.core.claims.agents import Caller
 from dibs.core.text.names import AGENT_ID_CHARACTERS, check_agent_id
 from dibs.errors import BadInput, NotAllowed
 from dibs.local.identity import acting_agent
+from dibs.services.claims.callers import caller_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from mcp.server.context import ServerRequestContext
+
+    from dibs.project.project import Project
 
 #: The headers that name a request's agent and its working tree.
 AGENT_HEADER, TREE_HEADER = "dibs-agent", "dibs-worktree"
@@ -43,12 +46,13 @@ def host() -> str:
 
 
 def of_process(
-    ctx: ServerRequestContext[Any, Any], environ: Mapping[str, str], state: str
+    ctx: ServerRequestContext[Any, Any], environ: Mapping[str, str], project: Project
 ) -> Named:
     """Return the agent that this process serves; it can change with the session."""
+    state = project.place.repository.state
     identity = acting_agent(None, environ, state)
     if not identity.human:
-        return Named(Caller(identity.id, "agent", host()))
+        return Named(caller_of(project.store, identity, state, host=host()))
     return Named(Caller(f"mcp-{client_of(ctx)}-{os.getppid()}", "agent", host()))
 
 

@@ -73,8 +73,7 @@ class _Local:
     def dibs(self, ctx: Context) -> Dibs:
         """Return the project as this process's agent sees it."""
         project = self.tree.project()
-        state = project.place.repository.state
-        self._last = found = Dibs(project, of_process(ctx, os.environ, state).caller)
+        self._last = found = Dibs(project, of_process(ctx, os.environ, project).caller)
         every = project.config.heartbeat
         if every and self._keeper is None:
             self._keeper = Heartbeat(self._keep, heartbeat_every(every, project.config.ttl))

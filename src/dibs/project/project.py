@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.config import load
 from dibs.errors import Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
+from dibs.project.committed_settings import load_settings
 from dibs.project.engines import Location, is_recorded, is_there, open_engine
 from dibs.project.store import carry_out, open_store
 
@@ -277,7 +277,8 @@ class Project:
         repository, main = self.place.repository, main_tree(self.place.repository)
         config = self.config
         if main != repository.root:
-            config = load.load(main, repository.state, os.environ, {}).config
+            variables = _of_human(os.environ, repository)
+            config = load_settings(repository._replace(root=main), variables).config
         return Merges(self.store, repository, self.gate, self.tasks, config=config, main=main)
 
     @property
@@ -286,7 +287,7 @@ class Project:
         from dibs.services.talk.decisions import Decisions
 
         repository = self.place.repository
-        written = load.load(main_tree(repository), repository.state, {}, {})
+        written = load_settings(repository._replace(root=main_tree(repository)), {})
         return Decisions(self.store, written, carry_out)
 
     @property
@@ -385,10 +386,19 @@ def locate(
     """Find a folder's project and read its settings; open and change nothing."""
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
-    loaded = load.load(repository.root, repository.state, variables, flags or {})
+    if environ is None and any(name.startswith("DIBS_") for name in variables):
+        variables = _of_human(variables, repository)
+    loaded = load_settings(repository, variables, flags)
     if loaded.config.worktree_claims == "worktree":
         repository = _with_worktree_claims(repository, loaded.config)
     return Location(repository, loaded)
+
+
+def _of_human(environ: Mapping[str, str], repository: Repository) -> Mapping[str, str]:
+    """Return the variables without settings that an agent has set itself."""
+    from dibs.project.environment import trusted_variables
+
+    return trusted_variables(environ, repository.state)
 
 
 def _with_worktree_claims(repository: Repository, config: Config) -> Repository:

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, NotFound
+from dibs.project.committed_settings import settings_version
 from dibs.project.engines import is_recorded
 from dibs.project.project import locate, open_at
 
 if TYPE_CHECKING:
     from dibs.errors import DibsError
+    from dibs.local.repository import Repository
     from dibs.project.project import Lender, Project
 
-    Stamp = tuple[int, int, int] | None
+    Stamp = tuple[str, tuple[int, int, int] | None]
 
 #: How many working trees can be open.
 MOST_TREES = 64
@@ -36,14 +38,14 @@ class OpenTree:
         self._lock = Lock()
         self._stale = False
         self._past: list[Project] = []
-        self._file = os.path.join(locate(start).repository.root, "dibs.toml")
-        self._stamp = _stamp(self._file)
+        self._place = locate(start).repository
+        self._stamp = _stamp(self._place)
         self._project = open_at(locate(start), lender)
 
     def project(self) -> Project:
         """Return the open project, reopened if needed."""
         with self._lock:
-            stamp = _stamp(self._file)  # before reading, so that a later change is noticed
+            stamp = _stamp(self._place)  # before reading, so that a later change is noticed
             if self._stale or stamp != self._stamp:
                 project = open_at(locate(self._start), self._lender)
                 self._past.append(self._project)  # other threads may still use it
@@ -107,12 +109,14 @@ class OpenTrees:
             tree.close()
 
 
-def _stamp(path: str) -> Stamp:
+def _stamp(place: Repository) -> Stamp:
+    """Return what changes with the settings: the file, or its version in the last commit."""
+    committed = settings_version(place)
     try:
-        found = os.stat(path)
+        found = os.stat(os.path.join(place.root, "dibs.toml"))
     except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        return committed, None
+    return committed, (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def _no_tree(name: str) -> BadInput:

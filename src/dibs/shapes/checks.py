@@ -68,13 +68,13 @@ def settings(repository: Repository, loaded: Loaded, name: str = "") -> Shape:
 
 def identity(
     agent: str, *, human: bool, role: str | None, project: str | None, source: str,
-    sources: Mapping[str, str],
+    sources: Mapping[str, str], doubt: str = "",
 ) -> Shape:  # fmt: skip
     """Shape who acts and why; without a ``role``, the agent is not registered in the project."""
     return {
         "agent": agent, "human": human, "source": source, "value": sources[source],
-        "role": role or ("human" if human else None), "registered": role is not None,
-        "project": project,
+        "role": role or ("human" if human or doubt else None), "registered": role is not None,
+        "project": project, "doubt": doubt,
         "considered": [
             {"source": name, "value": value, "used": name == source}
             for name, value in sources.items()

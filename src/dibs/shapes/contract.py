@@ -368,7 +368,7 @@ ANSWERS = {
     "report": "+timeline [written:path*]",
     "config": "settings:any root:path state:path",
     "whoami": (
-        "agent human:bool source value role? registered:bool project:path? considered:any* [scope]"
+        "agent human:bool source value role? registered:bool project:path? doubt considered:any* [scope]"
         " [expires:time?]"
     ),
     "help": "[groups:any*] [topics:any*] [topic:any] [command:any]",

@@ -481,7 +481,7 @@ def test_the_health_line_counts_silent_stopped_and_done_agents_apart(crew):
     lead = Caller("boss", "lead")
     for name in ("erin", "frank", "grace"):
         crew.agents.join(Agent(name))
-    crew.agents.stop(lead, "erin", reason="no longer needed")
+    crew.agents.stop(Caller("jo", "human"), "erin", reason="no longer needed")
     crew.agents.leave(Caller("frank"), status="completed")
     crew.clock.advance(crew.store.config.ttl)
     crew.agents.beat(lead)

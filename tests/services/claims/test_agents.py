@@ -3,7 +3,7 @@
 import pytest
 from tests.services.several_agents import caller
 
-from dibs.core.claims.agents import Agent, AgentStatus
+from dibs.core.claims.agents import Agent, AgentStatus, Caller
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 
@@ -123,14 +123,17 @@ def test_stopping_an_agent_stops_its_subagents_and_ends_their_claims(crew):
     assert crew.kinds().count("agent_terminated") == 3
 
 
-def test_a_stopped_agent_is_refused_until_it_joins_again(crew):
+def test_a_stopped_agent_is_refused_until_a_human_lets_it_back_in(crew):
     crew.claim("alice", "a")
     crew.agents.stop(caller("human"), "alice", reason="runs wild")
 
     with pytest.raises(NotAllowed, match="runs wild"):
         crew.claim("alice", "b")
+    for who in (Caller("alice"), Caller("lead"), Caller("alice", by="lead")):
+        with pytest.raises(NotAllowed, match="runs wild"):
+            crew.agents.join(Agent("alice"), who)
 
-    crew.agents.join(Agent("alice"))
+    crew.agents.join(Agent("alice"), Caller("alice", by="sam-terminal", by_human=True))
     crew.claim("alice", "b")
     assert crew.held() == {("alice", "b")}
 

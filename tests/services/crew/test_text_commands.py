@@ -410,7 +410,7 @@ def test_an_agent_stops_only_itself_and_its_subagents(crew):
 
     refused = crew.run("other", "TERMINATE_AGENT", agentId="child")
     assert refused == (
-        "TERMINATE_AGENT refused: child is not other or one of its subagents"
+        "TERMINATE_AGENT refused: only child, an agent above it, or a human may do this; you are other"
         " — ask it with AGENT_MESSAGE"
     )
     assert crew.control.stopped == []

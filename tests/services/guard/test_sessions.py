@@ -8,7 +8,16 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.toolcalls.values import EventKind, Word
-from dibs.local.processes import RunningProcess, above, acting, agent_above, is_there, note, running
+from dibs.local.processes import (
+    RunningProcess,
+    above,
+    acting,
+    agent_above,
+    is_there,
+    note,
+    noted_agents,
+    running,
+)
 from dibs.services.state.sessions import guarded_since, session_key
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -422,3 +431,17 @@ def test_an_agents_command_is_recognized_by_its_ancestor_process(tmp_path):
     note(str(tmp_path), here.pid, here.born - 1, "claude-1")
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() == ""
+
+
+@linux
+def test_a_new_record_drops_those_of_ended_processes_only(tmp_path):
+    here, state = running(os.getpid()), str(tmp_path)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    note(state, here.pid, here.born, "claude-1")
+    note(state, ended.pid, here.born, "claude-2")
+
+    note(state, os.getppid(), running(os.getppid()).born, "claude-3")
+
+    assert {one.agent for one in noted_agents(state)} == {"claude-1", "claude-3"}
+    assert not (tmp_path / "sessions" / str(ended.pid)).exists()

@@ -4,7 +4,7 @@ import pytest
 from tests.services.board_crew import BoardCrew, agrees
 from tests.services.several_agents import caller
 
-from dibs.core.claims.agents import Agent
+from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.services.state.ledger import Query
@@ -93,7 +93,7 @@ def test_a_ready_task_goes_to_its_agent_and_a_waiting_one_does_not(crew):
 
 def test_tasks_without_an_agent_go_to_the_least_loaded_live_agents(crew):
     for name, role in (("bob", "agent"), ("carol", "agent"), ("dead", "agent"), ("boss", "human")):
-        crew.agents.join(Agent(name, role=role), human=role == "human")
+        crew.agents.join(Agent(name, role=role), Caller(name, role))
     crew.agents.leave(caller("dead"))
     crew.make("busy")
     crew.start("bob", "busy")

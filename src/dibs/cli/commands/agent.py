@@ -153,7 +153,7 @@ def _join(session: Session, args: Namespace) -> None:
         model=args.model,
         task=args.task,
     )
-    joined = session.project.agents.join(agent, human=caller.human)
+    joined = session.project.agents.join(agent, caller)
     seen, _ = session.project.agents.show(joined.id)
 
     def text() -> None:
@@ -210,8 +210,7 @@ def _stop(session: Session, args: Namespace) -> None:
     from dibs.cli.commands.crew.act import wait_for_end
     from dibs.crew.control import stop_agent
 
-    bound = getattr(args, "bound", False)  # set for a token, by cli.remote
-    stopped = stop_agent(session.project, session.caller, args.id, args.reason, bound=bound)
+    stopped = stop_agent(session.project, session.caller, args.id, args.reason)
     wait_for_end(session, stopped)
 
     def text() -> None:

@@ -22,6 +22,7 @@ import sys
 from itertools import compress
 
 from dibs.cli.support import HELD
+from dibs.core.claims.agents import HUMAN
 from dibs.errors import BadUsage, DibsError, Fenced, NotFound, Unavailable
 
 TYPE_CHECKING = False
@@ -132,7 +133,7 @@ class _Run:
         sys.stdout.flush()
         caller = self._session.caller
         # Without a name, the command acts for the same human.
-        named = {} if caller.human else {"DIBS_AGENT": caller.id}
+        named = {} if caller.role == HUMAN else {"DIBS_AGENT": caller.id}
         with ChildProcess(self._args.command, {**os.environ, **named}) as child:
             status = child.watch(keeper.pause, lambda: self._hear(keeper))
             return self._end(child) if status is None else status

@@ -11,8 +11,8 @@ There is one server for each user, for any number of projects. It serves the pro
 and every project whose hooks it answers. With `auto = true` under [server] in dibs.toml, the first hook
 starts it.
 
-exit status: 0 done, or already running, 1 not running, 74 cannot be started, 78 the extra `server` is not
-installed or the address cannot be used
+exit status: 0 done, or already running, 1 not running, 74 cannot be started, 77 only a human may do this,
+78 the extra `server` is not installed or the address cannot be used
 """
 
 from __future__ import annotations
@@ -76,7 +76,20 @@ def run(args: Namespace) -> int:
         return _stop(args)
     need_extra("serve")
     given = _given(args)
-    return _start(args, given) if args.control == "start" else _run(args, given)
+    if args.control == "start":
+        return _start(args, given)
+    _become_ours()
+    return _run(args, given)
+
+
+def _become_ours() -> None:
+    """Restart as a process whose environment cannot change what it loads: hooks trust no other."""
+    import dibs
+
+    program = os.path.join(os.path.dirname(os.path.abspath(str(dibs.__file__))), "__main__.py")
+    if sys.orig_argv[:3] != [sys.executable, "-I", program] and sys.executable:
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-I", program, *sys.argv[1:]])  # noqa: S606
 
 
 def _given(args: Namespace) -> dict[str, Any]:
@@ -109,16 +122,14 @@ def _run(args: Namespace, given: dict[str, Any]) -> int:
 
 def _service(args: Namespace) -> int:
     from dibs.cli.support.session import careful_caller
-    from dibs.errors import BadUsage, humans_only
+    from dibs.core.claims.agents import check_human
+    from dibs.errors import BadUsage
     from dibs.server.process.service import install, is_installed, service_for, uninstall
 
     if args.control or (args.install and args.uninstall):
         raise BadUsage("serve: use one of start, status, stop, --install, and --uninstall")
     caller = careful_caller(args)
-    if not caller.human:
-        raise humans_only(
-            "only a human may change services", caller.id, hint="ask a human to run it"
-        )
+    check_human(caller, "only a human may change services", hint="ask a human to run it")
     service = service_for(sys.platform, _words(args), os.environ, os.geteuid())
     if args.uninstall:
         changed = uninstall(service)
@@ -176,8 +187,10 @@ def _start(args: Namespace, given: dict[str, Any]) -> int:
 
 
 def _stop(args: Namespace) -> int:
+    from dibs.cli.support.serving import only_humans
     from dibs.local.server_files import server_folder, server_lock
 
+    only_humans(args, "stop the server", "dibs serve stop")
     lock = server_lock(server_folder())
     process = _end(lock)
     if lock.holder() == process != 0:

@@ -55,7 +55,7 @@ def _new(args: Namespace) -> None:
         )
     if scope is TokenScope.AGENT and not named:
         raise BadInput("the scope agent needs --agent", field="agent", hint="name it: --agent NAME")
-    only_humans(args, "create tokens", "dibs token")
+    only_humans(args, "create tokens", "dibs token new")
     project, folder = _project(args) if named else ("", "")
     token, row = _store().new(
         scope, agent=named, project=project, folder=folder, lifetime=_lifetime(args.expires)
@@ -98,7 +98,7 @@ def _list(args: Namespace) -> None:
 
 def _revoke(args: Namespace) -> None:
     """Revoke a token; a running server refuses it at once."""
-    only_humans(args, "revoke tokens", "dibs token")
+    only_humans(args, "revoke tokens", "dibs token revoke ID")
     row = _store().revoke(args.id)
     if args.json:
         _print_json(_shown(row))
@@ -113,7 +113,7 @@ def _login(args: Namespace) -> None:
     from dibs.client.connection import ServerAddress
     from dibs.local.server_files import running_server, server_folder
 
-    only_humans(args, "sign a browser in", "dibs token")
+    only_humans(args, "sign a browser in", "dibs token login")
     info = running_server(server_folder())
     if info is None:
         raise Unavailable("the server is not running", hint="run: dibs serve")

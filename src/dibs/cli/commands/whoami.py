@@ -1,8 +1,9 @@
 """Show who Dibs thinks you are, and why.
 
 Dibs uses the first of these that is set: --agent, DIBS_AGENT, the guarded agent that started this
-process, and the human at this terminal. A second guarded
-session with the same DIBS_AGENT gets a number, such as alice-2. Works outside a project, too.
+process, and the human at this terminal. In a guarded agent's process, --agent and DIBS_AGENT may
+only name that agent and its subagents. A second guarded session with the same DIBS_AGENT gets a
+number, such as alice-2. Works outside a project, too.
 
 Examples:
   dibs whoami
@@ -61,8 +62,15 @@ def run(args: Namespace) -> int:
         print_json(found)
         return 0
     kind = "a human" if found["human"] else "an agent"
+    if found["doubt"]:
+        kind = "not proven to be a human"
     print(f"{bold(printable(found['agent']))}, {kind}")
     print(f"  {_SOURCES[found['source']][1].format(printable(found['value']))}")
+    if found["doubt"]:
+        from dibs.core.claims.agents import PROOF
+
+        print(f"  not proven: {printable(found['doubt'])}")
+        print(f"  to prove it: {PROOF}")
     print(f"  role: {printable(found['role'] or 'none (not registered in this project)')}")
     print(f"  project: {printable(found['project'] or 'none (not in a repository)')}")
     if args.verbose:
@@ -93,7 +101,8 @@ def _found(args: Namespace) -> dict[str, Any]:
     sources = identity_sources(args.agent, os.environ, state)
     return shape(
         identity.id,
-        human=identity.human,
+        human=identity.human and not identity.doubt,
+        doubt=identity.doubt,
         role=role,
         project=root,
         source=identity.source,

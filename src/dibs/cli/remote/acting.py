@@ -74,7 +74,6 @@ class Order:
                 code="NOT_YOU",
                 hint="omit --agent, or use that agent's token",
             )
-        args.bound = self.scope < HUMAN
         for option in FILES:
             if hasattr(args, option):
                 setattr(args, option, self._replaced(getattr(args, option), option))

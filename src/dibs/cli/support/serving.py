@@ -6,7 +6,9 @@ import os
 import time
 
 from dibs.cli.support.parsing import number
-from dibs.errors import Misconfigured, Unavailable, humans_only
+from dibs.core.claims.agents import check_human
+from dibs.errors import Misconfigured, Unavailable
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def _reason(folder: str) -> str:
 
     path = os.path.join(folder, "server.log")
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
             found = [line.partition(CANNOT_START)[2] for line in file if CANNOT_START in line]
     except OSError:
         found = []
@@ -92,6 +94,8 @@ def only_humans(args: Namespace, what: str, command: str) -> None:
 
     # `dibs token new --agent` names whom the token is for, not who acts.
     caller = careful_caller(Arguments(**{**vars(args), "agent": None}))
-    agent = agent_here(server_folder()) if caller.human else caller.id
-    if agent:
-        raise humans_only(f"only a human may {what}", agent, hint=f"ask a human to run `{command}`")
+    if caller.human:
+        agent, doubt = agent_here(server_folder())
+        role = "agent" if agent else caller.role
+        caller = caller._replace(id=agent or caller.id, role=role, doubt=doubt)
+    check_human(caller, f"only a human may {what}", hint=f"ask a human to run `{command}`")

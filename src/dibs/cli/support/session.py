@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.claims.agents import Caller
+from dibs.core.claims.agents import HUMAN, Caller
 from dibs.errors import Unavailable
 from dibs.local.identity import acting_agent
 from dibs.project.project import open_project
@@ -29,16 +29,24 @@ class Session:
     def __init__(self, args: Namespace, **flags: object) -> None:
         self.json: bool = args.json
         self.verbose: bool = getattr(args, "verbose", False)
-        self.caller = caller(args)  # report errors before opening anything
+        acting_agent(args.agent, os.environ)  # report errors before opening anything
         self.project: Project = open_project(args.repo, flags=flags)
+        self.caller = self._caller(args)
         self.project.tell_board = self._tell_board
         self.project.board_progress = self._show_progress
         self._progress: Progress | None = None
         #: Whether the command itself lists invalid task files.
         self.lists_aside = False
         self._told: set[str] = set()
-        if args.agent is None:
-            self.caller = caller(args, self.project.place.repository.state)
+
+    def _caller(self, args: Namespace) -> Caller:
+        """Return the acting agent; a name that this process may not use is refused."""
+        from dibs.services.claims.callers import caller_of
+
+        state = self.project.place.repository.state
+        identity = acting_agent(args.agent, os.environ, state)
+        command = getattr(args, "called", "")
+        return caller_of(self.project.store, identity, state, command=command, host=_host())
 
     def __enter__(self) -> Session:
         return self
@@ -146,8 +154,12 @@ def how_old(as_of: float) -> str:
 def caller(args: Namespace, state: str = "") -> Caller:
     """Return the acting agent; with a project's ``state``, its process can identify it."""
     identity = acting_agent(args.agent, os.environ, state)
-    host = os.uname().nodename if hasattr(os, "uname") else ""
-    return Caller(identity.id, "human" if identity.human else "agent", host)
+    role = HUMAN if identity.human else "agent"
+    return Caller(identity.id, role, _host(), identity.by, identity.by_human, identity.doubt)
+
+
+def _host() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else ""
 
 
 def careful_caller(args: Namespace) -> Caller:

@@ -6,7 +6,7 @@ of its own because every call writes it.
 
 from __future__ import annotations
 
-from dibs.errors import BadInput, NotAllowed
+from dibs.errors import BadInput, NotAllowed, humans_only
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -37,6 +37,18 @@ TERMINAL = frozenset(
 #: The role of people. They may do more than agents, so no agent may take this role.
 HUMAN = "human"
 
+#: Names that a reader would take for Dibs, for a person, or for everyone.
+RESERVED = frozenset({
+    "admin", "administrator", "all", "anyone", "dibs", "everybody", "everyone", "human", "nobody", "none",
+    "operator", "root", "server", "sudo", "superuser", "supervisor", "system", "user",
+})  # fmt: skip
+#: Ends the ID of the human at any terminal.
+AT_TERMINAL = "terminal"
+#: How a person shows that they are one.
+PROOF = (
+    "run it in your own terminal, or set DIBS_TOKEN to a token from `dibs token new --scope human`"
+)
+
 #: What an agent does at the moment, as listings show it.
 WORKING, IDLE, DEAD, STOPPED = "working", "idle", "gone", "stopped"
 #: How counts call agents that ended themselves.
@@ -53,11 +65,27 @@ class Caller(Record):
     id: str
     role: str = "agent"
     host: str = ""
+    #: Who really makes the call, if it uses another agent's name.
+    by: str = ""
+    #: Whether a proven human makes the call under an agent's name.
+    by_human: bool = False
+    #: Why a caller without a name may not be a human; empty if there is no reason for doubt.
+    doubt: str = ""
 
     @property
     def human(self) -> bool:
-        """Whether a person acts, who may revoke claims and claim everything."""
-        return self.role == HUMAN
+        """Whether a proven human acts, who may revoke claims and claim everything."""
+        return self.role == HUMAN and not self.doubt
+
+    @property
+    def from_human(self) -> bool:
+        """Whether a human makes the call, under any name."""
+        return self.human or self.by_human
+
+    @property
+    def issuer(self) -> str:
+        """Who really makes the call."""
+        return self.by or self.id
 
 
 class Agent(Record):
@@ -195,15 +223,60 @@ def check_parent(agent: str, parent: str, parents: Mapping[str, str]) -> None:
         raise BadInput(message, code="AGENT_CYCLE", field="parent")
 
 
-def check_stop(agent: str, target: str, parents: Mapping[str, str]) -> None:
-    """Refuse to stop an agent other than ``agent`` itself and its subagents."""
-    if target != agent and agent not in ancestors(target, parents):
+def may_act_for(agent: str, target: str, parents: Mapping[str, str]) -> bool:
+    """Return whether ``agent`` may act for ``target``: for itself and its subagents, at any depth."""
+    return target == agent or agent in ancestors(target, parents)
+
+
+def check_acts_for(caller: Caller, target: str, parents: Mapping[str, str], what: str) -> None:
+    """Refuse to do something to an agent that is neither the caller nor one of its subagents.
+
+    A human may do it to every agent. ``what`` is the command that a human can run.
+    """
+    if not caller.from_human and not may_act_for(caller.issuer, target, parents):
+        doubt = f" ({caller.doubt})" if caller.doubt else ""
         raise NotAllowed(
-            f"{target} is not {agent} or one of its subagents",
+            f"only {target}, an agent above it, or a human may do this; you are {caller.issuer}{doubt}",
             code="NOT_YOU",
             field="id",
-            hint=f"ask {target} to leave, or ask a human to run: dibs agent stop {target}",
+            hint=PROOF
+            if caller.doubt
+            else f"send {target} a message, or ask a human to run: {what}",
         )
+
+
+def check_human(caller: Caller, message: str, *, hint: str, field: str = "") -> None:
+    """Refuse a caller that is not a proven human; say who Dibs thinks it is, and why."""
+    if caller.human:
+        return
+    if caller.doubt:
+        raise NotAllowed(f"{message}; {caller.doubt}", code="HUMANS_ONLY", hint=PROOF, field=field)
+    raise humans_only(message, caller.id, hint=hint, field=field)
+
+
+def check_speaker(caller: Caller) -> None:
+    """Refuse a human's message or decision from a caller that is not a proven human."""
+    if caller.role == HUMAN and caller.doubt:
+        raise NotAllowed(
+            f"only a human may speak as {caller.id}; {caller.doubt}",
+            code="HUMANS_ONLY",
+            hint=f"agents: use --agent NAME; humans: {PROOF}",
+        )
+
+
+def check_readmits(caller: Caller, known: Agent | None) -> None:
+    """Refuse to let a stopped agent back in, unless a human does it."""
+    if known is not None and known.status == AgentStatus.TERMINATED and not caller.from_human:
+        raise stopped(known)
+
+
+def stopped(agent: Agent) -> NotAllowed:
+    """Return the refusal of a call by a stopped agent."""
+    return NotAllowed(
+        f"{agent.id} was stopped: {agent.ended or 'no reason given'}",
+        code="AGENT_STOPPED",
+        hint=f"stop working; a human can readmit you with `dibs agent join --agent {agent.id}`",
+    )
 
 
 def check_role(role: str, *, human: bool) -> str:
@@ -214,10 +287,16 @@ def check_role(role: str, *, human: bool) -> str:
     return role
 
 
+def is_reserved(id_: str) -> bool:
+    """Return whether an id means everyone, a human, or Dibs."""
+    name = id_.replace(".", "-").replace("_", "-").strip("-").casefold()
+    human = name.partition("-")[0] == HUMAN or name.endswith(f"-{AT_TERMINAL}")
+    return human or name in RESERVED
+
+
 def check_own_id(id_: str, *, human: bool) -> str:
-    """Return an agent's own id; refuse one that means everyone or a human."""
-    first = id_.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
-    if id_ == "all" or (first == HUMAN and not human):
+    """Return an agent's own id; refuse one that means everyone, a human, or Dibs."""
+    if id_ == "all" or (is_reserved(id_) and not human):
         raise BadInput(
             f"an agent cannot be named {id_}: the name is reserved",
             code="AGENT_ID",

@@ -84,6 +84,7 @@ class Kind(metaclass=TextEnum):
     FOREIGN_WRITE = "foreign_write"
     HISTORY_REWRITTEN = "history_rewritten"
     HEAD_MOVED = "head_moved"
+    WIRING_CHANGED = "wiring_changed"
     AGENT_JOINED = "agent_joined"
     AGENT_EXITED = "agent_exited"
     AGENT_CRASHED = "agent_crashed"

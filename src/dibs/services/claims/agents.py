@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from dibs.core.claims.agents import (
+    HUMAN,
     PROCESS_DIED,
     Agent,
     AgentStatus,
     Beat,
     Caller,
     activity,
+    check_acts_for,
     check_own_id,
     check_parent,
+    check_readmits,
     check_role,
-    check_stop,
     current_status,
     family,
     is_terminal,
@@ -26,7 +28,7 @@ from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
-from dibs.services.state.sessions import guarded_since
+from dibs.services.state.sessions import guarded_since, runs_here, session_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -70,10 +72,15 @@ class Agents:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def join(self, agent: Agent, *, human: bool = False) -> Agent:
-        """Register an agent, or start one again that has ended; a ``human`` may join too."""
-        check_own_id(check_agent_id(agent.id), human=human)
-        check_role(agent.role, human=human)
+    def join(self, agent: Agent, caller: Caller | None = None) -> Agent:
+        """Register an agent, or start one again that has ended; a human may join too.
+
+        ``caller`` is who registers it, by default the agent itself. Only a human can let a stopped agent back
+        in, or change the parent of a known one.
+        """
+        who = caller or Caller(agent.id)
+        check_own_id(check_agent_id(agent.id), human=who.human)
+        check_role(agent.role, human=who.human)
         if agent.parent:
             check_agent_id(agent.parent)
         texts: dict[str, Any] = {key: check_text(getattr(agent, key), key) for key in _TEXTS}
@@ -81,10 +88,13 @@ class Agents:
 
         def step(rows: Rows) -> Agent:
             known = rows.agent(agent.id)
+            check_readmits(who, known)
             if agent.parent:
-                _check_family(rows, agent)
+                _check_family(rows, agent, known, who)
             name = words.name or (known.name if known else words.id)
-            joined = words._replace(name=name, started=rows.now)
+            # Only a human takes an agent away from its parent.
+            parent = agent.parent or (known.parent if known and not who.from_human else "")
+            joined = words._replace(name=name, parent=parent, started=rows.now)
             if rows.beat(agent.id) is not None and known is not None:
                 joined = joined._replace(started=known.started)
                 arrive(rows, Caller(agent.id, agent.role))
@@ -158,24 +168,22 @@ class Agents:
         target: str,
         *,
         reason: str = "",
-        bound: bool = False,
         apart: Container[str] = (),
     ) -> list[str]:
         """Stop an agent and its subagents, ``apart`` from some, and end their claims; return their ids.
 
-        A ``bound`` caller, whose token is for one agent, may only stop itself and its subagents.
+        An agent may only stop itself and its subagents.
         """
         words = check_text(reason, "reason") if reason else ""
 
         def step(rows: Rows) -> list[str]:
-            if caller.id != target:
+            if target not in {caller.id, caller.issuer} and not caller.by:
                 arrive(rows, caller)
             agents = {agent.id: agent for agent in rows.agents()}
             if target not in agents:
                 raise _unknown(target)
             parents = {agent.id: agent.parent for agent in agents.values()}
-            if bound:
-                check_stop(caller.id, target, parents)
+            check_acts_for(caller, target, parents, f"dibs agent stop {target}")
             members = family(target, parents)
             stopped = [
                 name
@@ -183,7 +191,7 @@ class Agents:
                 if name not in apart and not is_terminal(agents[name].status)
             ]
             for name in reversed(stopped):
-                _terminate(rows, agents[name], caller.id, words)
+                _terminate(rows, agents[name], caller, words)
             return stopped
 
         return self._store.apply(step)
@@ -222,11 +230,26 @@ def agents_in(rows: Rows, ttl: float) -> list[AgentView]:
     return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
 
 
-def _check_family(rows: Rows, agent: Agent) -> None:
+def _check_family(rows: Rows, agent: Agent, known: Agent | None, who: Caller) -> None:
+    """Check a parent: only a human, or an agent above both, gives a known agent another parent.
+
+    A new agent may name its parent, but not one whose session runs: the hooks report its subagents.
+    """
     if rows.agent(agent.parent) is None:
         raise _unknown(agent.parent)
-    parents = {known.id: known.parent for known in rows.agents()}
+    parents = {one.id: one.parent for one in rows.agents()}
     check_parent(agent.id, agent.parent, parents)
+    what = f"dibs agent join --agent {agent.id} --parent {agent.parent}"
+    if known is not None and known.parent != agent.parent:
+        check_acts_for(who, agent.id, parents, what)
+    elif known is not None or not _is_running(rows, agent.parent):
+        return
+    check_acts_for(who, agent.parent, parents, what)
+
+
+def _is_running(rows: Rows, agent: str) -> bool:
+    found = session_of(rows, agent)
+    return found is not None and runs_here(found[1])
 
 
 def _check_changes(changes: dict[str, Any]) -> None:
@@ -284,12 +307,14 @@ def _unknown(agent: str) -> NotFound:
     )
 
 
-def _terminate(rows: Rows, agent: Agent, by: str, reason: str) -> None:
+def _terminate(rows: Rows, agent: Agent, caller: Caller, reason: str) -> None:
+    by = caller.issuer
+    role = HUMAN if caller.from_human else role_of(rows, by)
     for key, claim in claims_of(rows, agent.id):
         lose(rows, key, claim, Lost(claim.pattern, claim.token, "terminated", rows.now, by, reason))
-    end_agent(rows, agent, AgentStatus.TERMINATED, reason or f"by {by}")
+    end_agent(rows, agent, AgentStatus.TERMINATED, f"{reason} (by {by})" if reason else f"by {by}")
     rows.emit(
-        by, role_of(rows, by), Kind.AGENT_TERMINATED,
+        by, role, Kind.AGENT_TERMINATED,
         f"{by} stopped {agent.id}" + (f": {reason}" if reason else ""),
         toAgentId=agent.id, toRole=agent.role,
     )  # fmt: skip

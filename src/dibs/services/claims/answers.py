@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.core.claims.agents import check_speaker
 from dibs.core.claims.ladder import PROMISE_MAX, PROMISE_MIN, Reply
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
@@ -56,6 +57,7 @@ class Answers:
         words = check_text(note, "note") if note else ""
 
         def step(rows: Rows) -> list[Ask]:
+            check_speaker(caller)
             beat = arrive(rows, caller)
             filed = _meant(rows, caller.id, pattern, message, to)
             promised = rows.now + span if span is not None else 0.0

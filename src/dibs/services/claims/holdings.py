@@ -6,11 +6,11 @@ A stale caller is fenced, and nothing changes.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import Beat, Caller
+from dibs.core.claims.agents import Beat, Caller, check_human
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Ask, Claim, Lost, check_text
 from dibs.core.text.durations import WAIT_MAX, WAIT_MIN, check_span
-from dibs.errors import BadInput, NotAllowed
+from dibs.errors import BadInput
 from dibs.services.claims.acquire import SHOWN
 from dibs.services.claims.transfer import hand_over
 from dibs.services.state.idempotency import once
@@ -154,12 +154,7 @@ class Holdings:
 
     def revoke(self, caller: Caller, pattern: Pattern, *, reason: str) -> list[Claim]:
         """Revoke all claims that overlap ``pattern``; for humans only."""
-        if not caller.human:
-            raise NotAllowed(
-                f"only a human can revoke a claim, and {caller.id} is an agent",
-                code="HUMANS_ONLY",
-                hint="request a release: dibs ask PATTERN",
-            )
+        check_human(caller, "only a human may revoke a claim", hint="request it: dibs ask PATTERN")
         if not reason.strip():
             raise BadInput("a reason is required: --reason", code="REASON", field="reason")
         words = check_text(reason, "reason")

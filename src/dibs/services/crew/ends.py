@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from secrets import token_hex
 
-from dibs.core.claims.agents import NEVER, AgentStatus, Caller, check_stop, family
+from dibs.core.claims.agents import NEVER, AgentStatus, Caller, check_acts_for, family
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.crew.members import Member, MemberState
@@ -104,11 +104,10 @@ class MemberEnds:
         *,
         reason: str = "",
         again: bool = False,
-        bound: bool = False,
     ) -> list[Member]:
         """Ask to stop agents and all their subagents; the supervisor ends their processes.
 
-        With ``again``, they are started again. A ``bound`` caller may only stop itself and its subagents.
+        With ``again``, they are started again. An agent may only stop itself and its subagents.
         """
         why = check_text(reason, "reason") if reason else ""
 
@@ -120,23 +119,22 @@ class MemberEnds:
             for agent in agents:
                 if agent not in known:
                     raise no_member(agent)
-                if bound:
-                    check_stop(by.id, agent, parents)
+                check_acts_for(by, agent, parents, f"dibs agent stop {agent}")
                 for name in [agent] if again else family(agent, parents):
                     if name in known and not known[name].is_over:
                         chosen[name] = known[name]
             for member in chosen.values():
                 now = member._replace(
-                    state=MemberState.STOPPING, stop_by=by.id, stop_why=why, again=again,
+                    state=MemberState.STOPPING, stop_by=by.issuer, stop_why=why, again=again,
                     since=member.since if member.state == MemberState.STOPPING else rows.now,
                 )  # fmt: skip
                 crewrows.put_member(rows, now)
             if chosen:
                 names = ", ".join(chosen)
-                said = f"{by.id} {'restarts' if again else 'stops'} {names}" + (
+                said = f"{by.issuer} {'restarts' if again else 'stops'} {names}" + (
                     f": {why}" if why else ""
                 )
-                rows.emit(by.id, by.role, Kind.CREW_CHANGED, said, agents=list(chosen))
+                rows.emit(by.issuer, by.role, Kind.CREW_CHANGED, said, agents=list(chosen))
             return list(chosen.values())
 
         return self._store.apply(step)

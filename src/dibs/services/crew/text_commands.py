@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import listed, role_part, words
 from dibs.core.briefing.crew import utc_clock
-from dibs.core.claims.agents import check_stop
+from dibs.core.claims.agents import check_acts_for
 from dibs.core.claims.log_filters import stored_kinds
 from dibs.core.claims.rules import MAX_TEXT
 from dibs.core.crew.text_commands import CommandError
@@ -127,7 +127,7 @@ def _terminate_agent(call: CommandCall) -> Lines:
     target = call.text("agentId")
     known = {view.agent.id: view.agent.parent for view in call.services.agents.all()}
     if target in known:
-        check_stop(call.caller.id, target, known)
+        check_acts_for(call.caller, target, known, f"dibs agent stop {target}")
     stopped = call.control.stop(target, by=call.caller.id, reason=call.text("reason"))
     return [("Stopping: ", *listed(stopped, "dibs", most=_NAMES)) if stopped else ("It has ended",)]
 

@@ -5,12 +5,16 @@ All paths of a call are granted, or none.
 
 from __future__ import annotations
 
+import os
+
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.protected import guarded, guarded_beneath, is_guarded_folder
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Queued, Request, check_request
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import is_everything, parse
 from dibs.core.toolcalls.policy import DeniedPath, PathRule
+from dibs.core.toolcalls.values import How
 from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, survey
 from dibs.services.guard.sessions import join_session
 from dibs.services.state.presence import arrive
@@ -65,16 +69,18 @@ class Wishes(Record):
     plain: tuple[TouchedPath, ...] = ()
     hot: tuple[TouchedPath, ...] = ()
     shared: tuple[TouchedPath, ...] = ()
-    #: Folders, patterns, and ignored files that no one else may hold; they are not claimed.
+    #: Folders, patterns, ignored files, and what a call may write: no one else may hold them, but they are
+    #: not claimed.
     deep: tuple[TouchedPath, ...] = ()
 
 
 class Admission:
     """Decides calls in one project."""
 
-    def __init__(self, store: Store, policy: GuardPolicy) -> None:
+    def __init__(self, store: Store, policy: GuardPolicy, root: str) -> None:
         self._store = store
         self._policy = policy
+        self._root = root
         config = store.config
         shortest = store.engine.shortest_ttl
         self._ttl = max(config.ttl, shortest)
@@ -102,20 +108,52 @@ class Admission:
         ruled = [(one, self._rule(one)) for one in paths]
         refused = [DeniedPath(one.path or ".", rule) for one, rule in ruled if rule in _REFUSED]
         if refused:
-            return _refuse(rows, so_far, beat, refused, last=True)
+            held = self._also_held(rows, session, ruled)
+            return _refuse(rows, so_far, beat, [*held, *refused], last=True)
         near: Near = {}
         wishes = _wishes(rows, session.id, ruled, near)
         if not any(wishes):
             return so_far
         return self._by_claims(rows, so_far, beat, wishes, near, last=last)
 
+    def _also_held(
+        self, rows: Rows, session: SessionRow, ruled: Iterable[tuple[TouchedPath, str]]
+    ) -> list[DeniedPath]:
+        """Return what other agents hold of a call that the settings block anyway."""
+        rest = [
+            (one, PathRule.CLAIM if rule in _REFUSED else rule)
+            for one, rule in ruled
+            if not one.steering and (one.deep or rule not in _REFUSED)
+        ]
+        near: Near = {}
+        wishes = _wishes(rows, session.id, rest, near)
+        _, against = self._look(rows, session, wishes, near)
+        return _held(against, [*wishes.plain, *wishes.shared, *wishes.deep])
+
     def _rule(self, one: TouchedPath) -> str:
         """Return the settings' rule for a path."""
-        if one.steering:
+        if one.steering or (self._policy.guards and self._takes_guarded(one)):
             return PathRule.GUARDED
         if one.ignored and one.local:  # it disappears with other ignored files
             return PathRule.CLAIM
         return self._policy.fate(one.path, one.how, deep=one.deep)
+
+    def _takes_guarded(self, one: TouchedPath) -> bool:
+        """Return whether changing a path would change or remove a file that configures tools.
+
+        A whole worktree may be removed with its files.
+        """
+        if one.how == How.READ or (one.elsewhere and not one.path):
+            return False
+        if guarded(one.path) or is_guarded_folder(one.path):
+            return not one.stays
+        if not one.deep or not (one.how == How.DELETE or one.ignored):
+            return False
+        root = one.elsewhere or self._root
+        return any(
+            os.path.lexists(os.path.join(root, path))
+            for path in guarded_beneath(one.path.rstrip("/"))
+        )
 
     def _by_claims(
         self,
@@ -254,7 +292,7 @@ def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], ne
             continue
         if rule == PathRule.SHARE:
             shared.append(one)
-        elif one.deep or one.ignored:
+        elif one.deep or one.ignored or one.how == How.MAYBE:
             deep.append(one)
         elif rule == PathRule.HOT:
             hot.append(one)

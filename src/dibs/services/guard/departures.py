@@ -152,6 +152,10 @@ class Departures:
                 session.id,
             ):
                 return False  # it came back, or another process ended it first
+            agent = rows.agent(now.id)
+            if not gone and agent is not None and agent.status == AgentStatus.TERMINATED:
+                put_session(rows, row, now._replace(over=True))
+                return False  # its process goes on, and may not start again as another agent
             if is_in_crew(rows, now.id):
                 if not gone:
                     _give_back_clean(rows, now)
@@ -167,7 +171,8 @@ class Departures:
         for session in ended:
             if session.parent:
                 self._writes_pass(session.id, session._replace(id=session.parent))
-            forget_process(self._repository.state, session)
+            if gone:  # until then, commands below the process are the agent's, and not a human's
+                forget_process(self._repository.state, session)
         return [session.id for session in ended if session.id not in crew]
 
     def _stays(self, rows: Rows, row: str, session: SessionRow) -> bool:

@@ -84,6 +84,23 @@ class Liveness:
         return found
 
 
+def live_sessions(rows: Rows, agent: str) -> list[SessionRow]:
+    """Return an agent's sessions that have not ended: here their process runs, elsewhere it is alive."""
+    here, beat = realm(), rows.beat(agent)
+    return [
+        session
+        for _, session in sessions(rows)
+        if session.id == agent
+        and not session.over
+        and session.pid
+        and (
+            is_there(session.pid, session.born)
+            if session.realm == here
+            else beat is not None and rows.now < beat.seen + beat.ttl
+        )
+    ]
+
+
 def _running(rows: Rows) -> dict[str, Beat]:
     """Return the heartbeats of agents that have not ended and whose process runs on this machine."""
     here = realm()

@@ -13,8 +13,9 @@ import time
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.protected import guarded
+from dibs.core.patterns.overlap import matches
 from dibs.core.toolcalls.policy import GuardPolicy
-from dibs.core.toolcalls.values import PASSED, EventKind, How, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, How, Verdict, Watch, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
 from dibs.services.guard.call_paths import CallPaths, by_tree, is_read
@@ -27,6 +28,7 @@ from dibs.services.guard.sessions import (
     row_of,
 )
 from dibs.services.state.presence import arrive, note_rest
+from dibs.services.state.rows import claim_of
 from dibs.services.state.sessions import get_session, put_session
 
 TYPE_CHECKING = False
@@ -73,7 +75,7 @@ class Guarding:
             steering=guarded if config.commit_guarded == "human" else None,
             fold_case=store.fold_case,
         )
-        self._admission = Admission(store, self._policy)
+        self._admission = Admission(store, self._policy, repository.root)
         self._paths = CallPaths(repository, store.config, fold_case=store.fold_case)
         #: Called with the seconds that a call is about to wait, to extend the hook's deadline.
         self.waits: Callable[[float], object] = lambda _: None
@@ -95,18 +97,24 @@ class Guarding:
         ``environ`` is the hook's environment. ``tells`` says whether the agent reads text at this event; if
         not, no briefing is prepared, so that no message is lost.
         """
-        who = hook_caller(process, environ or {}, heard.agent, self._repository.root)
+        who = hook_caller(
+            process, environ or {}, heard.agent, self._repository.root, self._repository.state
+        )
         if not heard.session and who.agent is not None:
             # An agent without session IDs has one session per process.
             heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
         try:
             verdict = self._answer(heard, who, tells=tells and heard.listens)
-        except NotAllowed as stopped:
-            if stopped.code != "AGENT_STOPPED":
+        except NotAllowed as refused:
+            if refused.code == "NOT_YOU":
+                from dibs.core.toolcalls.verdicts import refused_event
+
+                return refused_event(heard, refused.message, refused.hint)
+            if refused.code != "AGENT_STOPPED":
                 raise
             from dibs.core.toolcalls.verdicts import stopped_agent
 
-            return stopped_agent(heard, stopped.message, _draw)
+            return stopped_agent(heard, refused.message, _draw)
         if heard.touches and verdict.word != Word.DENY and self._logs_files():
             from dibs.services.guard.file_log import log_files
 
@@ -196,7 +204,9 @@ class Guarding:
         watched = self._paths.is_watched(heard)
         if self.elsewhere is not None and (other := by_tree(paths)):
             for root, touches in other.items():
-                there = heard._replace(touches=tuple(touches), command="", cwd=root)
+                there = heard._replace(
+                    touches=tuple(touches), command="", mentions=(), watch=Watch.KNOWN, cwd=root
+                )
                 verdict = self.elsewhere(root, there, who)
                 if verdict.word == Word.DENY:
                     return verdict
@@ -215,6 +225,7 @@ class Guarding:
             return refusal
         self._paths.note_reads(decided.session.id, paths)
         said = self._undone(decided.session, tells=tells)
+        watched = watched or self._names_held(heard, paths, decided.session.id)
         if writes or watched:
             protected = self._protect(heard, decided, paths, watched=watched, tells=tells)
             said = protected if protected.word == Word.DENY else said.with_text(protected)
@@ -225,6 +236,22 @@ class Guarding:
         return said.with_text(
             unfinished(decided.session.id, decided.session.root, decided.left, _draw)
         )
+
+    def _names_held(self, heard: HookEvent, paths: Sequence[TouchedPath], agent: str) -> bool:
+        """Return whether a tool that reads, by its name, names a file that another agent holds."""
+        if heard.watch != Watch.HELD:
+            return False
+        some = [one for one in (*paths, *self._paths.mentioned_paths(heard)) if one.pattern.literal]
+
+        def step(rows: Rows) -> bool:
+            return any(
+                matches(rows.pattern(claim_of(found).pattern), f"./{one.path}")
+                for one in some
+                for found in rows.near(one.pattern)
+                if found.agent != agent and not found.ticket
+            )
+
+        return bool(some) and self._store.look(step)
 
     def _undone(self, session: SessionRow, *, tells: bool) -> Verdict:
         """Tell an agent if someone discarded its changes since its last call."""
@@ -251,6 +278,9 @@ class Guarding:
         if decided.resumed:
             protection.resume(agent, decided.resumed)
         if watched:
+            from dibs.services.guard.wiring_restore import watch
+
+            watch(self._repository)
             done = protection.before_command(heard, agent, paths, decided.fresh, self._attribution)
         else:
             done = protection.before_edit(heard, agent, paths, decided.fresh)
@@ -287,6 +317,21 @@ class Guarding:
             if why:
                 note = f"dibs: blocked {agent} from moving HEAD or a branch"
                 return Verdict(Word.DENY, why, note, reader=agent)
+        if "dibs" in heard.command.lower():
+            from dibs.services.guard.dibs_calls import judge_calls
+
+            why = judge_calls(self._store, decided.session, heard.command)
+            if why:
+                return Verdict(Word.DENY, why, f"dibs: {why}", reader=decided.session.id)
+        if heard.agent == "codex" and heard.command and not decided.refused:
+            from dibs.core.shell.interactive import waits_for_input
+
+            program = waits_for_input(heard.command)
+            if program:
+                from dibs.core.toolcalls.messages import typed_later
+
+                note = f"dibs: blocked {decided.session.id} from opening {program}"
+                return Verdict(Word.DENY, typed_later(program), note, reader=decided.session.id)
         return _blocked(heard, decided) if decided.refused else None
 
     def _may_move(self, command: str) -> bool:
@@ -346,10 +391,27 @@ class Guarding:
 
     def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
         """Detect what a call wrote; return whether it changed another agent's file."""
-        if self._paths.is_watched(heard):
-            return bool(self._attribution.found(session.id, heard.call))
+        if self._paths.is_watched(heard) or self._was_marked(heard, session.id):
+            found = bool(self._attribution.found(session.id, heard.call))
+            return self._wiring_changed(session.id) or found
         self._paths.note(session.id, heard, self._store.now())
         return False
+
+    def _was_marked(self, heard: HookEvent, agent: str) -> bool:
+        """Return whether the tree was compared before a call whose tool reads, by its name."""
+        if heard.watch != Watch.HELD:
+            return False
+        from dibs.services.guard.uncommitted.before_call import TreeSnapshots
+
+        return TreeSnapshots(self._repository).has(agent, heard.call)
+
+    def _wiring_changed(self, agent: str) -> bool:
+        """Report files that guard agents and changed during a command; return whether there are any."""
+        if self._store.config.commit_guarded != "human":
+            return False
+        from dibs.services.guard.wiring_restore import report
+
+        return bool(report(self._store, self._repository, agent))
 
     @property
     def _attribution(self) -> Attribution:
@@ -404,7 +466,7 @@ class Guarding:
         if full:
             from dibs.core.toolcalls.messages import welcome
 
-            text = f"{welcome(session.id)}\n{text}"
+            text = f"{welcome(session.id, session.dialect)}\n{text}"
         return Verdict(Word.TELL, text, delivery=delivery.number, reader=session.id)
 
 

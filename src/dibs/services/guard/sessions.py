@@ -6,12 +6,21 @@ A subagent's call is also activity of the session that started it.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN, Agent, AgentStatus, Caller
-from dibs.core.text.names import distinct
+from dibs.core.claims.agents import HUMAN, Agent, AgentStatus, Caller, stopped
+from dibs.core.text.names import distinct, is_namesake
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
 from dibs.core.toolcalls.values import EventKind
 from dibs.errors import NotAllowed
-from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
+from dibs.local.processes import (
+    RunningProcess,
+    above,
+    agent_above,
+    forget,
+    is_there,
+    note,
+    own_pid,
+    realm,
+)
 from dibs.services.guard.call_paths import is_read
 from dibs.services.state.presence import admit, arrive, note_call, note_rest
 from dibs.services.state.sessions import (
@@ -24,6 +33,7 @@ from dibs.services.state.sessions import (
     record_guarded,
     session_key,
     session_of,
+    sessions,
 )
 from dibs.startup.records import Record
 
@@ -53,36 +63,78 @@ class HookCaller(Record):
     named: str = ""
     root: str = ""
     realm: str = ""
+    #: The hook's own process; 0 if unknown.
+    hook: int = 0
+    #: The project's state folder, which has the processes of all agents.
+    state: str = ""
 
 
 def hook_caller(
-    process: int | RunningProcess, environ: Mapping[str, str], dialect: str, root: str
+    process: int | RunningProcess,
+    environ: Mapping[str, str],
+    dialect: str,
+    root: str,
+    state: str = "",
 ) -> HookCaller:
     """Return the caller of a hook; ``process`` is the agent's own process or the hook's process ID."""
+    told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
+    hook = 0 if isinstance(process, RunningProcess) else process
+    agent = agent_above(hook, told) if hook else None
     if isinstance(process, RunningProcess):
-        agent: RunningProcess | None = process
-    else:
-        told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
-        agent = agent_above(process, told) if process else None
-    return HookCaller(agent, environ.get(NAME, ""), root, realm())
+        agent = process
+    if agent is not None and told == str(agent.pid):
+        agent = _believed(agent, hook or own_pid(), state)
+    return HookCaller(agent, environ.get(NAME, ""), root, realm(), hook, state)
+
+
+def _believed(told: RunningProcess, hook: int, state: str) -> RunningProcess:
+    """Return the process that a hook says is its agent's, or the nearest one if that is another agent's.
+
+    An agent can run ``dibs hook`` itself, and name a process above its own.
+    """
+    nearest = agent_above(hook)
+    if nearest is None or nearest.pid == told.pid or told not in above(hook):
+        return told
+    return told if _agent_at(state, hook) == _agent_at(state, told.pid) else nearest
 
 
 def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
     """Return the key of the calling session. A session that runs in two processes at once is two agents.
 
     That happens if a session is resumed while it still runs. An editor has one process per window, which does
-    not distinguish its sessions.
+    not distinguish its sessions. An event that another agent's process, or a detached one, sends for a
+    running session is refused (``NOT_YOU``).
     """
     key = session_key(heard.agent, heard.session, heard.subagent)
-    if who.agent is None or heard.agent in EDITORS:
+    if heard.agent in EDITORS or (who.agent is None and not who.hook):
         return key
     main = session_key(heard.agent, heard.session)
     session = get_session(rows, main)
+    if who.agent is None:
+        if session is not None and session.pid and _runs(session, who):
+            raise _not_you(session, "")
+        return key
     if session is not None and (session.pid, session.born) == (who.agent.pid, who.agent.born):
         return key
     apart = f"{main}@{who.agent.pid}-{who.agent.born}"
-    taken = session is not None and session.pid and _runs(session, who)
-    return apart + key[len(main) :] if taken or get_session(rows, apart) is not None else key
+    if get_session(rows, apart) is not None:
+        return apart + key[len(main) :]
+    if session is None or not session.pid or not _runs(session, who):
+        return key
+    sender = _agent_at(who.state, who.agent.pid)
+    if sender and not is_namesake(sender, session.id):
+        raise _not_you(session, sender)
+    return apart + key[len(main) :]
+
+
+def _not_you(session: SessionRow, sender: str) -> NotAllowed:
+    """Return the refusal of an event that names another process's session."""
+    by = f"a process of {sender}" if sender else "a process outside of it"
+    return NotAllowed(
+        f"the event names the session of {session.id} (process {session.pid}), but comes from {by}",
+        code="NOT_YOU",
+        hint="an agent's own hooks send its events; do not run `dibs hook` yourself",
+    )
 
 
 def join_session(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, SessionRow, bool]:
@@ -117,12 +169,37 @@ def _new_session(rows: Rows, key: str, heard: HookEvent, who: HookCaller) -> Ses
         wished = subagent_name(heard.agent, parent, heard.subagent)
     else:
         wished = session_name(heard.agent, heard.session, who.named, pid)
+        _refuse_stopped(rows, who)
     session = SessionRow("", heard.agent, pid, born, who.realm, who.root, parent)
     session = session._replace(id=distinct(wished, _Taken(rows, key, session)))
     put_session(rows, key, session)
-    _join(rows, session, heard)
+    _join(rows, session, heard, _above(who) if heard.agent not in EDITORS else "")
     record_guarded(rows, session.id, session.dialect)
     return session
+
+
+def _above(who: HookCaller) -> str:
+    """Return the guarded agent whose process started the session's own process; empty if none."""
+    return _agent_at(who.state, who.agent.above) if who.agent is not None else ""
+
+
+def _agent_at(state: str, pid: int) -> str:
+    """Return the guarded agent that a process belongs to; empty if none."""
+    from dibs.local.identity import agent_of_process
+
+    return agent_of_process(state, pid) if state and pid else ""
+
+
+def _refuse_stopped(rows: Rows, who: HookCaller) -> None:
+    """Refuse a new session in the process of a stopped agent, or below it."""
+    own = (*_process(who), who.realm)
+    names = [
+        one.id for _, one in sessions(rows) if own[0] and (one.pid, one.born, one.realm) == own
+    ]
+    for name in (*names, _above(who)):
+        known = rows.agent(name) if name else None
+        if known is not None and known.status == AgentStatus.TERMINATED and rows.beat(name) is None:
+            raise stopped(known)
 
 
 def _moved(session: SessionRow, root: str) -> SessionRow:
@@ -170,20 +247,16 @@ def is_heir(session: SessionRow, before: SessionRow) -> bool:
     return bool(session.pid) and same and before.over and not (session.parent or before.parent)
 
 
-def _join(rows: Rows, session: SessionRow, heard: HookEvent) -> None:
-    """Mark a session's agent as running, unless it was stopped."""
+def _join(rows: Rows, session: SessionRow, heard: HookEvent, above: str = "") -> None:
+    """Mark a session's agent as running, unless it was stopped; ``above`` started its process."""
     known, beat = rows.agent(session.id), rows.beat(session.id)
     if known is not None and known.status == AgentStatus.TERMINATED and beat is None:
-        raise NotAllowed(
-            f"{session.id} was stopped: {known.ended or 'no reason given'}",
-            code="AGENT_STOPPED",
-            hint=f"stop working; a human can readmit you with `dibs agent join --agent {session.id}`",
-        )
+        raise stopped(known)
     host = session.realm.partition("/")[0]
     role = role_of(heard.subagent_type) if session.parent else "agent"
     base = known or Agent(session.id, session.id, role)
     agent = base._replace(
-        parent=session.parent or base.parent, host=host, pid=session.pid,
+        parent=session.parent or base.parent or above, host=host, pid=session.pid,
         model=heard.model[:PART_MAX] or base.model, status=AgentStatus.RUNNING, ended="",
     )  # fmt: skip
     if beat is None:

@@ -8,6 +8,7 @@ from itertools import islice, takewhile
 
 from dibs.core.claims.probes import is_probe_entry
 from dibs.errors import Unavailable
+from dibs.local.files import regular
 from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
@@ -373,7 +374,7 @@ def _archived(folder: str, month: str = "") -> Iterator[Entry]:
     for name in names if folder else ():
         if name < month:
             continue
-        with open(os.path.join(folder, name), "rb") as file:
+        with open(os.path.join(folder, name), "rb", opener=regular) as file:
             for line in file:
                 try:
                     yield Entry(**decode(line.decode("utf-8", "surrogateescape").strip()))
@@ -383,7 +384,7 @@ def _archived(folder: str, month: str = "") -> Iterator[Entry]:
 
 def _append(path: str, entries: list[Entry]) -> None:
     """Append entries that the file does not have yet, on new lines even after an incomplete one."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    handle = regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with open(handle, "r+b") as file:
         tail = _tail(file)
         done = _last_seq(tail)

@@ -6,10 +6,19 @@ heartbeat counts, so that a late caller cannot revive them.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN, NEVER, Agent, AgentStatus, Beat, Caller, check_own_id
+from dibs.core.claims.agents import (
+    HUMAN,
+    NEVER,
+    Agent,
+    AgentStatus,
+    Beat,
+    Caller,
+    check_own_id,
+    stopped,
+)
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Claim, Lost, Ticket, ticket_deadline
-from dibs.errors import BadInput, NotAllowed
+from dibs.errors import BadInput
 from dibs.services.state.keys import ASK, WORKER
 from dibs.services.state.rows import claim_of
 
@@ -33,7 +42,7 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
     beat = rows.beat(caller.id)
     if beat is None:
         beat = _join_by_calling(rows, caller)
-    elif beat.role == HUMAN and not caller.human:
+    elif beat.role == HUMAN and caller.role != HUMAN:
         raise BadInput(
             f"{caller.id} is a human; an agent needs an id of its own",
             code="AGENT_ID",
@@ -93,12 +102,8 @@ def offers_work(rows: Rows, agent: str) -> bool:
 def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
     known = rows.agent(caller.id)
     if known is not None and known.status == AgentStatus.TERMINATED:
-        raise NotAllowed(
-            f"{caller.id} was stopped: {known.ended or 'no reason given'}",
-            code="AGENT_STOPPED",
-            hint=f"stop working; a human can readmit you with `dibs agent join --agent {caller.id}`",
-        )
-    check_own_id(caller.id, human=caller.human)
+        raise stopped(known)
+    check_own_id(caller.id, human=caller.role == HUMAN)
     agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=rows.now)
     if known is not None:
         agent = known._replace(status=AgentStatus.RUNNING, started=rows.now, ended="")

@@ -7,11 +7,11 @@ its claims.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import NEVER, Beat
+from dibs.core.claims.agents import NEVER, Beat, check_human
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Claim, Lost
 from dibs.core.patterns.pattern import parse
-from dibs.errors import DibsError, humans_only
+from dibs.errors import DibsError
 from dibs.services.state.damage import DamagedRow, damaged_rows, name_of
 from dibs.services.state.keys import AT, BEAT, IN
 from dibs.services.state.lifecycle import STORE
@@ -30,13 +30,12 @@ _REASON = "its row in the store was damaged"
 
 
 def refuse_agents(caller: Caller) -> None:
-    """Refuse a caller that is not a human: a repair can free what others have claimed."""
-    if not caller.human:
-        raise humans_only(
-            "only a human can repair the store: that can free what others have claimed",
-            caller.id,
-            hint="`dibs engine check` shows what is damaged; ask a human to run: dibs engine repair",
-        )
+    """Refuse a caller that is not a human: a repair can release other agents' claims."""
+    check_human(
+        caller,
+        "only a human may repair the store, because that can release other agents' claims",
+        hint="`dibs engine check` shows what is damaged; ask a human to run: dibs engine repair",
+    )
 
 
 def move_aside(store: Store, caller: Caller, folder: str) -> list[str]:

@@ -6,7 +6,7 @@ may decide when it is asked for, and to its asker when it is decided.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.agents import HUMAN, check_speaker
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.talk import decision_rules
@@ -64,6 +64,7 @@ class Decisions:
         asks = confirm or kind in self._policy.confirm
 
         def action(rows: Rows) -> list[str]:
+            check_speaker(caller)
             role = arrive(rows, caller).role
             made = draft._replace(at=rows.now, role=role)
             if asks:
@@ -193,6 +194,7 @@ class Decisions:
                 fall_silent(self._store, rows, id_)
             if passed:
                 return None
+            check_speaker(caller)
             voter = Voter(caller.id, caller.human, arrive(rows, caller).role)
             return [act(rows, decision, voter) for decision in found]
 
@@ -213,6 +215,7 @@ class Decisions:
             if len(decision.comments) >= decision_rules.MAX_COMMENTS:
                 message = f"{known} already has {decision_rules.MAX_COMMENTS} comments, the maximum"
                 raise BadInput(message, code="LIMIT", field="text")
+            check_speaker(caller)
             role = arrive(rows, caller).role
             said = Comment(rows.now, caller.id, role, words)
             decision = decision._replace(comments=(*decision.comments, said))

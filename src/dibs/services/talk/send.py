@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.agents import HUMAN, check_speaker
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.limits import (
     ACK_MAX,
@@ -91,6 +91,7 @@ def _fingerprint(saying: Saying) -> str:
 
 
 def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
+    check_speaker(caller)
     reported = arrive(rows, caller).role
     role = HUMAN if caller.human else reported
     _draw(rows, caller.id, rate)

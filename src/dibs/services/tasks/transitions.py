@@ -6,6 +6,7 @@ late result of an earlier attempt is fenced and changes nothing.
 
 from __future__ import annotations
 
+from dibs.core.claims.agents import check_human
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.patterns.pattern import parse
@@ -288,12 +289,8 @@ class Moves:
         elif caller.human:
             revoke_claims(self._store, rows, stored._replace(holder=claim.agent), caller.id, why)
         else:
-            raise NotAllowed(
-                f"{claim.agent} holds {quote(stored.id)}: only a human can take it away",
-                code="HUMANS_ONLY",
-                field="task",
-                hint=f"request it: dibs ask task:{stored.id}",
-            )
+            what = f"{claim.agent} holds {quote(stored.id)}: only a human can take it away"
+            check_human(caller, what, field="task", hint=f"request it: dibs ask task:{stored.id}")
         return stored
 
 

@@ -50,9 +50,8 @@ def _up(session: Session, args: Namespace) -> None:
     Changes to crew.toml count after another `dibs crew up`.
     """
     only_humans(args, "start the crew", "dibs crew up")
-    control.up(session.project, session.caller)
-    _need_server(session)
-    found = control.overview(session.project)
+    # First the server: while agents run, a person without a terminal has to prove it.
+    found = control.up(session.project, session.caller, lambda: _need_server(session))
     session.show(lambda: show_crew(found), lambda: _print_up(session, found))
 
 

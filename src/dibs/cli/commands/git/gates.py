@@ -8,7 +8,8 @@ import sys
 from dibs.cli.support import HELD, OK
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import green, printable, yellow
-from dibs.errors import BadUsage, DibsError, NotFound, humans_only
+from dibs.core.claims.agents import check_human
+from dibs.errors import BadUsage, DibsError, NotFound
 from dibs.shapes.commits import blocked
 
 TYPE_CHECKING = False
@@ -63,13 +64,16 @@ def _install(args: Namespace) -> int:
     """Install hooks in this repository, or with --server in a bare one. Safe to repeat.
 
     Existing hooks are kept and run first, including core.hooksPath, husky, and the pre-commit framework.
-    All worktrees share the hooks.
+    All worktrees share the hooks. If the repository's settings name a hooks folder, git runs it as before,
+    and dibs commit refuses to until a human runs `dibs git trust core.hooksPath`.
 
     Examples:
       dibs git install
       dibs git install --server /srv/project.git
       dibs git install --server /srv/project.git --engine redis://host:6379/0
     """
+    from dibs.local.repository import find
+
     hooks, folder = _hooks(args)
     given = {"engine": args.engine, "project": args.project, "branch": args.branch}
     if args.server is None:
@@ -77,6 +81,9 @@ def _install(args: Namespace) -> int:
             raise BadUsage(
                 "git install: --engine, --project, --branch, and --each-ref require --server"
             )
+        from dibs.git.untrusted import guarded_calls
+
+        guarded_calls(find(args.repo).root)  # raises if its files are elsewhere
     else:
         from dibs.guard.git.server import set_up
 
@@ -96,12 +103,11 @@ def _uninstall(args: Namespace) -> int:
     from dibs.cli.support.session import careful_caller
 
     caller = careful_caller(args)
-    if not caller.human:
-        raise humans_only(
-            "only a human may remove the git hooks",
-            caller.id,
-            hint="ask a human to run `dibs git uninstall`",
-        )
+    check_human(
+        caller,
+        "only a human may remove the git hooks",
+        hint="ask a human to run `dibs git uninstall`",
+    )
     hooks, folder = _hooks(args)
     there = hooks.uninstall()
     if args.server is not None:
@@ -143,7 +149,18 @@ def _show(args: Namespace, hooks: GitHooks) -> int:
         print_json(git_hooks(found, why))
     else:
         _print(found, why, args.server)
+        if args.server is None:
+            _print_foreign(args)
     return OK if all(hook.installed for hook in found) else _NONE
+
+
+def _print_foreign(args: Namespace) -> None:
+    """Say which hooks of the repository need consent."""
+    from dibs.git.untrusted import foreign_hooks
+    from dibs.local.repository import find
+
+    if note := foreign_hooks(find(args.repo)):
+        print(f"{yellow('note')}: {printable(note)}")
 
 
 def _print(found: list[Hook], why: str, server: str | None) -> None:

@@ -52,7 +52,7 @@ def _trust(args: Namespace) -> int:
         return 0
     settings = load(main_tree(repository), repository.state, {}, {})
     found = executing(GitCalls(repository.root)) if repository.common else ()
-    found += project_commands(settings)
+    found = (*trust.originals(found), *project_commands(settings))
     if args.keys:
         trust.allow(careful_caller(args), found, args.keys)
     refused = trust.untrusted(found)

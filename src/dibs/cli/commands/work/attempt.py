@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 
 from dibs.cli.commands.work.output import CopiedOutput
 from dibs.cli.support.child import NOT_EXECUTABLE, NOT_FOUND, CannotStart, ChildProcess
+from dibs.core.claims.agents import HUMAN
 from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
 from dibs.core.text.names import cut, printable
@@ -142,7 +143,9 @@ class TaskRun:
     def _environ(self) -> dict[str, str]:
         stored = self._taken.stored
         kept = {k: v for k, v in os.environ.items() if not k.startswith("DIBS_TASK")}
-        if not self._session.caller.human:  # without a name, the command acts for the same human
+        if (
+            self._session.caller.role != HUMAN
+        ):  # without a name, the command acts for the same human
             kept["DIBS_AGENT"] = self._session.caller.id
         if stored.place != QUEUE:
             board = os.path.abspath(self._session.project.board.path)
