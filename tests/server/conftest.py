@@ -79,12 +79,22 @@ class RunningServer(NamedTuple):
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         kind = {} if body is None else {"Content-Type": "application/json"}
         try:
-            link.request(method, path, sent, {**kind, **(headers or {})})
+            link.request(method, path, sent, {**kind, **self._proof(), **(headers or {})})
             answer = link.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
             return Reply(answer.status, found, answer.read())
         finally:
             link.close()
+
+    def proven(self) -> RunningServer:
+        """Return the server with a human's token, which counts without a terminal while agents run."""
+        made = self.dibs("token", "new", "--scope", "human")
+        assert made.returncode == 0, made.stderr
+        return self._replace(environ={**self.environ, "DIBS_TOKEN": made.stdout.strip()})
+
+    def _proof(self) -> dict[str, str]:
+        token = self.environ.get("DIBS_TOKEN")
+        return {"Authorization": f"Bearer {token}"} if token else {}
 
     def dibs(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the server's project and environment."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -104,3 +105,25 @@ def test_variables_that_agents_and_terminals_set_do_not_matter(confirmed, monkey
     with ours:
         assert [kind for kind, _ in frames(ours)][-1] == client.ANSWER
     thread.join()
+
+
+def test_a_request_must_arrive_within_a_time_in_all(confirmed, monkeypatch):
+    """A sender of single bytes does not occupy a thread for longer."""
+    monkeypatch.setattr(answers, "SENT_IN", 0.3)
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    thread = threading.Thread(target=answers.HookAnswers(None).answer, args=[theirs])
+    thread.start()
+    asked = client.question(["claude"], b"given", "/p")
+    stopped = threading.Event()
+    with ours:
+        for byte in asked[:40]:
+            if stopped.wait(0.05) or not thread.is_alive():
+                break
+            with suppress(OSError):
+                ours.sendall(bytes([byte]))
+        thread.join(1)
+        ended = not thread.is_alive()
+
+    thread.join()
+    assert ended
+    assert confirmed == []

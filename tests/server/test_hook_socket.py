@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,16 @@ def around(runtime, **more):
 
 
 def server(verb, runtime):
-    """Run ``dibs serve``; return the number of its process, 0 if it is not running."""
+    """Run ``dibs serve``; return the number of its process, 0 if it is not running.
+
+    The hooks make this process an agent, and only a human may run ``dibs serve stop``.
+    """
+    if verb == "stop":
+        pid = server("status", runtime)
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+            until(lambda: server("status", runtime) == 0)
+        return 0
     port = ["--port", "0"] if verb == "start" else []
     words = [sys.executable, "-m", "dibs", "serve", verb, *port, "--json"]
     done = subprocess.run(words, env=around(runtime), capture_output=True, check=False)
@@ -99,11 +109,12 @@ def test_a_refusal_that_cannot_be_printed_blocks_by_its_exit_status(repo, runtim
                 cwd=repo,
                 env=surroundings,
                 stdout=full,
+                stderr=subprocess.PIPE,
                 check=False,
             )
-        found.append(done.returncode)
+        found.append((done.returncode, done.stderr.count(b"dibs: blocked")))
 
-    assert found == [2, 0]
+    assert found == [(2, 1), (0, 0)]
     assert counted(runtime) > calls
 
 
@@ -220,13 +231,14 @@ def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(
                 except OSError:
                     return
                 links.append(link)
-                if behavior == "closes":
-                    link.close()
-                if behavior == "rubbish":
-                    link.sendall(b"\xff" * 40)
-                if behavior == "half an answer":
-                    link.sendall(b"A       500\0")
-                    link.close()
+                with suppress(BrokenPipeError, ConnectionResetError):  # hooks ask only the server
+                    if behavior == "closes":
+                        link.close()
+                    if behavior == "rubbish":
+                        link.sendall(b"\xff" * 40)
+                    if behavior == "half an answer":
+                        link.sendall(b"A       500\0")
+                        link.close()
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -236,6 +248,16 @@ def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(
     thread.join()
     for link in links:
         link.close()
+
+
+def test_a_hook_does_not_wait_for_a_server_that_is_stopped(repo, runtime):
+    pid = server("start", runtime)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert refused(asked(repo, runtime, "held.py"))
+        assert not refused(asked(repo, runtime, "free.py"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(
@@ -265,15 +287,7 @@ def test_a_process_with_the_new_code_takes_over_when_the_source_changes(tmp_path
     said = hook(repo, call(repo, "held.py", "s1"), package, **own(runtime))
     assert b"That will not be" in said.stdout
     until(lambda: socket_in(runtime) is not None)
-    subprocess.run([sys.executable, "-c", STOP, str(package.parent)], check=True,
-                   env=around(runtime))  # fmt: skip
-
-
-STOP = """
-import sys; sys.path.insert(0, sys.argv[1])
-from dibs.cli import main
-sys.exit(main(["serve", "stop"]))
-"""
+    server("stop", runtime)
 
 
 def test_only_its_user_can_access_its_socket(runtime):

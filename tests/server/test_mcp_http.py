@@ -7,6 +7,7 @@ import contextlib
 import anyio
 import pytest
 from tests.server.callers import client, token
+from tests.server.conftest import until
 
 from dibs.core.claims.agents import Caller
 from dibs.server import mcp_http
@@ -104,3 +105,35 @@ def test_without_the_extra_the_answer_says_how_to_install_it(resident, monkeypat
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "EXTRA_MISSING")
     assert "mcp" in answer.json()["error"]["hint"]
+
+
+SPEAKS = {
+    "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18",
+    "Dibs-Agent": "alice",
+}  # fmt: skip
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}  # fmt: skip
+
+
+def test_a_session_without_requests_ends(resident, monkeypatch):
+    monkeypatch.setattr(mcp_http, "SESSION_IDLE", 0.002)
+    with client(resident, token(resident), **SPEAKS) as http:
+        opened = http.post("/mcp", json=HELLO)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+        until(lambda: http.post("/mcp", json=ping, headers=session).status_code == 404)
+
+
+def test_there_is_a_limit_for_the_number_of_sessions(resident, monkeypatch):
+    monkeypatch.setattr(mcp_http, "MOST_SESSIONS", 1)
+    with client(resident, token(resident), **SPEAKS) as http:
+        first, second = (http.post("/mcp", json=HELLO).status_code for _ in range(2))
+
+    assert (first, second) == (200, 503)
+    assert mcp_http.SESSION_IDLE == 1_800

@@ -156,10 +156,10 @@ class Guard:
 
     def judge(self, heard: HookEvent) -> Verdict:
         """Return the verdict on an event."""
-        from dibs.local.processes import running
+        from dibs.local.processes import own_pid, running
 
         self._sessions.add(heard.session)
-        process = running(os.getpid()) or 0
+        process = running(own_pid()) or 0
         try:
             is_recorded(self._project.place)  # the clone may use another store by now
             verdict = self._project.guarding.hear(

@@ -25,6 +25,7 @@ from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.server.rest.dispatch import failure
 from dibs.server.security.authorize import caller_for, served_project
 from dibs.server.security.identity import IDENTITY
+from dibs.server.security.named_agents import check_named
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -92,6 +93,8 @@ class RunningCommands:
             project = served.project(request.query_params.get("worktree", ""))
             folder = beneath(project.place.repository.root, body.folder)
             caller = caller_for(identity, request.headers.get("dibs-agent", ""))
+            tokens = self._resident.tokens
+            await asyncio.to_thread(check_named, identity, caller, served, tokens)
             if len(self._running) >= MOST_RUNNING:
                 raise Unavailable("the server runs too many commands", code="BUSY")
             order = {
@@ -150,7 +153,7 @@ class CommandProcess:
         } | {"TERM": "xterm-256color", "PYTHONUNBUFFERED": "1"}
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", _MODULE, cwd=folder, env=environ, start_new_session=True,
+                sys.executable, "-P", "-m", _MODULE, cwd=folder, env=environ, start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=ends["out"][1], stderr=ends["err"][1],
             )  # fmt: skip
         except OSError as error:

@@ -26,6 +26,7 @@ from dibs.server.events.protocol import CONNECTION
 from dibs.server.security.authorize import require, served_project
 from dibs.server.security.checks import MOST_BODY
 from dibs.server.security.identity import IDENTITY, TokenScope
+from dibs.server.security.named_agents import check_named
 from dibs.server.security.refusals import answer
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from dibs.server.resident import Resident
 
 PATH = "/mcp"
+#: Seconds after which a session without a request ends, and how many there are at once.
+SESSION_IDLE, MOST_SESSIONS = 1_800.0, 1_000
 #: Set on uvicorn's state once a newer process accepts connections; calls that wait then go on here.
 _HANDED_OVER = "dibs_handed_over"
 #: How many rounds of the event loop it takes to notice that a client has disconnected.
@@ -51,6 +54,7 @@ class ServedTools:
 
     def __init__(self, resident: Resident) -> None:
         self._projects = resident.projects
+        self._tokens = resident.tokens
 
     def dibs(self, ctx: Context) -> Dibs:
         """Return the project and working tree that the request names, as its agent sees it."""
@@ -59,6 +63,7 @@ class ServedTools:
         identity = ctx.request.scope[IDENTITY]
         served = served_project(self._projects, identity, query.get("project", ""))
         named = of_request(ctx)
+        check_named(identity, named.caller, served, self._tokens, scope=ctx.request.scope)
         return Dibs(served.project(named.tree or query.get("worktree", "")), named.caller)
 
     def failed(self, error: DibsError) -> None:
@@ -174,6 +179,8 @@ def _manager(resident: Resident) -> Any:
         # The checks in front of all routes are stricter.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=MOST_BODY,
+        session_idle_timeout=SESSION_IDLE,
+        max_sessions=MOST_SESSIONS,
     )
 
 

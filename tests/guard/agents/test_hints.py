@@ -17,7 +17,10 @@ GIT = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in (
 
 
 class Crew:
-    """Guarded sessions in one repository; each can run commands under its own name."""
+    """Guarded sessions in one repository; each can run commands under its own name.
+
+    They have no process: with that of the tests, all commands would belong to the session that came last.
+    """
 
     def __init__(self, root):
         self.root = root
@@ -27,7 +30,17 @@ class Crew:
         sent = {"session_id": session, "cwd": str(self.root), "hook_event_name": event, **fields}
         environ = {**os.environ, "DIBS_AGENT": session}
         given = json.dumps(sent).encode()
-        return answer(("claude",), given, environ, str(self.root), os.getpid())[0].stdout
+        return answer(("claude",), given, environ, str(self.root), process=0)[0].stdout
+
+    def codex(self, session, command):
+        """Return why a command of a Codex session is blocked; empty if it is not."""
+        shell = {"tool_name": "Bash", "tool_input": {"command": command}}
+        said = self.hook(session, "PreToolUse", turn_id="1", model="m", **shell)
+        return (
+            json.loads(said)["hookSpecificOutput"].get("permissionDecisionReason", "")
+            if said
+            else ""
+        )
 
     def edit(self, session, path):
         """Return why an edit is blocked, empty if it is not; write the file if it is not."""
@@ -201,3 +214,39 @@ def test_lines_that_do_not_fit_can_be_shown_with_the_command_below_them(crew):
     (peek,) = commands(crew.run("bob", "dibs brief --full --tokens 200"))
 
     assert "docs/9.md" in crew.run("bob", peek)
+
+
+def test_codex_may_not_open_a_shell_that_it_can_type_into(crew):
+    """Codex runs no hook for what it types into a running command."""
+    assert "bash would wait for input" in crew.codex("alice", "bash --norc -i")
+    assert crew.codex("alice", "bash -c 'ls'") == ""
+    shell = {"tool_name": "Bash", "tool_input": {"command": "bash --norc -i"}}
+    assert crew.hook("bob", "PreToolUse", **shell) == ""
+
+
+def test_the_welcome_of_codex_names_the_mcp_tools(crew):
+    about = {"source": "startup", "turn_id": "1", "model": "m"}
+
+    assert "use the MCP tools of the `dibs` server" in crew.hook("alice", "SessionStart", **about)
+    assert "MCP" not in crew.hook("bob", "SessionStart", source="startup")
+
+
+def test_in_the_sandbox_of_codex_a_failed_command_names_the_mcp_tools(crew):
+    """The sandbox makes the git directory read-only."""
+    script = 'mount --bind .git .git && mount -o remount,bind,ro .git && exec "$@"'
+    alone = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*alone, "true"], check=False, cwd=crew.root, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    environ = {**os.environ, "DIBS_AGENT": "alice", "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def claim(**more):
+        words = [*alone, sys.executable, "-m", "dibs", "claim", "a.txt"]
+        env = environ | more
+        done = subprocess.run(
+            words, check=False, cwd=crew.root, env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 69
+        return done.stderr
+
+    assert "use the MCP tools" in claim(CODEX_SANDBOX_NETWORK_DISABLED="1")
+    assert "MCP" not in claim()

@@ -378,10 +378,12 @@ def test_a_denial_that_cannot_be_printed_blocks_by_its_status(project, closed):
     hook = f"'{sys.executable}' -I -S '{RUN}' claude {closed}"
     given = {name: call("Write", file_path=f"{name}.txt") for name in ("held", "free")}
 
-    found = [subprocess.run(["sh", "-c", hook], input=given[name], check=False).returncode
-             for name in ("held", "free")]  # fmt: skip
+    done = [subprocess.run(["sh", "-c", hook], input=given[name], check=False, stderr=subprocess.PIPE)
+            for name in ("held", "free")]  # fmt: skip
 
-    assert found == [2, 0]
+    assert [one.returncode for one in done] == [2, 0]
+    lines = [one.stderr.count(b"could not be printed") for one in done]
+    assert lines == [0 if "2>&-" in closed else 1, 0]
 
 
 def test_a_hook_in_a_deleted_folder_uses_the_agents_folder(project, tmp_path):

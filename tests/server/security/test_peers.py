@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dibs.local.processes import forget, note, running
+from dibs.local.processes import forget, note, running, session_number
 from dibs.local.repository import find
 from dibs.server.security.identity import Peer
 from dibs.server.security.peers import identity_of_peer
@@ -81,3 +81,51 @@ def test_a_process_below_an_agents_session_is_that_agent_whatever_its_environmen
         forget(state, me.pid, "carol")
 
     assert owner(server, "below.py") == "carol"
+
+
+def test_a_detached_process_is_not_a_human_while_a_session_runs(server):
+    state = find(str(server.repo)).state
+    agent = subprocess.Popen(["sleep", "60"])
+    note(state, agent.pid, running(agent.pid).born, "dora")
+    try:
+        answer = server.request("POST", "/api/v1/messages", {"to": "dora", "text": "hello"})
+        revoked = server.request("POST", "/api/v1/claims/revoke", {"pattern": "x", "reason": "y"})
+        status, _ = claim(server, "detached.py")
+    finally:
+        agent.kill()
+        agent.wait()
+        forget(state, agent.pid, "dora")
+
+    assert (answer.status, revoked.status, status) == (403, 403, 201)
+    assert owner(server, "detached.py").endswith(
+        f"-s{session_number()}"
+    )  # and not the human's claim
+
+
+#: Starts a session with a hook, then runs the program in its shell.
+SESSION = """
+import json, subprocess, sys
+event = {"session_id": "4a4a4a4a-s", "cwd": sys.argv[1], "hook_event_name": "SessionStart"}
+hook = [sys.executable, "-m", "dibs", "hook", "claude"]
+subprocess.run(hook, input=json.dumps(event), text=True, stdout=2, check=True, cwd=sys.argv[1])
+print(subprocess.run([sys.executable, "-c", *sys.argv[2:]], capture_output=True, text=True).stdout)
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+def test_the_name_of_a_running_session_works_only_in_its_process_tree(server):
+    words = [sys.executable, "-c", SESSION, str(server.repo), CLAIM, server.socket, "own.py"]
+    environ = {**server.environ, "DIBS_AGENT": "erin"}
+    session = subprocess.Popen(
+        words, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert session.stdout.readline().startswith("201 ")
+        status, body = claim(server, "stolen.py", DIBS_AGENT="erin")
+        owners = owner(server, "own.py"), owner(server, "stolen.py")
+    finally:
+        session.communicate()
+
+    assert (status, body["error"]["code"]) == (403, "NOT_YOU")
+    assert owners == ("erin", "")

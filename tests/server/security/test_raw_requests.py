@@ -13,6 +13,7 @@ from tests.server.callers import token as new_token
 from tests.server.conftest import free_port
 
 from dibs.server.app import build
+from dibs.server.process import web
 from dibs.server.process.web import WebServer
 from dibs.server.security import connections, front
 from dibs.server.security.refusals import SECURITY_HEADERS
@@ -231,18 +232,29 @@ def hasty(resident, monkeypatch):
     monkeypatch.setattr(connections, "REQUEST_TIMEOUT", 0.4)
     monkeypatch.setattr(connections, "_GRACE", 0.2)
     monkeypatch.setattr(front, "BODY_TIMEOUT", 0.4)
+    monkeypatch.setattr(web, "IDLE", 0.4)
     listener = socket.create_server(("127.0.0.1", free_port()))
-    web = WebServer(build(resident), resident.options)
-    thread = threading.Thread(target=web.run, args=([listener],))
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+    local = socket.socket(socket.AF_UNIX)
+    local.bind(hasty_socket(address))
+    local.listen()
+    server = WebServer(build(resident), resident.options)
+    thread = threading.Thread(target=server.run, args=([listener, local],))
     thread.start()
-    yield f"127.0.0.1:{listener.getsockname()[1]}"
-    web.should_exit = True
+    yield address
+    server.should_exit = True
     thread.join()
-    listener.close()
+    for one in (listener, local):
+        one.close()
+
+
+def hasty_socket(address):
+    """Return the Unix socket of the server with an address; the name needs no file."""
+    return f"\0dibs-test-{address}"
 
 
 @pytest.mark.parametrize(("where", "expected"), [
-    ("first", 408), ("headers", 408), ("body", 408), ("unread", 401), ("second", 404),
+    ("first", 408), ("headers", 408), ("body", 408), ("unread", 401), ("second", 404), ("lines", 404),
 ])  # fmt: skip
 def test_a_request_that_does_not_arrive_in_time_is_answered_and_closed(
     hasty, resident, where, expected
@@ -254,6 +266,7 @@ def test_a_request_that_does_not_arrive_in_time_is_answered_and_closed(
         "body": f"{POST}\r\n{head}\r\nContent-Length: 50\r\n\r\n",
         "unread": f"{POST}\r\n{head}x\r\nContent-Length: 50\r\n\r\n",
         "second": f"GET /none HTTP/1.1\r\n{head}\r\n\r\nGET / HTTP/1.1\r\nX: ",
+        "lines": f"GET /none HTTP/1.1\r\n{head}\r\n\r\n\r\n",
     }[where]  # fmt: skip
     wire = Wire(hasty).send(raw.encode())
     stopped = threading.Event()
@@ -261,7 +274,7 @@ def test_a_request_that_does_not_arrive_in_time_is_answered_and_closed(
     def drip():
         while not stopped.wait(0.1):
             with suppress(OSError):
-                wire.link.send(b" ")
+                wire.link.send(b"\r\n" if where == "lines" else b" ")
 
     thread = threading.Thread(target=drip if where != "first" else stopped.wait)
     thread.start()
@@ -274,8 +287,28 @@ def test_a_request_that_does_not_arrive_in_time_is_answered_and_closed(
     assert time.monotonic() - began < 3
 
 
+def test_a_connection_between_two_requests_is_closed_when_it_is_idle(hasty, resident):
+    wire = Wire(hasty)
+    head = f"Host: {hasty}\r\nAuthorization: Bearer {new_token(resident)}"
+    began = time.monotonic()
+
+    status, headers, _ = wire.send(f"GET /none HTTP/1.1\r\n{head}\r\n\r\n".encode()).answer()
+
+    assert (status, headers.get("connection")) == (404, None), "it stays open for a while"
+    assert time.monotonic() - began < 3
+
+
+def test_a_request_over_the_unix_socket_has_the_same_time(hasty, tmp_path):
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(PATIENCE)
+        link.connect(hasty_socket(hasty))
+        link.sendall(b"GET / HTTP/1.1\r\nX: ")
+        assert link.recv(65536).startswith(b"HTTP/1.1 408")
+
+
 def test_the_timeouts_are_ten_seconds():
     assert (connections.REQUEST_TIMEOUT, front.BODY_TIMEOUT) == (10, 10)
+    assert web.IDLE == 5
 
 
 def test_there_is_room_for_a_limited_number_of_connections(hasty, monkeypatch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Watch, Word
 from dibs.errors import DibsError, Unavailable, Unknown
 
 TYPE_CHECKING = False
@@ -37,6 +37,8 @@ LATE = "timed out"
 _WHY_MAX = 1000
 #: In every dialect, the JSON of a denial contains this; inside a string the quotes would be escaped.
 DENIES = '"deny"'
+#: Said if the answer itself cannot be printed.
+UNPRINTED = "dibs: blocked: the reason could not be printed on standard output; run: dibs status"
 FAILED = "dibs: blocked because the claim check failed: {}"
 ALLOWED = "dibs: allowed although the claim check failed: {}"
 #: Whether the settings of the last call's project ask for a server.
@@ -58,7 +60,10 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
     except Late:
         said, confirm = _unheard(words, os.environ, _here(), LATE), None
     if not write(said):
-        return 2 if DENIES in said.stdout else said.status
+        denies = DENIES in said.stdout
+        if denies and not said.stderr:  # some agents allow a call whose hook fails without a line
+            _written(2, UNPRINTED)
+        return 2 if denies else said.status
     if confirm is not None:
         confirm()
     return said.status
@@ -66,9 +71,9 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
 
 def _agent(words: Sequence[str]) -> int | RunningProcess:
     """Return the agent's process, before it can die unnoticed; the hook's own number if it is not found."""
-    from dibs.local.processes import agent_above
+    from dibs.local.processes import agent_above, own_pid
 
-    hook = os.getpid()
+    hook = own_pid()
     told = os.environ.get("CLAUDE_PID", "") if words[:1] == ["claude"] else ""
     return agent_above(hook, told) or hook
 
@@ -270,7 +275,8 @@ def _sound(verdict: Verdict) -> Verdict:
 
 def _failed(dialect: Dialect, heard: HookEvent, why: str, *, allowed: bool) -> HookReply:
     """Answer a call whose check failed, as the settings prescribe."""
-    if heard.moment == EventKind.BEFORE and not heard.touches and not heard.command:
+    writes = heard.touches or heard.command or heard.watch == Watch.ALWAYS
+    if heard.moment == EventKind.BEFORE and not writes:
         return dialect.answer(PASSED, heard)  # it touches no file
     if allowed:
         return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))

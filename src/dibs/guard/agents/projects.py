@@ -1,10 +1,13 @@
-"""Find the projects that a tool call touches: the agent's own, and others its paths are in."""
+"""Find the projects that a tool call touches: the agent's own, and others its paths are in.
+
+A submodule or nested repository that is not a project belongs to the project around it.
+"""
 
 from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import EventKind
+from dibs.core.toolcalls.values import EventKind, Watch
 from dibs.errors import NotFound
 from dibs.project.project import locate
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent, Touch
     from dibs.project.engines import Location
 
+_TOOL = frozenset({EventKind.BEFORE, EventKind.AFTER})
 #: Variables with the folder in which a session was started.
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 
@@ -34,31 +38,70 @@ def split_by_project(
     """Return each project that a call touches, with its share of the paths.
 
     The agent's own project comes first and gets everything, including its other working trees; other projects
-    get the paths inside them.
+    get the paths inside them, and a shell command that names any.
     """
-    if heard.moment != EventKind.BEFORE or not heard.touches:
-        return [(base, heard)] if base is not None else []
     others: dict[str, tuple[Location, list[Touch]]] = {}
-    for touch in heard.touches:
-        for folder in _folders(os.path.join(heard.cwd, touch.path), base):
-            place = _project(folder, environ)
-            if place is not None and (
-                base is None or place.repository.root != base.repository.root
-            ):
-                others.setdefault(place.repository.root, (place, []))[1].append(touch)
+    for touch in heard.touches if heard.moment == EventKind.BEFORE else ():
+        for place in _others(os.path.join(heard.cwd, touch.path), base, environ):
+            others.setdefault(place.repository.root, (place, []))[1].append(touch)
+    runs: set[str] = set()
+    if heard.command and heard.moment in _TOOL:
+        for path in _written(heard):
+            for place in _others(path, base, environ):
+                if base is None or place.repository.state != base.repository.state:
+                    others.setdefault(place.repository.root, (place, []))
+                    runs.add(place.repository.root)
     found = [
-        (place, heard._replace(touches=tuple(touches), command="", listens=False))
-        for place, touches in others.values()
+        (place, _share(heard, touches, heard.command if root in runs else ""))
+        for root, (place, touches) in others.items()
     ]
     return [(base, heard), *found] if base is not None else found
 
 
+def _share(heard: HookEvent, touches: list[Touch], command: str) -> HookEvent:
+    """Return the part of a call that another project judges."""
+    return heard._replace(
+        touches=tuple(touches), command=command, mentions=(), watch=Watch.KNOWN, listens=False
+    )
+
+
+def _written(heard: HookEvent) -> list[str]:
+    """Return the paths that a shell command writes or hands to git, as far as its text shows."""
+    from dibs.services.guard.shell_targets import named_paths
+
+    shell = heard.tool.casefold() in {"powershell", "pwsh"}
+    return named_paths(heard.command, heard.cwd, powershell=shell)
+
+
+def _others(path: str, base: Location | None, environ: Mapping[str, str]) -> Iterator[Location]:
+    """Yield the projects other than the agent's own that contain a path."""
+    for folder in _folders(path, base):
+        place = _project(folder, environ)
+        if place is not None and (base is None or _is_other(place, base)):
+            yield place
+
+
+def _is_other(place: Location, base: Location) -> bool:
+    """Return whether a place is not in the agent's own project; inside it, worktrees of it are."""
+    there, own = place.repository, base.repository
+    if there.root.startswith(f"{own.root}/") and own.common:
+        return there.common != own.common
+    return there.root != own.root
+
+
 def _folders(path: str, base: Location | None) -> Iterator[str]:
-    """Yield a path's folders outside the project, as written and with links resolved."""
+    """Yield a path's folders outside the project, or in a repository inside it, as written and resolved."""
     root = base.repository.root if base is not None else ""
     for spelling in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
         if not root or not spelling.startswith(f"{root}/"):
-            yield _there(os.path.dirname(spelling))
+            yield _there(spelling)
+            continue
+        at = len(root)
+        while at >= 0:
+            at = spelling.find("/", at + 1)
+            if os.access(f"{spelling[:at] if at > 0 else spelling}/.git", os.F_OK):
+                yield _there(spelling)
+                break
 
 
 def _there(folder: str) -> str:
@@ -69,8 +112,16 @@ def _there(folder: str) -> str:
 
 
 def _project(start: str, environ: Mapping[str, str]) -> Location | None:
-    try:
-        place = locate(start, environ)
-    except NotFound:
-        return None
-    return place if place.is_project else None
+    """Return the project of a folder: of its repository, or else of the nearest one around that."""
+    folder = start
+    while True:
+        try:
+            place = locate(folder, environ)
+        except NotFound:
+            return None
+        if place.is_project:
+            return place
+        above = os.path.dirname(place.repository.root)
+        if above in {folder, place.repository.root}:
+            return None
+        folder = above

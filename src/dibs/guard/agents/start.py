@@ -19,6 +19,8 @@ _PRIME = 2305843009213693951
 _LONG = 64
 #: The mode bits of a folder that only its owner can use.
 _PRIVATE = 0o040000
+#: The mode bits of a socket.
+_SOCKET = 0o140000
 
 
 def start(pack: "Pack") -> "NoReturn":
@@ -68,13 +70,17 @@ def _ask_server(pack: "Pack") -> "bytes | None":
     """Exit with the server's answer if there is one; otherwise return what was read of the call."""
     path = socket_of(pack.package)
     try:
-        posix.stat(path)
+        kind = posix.lstat(path).st_mode & 0o170000
     except OSError:
         return None
-    if not is_private(path.rpartition("/")[0]):
+    if kind != _SOCKET or not is_private(path.rpartition("/")[0]):
         return None
     if pack.entries:
-        ask = pack.run_alone(_CLIENT)["ask"]
+        try:
+            ask = pack.run_alone(_CLIENT)["ask"]
+        except ValueError:  # its source has changed
+            pack.plain = (0, 0)  # so that the pack is rewritten
+            return None
     else:
         from dibs.guard.agents.client import ask
     status, given = ask(path, sys.argv[1:], pack.package)

@@ -11,7 +11,8 @@ import os
 import socket
 import struct
 import time
-from functools import partial
+from functools import lru_cache, partial
+from shutil import which
 from typing import TYPE_CHECKING
 
 import dibs
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.core.toolcalls.values import HookReply
     from dibs.engines.base import Engine
+    from dibs.guard.agents.client import Source
     from dibs.guard.agents.program import Answer
     from dibs.local.processes import RunningProcess
     from dibs.project.engines import Location
@@ -46,8 +48,8 @@ _APART_SINGLE = frozenset(
 #: The largest request header, in bytes.
 _TEXTS_MAX = 4 * 1024 * 1024
 _HEAD = 21
-#: Seconds that a hook may take to send its request and to print the answer.
-_PATIENCE = 5.0
+#: Seconds that a hook may take to send its whole request, and then to print the answer.
+SENT_IN = PRINTED_IN = 5.0
 log = logging.getLogger("dibs.server")
 
 
@@ -98,9 +100,9 @@ class HookAnswers:
     def answer(self, link: socket.socket) -> None:
         """Answer one connection: the request, the answer, and the confirmation that it was printed."""
         try:
-            link.settimeout(_PATIENCE)
             process = _peer(link)
-            asked = read_question(link)
+            asked = read_question(_InTime(link, SENT_IN))
+            link.settimeout(PRINTED_IN)
             if not self._is_ours(asked, process):
                 _decline(link)
                 return
@@ -137,7 +139,9 @@ class HookAnswers:
 
     def _is_ours(self, asked: Question, process: int) -> bool:
         same = asked.package == self._package and surroundings(asked.environ) == self._own
-        return process > 0 and same
+        # An agent may have started this process with programs of its own on the PATH.
+        git = _git_on(asked.environ.get("PATH", "")) == _git_on(os.environ.get("PATH", ""))
+        return process > 0 and same and git
 
     def add_projects(self) -> None:
         """Serve the projects of past calls from now on; called after an answer."""
@@ -185,12 +189,32 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=256)
+def _git_on(path: str) -> str:
+    """Return the git that a PATH selects."""
+    found = which("git", path=path)
+    return os.path.realpath(found) if found else ""
+
+
 def frame(kind: bytes, body: bytes) -> bytes:
     """Return one message to the hook."""
     return kind + b"%10d" % len(body) + body
 
 
-def read_question(link: socket.socket) -> Question:
+class _InTime:
+    """Limits the total time to receive a request, so a slow sender does not occupy a thread."""
+
+    def __init__(self, link: socket.socket, seconds: float) -> None:
+        self._link = link
+        self._until = time.monotonic() + seconds
+
+    def recv(self, size: int) -> bytes:
+        """Receive what has arrived; raise ``TimeoutError`` if the time is over."""
+        self._link.settimeout(max(0.001, self._until - time.monotonic()))
+        return self._link.recv(size)
+
+
+def read_question(link: Source) -> Question:
     """Read a request; raise ``ValueError`` if it is malformed."""
     head = exactly(link, _HEAD)
     size, given_size = int(head[1:11]), int(head[11:])

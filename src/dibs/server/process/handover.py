@@ -1,5 +1,8 @@
 """Hand the sockets and the lock of a running server to a newer one, so that no call is refused.
 
+The hooks' socket is an exception: a process that receives a listening socket could accept connections as if
+it were the sender, so hooks believe only the process that opened it. The newer process opens its own.
+
 The newer process connects to the control socket and receives them. Both then accept connections, until the
 newer one reports that it does; the older one then finishes its calls and exits. If the newer one dies before
 that, nothing has changed.
@@ -16,7 +19,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dibs.server.process.listeners import Listeners
+from dibs.server.process.listeners import Listeners, draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +51,8 @@ class Handover(NamedTuple):
         self.link.close()
 
 
-def request_handover(control: str) -> Handover:
-    """Receive the sockets and the lock of a running server.
+def request_handover(control: str, hooks: str) -> Handover:
+    """Receive the sockets and the lock of a running server; open that of hooks, unpublished.
 
     Raises ``OSError`` or ``ValueError`` if it does not answer.
     """
@@ -60,10 +63,14 @@ def request_handover(control: str) -> Handover:
         link.sendall(b"%d\n" % os.getpid())
         text, handles, _, _ = socket.recv_fds(link, _LONGEST, len(Listeners._fields) + 1)
         told = json.loads(text)  # nothing if it refuses, which is a ``ValueError``
+        own = draft(hooks)
     except BaseException:
         link.close()
         raise
-    sockets = [socket.socket(fileno=handle) for handle in handles[:-1]]
+    passed = len(Listeners._fields) - 1
+    for handle in handles[passed:-1]:
+        os.close(handle)  # releases until 0.1 also pass the socket of hooks
+    sockets = [*(socket.socket(fileno=handle) for handle in handles[:passed]), own]
     return Handover(Listeners(*sockets), handles[-1], told["options"], told["hooks"], link)
 
 
@@ -106,7 +113,7 @@ class Control:
         try:
             link.settimeout(ANSWER_IN)
             process = int(link.recv(20))
-            handles = array.array("i", [one.fileno() for one in self._listeners])
+            handles = array.array("i", [one.fileno() for one in self._listeners[:-1]])
             handles.append(self._lock)
             socket.send_fds(link, [self._told], list(handles))
             link.settimeout(BEGIN_IN)

@@ -83,17 +83,35 @@ def private_folder(path: str) -> None:
 
 def unix(path: str) -> socket.socket:
     """Listen on a Unix socket, which replaces one that a killed process left behind."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    draft = f"{path}.{os.getpid()}"
+    listener = draft(path)
     try:
-        listener.bind(draft)
-        os.chmod(draft, 0o600)
-        listener.listen(BACKLOG)
-        os.replace(draft, path)  # it appears only once it is listening
+        publish(path)  # it appears only once it is listening
     except OSError:
         listener.close()
         raise
     return listener
+
+
+def draft(path: str) -> socket.socket:
+    """Listen on a Unix socket that nobody finds until it is published."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(_draft(path))
+        os.chmod(_draft(path), 0o600)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def publish(path: str) -> None:
+    """Give this process's draft its path, in place of another process's socket."""
+    os.replace(_draft(path), path)
+
+
+def _draft(path: str) -> str:
+    return f"{path}.{os.getpid()}"
 
 
 def url_of(listener: socket.socket, *, tls: bool) -> str:

@@ -103,7 +103,7 @@ class ServerProcess:
                 if not replaces(other, dibs.__version__, self._package, self._stamp):
                     return other
                 with suppress(OSError, ValueError):
-                    return self._take_over(handover.request_handover(other.control))
+                    return self._take_over(handover.request_handover(other.control, self._hooks))
             if time.monotonic() > until:
                 raise Unavailable(
                     "another server is starting or does not respond",
@@ -125,11 +125,6 @@ class ServerProcess:
         if (past.host, past.port) != (self._options.host, self._options.port):
             found.tcp.close()
             found = found._replace(tcp=listeners.tcp(self._options))
-        if before.hooks != self._hooks:
-            found.hooks.close()
-            found = found._replace(hooks=listeners.unix(self._hooks))
-            with suppress(OSError):
-                os.unlink(before.hooks)
         return found
 
     def _serve(self, found: Listeners, renewal: Renewal) -> None:
@@ -190,7 +185,12 @@ class ServerProcess:
             auto=self._options.auto,
         )
         self._lock.sign()
+        if self._before is not None:
+            listeners.publish(self._hooks)
         write_file(os.path.join(folder, INFO), json.dumps(info._asdict()).encode())
         if self._before is not None:
+            if self._before.hooks != self._hooks:
+                with suppress(OSError):
+                    os.unlink(self._before.hooks)
             self._before.accept()
         self._ready(info)

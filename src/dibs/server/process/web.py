@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Set on uvicorn's state once a newer process accepts connections.
 HANDED_OVER = "dibs_handed_over"
+#: Seconds after which a connection between two requests is closed.
+IDLE = 5
 #: Seconds that running calls get at the end.
 LEAVE_IN = 10
 #: The same after a newer process took over, when calls may wait for claims as long as they want.
@@ -107,6 +109,7 @@ class WebServer(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
+                timeout_keep_alive=IDLE,
                 timeout_graceful_shutdown=LEAVE_IN,
                 ssl_certfile=options.tls_cert or None,
                 ssl_keyfile=options.tls_key or None,

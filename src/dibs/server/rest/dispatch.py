@@ -21,6 +21,7 @@ from dibs.server.rest.wire.matching import RouteTable, raw_path
 from dibs.server.rest.wire.repeats import Repeats, check_key
 from dibs.server.security.authorize import caller_for, require, served_project
 from dibs.server.security.identity import IDENTITY
+from dibs.server.security.named_agents import check_named
 from dibs.server.security.refusals import RequestRefused
 from dibs.shapes import claims as shapes
 
@@ -208,6 +209,8 @@ def _endpoint(route: ApiRoute) -> _Endpoint:
 
 def _act(route: ApiRoute, call: Call, body: Any) -> Sent:
     """Call the function of a route, and return status, body, and content type."""
+    if call.served is not None:
+        check_named(call.identity, call.caller, call.served, call.resident.tokens)
     found = route.act(call, body)
     if isinstance(found, Answer):
         kind = found.kind.encode()

@@ -66,7 +66,8 @@ def caller_for(identity: RequestIdentity, named: str, field: str = AGENT) -> Cal
             field=field,
             hint=f"{own}, or use that agent's token",
         )
-    return Caller(check_agent_id(named), "agent", identity.caller.host)
+    human = identity.caller
+    return Caller(check_agent_id(named), "agent", human.host, by=human.id, by_human=True)
 
 
 def require(identity: RequestIdentity, needed: TokenScope) -> None:

@@ -51,6 +51,8 @@ class LimitedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._head += len(data)
+        if self._timer is None and (self.cycle is None or self.cycle.response_complete):
+            self._arm()  # also for bytes that do not begin a request, such as empty lines
         super().data_received(data)
         if self._head > checks.MOST_HEADER_BYTES and not self._has_head:
             self._refuse(checks.too_many_headers())

@@ -32,6 +32,8 @@ class RequestIdentity(NamedTuple):
     project: str = ""
     #: The id of its token, for logs and limits; empty over the Unix socket.
     token: str = ""
+    #: The process at the Unix socket, if only a variable names its agent; else 0.
+    named_by: int = 0
 
 
 class Peer(NamedTuple):

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.agents import HUMAN, Caller
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, DibsError
-from dibs.local.identity import VARIABLE, agent_of_process, human_id
-from dibs.local.processes import above, environment_of, running
+from dibs.local.identity import VARIABLE, agent_of_process, doubt_here, human_id, in_session
+from dibs.local.people import doubt_about
+from dibs.local.processes import above, environment_of, own_pid, running, session_number
 from dibs.local.repository import find
+from dibs.local.server_files import guarded_states
 from dibs.server.projects import project_id, remembered
 from dibs.server.security.authorize import host
 from dibs.server.security.identity import RequestIdentity, TokenScope
@@ -30,13 +32,29 @@ def identity_of_peer(peer: Peer, projects: Projects) -> RequestIdentity:
     """Return who a process is; another user's processes and unknown ones are refused."""
     if peer.uid != os.getuid():
         raise _refused("the socket belongs to another user")
-    if running(peer.pid) is None:  # it ended, or is in a container
+    session = _session(peer.pid)
+    if session is None or running(peer.pid) is None:  # it ended, or is in a container
         raise _refused("the process at the other end is unknown")
-    agent, state = agent_behind(peer.pid, (served.state for served in projects.all()))
+    states = [served.state for served in projects.all()]
+    agent, state = agent_behind(peer.pid, states)
     if agent:
-        project = project_id(state) if state else ""
-        return RequestIdentity(Caller(agent, "agent", host()), TokenScope.AGENT, project)
+        caller = Caller(agent, "agent", host())
+        if state:
+            return RequestIdentity(caller, TokenScope.AGENT, project_id(state))
+        return RequestIdentity(caller, TokenScope.AGENT, named_by=peer.pid)
+    doubt = doubt_about(peer.pid, states)
+    if doubt:
+        id_ = human_id(os.environ, in_session(session))
+        return RequestIdentity(Caller(id_, HUMAN, host(), doubt=doubt), TokenScope.AGENT)
     return RequestIdentity(Caller(human_id(os.environ), HUMAN, host()), TokenScope.ADMIN)
+
+
+def _session(pid: int) -> int | None:
+    """Return the session of a process; None without the process."""
+    try:
+        return session_number(pid)
+    except OSError:
+        return None
 
 
 def agent_behind(pid: int, states: Iterable[str]) -> tuple[str, str]:
@@ -52,13 +70,13 @@ def agent_behind(pid: int, states: Iterable[str]) -> tuple[str, str]:
     return _named(pid), ""
 
 
-def agent_here(folder: str) -> str:
-    """Return the agent that this process belongs to in any project that the server knows."""
-    states = []
+def agent_here(folder: str) -> tuple[str, str]:
+    """Return the agent of this process in any project of this user, or why it may be one's."""
+    states = guarded_states()
     for root in remembered(folder):
         with suppress(DibsError, OSError):
             states.append(find(root).state)
-    return agent_behind(os.getpid(), states)[0]
+    return agent_behind(own_pid(), states)[0], doubt_here(os.environ, *states)
 
 
 def _named(pid: int) -> str:

@@ -22,6 +22,7 @@ from dibs.server.rest.routes import (
 )
 from dibs.server.security.authorize import caller_for
 from dibs.server.security.identity import TokenScope
+from dibs.server.security.named_agents import caller_named
 from dibs.shapes import claims as shapes
 
 
@@ -95,17 +96,17 @@ def _seen(call: Call, agent: str) -> Any:
 
 def join(call: Call, body: JoinBody) -> Any:
     """Register an agent."""
-    caller = caller_for(call.identity, body.id, "id") if body.id else call.caller
+    caller = caller_named(call, body.id, "id") if body.id else call.caller
     agent = Agent(
         caller.id, body.name, body.role or caller.role, body.parent, body.host or caller.host,
         body.pid, model=body.model, task=body.task,
     )  # fmt: skip
-    return _seen(call, call.project.agents.join(agent, human=caller.human).id)
+    return _seen(call, call.project.agents.join(agent, caller).id)
 
 
 def report(call: Call, body: ReportBody) -> Any:
     """Update what others see of an agent."""
-    caller = caller_for(call.identity, call.path["id"], "id")
+    caller = caller_named(call, call.path["id"], "id")
     names = ("status", "task", "model", "context", "name", "role")
     given = {name: getattr(body, name) for name in names}
     changes = {name: value for name, value in given.items() if value is not None}
@@ -116,7 +117,7 @@ def report(call: Call, body: ReportBody) -> Any:
 
 def beat(call: Call, _: NoBody) -> Any:
     """Renew all claims of an agent; 409 if one was lost."""
-    caller = caller_for(call.identity, call.path["id"], "id")
+    caller = caller_named(call, call.path["id"], "id")
     found = call.project.holdings.renew(caller)
     return Answer(409 if found.lost else 200, shapes.renewed(found))
 
@@ -130,9 +131,7 @@ def leave(call: Call, body: LeaveBody) -> Any:
 
 def stop(call: Call, body: StopBody) -> Any:
     """Stop an agent and its subagents."""
-    bound = call.identity.scope < TokenScope.HUMAN
-    agent = call.path["id"]
-    return {"stopped": stop_agent(call.project, call.caller, agent, body.reason, bound=bound)}
+    return {"stopped": stop_agent(call.project, call.caller, call.path["id"], body.reason)}
 
 
 def overview(call: Call, body: StatusQuery) -> Any:

@@ -16,8 +16,8 @@ from dibs.core.claims.rules import Granted
 from dibs.errors import NotFound
 from dibs.project.lock_tasks import refuse_queued
 from dibs.server.rest.routes import Answer, ApiRoute, Body, Call, Name, NoBody, PathText, Text
-from dibs.server.security.authorize import caller_for
 from dibs.server.security.identity import TokenScope
+from dibs.server.security.named_agents import caller_named
 from dibs.services.state.ledger import Query
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def locks(call: Call, _: NoBody) -> Any:
 
 def lock(call: Call, body: LockBody) -> Any:
     """Acquire a lock; the same agent's own lock is renewed."""
-    caller = caller_for(call.identity, body.agent_id, "agentId")
+    caller = caller_named(call, body.agent_id, "agentId")
     project = call.project
     refuse_queued(project, body.file_path)
     pattern = project.tree.resolve(body.file_path)
@@ -103,7 +103,7 @@ def lock(call: Call, body: LockBody) -> Any:
 
 def unlock(call: Call, body: UnlockQuery) -> Any:
     """Release a lock; one that the agent does not hold is not an error in the document."""
-    caller = caller_for(call.identity, body.agent_id, "agentId")
+    caller = caller_named(call, body.agent_id, "agentId")
     pattern = call.project.tree.resolve(call.path["path"])
     try:
         gone = call.project.holdings.release(caller, [pattern], request_id=call.request_id)

@@ -96,7 +96,7 @@ def stop(call: Call, body: EndBody) -> Any:
     """Stop agents and their subagents."""
     bound = call.identity.scope < TokenScope.HUMAN
     agents = body.agents or ([call.caller.id] if bound else [])
-    found = control.stop(call.project, call.caller, agents, body.reason, bound=bound)
+    found = control.stop(call.project, call.caller, agents, body.reason)
     return {"stopped": [shapes.member(one) for one in found]}
 
 
