@@ -13,7 +13,9 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psutil
 
 import dibs
 from bench.measure import Row, Section, at_most, median
@@ -123,18 +125,20 @@ def _unfinished(argv: list[str], folder: Path, environ: dict[str, str]) -> Case:
 def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Run a server; yield its address and a token, which must exist before this process is an agent."""
 
-    def run(*words: str) -> dict[str, str]:
+    def run(*words: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "dibs", *words, "--json"]
         done = subprocess.run(command, cwd=folder, env=environ, check=True, capture_output=True)
-        found: dict[str, str] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
     token = run("token", "new", "--scope", "read")["token"]
-    url = run("serve", "start", "--port", str(_free_port()))["url"]
+    started = run("serve", "start", "--port", str(_free_port()))
+    server = psutil.Process(started["pid"])
     try:
-        yield url.removeprefix("http://"), token
-    finally:
-        run("serve", "stop")
+        yield started["url"].removeprefix("http://"), token
+    finally:  # by a signal: this process is an agent now, which may not run `dibs serve stop`
+        server.terminate()
+        server.wait(30)
 
 
 def _free_port() -> int:

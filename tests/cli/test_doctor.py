@@ -14,6 +14,7 @@ import pytest
 
 import dibs as dibs_package
 from dibs.core.patterns.filing import Range
+from dibs.git.hook_scripts import marked
 from dibs.project.project import open_project
 from dibs.services.guard.trial_claims import TrialClaim
 
@@ -34,12 +35,12 @@ def own_home(tmp_path, monkeypatch):
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "someone@example.com")
 
 
-def hook(repo, command, matcher="Write|Edit", **more):
-    """Give Claude Code a hook."""
+def hook(folder, command, matcher="Write|Edit", **more):
+    """Give Claude Code a hook, in the repository or in the home folder."""
     entry = {"type": "command", "command": command, "timeout": 10, **more}
     settings = {"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [entry]}]}}
-    (repo / ".claude").mkdir(exist_ok=True)
-    (repo / ".claude" / "settings.json").write_text(json.dumps(settings))
+    (folder / ".claude").mkdir(exist_ok=True)
+    (folder / ".claude" / "settings.json").write_text(json.dumps(settings))
 
 
 def proofs(answer):
@@ -83,7 +84,7 @@ def test_a_hook_that_blocks_passes_and_the_test_leaves_nothing_behind(dibs, repo
 
 
 def test_a_guard_test_leaves_no_trace_in_what_agents_and_people_read(dibs, repo):
-    dibs("init", "--agents", "claude,codex", "--board")
+    dibs("init", "--agents", "claude,cursor", "--board")
     dibs("claim", "a.txt", agent="alice")
 
     assert dibs("doctor", "--prove").status == 0
@@ -125,8 +126,10 @@ def test_entries_of_a_guard_test_are_shown_when_its_agent_is_named(dibs, repo):
         ),
     ],
 )
-def test_a_hook_that_allows_the_write_or_blocks_blindly_is_not_a_guard(dibs, repo, command, said):
-    hook(repo, command)
+def test_a_hook_that_allows_the_write_or_blocks_blindly_is_not_a_guard(
+    dibs, tmp_path, command, said
+):
+    hook(tmp_path / "home", command)
 
     answer = dibs("doctor", "--prove", "--json")
 
@@ -144,7 +147,7 @@ def is_running(pid):
 
 def test_a_hook_that_hangs_is_killed_with_its_children_and_is_not_a_guard(dibs, repo, tmp_path):
     pid = tmp_path / "pid"
-    hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=4)
+    hook(tmp_path / "home", f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=4)
 
     answer = dibs("doctor", "--prove")
 
@@ -153,12 +156,12 @@ def test_a_hook_that_hangs_is_killed_with_its_children_and_is_not_a_guard(dibs, 
     assert not is_running(int(pid.read_text()))
 
 
-def test_a_hook_that_also_blocks_unclaimed_files_is_not_a_guard(dibs, repo):
+def test_a_hook_that_also_blocks_unclaimed_files_is_not_a_guard(dibs, tmp_path):
     deny = (
         "f=$(cat); h=$(printf %s \"$f\" | sed 's/.*dibs-prove-\\([0-9a-f]*\\).*/\\1/');"
         ' echo "prove-$h holds it" >&2; exit 2 # dibs hook claude'
     )
-    hook(repo, deny)
+    hook(tmp_path / "home", deny)
 
     answer = dibs("doctor", "--prove", "--json")
 
@@ -224,7 +227,7 @@ def test_git_hooks_that_git_skips_in_a_linked_worktree_are_not_guards(
     assert traces(repo) == before
 
 
-def test_a_refusal_by_another_hook_proves_nothing(dibs, repo):
+def test_the_users_own_git_hooks_do_not_run_in_a_guard_test(dibs, repo):
     theirs = repo / ".git" / "hooks" / "pre-commit"
     theirs.write_text("#!/bin/sh\necho lint failed >&2\nexit 1\n")
     theirs.chmod(0o755)
@@ -232,10 +235,24 @@ def test_a_refusal_by_another_hook_proves_nothing(dibs, repo):
 
     answer = dibs("doctor", "--prove", "--json")
 
+    assert answer.status == 0
+    assert [p["outcome"] for p in answer.json["proofs"]] == ["proved"] * 3
+
+
+def test_a_git_hook_that_dibs_would_not_write_is_reported_and_not_run(dibs, repo, tmp_path):
+    dibs("git", "install")
+    ours = repo / ".git" / "hooks" / "pre-commit"
+    shebang, _, rest = ours.read_text().split("\n", 2)
+    text = marked(rest.replace("python=", f"touch {tmp_path}/ran\npython=", 1))
+    assert text.startswith(shebang)
+    ours.write_text(text)
+
+    answer = dibs("doctor", "--prove", "--json")
+
     first = answer.json["proofs"][0]
-    assert answer.status == 65
-    assert (first["what"], first["outcome"]) == ("git commit", "failed")
-    assert first["said"] == "git refused, but not because of the claim: lint failed"
+    assert (answer.status, first["what"], first["outcome"]) == (65, "git commit", "failed")
+    assert "so it was not run: run `dibs git install`" in first["said"]
+    assert not (tmp_path / "ran").exists()
 
 
 def test_git_hooks_that_dibs_installed_are_not_reported_as_new(dibs, repo):
@@ -266,13 +283,16 @@ def test_fix_removes_what_a_killed_guard_test_left_behind(dibs, repo):
 
 
 def test_fix_removes_a_killed_git_hook_test_once_it_cannot_be_running(dibs, repo, tmp_path):
-    """The user's own hook kills the doctor in the middle of its commit."""
-    theirs = repo / ".git" / "hooks" / "pre-commit"
-    theirs.write_text(f"#!/bin/sh\nkill -9 $(cat '{tmp_path}/pid')\n")
-    theirs.chmod(0o755)
+    """The user's own filter kills the doctor before its commit."""
     dibs("git", "install")
+    (tmp_path / "attributes").write_text("* filter=end\n")
+    (tmp_path / "gitconfig").write_text(
+        f"[core]\n\tattributesFile = {tmp_path}/attributes\n"
+        f'[filter "end"]\n\tclean = "kill -9 $(cat {tmp_path}/pid)"\n'
+    )
     code = f"echo $$ > '{tmp_path}/pid'; exec '{sys.executable}' -m dibs doctor --prove"
-    killed = subprocess.run(["sh", "-c", code], check=False, capture_output=True)
+    own = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
+    killed = subprocess.run(["sh", "-c", code], check=False, capture_output=True, env=own)
     (admin,) = (repo / ".git" / "worktrees").iterdir()
     folder = Path((admin / "gitdir").read_text().strip()).parent.parent
 
@@ -303,7 +323,7 @@ def test_two_doctors_at_once_get_the_same_results_and_leave_nothing_behind(dibs,
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_the_opencode_plug_in_is_tested_by_loading_it(dibs, repo):
+def test_the_opencode_plug_in_is_tested_by_loading_it(dibs, repo, tmp_path):
     text = (Path(dibs_package.__file__).parent / "install" / "agents" / "opencode.js").read_text()
     words = json.dumps([sys.executable, "-I", "-S", str(RUN), "opencode"])
     (repo / ".opencode" / "plugin").mkdir(parents=True)
@@ -311,7 +331,10 @@ def test_the_opencode_plug_in_is_tested_by_loading_it(dibs, repo):
     plugin.write_text(text.replace('"@DIBS_HOOK@"', words))
 
     answer = dibs("doctor", "--prove", "--json")
-    plugin.write_text(text.replace('"@DIBS_HOOK@"', '["true", "guard/run.py"]'))
+    plugin.unlink()
+    own = tmp_path / "home" / ".config" / "opencode" / "plugin" / "dibs.js"
+    own.parent.mkdir(parents=True)
+    own.write_text(text.replace('"@DIBS_HOOK@"', '["true", "guard/run.py"]'))
     broken = dibs("doctor", "--prove", "--json")
 
     assert proofs(answer) == [
@@ -322,14 +345,15 @@ def test_the_opencode_plug_in_is_tested_by_loading_it(dibs, repo):
     assert broken.status == 65
 
 
-def server(repo, *argv):
-    entry = {"command": argv[0], "args": list(argv[1:])}
-    (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"dibs": entry}}))
+def server(file, *argv, **more):
+    entry = {"command": argv[0], "args": list(argv[1:]), **more}
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"dibs": entry}}))
 
 
 def test_the_mcp_server_is_tested_with_a_claim_that_it_must_deny(dibs, repo):
     pytest.importorskip("mcp")
-    server(repo, sys.executable, "-m", "dibs", "mcp")
+    server(repo / ".mcp.json", sys.executable, "-P", "-m", "dibs", "mcp")
 
     answer = dibs("doctor", "--prove", "--json")
 
@@ -360,13 +384,15 @@ GRANTS = (
         (GRANTS, "a claim on a held file was not denied"),
     ],
 )
-def test_a_server_that_does_not_answer_or_grants_everything_is_not_a_guard(dibs, repo, code, said):
-    server(repo, sys.executable, "-c", code)
+def test_a_server_that_does_not_answer_or_grants_everything_is_not_a_guard(
+    dibs, tmp_path, code, said
+):
+    server(tmp_path / "home" / ".cursor" / "mcp.json", sys.executable, "-c", code)
 
     answer = dibs("doctor", "--prove", "--json")
 
     assert answer.status == 65
-    assert [p["said"] for p in answer.json["proofs"] if p["guard"] == "claude"] == [said]
+    assert [p["said"] for p in answer.json["proofs"] if p["guard"] == "cursor"] == [said]
 
 
 def test_doctor_reports_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):
@@ -515,6 +541,28 @@ def test_hooks_that_skip_reads_are_reported_until_init_runs_again(dibs, repo):
     assert told() == []
 
 
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_hooks_that_skip_a_tool_that_writes_are_reported_until_init_runs_again(dibs, repo, event):
+    def change(settings):
+        group = settings["hooks"][event][0]
+        assert "|Monitor|" in group["matcher"]
+        group["matcher"] = group["matcher"].replace("|Monitor|", "|")
+        settings["hooks"].pop("PostToolUseFailure")
+
+    def told():
+        found = dibs("doctor", "--json").json["findings"]
+        return [f["text"] for f in found if f["what"] == "claude" and "skip Monitor" in f["text"]]
+
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    assert told() == []
+    _changed(repo / ".claude" / "settings.local.json", change)
+    assert told() == [
+        "its hooks are older than this version and skip Monitor: run `dibs init --agents claude`"
+    ]
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    assert told() == []
+
+
 def test_a_setting_of_the_repository_takes_precedence_over_the_users(dibs, repo, tmp_path):
     dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
     (tmp_path / "home" / ".claude").mkdir()
@@ -602,13 +650,64 @@ def test_the_last_line_counts_the_guards_and_the_warnings(dibs, repo):
     assert re.fullmatch(r"healthy(, \d+ warnings?)?", health)
 
 
-def test_the_verdict_names_the_agents_that_still_skip_their_hooks(dibs, repo):
-    dibs("init", "--agents", "claude,codex", "--no-mcp")
+@pytest.mark.parametrize("name", ["codex", "gemini", "copilot"])
+def test_a_guard_that_its_agent_skips_fails_the_test(dibs, repo, name):
+    dibs("init", "--agents", name, "--no-mcp")
 
-    *_, guards, skipped, _ = dibs("doctor", "--prove").out.splitlines()
+    done = dibs("doctor", "--prove", "--json")
+
+    assert done.status == 65
+    (skipped,) = [proof for proof in done.json["proofs"] if proof["outcome"] == "failed"]
+    assert (skipped["guard"], skipped["what"]) == (name, "NOT active until trusted")
+    assert f"run `{name}` here" in skipped["said"]
+
+
+def test_accept_without_fix_is_refused(dibs, repo):
+    done = dibs("doctor", "--accept")
+
+    assert done.status == 64
+    assert "doctor: --accept needs --fix (run: dibs doctor --fix --accept)" in done.err
+
+
+def test_the_last_lines_name_agents_that_skip_their_hooks(dibs, repo):
+    dibs("init", "--agents", "codex,gemini", "--no-mcp")
+
+    *_, guards, skipping = dibs("doctor", "--prove").out.splitlines()
 
     assert guards == "all 7 guards blocked the test write"
-    assert skipped == "codex skips its hooks until you trust them: run `codex` here"
+    assert skipping == "not guarded yet: codex, gemini"
+
+
+def test_a_guard_that_its_agent_runs_passes_the_test(dibs, repo, tmp_path, monkeypatch):
+    dibs("init", "--agents", "copilot", "--no-mcp")
+    config = tmp_path / "config" / "config.json"
+    config.parent.mkdir()
+    monkeypatch.setenv("COPILOT_HOME", str(config.parent))
+    config.write_text(f'// managed automatically\n{{"trustedFolders": ["{repo}"]}}\n')
+
+    assert dibs("doctor", "--prove").status == 0
+
+
+def test_copilot_is_guarded_by_the_hooks_of_claude_and_reads_its_servers(dibs, repo, monkeypatch):
+    program = repo.parent / "bin" / "copilot"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 1.0.102\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    dibs("init", "--agents", "claude")
+
+    (row,) = [one for one in dibs("doctor", "--json").json["agents"] if one["agent"] == "copilot"]
+
+    assert row["guarded"]
+    assert row["accepted"] == "no"
+    assert row["mcp"] == [str(repo / ".mcp.json")]
+    assert re.search(r"(?m)^copilot +1.0.102 +claude's +no +yes$", dibs("doctor").out)
+
+
+def test_copilot_is_not_listed_because_of_the_servers_of_claude(dibs, repo):
+    dibs("init", "--agents", "claude")
+
+    assert [one["agent"] for one in dibs("doctor", "--json").json["agents"]] == ["claude"]
 
 
 def _on_a_terminal(*words):
@@ -641,8 +740,9 @@ def test_each_guard_is_shown_as_soon_as_it_is_tested(dibs, repo, tmp_path):
     wait = f"while [ ! -e {mark} ]; do sleep 0.05; done; {REAL}"
     entries = [{"type": "command", "command": command, "timeout": 30} for command in (REAL, wait)]
     groups = [{"matcher": "Write", "hooks": [entry]} for entry in entries]
-    (repo / ".claude").mkdir()
-    (repo / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+    (tmp_path / "home" / ".claude").mkdir()
+    settings = tmp_path / "home" / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
 
     words = ["-m", "dibs", "doctor", "--prove"]
     child = pexpect.spawn(sys.executable, words, encoding="utf-8", timeout=30)

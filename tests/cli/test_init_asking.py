@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 
@@ -65,7 +66,9 @@ def test_shared_files_name_the_server_even_if_it_cannot_start_here(no_extra, dib
 
 
 def test_without_agents_the_plan_says_how_to_name_one(no_extra, dibs, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
     answer = dibs("init", "--dry-run")
 

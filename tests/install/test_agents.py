@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 
+from dibs.guard.dialects.tools import SHELL_TOOLS, WRITE_TOOLS
 from dibs.install.agents.edits import Choice, file_edits
 from dibs.install.agents.table import AGENTS
 from dibs.install.entries import texts
@@ -115,6 +116,26 @@ def test_reads_are_heartbeats_and_are_checked_only_if_the_setting_says_so(
         assert re.match(hooks[after][0]["matcher"], tool)
 
 
+@pytest.mark.parametrize(
+    ("agent", "file", "server"),
+    [
+        ("claude", ".claude/settings.local.json", "mcp__files__write"),
+        ("codex", ".codex/hooks.json", "mcp__files__write"),
+        ("gemini", ".gemini/settings.json", "mcp_files_write"),
+    ],
+)
+def test_hooks_are_called_for_every_tool_in_the_tables_that_writes_or_runs_commands(
+    agent, file, server
+):
+    hooks = json.loads(files(agent)[file])["hooks"]
+    tools = f"{WRITE_TOOLS[agent]} {SHELL_TOOLS[agent]} {server}".split()
+
+    assert {"claude": "Monitor", "codex": "write_stdin", "gemini": "replace"}[agent] in tools
+    for event in AGENTS[agent].hooks.tool_events:
+        skipped = [tool for tool in tools if not re.search(hooks[event][0]["matcher"], tool)]
+        assert skipped == [], event
+
+
 def test_init_replaces_a_matcher_that_skips_reads():
     choice = Choice("/nowhere", commands(shared=False))
     (edit,) = [one for one in file_edits(AGENTS["claude"], choice) if one.what == "hooks"]
@@ -199,3 +220,21 @@ def test_a_skill_has_the_name_of_its_folder_and_a_short_description():
     assert fields["name"] == "dibs"
     assert len(fields["description"]) <= 1024
     assert len(body.splitlines()) < 500
+
+
+def test_the_instructions_say_when_an_agent_is_not_guarded():
+    from dibs.install.entries.texts import BLOCK
+    from dibs.mcp.registry import INSTRUCTIONS
+
+    assert all(
+        "You are not guarded when" in " ".join(text.split()) for text in (BLOCK, INSTRUCTIONS)
+    )
+    assert all(name in BLOCK for name in ("Codex", "Copilot", "Gemini"))
+
+
+@pytest.mark.parametrize("name", ["gemini", "copilot"])
+def test_the_setup_names_what_closes_a_gap_until_it_is_closed(name):
+    agent = AGENTS[name]
+
+    assert any("dibs init --user" in step for step in agent.steps(servers=False))
+    assert agent.steps(servers=False, user=True) == ()

@@ -18,6 +18,19 @@ SHELLS = [shell for shell in ("sh", "bash", "dash", "zsh", "fish") if shutil.whi
 GUARDED = [name for name, agent in AGENTS.items() if agent.hooks.file.endswith(".json")]
 
 
+#: Blocks with a reason, dies without one, or allows.
+SCRIPT = """
+import os, sys
+if "preToolUse" in sys.argv:
+    sys.stderr.write("a.txt: alice holds it\\n")
+    sys.exit(2)
+if "PreToolUse" in sys.argv:
+    os.kill(os.getpid(), 9)
+if "BeforeTool" in sys.argv:
+    os._exit(1)
+"""
+
+
 @pytest.fixture
 def environment(tmp_path):
     """A virtual environment with a quote and a space in its path, and a script that blocks by itself."""
@@ -26,7 +39,7 @@ def environment(tmp_path):
     (place / "bin" / "python").symlink_to(sys.executable)
     script = place / "dibs" / "guard" / "run.py"
     script.parent.mkdir(parents=True)
-    script.write_text("import sys\nsys.exit('a.txt: alice holds it' if sys.argv[2:] else 0)\n")
+    script.write_text(SCRIPT)
     return place
 
 
@@ -80,6 +93,28 @@ def test_a_hook_works_in_every_shell(environment, shell):
     assert run(commands_.hook("claude"), shell)[0] == 2
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("event", ["PreToolUse", "BeforeTool"])
+def test_a_hook_that_dies_silently_is_reported_in_one_line(environment, shell, event):
+    """By a signal, which some shells report themselves, or with another status than 2."""
+    status, said = run(installed(environment).hook("codex", event, file=".codex/hooks.json"), shell)
+
+    assert status == 2
+    assert said.splitlines()[-1].startswith(
+        "Dibs blocked this call, because its hook failed (status "
+    )
+    assert said.endswith("run dibs doctor, or delete its hooks from .codex/hooks.json.\n")
+
+
+@pytest.mark.parametrize("file", ["it's", 'a"b', "$(touch x)", "`x`", "a\nb", "", "a b/hooks.json"])
+def test_the_report_of_a_dead_hook_quotes_no_strange_file_name(environment, file, tmp_path):
+    status, said = run(installed(environment).hook("codex", "BeforeTool", file=file))
+
+    assert status == 2
+    named = file if file == "a b/hooks.json" else "this file"
+    assert said.endswith(f"delete its hooks from {named}.\n")
+
+
 def test_a_shared_hook_says_that_dibs_is_not_on_the_path():
     status, said = run(commands(shared=True).hook("claude", file=".claude/settings.json"))
 
@@ -93,10 +128,13 @@ def test_a_shared_hook_says_that_dibs_is_not_on_the_path():
 @pytest.mark.parametrize("shared", [True, False])
 def test_hooks_of_this_and_of_older_releases_are_recognized(shared):
     made = commands(shared=shared)
-    old = made.hook("claude", file="x").partition(" ; ")[2]
+    head, _, now = made.hook("claude", file="x").partition(" ; ")
+    old = f"{now.partition(' || ')[0]} || exit 2"
 
     assert old.endswith("claude || exit 2")
     assert is_our_hook(old)
+    assert is_our_hook(f"{head} ; {old}")
+    assert not is_our_hook(f"{old.removesuffix('exit 2')}eval 'notify' || exit 2")
     assert is_our_hook(made.hook("claude", file="it's"))
     assert is_our_hook(made.hook("copilot", "preToolUse"))
     assert not is_our_hook("lint ; " + made.hook("claude"))

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from dibs.errors import Unavailable
-from dibs.local.files import write_file
+from dibs.local.files import regular, write_file
 from dibs.local.locks import FileLock
-from dibs.local.repository import with_own_state
+from dibs.local.repository import refuse_links, with_own_state
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ def folder_of(repository: Repository) -> str:
 def load(repository: Repository) -> Manifest:
     """Return the manifest of a working tree; an empty one if it is missing or unreadable."""
     try:
-        with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
+        with open(os.path.join(folder_of(repository), _NAME), "rb", opener=regular) as file:
             found = json.loads(file.read())
         files = {path: InstalledFile(*kept) for path, kept in found.pop("files").items()}
         for name in ("agents", "folders", "hidden", "local"):
@@ -108,7 +108,9 @@ def kept(repository: Repository, name: str) -> bytes | None:
     if not name:
         return None
     try:
-        with open(os.path.join(folder_of(repository), _BACKUPS, name), "rb") as file:
+        with open(
+            os.path.join(folder_of(repository), _BACKUPS, name), "rb", opener=regular
+        ) as file:
             content = file.read()
     except OSError:
         return None
@@ -123,6 +125,7 @@ def digest(content: bytes) -> str:
 @contextmanager
 def lock(repository: Repository) -> Iterator[None]:
     """Let one process at a time change the files of a working tree."""
+    refuse_links(repository.state)
     folder = folder_of(repository)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     file = FileLock(os.path.join(folder, _LOCK))

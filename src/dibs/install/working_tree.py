@@ -8,6 +8,7 @@ from dibs.git.calls import GitCalls
 from dibs.git.worktrees import present
 from dibs.install.entries import blocks
 from dibs.install.manifest import replace_file
+from dibs.local.files import regular
 from dibs.local.repository import shared_state, with_own_state
 from dibs.services.worktrees.place import is_ignored
 
@@ -117,7 +118,11 @@ def _place(repository: Repository) -> str:
 def _read(repository: Repository) -> str:
     try:
         with open(
-            _place(repository), encoding="utf-8", errors="surrogateescape", newline=""
+            _place(repository),
+            encoding="utf-8",
+            errors="surrogateescape",
+            newline="",
+            opener=regular,
         ) as file:
             return file.read()
     except OSError:

@@ -9,6 +9,7 @@ from dibs.install.agents.table import AGENTS, PATIENCE, SHORT_PATIENCE
 from dibs.install.entries import texts
 from dibs.install.entries.json_scan import Style
 from dibs.install.entries.pieces import Block, Default, HookEntries, McpEntry, Table, WholeFile
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -44,7 +45,9 @@ class Choice(Record):
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; empty if it cannot be read."""
         try:
-            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
+            with open(
+                os.path.join(self.root, path), encoding="utf-8", errors="replace", opener=regular
+            ) as file:
                 return [line.strip() for line in file]
         except OSError:
             return []
@@ -74,7 +77,8 @@ def file_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
     if choice.servers and agent.server and agent.server.file:
         found.append(_server_edit(agent, choice))
     if choice.instructions:
-        found.append(FileEdit(_page(agent, choice), Block(texts.BLOCK), "instructions"))
+        block = texts.BLOCK + (texts.BLOCK_TOOLS if choice.servers else "")
+        found.append(FileEdit(_page(agent, choice), Block(block), "instructions"))
     if choice.instructions and agent.skills:
         piece = WholeFile(texts.SKILL, texts.SKILL_MARK)
         found.append(FileEdit(f"{agent.skills}/dibs/SKILL.md", piece, "skill", local=local))
@@ -93,7 +97,7 @@ def _hook_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
     settings, local = agent.hooks, not choice.shared
     path = settings.shared_file if choice.shared and settings.shared_file else settings.file
     if path.endswith(".js"):
-        return [FileEdit(path, WholeFile(_plugin(choice), _PLUGIN_MARK), "plugin", local=local)]
+        return [FileEdit(path, WholeFile(plugin_text(choice), _PLUGIN_MARK), "plugin", local=local)]
     found: list[Piece] = [hook_entries(agent, choice, path)]
     if settings.version:
         found.insert(0, Default(("version",), settings.version))
@@ -129,10 +133,10 @@ def _handler(agent: AgentSettings, event: str, choice: Choice, file: str) -> dic
     return {**handler, **settings.refusing} if refuses else handler
 
 
-def _plugin(choice: Choice) -> str:
+def plugin_text(choice: Choice) -> str:
     """Return the opencode plug-in, with the command filled in."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", opener=regular) as file:
         text = file.read()
     words = [*choice.commands.hook_words, "opencode"]
     return text.replace(_PLUGIN_COMMAND, json.dumps(words, ensure_ascii=False))

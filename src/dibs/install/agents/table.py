@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.guard.dialects.tools import LOOK_TOOLS, READ_TOOLS, SHELL_TOOLS, WRITE_TOOLS
 from dibs.install.entries.json_scan import ANY, Style
 from dibs.startup.records import Record
 
@@ -23,6 +24,8 @@ class HookSettings(Record):
     #: Globs for all files that the agent reads.
     files: tuple[str, ...] = ()
     user_files: tuple[str, ...] = ()
+    #: The user's file that ``dibs init --user`` writes: its hooks also run where the repository's do not.
+    user_file: str = ""
     #: The events at which a write can be blocked.
     before: tuple[str, ...] = ("PreToolUse",)
     #: The tool events, the other events that we use, and timeouts that differ from the usual ones.
@@ -62,6 +65,8 @@ class ServerSettings(Record):
     #: The files that the agent reads.
     files: tuple[str, ...] = ()
     user_files: tuple[str, ...] = ()
+    #: Whether the file is another agent's, which this one reads, too.
+    lent: bool = False
     #: Fields of the entry besides the command.
     more: dict[str, Any] = _NONE
     style: Style = Style()
@@ -85,15 +90,41 @@ class AgentSettings(Record):
     skills: str = ""
     #: What its user has to do before our hooks run. Dibs never does it for them.
     trust: tuple[str, ...] = ()
+    #: When it is not guarded although its user has done that, unless it has hooks in the user's file.
+    unguarded: str = ""
     #: The agents whose hook files it reads instead of its own; init writes those of the first.
     borrows: tuple[str, ...] = ()
+    #: The agents whose hook files it reads besides its own.
+    reads_too: tuple[str, ...] = ()
     #: The variable that moves its user's files to another folder, and the folder it replaces.
     home_variable: str = ""
     home_folder: str = ""
 
-    def steps(self, *, servers: bool) -> tuple[str, ...]:
-        """Return what is left for its user to do; ``servers`` says whether MCP servers were added."""
-        return (*self.trust, *(self.server.trust if servers and self.server else ()))
+    @property
+    def lenders(self) -> tuple[str, ...]:
+        """The agents whose hooks it runs, the preferred one first."""
+        return self.borrows or (self.name, *self.reads_too)
+
+    def steps(self, *, servers: bool, user: bool = False) -> tuple[str, ...]:
+        """Return what is left for its user to do.
+
+        ``servers`` says whether MCP servers were added, and ``user`` whether its user's file has our hooks.
+        """
+        found = (*self.trust, *(self.server.trust if servers and self.server else ()))
+        if user and self.hooks.user_file:
+            return tuple(step for step in found if step not in self.trust)
+        return (*found, self.gap) if self.gap else found
+
+    @property
+    def gap(self) -> str:
+        """When it is not guarded, and what closes the gap; empty if there is none."""
+        return f"{self.unguarded}: run `dibs init --user`" if self.unguarded else ""
+
+
+def _tools(agent: str, *tables: dict[str, str], more: str = "") -> str:
+    """Return a regex for an agent's tools in these tables, each once, and for ``more``."""
+    names = dict.fromkeys(name for table in tables for name in table[agent].split())
+    return "|".join((*names, *more.split()))
 
 
 _TYPED = {"type": "command"}
@@ -114,7 +145,8 @@ _CLAUDE = AgentSettings(
         ".claude/settings.local.json", ".claude/settings.json",
         (".claude/settings.json", ".claude/settings.local.json"), (".claude/settings.json",),
         tool_events=("PreToolUse", "PostToolUse", "PostToolUseFailure"), other_events=_SESSION,
-        writers="Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*", readers="Read|Grep|Glob",
+        writers=_tools("claude", WRITE_TOOLS, SHELL_TOOLS, more="mcp__.*"),
+        readers=_tools("claude", READ_TOOLS, LOOK_TOOLS),
         grouped=True, first=_TYPED, refusing={"onFailure": "block"}, style=Style(mark=True),
         switch=("disableAllHooks",),
     ),
@@ -133,7 +165,7 @@ _CODEX = AgentSettings(
         ".codex/hooks.json", "", (".codex/hooks.json", ".codex/config.toml"),
         (".codex/hooks.json", ".codex/config.toml"),
         tool_events=("PreToolUse", "PostToolUse"), other_events=_SESSION, times={"SessionEnd": 3},
-        writers="Bash|apply_patch|Edit|Write|mcp__.*", grouped=True, first=_TYPED,
+        writers=_tools("codex", SHELL_TOOLS, WRITE_TOOLS, more="mcp__.*"), grouped=True, first=_TYPED,
         style=Style(twice=False), switch=("features", "hooks"), off=False,
     ),
     ServerSettings(
@@ -142,7 +174,7 @@ _CODEX = AgentSettings(
     ),
     skills=".agents/skills",
     trust=(
-        "silently skips untrusted hooks: run codex here, trust the folder, then run /hooks and accept them",
+        "is not guarded until you trust its hooks: run codex here, trust the folder, then use /hooks",
         "runs commands in a login shell: put dibs on the PATH in your shell profile",
     ),
     home_variable="CODEX_HOME", home_folder=".codex",
@@ -152,10 +184,10 @@ _GEMINI = AgentSettings(
     "gemini", "Gemini CLI", ("gemini",), (".gemini",), (".gemini", "GEMINI.md"),
     HookSettings(
         ".gemini/settings.json", "", (".gemini/settings.json",), (".gemini/settings.json",),
-        before=("BeforeTool",), tool_events=("BeforeTool", "AfterTool"),
+        user_file=".gemini/settings.json", before=("BeforeTool",), tool_events=("BeforeTool", "AfterTool"),
         other_events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
-        writers="write_file|replace|run_shell_command|mcp_.*",
-        readers="read_file|read_many_files|glob|search_file_content|list_directory",
+        writers=_tools("gemini", WRITE_TOOLS, SHELL_TOOLS, more="mcp_.*"),
+        readers=_tools("gemini", READ_TOOLS, LOOK_TOOLS),
         grouped=True, first=_TYPED, more={"name": "dibs"}, per_second=1000,
         style=Style(comments=True), switch=("hooksConfig", "enabled"), off=False,
     ),
@@ -163,8 +195,10 @@ _GEMINI = AgentSettings(
         ".gemini/settings.json", "mcpServers", (".gemini/settings.json",), (".gemini/settings.json",),
         more={"timeout": PATIENCE * 1000}, style=Style(comments=True),
     ),
-    page="GEMINI.md", skills=".gemini/skills",
+    page="GEMINI.md", skills=".agents/skills",
     trust=("runs hooks only in a trusted folder: run gemini here and trust it",),
+    unguarded="is not guarded when it starts in a subfolder or with --skip-trust",
+    home_variable="GEMINI_CLI_HOME",
 )  # fmt: skip
 
 _COPILOT = AgentSettings(
@@ -172,19 +206,20 @@ _COPILOT = AgentSettings(
     (".github/hooks", ".github/copilot-instructions.md"),
     HookSettings(
         ".github/hooks/dibs.json", "", (".github/hooks/*.json", ".github/copilot/settings*.json"),
-        (".copilot/hooks/*.json", ".copilot/settings.json"),
+        (".copilot/hooks/*.json", ".copilot/settings.json"), ".copilot/hooks/dibs.json",
         before=("preToolUse", "PreToolUse"), tool_events=_CAMEL_TOOLS,
         other_events=("sessionStart", "userPromptSubmitted", "subagentStart", "subagentStop",
                       "agentStop", "sessionEnd"),
         key="bash", names_event=True, time_key="timeoutSec", first=_TYPED, version=1,
         switch=("disableAllHooks",),
     ),
-    ServerSettings(_SHARED_SERVERS, user_files=(".copilot/mcp-config.json",)),
-    skills=".github/skills",
-    trust=(
-        "silently skips hooks until you trust the folder: run copilot here and trust it",
+    ServerSettings(
+        _SHARED_SERVERS, files=(_SHARED_SERVERS,), user_files=(".copilot/mcp-config.json",), lent=True
     ),
-    home_variable="COPILOT_HOME", home_folder=".copilot",
+    skills=".github/skills",
+    trust=("is not guarded until you trust the folder: run copilot here and trust it",),
+    unguarded="is not guarded in a subfolder or a resumed session if only --trust-folder trusts it",
+    reads_too=("claude",), home_variable="COPILOT_HOME", home_folder=".copilot",
 )  # fmt: skip
 
 _OPENCODE = AgentSettings(

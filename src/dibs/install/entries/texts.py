@@ -16,6 +16,17 @@ and blocks edits to files that another agent holds; the message names the owner,
 left. If an edit is blocked, do other work, wait with `dibs claim PATH --wait 5m`, or request the file with
 `dibs ask PATH`. Do not work around the block. `dibs status` shows who holds what, and `dibs brief` shows what
 is new for you. `dibs commit` commits only files that you hold.
+
+You are not guarded when your session began without a line such as "Dibs: several agents share this
+repository". That happens when Codex or Copilot does not trust the hooks or the folder, when Gemini starts in
+a subfolder or with --skip-trust, and in agents without hooks. Then run `dibs claim PATH` before each edit,
+and tell your human to run `dibs doctor --prove`.
+"""
+
+#: Added if there is an MCP server.
+BLOCK_TOOLS = """\
+
+If a `dibs` command cannot write, as in Codex's sandbox, use the MCP tools of the `dibs` server.
 """
 
 

@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 from dibs.core.text.findings import Finding, Level
+from dibs.core.text.names import few
+from dibs.git.run import absolute
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.consent import Consent, Trusted, consent
 from dibs.install.inspect.settings import hooks_of, servers_of, shown
@@ -44,6 +46,11 @@ class AgentSetup(Record):
     def wired(self) -> bool:
         """Whether it has a hook that can block a write."""
         return any(hook.refuses for hook in self.hooks)
+
+    @property
+    def accepted(self) -> str:
+        """The user's consent to its hooks, or to another agent's that it runs; empty if there are none."""
+        return self.consent.trusted if self.wired or self.consent.trusted != Trusted.UNKNOWN else ""
 
 
 def used_here(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
@@ -85,41 +92,82 @@ def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:
         hooks, bad = hooks_of(name, root, home, environ)
         program = program_of(AGENTS[name], environ)
         servers = servers_of(name, root, home, environ)
-        if not (program or hooks or bad or servers):
+        own = any(not server.lent for server in servers)
+        if not (program or hooks or bad or own):
             continue
-        word = consent(name, hooks, root, home, environ) if hooks else Consent(Trusted.UNKNOWN)
-        version = version_of(program) if program else ""
+        lent = [
+            h for lender in AGENTS[name].reads_too for h in hooks_of(lender, root, "", environ)[0]
+        ]
+        runs = [*hooks, *lent]
+        word = consent(name, runs, root, home, environ) if runs else Consent(Trusted.UNKNOWN)
+        # A program in the repository is not run.
+        version = version_of(program) if absolute(os.path.dirname(program), root) else ""
         found.append(
             AgentSetup(name, program, version, tuple(hooks), tuple(bad), tuple(servers), word)
         )
     return found
 
 
+def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
+    """Return the agent whose hooks guard an agent: itself, or another; empty if there are none."""
+    wired = {one.name for one in seen if one.wired}
+    return next((lender for lender in AGENTS[name].lenders if lender in wired), "")
+
+
 def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
     """Return findings about agents without guards and hooks that their agents skip."""
     found = []
     for one in seen:
+        lender = guarded_by(one.name, seen)
         for bad in one.unreadable:
             text = f"cannot read {shown(bad.file, root)}: {bad.why}; {one.name} may ignore the whole file"
             found.append(Finding(Level.WARN, one.name, text))
-        if one.wired and one.consent.missing:
+        if lender and one.consent.missing:
             found.append(Finding(Level.WARN, one.name, one.consent.text))
-        elif one.wired and not _hears_reads(one):
-            text = (
-                "its hooks skip reads, so an agent that only reads sends no heartbeat:"
-                f" run `dibs init --agents {one.name}`"
-            )
-            found.append(Finding(Level.WARN, one.name, text))
+        elif one.wired and (texts := _outdated(one)):
+            found += [Finding(Level.WARN, one.name, text) for text in texts]
         elif one.wired:
             files = dict.fromkeys(shown(hook.file, root) for hook in one.hooks)
             found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
+        elif lender and one.name != "vscode":
+            text = f"guarded by {AGENTS[lender].title}'s hooks, which it also runs"
+            found.append(Finding(Level.OK, one.name, text))
         elif one.program and one.name != "vscode":
             text = f"installed but not guarded: run `dibs init --agents {one.name}`"
             found.append(Finding(Level.WARN, one.name, text))
+        if one.wired and one.consent.gap:
+            found.append(Finding(Level.WARN, one.name, one.consent.gap))
         found += [
             Finding(Level.WARN, one.name, text) for hook in one.hooks if (text := _broken(hook))
         ]
     return found
+
+
+def _outdated(one: AgentSetup) -> list[str]:
+    """Return what the matchers of an agent's hooks leave out, and how to replace them."""
+    texts = []
+    if tools := _skipped(one):
+        texts.append(f"its hooks are older than this version and skip {few(tools)}")
+    if not _hears_reads(one):
+        texts.append("its hooks skip reads, so an agent that only reads sends no heartbeat")
+    return [f"{text}: run `dibs init --agents {one.name}`" for text in texts]
+
+
+def _skipped(one: AgentSetup) -> list[str]:
+    """Return the tools that write or run commands for which no hook is called before or after."""
+    from dibs.install.prove.hooks import matches
+
+    settings = AGENTS[one.name].hooks
+    if not settings.writers:
+        return []
+    tools = [name.replace(".*", "server__tool") for name in settings.writers.split("|")]
+    before = [h.matcher for h in one.hooks if h.refuses]
+    after = [h.matcher for h in one.hooks if h.event in settings.tool_events and not h.refuses]
+    return [
+        tool
+        for tool in tools
+        if not all(any(matches(text, tool) for text in some) for some in (before, after))
+    ]
 
 
 def _hears_reads(one: AgentSetup) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dibs.core.text.findings import Level
 from dibs.errors import Unavailable
 from dibs.guard.git.install import GitHooks
-from dibs.install.inspect.agents import findings, look, unreachable, unwired
+from dibs.install.inspect.agents import findings, guarded_by, look, unreachable, unwired
 from dibs.install.inspect.gaps import gaps
+from dibs.install.inspect.listener import foreign_listener
+from dibs.local.repository import refuse_links
 from dibs.services.board import check as boards
 from dibs.services.commits.doctor import GitCare
 from dibs.services.state.damage import findings as damaged
@@ -55,7 +57,7 @@ class Checkup(Record):
                 for part, found in self.found.items()
                 for finding in found
             ],
-            "agents": [_agent(agent) for agent in self.agents],
+            "agents": [_agent(agent, self.agents) for agent in self.agents],
             "crew": [standing._asdict() for standing in self.standings],
         }
         return shape if self.done is None else {**shape, "done": self.done}
@@ -66,13 +68,18 @@ def check_up(
     caller: Caller,
     *,
     fix: bool = False,
+    accept: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Checkup:
-    """Check everything; with ``fix``, repair what can be repaired first."""
+    """Check everything; with ``fix``, repair what can be repaired first.
+
+    With ``accept``, files that guard agents stay as agents' commands left them.
+    """
     repository = project.place.repository
+    refuse_links(repository.state)
     progress("checking agents")
     agents = look(repository.root, os.path.expanduser("~"), os.environ)
-    done = _repair(project, caller, progress) if fix else None
+    done = _repair(project, caller, progress, accept=accept) if fix else None
     missing = gaps(repository, agents)
     found = _findings(project, agents, missing, progress)
     standings = _despite_damage(project.doctoring.standings)
@@ -88,15 +95,22 @@ def _git(project: Project) -> GitCare:
     return GitCare(repository, project.gate, ours)
 
 
-def _repair(project: Project, caller: Caller, progress: Callable[[str], None]) -> list[str]:
+def _repair(
+    project: Project, caller: Caller, progress: Callable[[str], None], *, accept: bool
+) -> list[str]:
     from dibs.install.prove.git import sweep
+    from dibs.services.guard.wiring_restore import restore
 
     progress("repairing")
-    done = _repair_store(project, caller)
+    repository = project.place.repository
+    done = restore(
+        project.store, repository, caller, accept=accept
+    )  # the rest may need these files
+    done += _repair_store(project, caller)
     done += _despite_damage(lambda: boards.repair(project.board, caller))
     done += _despite_damage(lambda: project.doctoring.repair(caller))
     done += _despite_damage(lambda: _git(project).repair())
-    return [*done, *sweep(project.place.repository, time.time())]
+    return [*done, *sweep(repository, time.time())]
 
 
 def _repair_store(project: Project, caller: Caller) -> list[str]:
@@ -106,6 +120,24 @@ def _repair_store(project: Project, caller: Caller) -> list[str]:
         return ["left the store as it is: only a human can repair it"]
     state = project.place.repository.state
     return [*project.engine.repair(), *move_aside(project.store, caller, state)]
+
+
+def _wiring(project: Project) -> list[Finding]:
+    """Report changed files that guard agents, and settings that count only when they are committed."""
+    from dibs.core.text.findings import Finding
+    from dibs.services.guard.wiring_restore import findings as changed
+
+    loaded = project.place.loaded
+    waiting = [
+        Finding(
+            Level.WARN,
+            "settings",
+            f"{name}: {getattr(loaded.config, name)!r} from the last commit; the uncommitted dibs.toml says"
+            f" {value!r} (to apply it, commit it; to discard it: `git checkout dibs.toml`)",
+        )
+        for name, value in sorted(loaded.uncommitted.items())
+    ]
+    return [*changed(project.place.repository), *waiting]
 
 
 def _despite_damage(check: Callable[[], list[T]]) -> list[T]:
@@ -140,14 +172,16 @@ def _findings(
     trees = _despite_damage(project.doctoring.trees)
     found["agents"] = [
         *findings(agents, root),
+        *_wiring(project),
         *(gap.as_finding() for gap in missing),
         *unreachable(agents, os.environ),
         *unwired(root, trees, os.path.expanduser("~"), os.environ),
+        *foreign_listener(),
     ]
     return found
 
 
-def _agent(agent: AgentSetup) -> dict[str, object]:
+def _agent(agent: AgentSetup, seen: Sequence[AgentSetup]) -> dict[str, object]:
     return {
         "agent": agent.name,
         "installed": bool(agent.program),
@@ -157,7 +191,7 @@ def _agent(agent: AgentSetup) -> dict[str, object]:
             for hook in agent.hooks
         ],
         "mcp": [server.file for server in agent.servers],
-        "guarded": agent.wired,
-        "accepted": agent.consent.trusted if agent.wired else None,
-        "note": agent.consent.text if agent.wired else "",
+        "guarded": bool(guarded_by(agent.name, seen)),
+        "accepted": agent.accepted or None,
+        "note": agent.consent.text or agent.consent.gap,
     }

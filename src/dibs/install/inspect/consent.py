@@ -45,6 +45,10 @@ class Consent(Record):
 
     trusted: str
     text: str = ""
+    #: The command that gives consent, if it is missing.
+    how: str = ""
+    #: When the agent skips our hooks although its user has consented.
+    gap: str = ""
 
     @property
     def missing(self) -> bool:
@@ -62,10 +66,20 @@ def consent(
             Trusted.OFF,
             f"{off} disables all hooks, so nothing guards this agent: remove that setting",
         )
+    outside = any(hook.refuses and not _covers(root, hook.file) for hook in hooks)
+    if outside and AGENTS[name].hooks.user_file:
+        return Consent(Trusted.NOT_NEEDED, "its hooks in your home folder run in every folder")
+    return _said(name, hooks, root, home, environ)
+
+
+def _said(
+    name: str, hooks: Sequence[InstalledHook], root: str, home: str, environ: Mapping[str, str]
+) -> Consent:
+    """Return what the agent's own files say."""
     if name == "codex":
         return _codex(hooks, root, environ.get("CODEX_HOME") or os.path.join(home, ".codex"))
     if name == "gemini":
-        return _gemini(root, home)
+        return _gemini(root, environ.get("GEMINI_CLI_HOME") or home, environ)
     if name == "copilot":
         return _copilot(root, environ.get("COPILOT_HOME") or os.path.join(home, ".copilot"))
     if name == "claude":
@@ -117,6 +131,7 @@ def _codex(hooks: Sequence[InstalledHook], root: str, folder: str) -> Consent:
         return Consent(
             Trusted.NO,
             "Codex skips the hooks until you trust this folder: run `codex` here and trust it",
+            "run `codex` here, trust the folder, then /hooks",
         )
     states = [_codex_state(settings, hook) for hook in hooks]
     for state in (Trusted.CHANGED, Trusted.NO):
@@ -127,7 +142,7 @@ def _codex(hooks: Sequence[InstalledHook], root: str, folder: str) -> Consent:
                 f"{count} of {len(states)} hooks {what}, so Codex skips them:"
                 " run `codex` here and accept them with /hooks"
             )
-            return Consent(state, text)
+            return Consent(state, text, "run `codex` here, then /hooks")
     return Consent(Trusted.YES)
 
 
@@ -139,24 +154,26 @@ def _codex_state(settings: Any, hook: InstalledHook) -> str:
     return Trusted.YES if known == codex_hash(hook) else Trusted.CHANGED
 
 
-def _gemini(root: str, home: str) -> Consent:
+def _gemini(root: str, home: str, environ: Mapping[str, str]) -> Consent:
     folder = os.path.join(home, ".gemini")
     switch = setting(
         read_or_nothing(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled"
     )
     if switch is False:
-        return Consent(Trusted.NOT_NEEDED, "folder trust is disabled")
+        return Consent(Trusted.NOT_NEEDED, "folder trust is disabled", gap=AGENTS["gemini"].gap)
     rules = read_or_nothing(os.path.join(folder, "trustedFolders.json"))
     best, word = "", ""
     for path, said in rules.items() if isinstance(rules, dict) else ():
         place = os.path.dirname(path) if said == "TRUST_PARENT" else path
         if _covers(place, root) and len(place) >= len(best):
             best, word = place, str(said)
+    word = word or ("TRUST_FOLDER" if environ.get("GEMINI_CLI_TRUST_WORKSPACE") == "true" else "")
     if word in {"TRUST_FOLDER", "TRUST_PARENT"}:
-        return Consent(Trusted.YES)
+        return Consent(Trusted.YES, gap=AGENTS["gemini"].gap)
     return Consent(
         Trusted.NO,
         "Gemini skips the hooks until you trust this folder: run `gemini` here and trust it",
+        "run `gemini` here and trust the folder, or run `dibs init --user`",
     )
 
 
@@ -169,6 +186,7 @@ def _copilot(root: str, folder: str) -> Consent:
     return Consent(
         Trusted.NO,
         "Copilot skips the hooks until you trust this folder: run `copilot` here and trust it",
+        "run `copilot` here and trust the folder, or run `dibs init --user`",
     )
 
 

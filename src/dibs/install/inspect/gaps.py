@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 
+#: The result for an agent whose hooks the user has not accepted.
+NOT_ACTIVE = "NOT active until trusted"
+
+
 class Gap(Record):
     """One guard that is missing."""
 
@@ -55,25 +59,19 @@ def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
     return found
 
 
-def _lenders(name: str) -> tuple[str, ...]:
-    """Return the agents whose hooks an agent runs."""
-    return AGENTS[name].borrows or (name,)
+def inactive(seen: Sequence[AgentSetup]) -> list[Gap]:
+    """Return the agents that have hooks and do not run them: untrusted, or disabled by a setting."""
+    return [_inactive(one) for one in seen if one.wired and one.consent.missing]
 
 
-def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
-    """Return the agent whose hooks guard an agent: itself, or another; empty if there are none."""
-    wired = {one.name for one in seen if one.wired}
-    return next((lender for lender in _lenders(name) if lender in wired), "")
-
-
-def switched_off(seen: Sequence[AgentSetup]) -> list[Gap]:
-    """Return the agents that have hooks and a setting that disables them."""
-    off = (one for one in seen if one.wired and one.consent.trusted == Trusted.OFF)
-    return [Gap(one.name, "hooks", one.consent.text) for one in off]
+def _inactive(one: AgentSetup) -> Gap:
+    if one.consent.trusted == Trusted.OFF:
+        return Gap(one.name, "hooks", one.consent.text)
+    return Gap(one.name, NOT_ACTIVE, one.consent.how)
 
 
 def _of_agent(name: str, agents: dict[str, AgentSetup]) -> Iterator[Gap]:
-    lenders = _lenders(name)
+    lenders = AGENTS[name].lenders
     wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
     if not wired:
         yield Gap(name, "hooks", f"no hook blocks writes: {_repair(name, agents)}")
@@ -87,7 +85,7 @@ def _of_agent(name: str, agents: dict[str, AgentSetup]) -> Iterator[Gap]:
 
 def _repair(name: str, agents: dict[str, AgentSetup]) -> str:
     """Return how to install an agent's hooks again; a file that cannot be read has to be fixed first."""
-    lenders = [agents[lender] for lender in _lenders(name) if lender in agents]
+    lenders = [agents[lender] for lender in AGENTS[name].lenders if lender in agents]
     bad = [file.file for one in lenders for file in one.unreadable]
     before = f"fix {bad[0]}, then " if bad else ""
     return f"{before}run `dibs init --agents {name}`"

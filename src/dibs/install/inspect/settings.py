@@ -9,6 +9,7 @@ import re
 from dibs.errors import BadInput
 from dibs.install.agents.table import AGENTS
 from dibs.install.entries.json_scan import ANY, Style, scan
+from dibs.local.files import regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -56,6 +57,8 @@ class McpRegistration(Record):
     argv: tuple[str, ...]
     environ: tuple[tuple[str, str], ...] = ()
     url: str = ""
+    #: Whether the file is another agent's.
+    lent: bool = False
 
 
 class UnreadableSettings(Record):
@@ -96,7 +99,8 @@ def user_places(
     """Return the places of an agent's user files: in the home folder, or where a variable points."""
     moved = environ.get(agent.home_variable, "") if agent.home_variable else ""
     if moved:
-        return [quoted(moved) + path.removeprefix(agent.home_folder) for path in paths if home]
+        inner = (path.removeprefix(agent.home_folder).lstrip("/") for path in paths if home)
+        return [os.path.join(quoted(moved), path) for path in inner]
     return [os.path.join(quoted(home), path) for path in paths if home]
 
 
@@ -107,7 +111,7 @@ def shown(file: str, root: str) -> str:
 
 def read_settings(path: str, style: Style = ANY) -> Any:
     """Read a settings file: TOML or JSON, by its suffix. ``ValueError`` says what is wrong."""
-    with open(path, "rb") as stream:
+    with open(path, "rb", opener=regular) as stream:
         raw = stream.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
         raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
@@ -141,7 +145,7 @@ def setting(value: Any, *keys: str) -> Any:
 
 def _in_file(agent: AgentSettings, file: str) -> Iterator[InstalledHook]:
     if file.endswith(".js"):
-        with open(file, encoding="utf-8", errors="replace") as stream:
+        with open(file, encoding="utf-8", errors="replace", opener=regular) as stream:
             text = stream.read(_LARGEST)
         if "dibs" in text and _OURS.search(text):
             yield InstalledHook(agent.name, file, agent.hooks.before[0], 0, 0, "", "")
@@ -194,7 +198,12 @@ def servers_of(
     files = [os.path.join(root, path) for path in settings.files]
     files += user_places(agent, settings.user_files, home, environ)
     entries = [(file, setting(read_or_nothing(file), settings.key, "dibs")) for file in files]
-    return [_server(name, file, entry) for file, entry in entries if isinstance(entry, dict)]
+    shared = os.path.join(root, settings.file) if settings.lent else ""
+    return [
+        _server(name, file, entry)._replace(lent=file == shared)
+        for file, entry in entries
+        if isinstance(entry, dict)
+    ]
 
 
 def _server(name: str, file: str, entry: dict[str, Any]) -> McpRegistration:

@@ -1,7 +1,8 @@
-"""Test the git hooks: real commits and a real push, with the repository's own hooks, in a temporary worktree.
+"""Test the git hooks: real commits and a real push with Dibs' hooks, in a temporary worktree.
 
 No branch, index, or file of the user is touched. A commit that a hook allows moves a temporary branch, which
-is deleted afterwards.
+is deleted afterwards. Nothing else in the repository runs: its other hooks and the programs in its
+configuration are off, and a hook that differs from the one that Dibs would write is reported, not run.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import tempfile
 
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls, identity
+from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import entries, git_dir_of
+from dibs.guard.git.config_backup import write
 from dibs.guard.git.install import GitHooks
+from dibs.guard.git.scripts import script
 from dibs.install.agents.edits import SETTINGS_FILE
-from dibs.install.prove.run import GuardProof, ProofOutcome, failed, run, surroundings
+from dibs.install.prove.run import GuardProof, ProofOutcome, failed, naming
 from dibs.project.project import open_project
 from dibs.services.guard.trial_claims import TrialClaim
 
@@ -24,7 +28,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.install.prove.run import Ran
+    from dibs.git.run import GitResult
+    from dibs.git.untrusted import SafeGit
+    from dibs.guard.git.install import Hook
     from dibs.local.repository import Repository
 
 _BRANCH = "dibs-prove/"
@@ -48,35 +54,44 @@ def prove_gates(repository: Repository) -> Iterator[GuardProof]:
     """Test each installed git hook."""
     if not repository.common:
         return
-    there = {
-        hook.name for hook in GitHooks(repository.common, repository.state).look() if hook.installed
-    }
+    hooks = GitHooks(repository.common, repository.state)
+    there = {hook.name: hook for hook in hooks.look() if hook.installed}
     if not there:
         return
     try:
         with _working_tree(repository) as folder, _claimed(folder) as scratch:
+            git = guarded_calls(folder, repository, timeout=_PATIENCE, variables=_names(scratch))
+            seen = [hook for hook in hooks.look(git) if hook.current]
+            for hook in seen:
+                write(os.path.join(_hooks_folder(folder), hook.name), script(hook.name))
             for name in _GATES:
                 if name in there:
-                    yield _prove(name, folder, scratch)
+                    yield _prove(there[name], git, scratch)
     except DibsError as error:
         yield failed("git", "gates", f"cannot be tested: {error.message}")
 
 
-def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
-    what, begins, words = _GATES[name]
-    _stage(folder, scratch)
-    ran = _git(folder, scratch, *(words or _pushing(folder)))
+def _prove(hook: Hook, git: SafeGit, scratch: TrialClaim) -> GuardProof:
+    what, begins, words = _GATES[hook.name]
+    if not hook.current:
+        said = "it differs from the hook that this version writes, so it was not run"
+        return failed("git", what, f"{said}: run `dibs git install`", hook.name)
+    _stage(git, scratch)
+    ran = _run(git, *(words or _pushing(git)))
     lines = [line.strip() for line in ran.err.splitlines()]
-    if not ran.in_time:
-        return failed("git", what, f"no answer within {_PATIENCE:.0f} s", name)
-    if ran.status == 0:
-        return failed("git", what, "git allowed it", name)
+    if ran.code == 0:
+        return failed("git", what, "git allowed it", hook.name)
     at = next((at for at, line in enumerate(lines) if line.startswith(begins)), None)
     named = [line for line in lines[at or 0 :] if scratch.holder in line]
     if at is None or not named:
-        first = next(filter(None, lines), f"exit status {ran.status}")
-        return failed("git", what, f"git refused, but not because of the claim: {first}", name)
-    return GuardProof("git", what, ProofOutcome.PROVED, named[0], name)
+        first = next(filter(None, lines), f"exit status {ran.code}")
+        return failed("git", what, f"git refused, but not because of the claim: {first}", hook.name)
+    return GuardProof("git", what, ProofOutcome.PROVED, named[0], hook.name)
+
+
+def _hooks_folder(folder: str) -> str:
+    """Return the folder of the hooks for the test, next to the temporary worktree."""
+    return os.path.join(os.path.dirname(folder), "hooks")
 
 
 @contextlib.contextmanager
@@ -89,15 +104,14 @@ def _working_tree(repository: Repository) -> Iterator[str]:
         head = plain.must("commit-tree", tree, "-m", "proof").decode().strip()
     with tempfile.TemporaryDirectory(prefix="dibs-prove-") as above:
         folder = os.path.join(os.path.realpath(above), "tree")
+        os.mkdir(_hooks_folder(folder))
         branch = _BRANCH + os.path.basename(above)
         try:
             plain.must("worktree", "add", "--no-checkout", "-b", branch, "--", folder, head)
             GitCalls(folder).must("read-tree", "HEAD")
-            with contextlib.suppress(OSError):
-                shutil.copyfile(
-                    os.path.join(repository.root, SETTINGS_FILE),
-                    os.path.join(folder, SETTINGS_FILE),
-                )
+            settings = os.path.join(repository.root, SETTINGS_FILE)
+            if os.path.isfile(settings):
+                shutil.copyfile(settings, os.path.join(folder, SETTINGS_FILE))
             yield folder
         finally:
             _remove(plain, folder, branch)
@@ -138,31 +152,40 @@ def _claimed(folder: str) -> Iterator[TrialClaim]:
         project.close()
 
 
-def _stage(folder: str, scratch: TrialClaim) -> None:
+def _stage(git: SafeGit, scratch: TrialClaim) -> None:
     """Stage the test file with new content: the previous hook may have allowed its commit."""
-    with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
+    with open(os.path.join(git.tree, scratch.path), "a", encoding="utf-8") as file:
         file.write("proof\n")
-    GitCalls(folder).must("add", "--force", "--", scratch.path)
+    git.must("add", "--force", "--", scratch.path)
 
 
-def _pushing(folder: str) -> tuple[str, ...]:
+def _pushing(git: SafeGit) -> tuple[str, ...]:
     """Return the arguments that push a commit made without hooks to a temporary repository."""
-    git = GitCalls(folder, variables=identity("Dibs"))
     head = git.must("rev-parse", "HEAD").decode().strip()
     tree = git.must("write-tree").decode().strip()
     made = git.must("commit-tree", tree, "-p", head, "-m", "proof").decode().strip()
-    there = os.path.join(os.path.dirname(folder), "there.git")
-    git.must("init", "--quiet", "--bare", "--", there)
+    there = os.path.join(os.path.dirname(git.tree), "there.git")
+    git.must("init", "--quiet", "--bare", "--template=", "--", there)
     objects = git.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    os.makedirs(os.path.join(there, "objects", "info"), exist_ok=True)
     with open(os.path.join(there, "objects", "info", "alternates"), "wb") as file:
         file.write(objects)
     GitCalls(there).must("update-ref", "refs/heads/proof", head)
     return ("push", "--quiet", there, f"{made}:refs/heads/proof")
 
 
-def _git(folder: str, scratch: TrialClaim, *words: str) -> Ran:
-    """Run git as a user would, with all hooks, but without prompts."""
-    names = {"DIBS_AGENT": f"{scratch.holder}-git", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
-    environ = surroundings({**identity("Dibs"), **names})
-    settings = ("-c", "commit.gpgSign=false", "-c", "push.gpgSign=false")
-    return run(["git", *settings, *words], "", folder=folder, environ=environ, timeout=_PATIENCE)
+def _run(git: SafeGit, *words: str) -> GitResult:
+    """Run git with the hooks for the test; a push reaches local folders only."""
+    settings = (
+        "commit.gpgSign=false",
+        "push.gpgSign=false",
+        f"core.hooksPath={_hooks_folder(git.tree)}",
+    )
+    options = [word for setting in settings for word in ("-c", setting)]
+    return git.run(*options, *words, variables={"GIT_ALLOW_PROTOCOL": "file"})
+
+
+def _names(scratch: TrialClaim) -> dict[str, str]:
+    """Return the variables of another agent, without those that name one or a session."""
+    others = {name: "" for name in naming() if not name.startswith("GIT_")}
+    return {**others, **identity("Dibs"), "DIBS_AGENT": f"{scratch.holder}-git"}

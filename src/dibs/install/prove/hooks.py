@@ -1,4 +1,7 @@
-"""Test the agents' hooks: run the command in their settings as the agent would, and read its answer."""
+"""Test the agents' hooks: run the command in their settings as the agent would, and read its answer.
+
+A command in the repository's files is run only if it is the one that ``dibs init`` writes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import re
 
 from dibs.install.inspect.settings import shown
+from dibs.install.prove.known_entries import different, may_run_hook
 from dibs.install.prove.run import (
     GuardProof,
     ProofOutcome,
@@ -48,6 +52,8 @@ def prove_hooks(
 
 def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = shown(hook.file, root)
+    if not may_run_hook(hook, root):
+        return [different(hook.agent, hook.event, file)]
     proofs = []
     for trial in trials(hook, os.path.join(root, scratch.path), scratch.session, root):
         if not trial.tool or matches(hook.matcher, trial.tool):
@@ -83,7 +89,7 @@ def _run(hook: InstalledHook, payload: dict[str, Any], root: str) -> Ran:
         ["/bin/sh", "-c", hook.command],
         json.dumps(payload),
         folder=root,
-        environ=surroundings(dict(zip(names, (root, "1"), strict=False))),
+        environ=surroundings(root, dict(zip(names, (root, "1"), strict=False))),
         timeout=hook.timeout or _PATIENCE,
     )
 

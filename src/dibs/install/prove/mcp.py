@@ -1,4 +1,7 @@
-"""Test the MCP server: start it as the settings say and request a claim that another agent holds."""
+"""Test the MCP server: start it as the settings say and request a claim that another agent holds.
+
+A command in the repository's files is started only if it is the one that ``dibs init`` writes.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import tempfile
 from threading import Timer
 
 from dibs.install.inspect.settings import shown
+from dibs.install.prove.known_entries import different, may_start_server
 from dibs.install.prove.run import GuardProof, ProofOutcome, failed, kill, surroundings
 
 TYPE_CHECKING = False
@@ -40,13 +44,16 @@ def prove_servers(
             said = f"the server runs at {server.url}"
             yield GuardProof(server.agent, _WHAT, ProofOutcome.UNTRIED, said, file)
             continue
+        if not may_start_server(server, root):
+            yield different(server.agent, _WHAT, file)
+            continue
         if server.argv not in tried:
             tried[server.argv] = _prove(server, root, scratch)
         yield tried[server.argv]._replace(guard=server.agent, file=file)
 
 
 def _prove(server: McpRegistration, root: str, scratch: TrialClaim) -> GuardProof:
-    environ = surroundings({**dict(server.environ), "DIBS_AGENT": f"{scratch.holder}-mcp"})
+    environ = surroundings(root, {**dict(server.environ), "DIBS_AGENT": f"{scratch.holder}-mcp"})
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(  # noqa: S603 - the very command that the user's settings name

@@ -1,4 +1,7 @@
-"""Test the opencode plug-in: load it as opencode would, and let it judge a write to a claimed file."""
+"""Test the opencode plug-in: load it as opencode would, and let it judge a write to a claimed file.
+
+A plug-in in the repository is loaded only if it is the one that ``dibs init`` writes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import shutil
 import tempfile
 
 from dibs.install.inspect.settings import shown
+from dibs.install.prove.known_entries import different, may_load_plugin
 from dibs.install.prove.run import (
     GuardProof,
     ProofOutcome,
@@ -61,7 +65,11 @@ def prove_plugins(
 
 def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = shown(hook.file, root)
-    runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
+    if not may_load_plugin(hook.file, root):
+        return [different(hook.agent, hook.event, file)]
+    environ = surroundings(root)
+    found = (shutil.which(name, path=environ.get("PATH")) for name in _RUNTIMES)
+    runtime = next(filter(None, found), "")
     if not runtime:
         said = f"needs {' or '.join(_RUNTIMES)} to run outside opencode"
         return [GuardProof(hook.agent, hook.event, ProofOutcome.UNTRIED, said, file)]
@@ -100,5 +108,6 @@ def _call(
         driver = os.path.join(folder, "driver.mjs")
         with open(driver, "w", encoding="utf-8") as file:
             file.write(_DRIVER)
-        environ = surroundings({"DIBS_PROVE": given})
-        return run([runtime, driver], "", folder=root, environ=environ, timeout=_PATIENCE)
+        environ = surroundings(root, {"DIBS_PROVE": given})
+        # Not in the repository: a runtime loads settings from the current folder, such as bunfig.toml.
+        return run([runtime, driver], "", folder=folder, environ=environ, timeout=_PATIENCE)

@@ -103,14 +103,22 @@ def run(
     )
 
 
-def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without variables that name another agent or repository."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_NAMING) and name not in _SKIPPING
-    }
+def surroundings(root: str, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for a test in ``root``.
+
+    It has no variables that name another agent or repository, and finds no programs and modules in ``root``.
+    """
+    from dibs.git.run import LISTS, absolute
+
+    named = naming()
+    kept = {name: value for name, value in os.environ.items() if name not in named}
+    kept |= {name: absolute(kept[name], root) for name in LISTS if name in kept}
     return {**kept, **(changes or {})}
+
+
+def naming() -> dict[str, str]:
+    """Return the variables that name an agent, a session, or a repository, each with an empty value."""
+    return {name: "" for name in os.environ if name.startswith(_NAMING) or name in _SKIPPING}
 
 
 def first_line(text: str) -> str:

@@ -9,15 +9,17 @@ Each finding says what is wrong, why it matters, and what fixes it. No file that
 
 --prove tests every installed guard: it runs the agents' hook commands, commits and pushes in a temporary
 worktree, and claims through the MCP server. Each guard must block a write to a file that a test agent holds.
-The test leaves no trace in briefings or logs.
+It runs no code from the repository: an entry that differs from what Dibs writes is reported instead. The test
+leaves no trace in briefings or logs.
 
-exit status: 0 healthy, 65 there is a problem or a guard does not block, 78 the engine is not safe to use
+exit status: 0 healthy, 65 there is a problem, or with --prove a guard does not block or an agent skips its
+hooks, 78 the engine is not safe to use
 """
 
 from __future__ import annotations
 
 from dibs.core.text.findings import Level
-from dibs.errors import Misconfigured
+from dibs.errors import BadUsage, Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs doctor``."""
     parser.add_argument("--fix", action="store_true", help="repair what it can, then check again")
     parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="with --fix: keep hooks and settings that agents' commands changed, instead of restoring them",
+    )
+    parser.add_argument(
         "--prove", action="store_true", help="test every guard: each must block a write"
     )
 
@@ -49,6 +56,8 @@ def run(args: Namespace) -> int:
     from dibs.cli.support.session import Session, print_json
     from dibs.install.inspect.checkup import Checkup, check_up
 
+    if args.accept and not args.fix:
+        raise BadUsage("doctor: --accept needs --fix", hint="run: dibs doctor --fix --accept")
     wrong = _wrong_store(args)
     if wrong:
         report = DoctorReport(Checkup({"engine": wrong}, [], []), None, fix="")
@@ -59,7 +68,9 @@ def run(args: Namespace) -> int:
         return UNSAFE
     with Session(args) as session:
         with Progress(quiet=args.json, delay=0.0) as progress:
-            found = check_up(session.project, session.caller, fix=args.fix, progress=progress)
+            found = check_up(
+                session.project, session.caller, fix=args.fix, accept=args.accept, progress=progress
+            )
         report = DoctorReport(found, [] if args.prove else None)
         if args.prove:
             report = _with_proofs(session, report, _prove(session, found.agents, found.missing))
@@ -102,7 +113,7 @@ def _prove(
     session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap]
 ) -> Iterator[GuardProof]:
     """Test every guard, one at a time."""
-    from dibs.install.inspect.gaps import switched_off
+    from dibs.install.inspect.gaps import inactive
     from dibs.install.prove.git import prove_gates
     from dibs.install.prove.hooks import prove_hooks
     from dibs.install.prove.mcp import prove_servers
@@ -111,12 +122,15 @@ def _prove(
 
     repository = session.project.place.repository
     hooks = [hook for agent in agents for hook in agent.hooks]
-    with TrialClaim(session.project.store, repository.state) as scratch:
+    store, state = session.project.store, repository.state
+    with TrialClaim(store, state) as scratch:
         yield from prove_hooks(hooks, repository.root, scratch)
         yield from prove_plugins(hooks, repository.root, scratch)
+    # The hooks made this process a test agent's, which may not use another name in an MCP server.
+    with TrialClaim(store, state) as scratch:
         yield from prove_servers(agents, repository.root, scratch)
     yield from prove_gates(repository)
-    yield from (gap.as_proof() for gap in (*missing, *switched_off(agents)))
+    yield from (gap.as_proof() for gap in (*missing, *inactive(agents)))
 
 
 def _is_bad(found: Sequence[Finding]) -> bool:

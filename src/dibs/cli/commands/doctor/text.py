@@ -5,8 +5,9 @@ from __future__ import annotations
 from dibs.cli.support.tables import fold, page_width, table
 from dibs.cli.support.text import bold, green, printable, red, yellow
 from dibs.core.text.findings import Level
-from dibs.core.text.names import plural
-from dibs.install.inspect.gaps import guarded_by
+from dibs.core.text.names import few, plural
+from dibs.install.inspect.agents import guarded_by
+from dibs.install.inspect.gaps import NOT_ACTIVE
 from dibs.install.prove.run import ProofOutcome
 from dibs.startup.records import Record
 
@@ -94,7 +95,7 @@ class DoctorReport(Record):
                 agent.name,
                 printable(agent.version or "yes") if agent.program else "no",
                 _hooks(agent.name, guarded_by(agent.name, self.checkup.agents)),
-                agent.consent.trusted if agent.wired else "-",
+                agent.accepted or "-",
                 "yes" if agent.servers else "no",
             )
             for agent in self.checkup.agents
@@ -104,29 +105,25 @@ class DoctorReport(Record):
             print("\n".join(table(heading, rows)), end="\n\n", flush=True)
 
     def _print_guarded(self) -> None:
-        outcomes = [proof.outcome for proof in self.proofs or ()]
-        count = {word: outcomes.count(word) for word in _WORDS}
-        passed, failed = count[ProofOutcome.PROVED], count[ProofOutcome.FAILED]
-        if not outcomes:
+        proofs = self.proofs or ()
+        outcomes = [proof.outcome for proof in proofs if proof.what != NOT_ACTIVE]
+        skipping = [proof.guard for proof in proofs if proof.what == NOT_ACTIVE]
+        passed, failed = (
+            outcomes.count(word) for word in (ProofOutcome.PROVED, ProofOutcome.FAILED)
+        )
+        if not proofs:
             print(red("no guards are installed:"), "run `dibs init --agents claude`")
         elif failed:
             print(red(f"{failed} of {plural(len(outcomes), 'guard')} did not block the test write"))
         elif not passed:
             print(red(f"none of {plural(len(outcomes), 'guard')} could be tested"))
         else:
-            skipped = len(outcomes) - passed
+            untested = len(outcomes) - passed
             which = "the only guard" if passed == 1 else f"all {passed} guards"
-            more = f", {skipped} could not be tested" if skipped else ""
+            more = f", {untested} could not be tested" if untested else ""
             print(green(f"{which} blocked the test write") + more)
-            self._print_skipping()
-
-    def _print_skipping(self) -> None:
-        """Print which of the tested agents do not run their hooks yet."""
-        tested = {proof.guard for proof in self.proofs or ()}
-        for agent in self.checkup.agents:
-            if agent.name in tested and agent.consent.missing:
-                how = f"skips its hooks until you trust them: run `{agent.name}` here"
-                print(f"{yellow(agent.name)} {how}")
+        if skipping:
+            print(red(f"not guarded yet: {few(skipping)}"))
 
     def _print_health(self) -> None:
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)

@@ -8,6 +8,10 @@ Dibs shows the plan and asks first. Safe to run again.
 --board creates a task board in work/: folders, templates, validators, and a profile for each agent that you
 name. In dibs.toml, it turns on a git commit per transition. Existing files stay as they are.
 
+--user also adds hooks to your own settings of Gemini CLI and Copilot CLI, which skip a repository's hooks
+when they start in a subfolder or do not trust the folder. Outside of Dibs projects these hooks do nothing.
+They stay until `dibs init --uninstall --user`.
+
 --uninstall restores every file byte for byte. --purge also deletes the state: claims, tasks, messages, and
 history. It refuses while agents hold claims, and it never deletes saved work (refs/salvage).
 
@@ -16,11 +20,13 @@ Examples:
   dibs init --agents claude,codex   guard these agents
   dibs init --dry-run               show what would change
   dibs init --agents none           create the state only
+  dibs init --user                  also guard agents that start in a subfolder
   dibs init --board                 create a task board
   dibs init --uninstall             remove everything that init wrote
   dibs init --uninstall --purge     delete the state too
 
-exit status: 0 done or nothing to do, 3 you answered no, 65 a file cannot be read and nothing was changed
+exit status: 0 done or nothing to do, 3 you answered no, 65 a file cannot be read and nothing was changed,
+77 only a human may do this
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
     from dibs.cli.commands.init.text import InitReport
     from dibs.config.settings import Config
     from dibs.install.agents.edits import Choice, FileEdit
-    from dibs.install.plan import InstallPlan
+    from dibs.install.plan import InstallPlan, PlannedChange
     from dibs.local.repository import Repository
 
 _AUTO, _NONE = "auto", "none"
@@ -64,6 +70,11 @@ def configure(parser: ArgumentParser) -> None:
         const="",
         metavar="NAMES",
         help="create a task board, with a folder and a profile for each agent: --board curator,writer",
+    )
+    parser.add_argument(
+        "--user",
+        action="store_true",
+        help="also add hooks to your home folder (with --uninstall: remove them)",
     )
     parser.add_argument("--no-git-gates", action="store_true", help="do not install git hooks")
     parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
@@ -94,10 +105,11 @@ def run(args: Namespace) -> int:
     agents, found = _agents(args, repository)
     plan = _plan(args, repository, agents)
     gates = _wants_gates(args, repository, plan)
-    report = text.InitReport(repository, plan, found, gates=gates, dry=args.dry_run)
+    user = _user_hooks(args, repository, plan)
+    report = text.InitReport(repository, plan, found, gates=gates, dry=args.dry_run, user=user)
     if args.dry_run:
         return _show(args, report)
-    asks = _asks(args) and (plan.pending or gates)
+    asks = _asks(args) and (report.pending or gates)
     if asks and not text.agreed(report):
         print("nothing was changed")
         return HELD
@@ -176,11 +188,13 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> InstallPlan:
     from dibs.cli.commands.mcp import has_extra
     from dibs.config import load
+    from dibs.git.untrusted import foreign_hooks
     from dibs.install import manifest
     from dibs.install.agents.edits import SETTINGS_FILE, Choice, settings_edit
     from dibs.install.entries.commands import commands
     from dibs.install.plan import plan
 
+    foreign = foreign_hooks(repository) if repository.common else ""
     known = manifest.load(repository)
     config = load.load(repository.root, repository.state, os.environ, {}).config
     shared = args.shared or (known.shared and bool(known.agents))
@@ -205,6 +219,8 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
         from dibs.local.installation import install_command
 
         notes.append(f"no MCP server; to add it, run: `{install_command('mcp')} && dibs init`")
+    if foreign and made.agents and not args.no_git_gates:
+        notes.append(foreign)
     return made._replace(notes=(*made.notes, *notes))
 
 
@@ -241,6 +257,29 @@ def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> 
     return not all(hook.current for hook in GitHooks(repository.common, repository.state).look())
 
 
+def _user_hooks(
+    args: Namespace, repository: Repository, plan: InstallPlan
+) -> tuple[PlannedChange, ...]:
+    """Return the changes in the home folder, if they are wanted."""
+    if not args.user:
+        return ()
+    from dibs.cli.support.session import careful_caller
+    from dibs.core.claims.agents import check_human
+    from dibs.install.user_hooks import plan_user_hooks
+
+    check_human(
+        careful_caller(args), "only a human may change settings in the home folder",
+        hint="ask a human to run it",
+    )  # fmt: skip
+    found = plan_user_hooks(repository, plan.agents, os.environ)
+    if not found:
+        raise BadUsage(
+            "init: --user is for Gemini CLI and Copilot CLI, and neither is set up here",
+            hint="run: dibs init --user --agents gemini,copilot",
+        )
+    return found
+
+
 def _asks(args: Namespace) -> bool:
     import sys
 
@@ -266,6 +305,10 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
                 from dibs.guard.git.install import GitHooks
 
                 GitHooks(repository.common, repository.state).install()
+        if report.user:
+            from dibs.install.user_hooks import apply_user_hooks
+
+            apply_user_hooks(report.user)
         if args.board is not None:
             from dibs.cli.support.session import caller
 

@@ -47,6 +47,13 @@ class InitReport(Record):
     dry: bool = False
     created: bool = False
     engine: str = ""
+    #: The changes in the home folder.
+    user: tuple[PlannedChange, ...] = ()
+
+    @property
+    def pending(self) -> list[PlannedChange]:
+        """All changes, without files that stay as they are."""
+        return [*self.plan.pending, *(change for change in self.user if change.act != "keep")]
 
 
 def agreed(report: InitReport) -> bool:
@@ -71,7 +78,7 @@ def show(report: InitReport, *, planned: bool) -> None:
         _plan_lines(report, done=False)
         print("nothing was changed (--dry-run)")
         return
-    changed = bool(report.plan.pending or report.gates)
+    changed = bool(report.pending or report.gates)
     _project_line(report, changed=changed)
     if changed and not planned:
         _plan_lines(report, done=True)
@@ -109,7 +116,7 @@ def _state_line(report: InitReport) -> None:
 
 def _plan_lines(report: InitReport, *, done: bool) -> None:
     _agent_lines(report)
-    rows = _grouped(report.plan.pending, done=done)
+    rows = _grouped(report.pending, done=done)
     if report.gates:
         rows.append((_ACTS["create"][done], f"git hooks: {_GIT_HOOKS}", "", ""))
     print_changes(rows)
@@ -225,11 +232,14 @@ def say(line: str, before: str = "", indent: int = 2, paint: Callable[[str], str
 
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left for the user to do, by agent."""
+    from dibs.install.user_hooks import with_user_hooks
+
     plan = report.plan
+    known = {*with_user_hooks(plan.agents, os.environ), *(c.agents[0] for c in report.user)}
     return [
         (name, line)
         for name in plan.agents
-        for line in AGENTS[name].steps(servers=plan.choice.servers)
+        for line in AGENTS[name].steps(servers=plan.choice.servers, user=name in known)
     ]
 
 
@@ -249,7 +259,7 @@ def shape(report: InitReport) -> dict[str, Any]:
         "dry_run": report.dry,
         "agents": list(plan.agents),
         "found": report.found,
-        "changes": [change_shape(change) for change in plan.changes],
+        "changes": [change_shape(change) for change in (*plan.changes, *report.user)],
         "git_gates": report.gates,
         "notes": list(plan.notes),
         "trust": [{"agent": name, "text": line} for name, line in _to_trust(report)],

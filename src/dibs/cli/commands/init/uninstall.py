@@ -6,8 +6,9 @@ import os
 
 from dibs.cli.commands.init import text
 from dibs.cli.support import HELD, OK
+from dibs.core.claims.agents import check_human
 from dibs.core.text.names import plural
-from dibs.errors import BadUsage, humans_only
+from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def command(args: Namespace, *more: str) -> str:
     from shlex import quote
 
     typed = [
-        f"--{name}" for name in ("uninstall", "purge", "force", "yes", "json") if vars(args)[name]
+        f"--{name}"
+        for name in ("uninstall", "user", "purge", "force", "yes", "json")
+        if vars(args)[name]
     ]
     words = list(dict.fromkeys((*typed, *more)))
     for name in ("repo", "agent"):
@@ -43,14 +46,13 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     from dibs.install import manifest
     from dibs.install.apply import plan_uninstall
     from dibs.install.purge import plan_purge
+    from dibs.install.user_hooks import apply_user_hooks
 
     caller = careful_caller(args)
-    if not caller.human:
-        raise humans_only(
-            "only a human may remove the guards", caller.id, hint="ask a human to run it"
-        )
+    check_human(caller, "only a human may remove the guards", hint="ask a human to run it")
     gates = manifest.load(repository).gates
-    changes = plan_uninstall(repository)
+    user = _user_changes(repository)
+    changes = (*plan_uninstall(repository), *(user if args.user else ()))
     plan = plan_purge(repository, force=args.force) if args.purge else None
     kept = _kept(repository, plan)
     if plan is not None and not args.dry_run:
@@ -61,14 +63,30 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
             print("nothing was changed")
             return HELD
         done = _remove(args, repository, plan, gates=gates)
-        changes, left = done.changes, done.left
+        if args.user:
+            apply_user_hooks(user)
+        changes, left = (*done.changes, *(user if args.user else ())), done.left
         kept = _kept(repository, plan)
     if args.json:
         print_json(_shape(changes, left, plan, gates=gates, dry=args.dry_run))
     else:
         kept = {**{f"{folder}/": "contains other files" for folder in left}, **kept}
         _show(args, changes, kept, plan, gates=gates)
+        if user and not args.user:
+            text.say(
+                "kept the hooks in your home folder, which all your repositories use; to remove them too,"
+                f" run: `{command(args, '--user')}`"
+            )
     return OK
+
+
+def _user_changes(repository: Repository) -> tuple[PlannedChange, ...]:
+    """Return the changes that remove our hooks from the user's own settings."""
+    from dibs.install.agents.table import AGENTS
+    from dibs.install.user_hooks import plan_user_hooks
+
+    found = plan_user_hooks(repository, AGENTS, os.environ, remove=True)
+    return tuple(change for change in found if change.act != "keep")
 
 
 def _remove(
