@@ -22,7 +22,7 @@ TESTS = ROOT / "tests" / "e2e"
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
 MARK = "<!-- made by make e2e -->"
 #: The files whose tests are the rows of the table.
-TABLE = ("test_agents.py", "test_crew.py")
+TABLE = ("test_agents.py", "test_scenes.py", "test_crew.py")
 #: Ways to run a command with only the loopback network; the first that works is used.
 ALONE = (["unshare", "--net"], ["unshare", "--net", "--map-root-user"])
 WORDS = {"passed": "pass", "failed": "**fail**"}
@@ -120,7 +120,8 @@ def word_of(cell: dict[str, str] | None) -> str:
     if cell is None:
         return "not run"
     if cell["outcome"] == "skipped":
-        return "not supported: " + cell["why"].removeprefix("Skipped: ")
+        why = cell["why"].removeprefix("Skipped: ")
+        return why if why.startswith("not ") else f"not supported: {why}"
     return WORDS[cell["outcome"]]
 
 

@@ -16,13 +16,14 @@ from tests.e2e.agents import KINDS
 
 if TYPE_CHECKING:
     from tests.e2e.crew import CrewStory
+    from tests.e2e.scenes import Scenes
     from tests.e2e.story import Family, Story
 
 #: The file for the results, set by ``scripts/e2e.py``.
 RESULTS = os.environ.get("DIBS_E2E_RESULTS", "")
 
 if not RESULTS:
-    collect_ignore = ["test_agents.py", "test_crew.py"]
+    collect_ignore = ["test_agents.py", "test_scenes.py", "test_crew.py"]
 
 
 @pytest.fixture(params=list(KINDS))
@@ -82,6 +83,23 @@ def family(
 
     return _once(
         stories, f"{name}-family", lambda at: tell_family(at, KINDS[name]), tmp_path_factory
+    )
+
+
+@pytest.fixture
+def scenes(
+    name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> Scenes:
+    """Return the scenes in which this agent meets one that waits."""
+    from tests.e2e.scenes import tell_scenes
+
+    names = [each for each in KINDS if KINDS[each].version]
+    other = names[names.index(name) - 1]
+    return _once(
+        stories,
+        f"{name}-scenes",
+        lambda at: tell_scenes(at, KINDS[other], KINDS[name]),
+        tmp_path_factory,
     )
 
 

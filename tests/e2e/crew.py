@@ -59,19 +59,20 @@ def tell_crew(folder: Path, kind: Kind) -> CrewStory:
         world.git("commit", "-qm", "set up")
         (world.repo / "crew.toml").write_text(_config(kind, variables))
         story = CrewStory(world, _board(world))
+        token = world.dibs("token", "new", "--scope", "human").stdout.strip()
         try:
             up = world.dibs("crew", "up")
             assert up.returncode == 0, up.stdout + up.stderr
             merged = until(lambda: _is_merged(world), LIMIT)
             assert merged, _logs(world)
             story.before = _processes(folder)
-            story.stop = world.dibs("crew", "stop").stdout
+            story.stop = world.dibs("crew", "stop", token=token).stdout
             story.agents = _processes(folder, runners=False)
             until(lambda: not _processes(folder), RUNNERS_END)
             story.after = _processes(folder)
         finally:
-            world.dibs("crew", "stop")
-            world.dibs("serve", "stop")
+            world.dibs("crew", "stop", token=token)
+            world.dibs("serve", "stop", token=token)
     return story
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.world import Run
 
 #: Builds the path at run time, so that it is not visible in the command.
-SLY = "python3 -c \"open('src/' + 'c' + '.py', 'a').write('# sly')\""
+SLY = "python3 -c \"from base64 import b64decode as d; open(d('c3JjL2MucHk=').decode(), 'a').write('# sly')\""
 WAIT = "dibs claim src/a.py --wait 60s"
 
 

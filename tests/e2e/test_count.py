@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
 TESTS = [
     test
-    for name in ("test_agents.py", "test_crew.py")
+    for name in ("test_agents.py", "test_scenes.py", "test_crew.py")
     for test in re.findall(r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / name).read_text())
 ]
 

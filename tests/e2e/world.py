@@ -63,20 +63,24 @@ class Run:
 class World:
     """A repository, and the commands that run in it."""
 
-    def __init__(self, folder: Path, kinds: list[Kind], *, wired: bool = True) -> None:
+    def __init__(
+        self, folder: Path, kinds: list[Kind], *, wired: bool = True, settings: str = ""
+    ) -> None:
         self.folder = folder
         self.repo = folder / "repo"
         self.runs: list[Run] = []
         self._homes = 0
-        self._repository()
+        self._repository(settings)
         if wired:
             names = ",".join(dict.fromkeys(kind.name for kind in kinds))
             init = self.dibs("init", "--agents", names)
             assert init.returncode == 0, init.stdout + init.stderr
 
-    def dibs(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command as the human."""
-        return self._run("dibs", *words)
+    def dibs(
+        self, *words: str, environ: dict[str, str] | None = None, token: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as the human; while agents run, a ``token`` proves that, as there is no terminal."""
+        return self._run("dibs", *words, environ=environ, token=token)
 
     def git(self, *words: str) -> str:
         """Run git as the human, and return its output."""
@@ -110,18 +114,32 @@ class World:
         return {one["id"]: one for one in roster["agents"]}
 
     @contextlib.contextmanager
-    def agent(self, kind: Kind, script: Script) -> Iterator[Run]:
-        """Start an agent with its own model; stop it at the end of the block."""
+    def agent(
+        self,
+        kind: Kind,
+        script: Script,
+        *,
+        home: Path | None = None,
+        at: str = ".",
+        start: Callable[[str], list[str]] | None = None,
+        ready: Callable[[Path], None] | None = None,
+    ) -> Iterator[Run]:
+        """Start an agent with its own model; stop it at the end of the block.
+
+        It starts in the folder ``at``, with the command ``start`` and after ``ready``, which gets its home.
+        """
         self._homes += 1
-        home = self.folder / f"home{self._homes}"
-        home.mkdir()
+        home = home or self.folder / f"home{self._homes}"
+        home.mkdir(exist_ok=True)
         output = self.folder / f"{kind.name}{self._homes}.out"
         with Model(script) as model, output.open("wb") as told:
             self.profile(home)
             kind.prepare(home, self.repo, model.url)
+            if ready is not None:
+                ready(home)
             process = subprocess.Popen(
-                kind.command("Do the work that is to be done."),
-                cwd=self.repo,
+                (start or kind.command)("Do the work that is to be done."),
+                cwd=self.repo / at,
                 env=self.environ(home) | kind.environ(home, model.url),
                 stdin=subprocess.DEVNULL,
                 stdout=told,
@@ -149,8 +167,10 @@ class World:
             "GIT_CONFIG_NOSYSTEM": "1",
         }
 
-    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        env = self.environ(self.folder)
+    def _run(
+        self, *command: str, environ: dict[str, str] | None = None, token: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        env = (environ or self.environ(self.folder)) | ({"DIBS_TOKEN": token} if token else {})
         return subprocess.run(
             command, check=False, cwd=self.repo, env=env, capture_output=True, text=True, timeout=60
         )
@@ -159,15 +179,31 @@ class World:
         """Write a profile with the PATH, for agents that start a login shell."""
         (home / ".profile").write_text(f'export PATH="{self.environ(home)["PATH"]}"\n')
 
-    def _repository(self) -> None:
+    def _repository(self, settings: str) -> None:
         for path, text in FILES.items():
             (self.repo / path).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / path).write_text(text)
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "t")
         self.git("config", "user.email", "t@example.org")
+        if settings:
+            (self.repo / "dibs.toml").write_text(settings)
+            self._submodule()
         self.git("add", "-A")
         self.git("commit", "-qm", "files")
+
+    def _submodule(self) -> None:
+        """Add the submodule ``lib`` with one file."""
+        library = self.folder / "library"
+        library.mkdir()
+        (library / "m.py").write_text("m = 0\n")
+        self.git("init", "-q", "-b", "main", str(library))
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        self.git("-C", str(library), "add", "m.py")
+        self.git("-C", str(library), *who, "commit", "-qm", "library")
+        self.git(
+            "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib"
+        )
 
 
 def until(true: Callable[[], bool], seconds: float = 60) -> bool:

@@ -61,6 +61,29 @@ class Kind:
         """Return the command that runs one turn with ``prompt``."""
         raise NotImplementedError
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return a run with the agent's own sandbox, and with approvals that its user gave one by one."""
+        raise NotImplementedError
+
+    def trusting(self, prompt: str) -> list[str]:
+        """Return a run that relies on the trust which its user gave earlier."""
+        return self.command(prompt)
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return the command that continues the last session."""
+        raise NotImplementedError
+
+    def allow(self, home: Path, repo: Path) -> None:
+        """Trust the folder and allow edits, as a user does who is asked."""
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the MCP server ``notes`` to the user's settings."""
+        raise NotImplementedError
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return the call that reads a file."""
+        raise NotImplementedError
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return the calls that replace ``old`` by ``new``; the last one is the edit."""
         raise NotImplementedError
@@ -73,9 +96,16 @@ class Kind:
         """Return the call that runs ``command``."""
         raise NotImplementedError
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
-        """Return the call to a Dibs MCP tool."""
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
+        """Return the call to an MCP tool."""
         raise NotImplementedError
+
+    def nested(self, call: Call, **gates: Any) -> Call | None:
+        """Return the call of a program that calls a tool; None if the agent runs no such programs."""
+        return None
+
+    def nest(self, home: Path) -> None:
+        """Choose a model that calls tools in this way."""
 
     def subagent(self, word: str, **gates: Any) -> Call | None:
         """Return the call that starts a subagent with ``word`` in its task; None if unsupported."""
@@ -84,6 +114,16 @@ class Kind:
     def finish(self, **gates: Any) -> list[Call | Say]:
         """Return the step that ends a subagent's task."""
         return [Say(**gates)]
+
+
+def add_json(path: Path, *keys: str, value: Any) -> None:
+    """Set a value in a file of settings, which may not exist yet."""
+    lines = path.read_text().splitlines() if path.exists() else ["{}"]
+    whole = inner = json.loads("".join(line for line in lines if not line.startswith("//")))
+    for key in keys[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[keys[-1]] = value
+    write_json(path, whole)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.agents.base import Kind, add_json, write_json
 from tests.e2e.model import Call
 
 if TYPE_CHECKING:
@@ -37,6 +37,29 @@ class Claude(Kind):
         loud = ["--output-format", "stream-json", "--verbose"]
         return [str(self.binary), "-p", prompt, "--permission-mode", "bypassPermissions", *loud]
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return a run in the default mode."""
+        loud = ["--output-format", "stream-json", "--verbose"]
+        return [str(self.binary), "-p", prompt, "--permission-mode", "default", *loud]
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return a run with the last session."""
+        return [*self.command(prompt), "--continue"]
+
+    def allow(self, home: Path, repo: Path) -> None:
+        """Allow edits."""
+        rules = ["Edit", "Write"]
+        add_json(home / ".claude" / "settings.json", "permissions", "allow", value=rules)
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the server for all projects."""
+        entry = {"command": argv[0], "args": argv[1:]}
+        add_json(home / ".claude.json", "mcpServers", "notes", value=entry)
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return a Read."""
+        return Call("Read", {"file_path": str(repo / path)}, **gates)
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""
         where = {"file_path": str(repo / path)}
@@ -51,9 +74,9 @@ class Claude(Kind):
         """Return a Bash."""
         return Call("Bash", {"command": command, "description": "run it"}, **gates)
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
         """Return a call with Claude's name for the tool."""
-        return Call(f"mcp__dibs__{tool}", given, **gates)
+        return Call(f"mcp__{server}__{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return an Agent in the foreground."""

@@ -88,6 +88,25 @@ class Codex(Kind):
         alone = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]
         return [str(self.binary), "exec", "--json", *alone, prompt]
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return a run in the sandbox, with the hooks that its user has accepted."""
+        return [str(self.binary), "exec", "--json", "--sandbox", "workspace-write", prompt]
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return a run with the last session."""
+        start, resume = self.command(prompt), ["resume", "--last"]
+        return [*start[:-1], *resume, prompt]
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the server for all projects."""
+        entry = f"command = {json.dumps(argv[0])}\nargs = {json.dumps(argv[1:])}\n"
+        with (home / ".codex" / "config.toml").open("a") as file:
+            file.write(f"\n[mcp_servers.notes]\n{entry}")
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return a shell command: there is no tool for it."""
+        return self.shell(f"sed -n 1,20p {path}", **gates)
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""
         patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
@@ -103,9 +122,19 @@ class Codex(Kind):
         """Return a shell command."""
         return Call("exec_command", {"cmd": command, "yield_time_ms": 60000}, **gates)
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
         """Return a call in Codex's namespace for the server."""
-        return Call(tool, given, namespace="mcp__dibs", **gates)
+        return Call(tool, given, namespace=f"mcp__{server}", **gates)
+
+    def nested(self, call: Call, **gates: Any) -> Call:
+        """Return a program in JavaScript ("code mode")."""
+        program = f"text(JSON.stringify(await tools.{call.tool}({json.dumps(call.input)})));"
+        return Call("exec", program, custom=True, **gates)
+
+    def nest(self, home: Path) -> None:
+        """Choose a model that has no other tool."""
+        config = home / ".codex" / "config.toml"
+        config.write_text(config.read_text().replace("gpt-5.5", "gpt-6-sol"))
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return a spawn_agent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import Kind
+from tests.e2e.agents.base import Kind, add_json
 from tests.e2e.model import Call
 
 if TYPE_CHECKING:
@@ -33,6 +33,31 @@ class Copilot(Kind):
         alone = ["--allow-all-tools", "--trust-folder", "--output-format", "json"]
         return [str(self.binary), "-p", prompt, *alone]
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return a run that may edit, in a folder that its user has trusted."""
+        return [str(self.binary), "-p", prompt, "--allow-tool", "write", "--output-format", "json"]
+
+    def trusting(self, prompt: str) -> list[str]:
+        """Return a run in a folder that its user has trusted, not only for this session."""
+        return [str(self.binary), "-p", prompt, "--allow-all-tools", "--output-format", "json"]
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return a run with the last session."""
+        return [*self.trusting(prompt), "--continue"]
+
+    def allow(self, home: Path, repo: Path) -> None:
+        """Trust the folder."""
+        add_json(home / ".copilot" / "config.json", "trusted_folders", value=[str(repo)])
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the server for all projects."""
+        entry = {"type": "local", "command": argv[0], "args": argv[1:], "tools": ["*"]}
+        add_json(home / ".copilot" / "mcp-config.json", "mcpServers", "notes", value=entry)
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return a view."""
+        return Call("view", {"path": str(repo / path)}, **gates)
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""
         return [Call("edit", {"path": str(repo / path), "old_str": old, "new_str": new}, **gates)]
@@ -46,9 +71,9 @@ class Copilot(Kind):
         given = {"command": command, "description": "run it", "mode": "sync", "initial_wait": 90}
         return Call("bash", given, **gates)
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
         """Return a call with Copilot's name for the tool."""
-        return Call(f"dibs-{tool}", given, **gates)
+        return Call(f"{server}-{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return a task in the foreground."""

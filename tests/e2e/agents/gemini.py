@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.agents.base import Kind, add_json, write_json
 from tests.e2e.model import Call, Say
 
 if TYPE_CHECKING:
@@ -34,6 +34,32 @@ class Gemini(Kind):
         alone = ["--yolo", "-o", "stream-json"]
         return [str(self.binary), "-m", self.model, *alone, "-p", prompt]
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return a run that may edit, in a folder that its user has trusted."""
+        start = ["env", "-u", "GEMINI_CLI_TRUST_WORKSPACE", str(self.binary), "-m", self.model]
+        return [*start, "--approval-mode", "auto_edit", "-o", "stream-json", "-p", prompt]
+
+    def trusting(self, prompt: str) -> list[str]:
+        """Return a run in a folder that its user has trusted."""
+        return ["env", "-u", "GEMINI_CLI_TRUST_WORKSPACE", *self.command(prompt)]
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return a run with the last session."""
+        return [*self.command(prompt), "--resume", "latest"]
+
+    def allow(self, home: Path, repo: Path) -> None:
+        """Trust the folder."""
+        write_json(home / ".gemini" / "trustedFolders.json", {str(repo): "TRUST_FOLDER"})
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the server for all projects."""
+        entry = {"command": argv[0], "args": argv[1:]}
+        add_json(home / ".gemini" / "settings.json", "mcpServers", "notes", value=entry)
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return a read_file."""
+        return Call("read_file", {"file_path": str(repo / path)}, **gates)
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""
         edit = {"file_path": str(repo / path), "old_string": old, "new_string": new}
@@ -47,9 +73,9 @@ class Gemini(Kind):
         """Return a run_shell_command."""
         return Call("run_shell_command", {"command": command}, **gates)
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
         """Return a call with Gemini's name for the tool."""
-        return Call(f"mcp_dibs_{tool}", given, **gates)
+        return Call(f"mcp_{server}_{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return an invoke_agent call for the agent that has all tools."""

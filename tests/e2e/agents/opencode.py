@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.agents.base import Kind, add_json, write_json
 from tests.e2e.model import Call
 
 if TYPE_CHECKING:
@@ -52,6 +52,23 @@ class Opencode(Kind):
         """Return a non-interactive run."""
         return [str(self.binary), "run", "--format", "json", prompt]
 
+    def ordinary(self, prompt: str) -> list[str]:
+        """Return the same run: by default it may edit."""
+        return self.command(prompt)
+
+    def resumed(self, prompt: str) -> list[str]:
+        """Return a run with the last session."""
+        return [*self.command(prompt), "--continue"]
+
+    def add_server(self, home: Path, argv: list[str]) -> None:
+        """Add the server for all projects."""
+        entry = {"type": "local", "command": argv, "enabled": True}
+        add_json(home / ".config" / "opencode" / "opencode.json", "mcp", "notes", value=entry)
+
+    def read(self, repo: Path, path: str, **gates: Any) -> Call:
+        """Return a read."""
+        return Call("read", {"filePath": str(repo / path)}, **gates)
+
     def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
         """Return an edit, after the calls that it requires."""
         where = {"filePath": str(repo / path)}
@@ -66,9 +83,9 @@ class Opencode(Kind):
         """Return a bash."""
         return Call("bash", {"command": command, "description": "run it"}, **gates)
 
-    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+    def mcp(self, tool: str, given: dict[str, Any], server: str = "dibs", **gates: Any) -> Call:
         """Return a call with opencode's name for the tool."""
-        return Call(f"dibs_{tool}", given, **gates)
+        return Call(f"{server}_{tool}", given, **gates)
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return a task."""

@@ -25,12 +25,12 @@ def results(body: dict[str, Any]) -> list[str]:
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     """Return ``step`` as a response."""
     if isinstance(step, Call):
-        block = {"type": "tool_use", "id": f"toolu_{number:04}", "name": step.tool}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(step.input)}
-        whole, empty, reason = block | {"input": step.input}, block | {"input": {}}, "tool_use"
+        blocks = [_use(call, number + at) for at, call in enumerate(step.message)]
+        reason = "tool_use"
     else:
         whole, empty = {"type": "text", "text": step.text}, {"type": "text", "text": ""}
-        delta, reason = {"type": "text_delta", "text": step.text}, "end_turn"
+        blocks = [(whole, empty, {"type": "text_delta", "text": step.text})]
+        reason = "end_turn"
     message = {
         "id": f"msg_{number}",
         "type": "message",
@@ -39,17 +39,40 @@ def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
         "usage": USAGE,
     }
     if not streams:
-        return plain(message | {"content": [whole], "stop_reason": reason, "stop_sequence": None})
+        return plain(
+            message
+            | {
+                "content": [block[0] for block in blocks],
+                "stop_reason": reason,
+                "stop_sequence": None,
+            }
+        )
     end = {"stop_reason": reason, "stop_sequence": None}
     start = message | {"content": [], "stop_reason": None, "stop_sequence": None}
     return stream(
         [
             {"type": "message_start", "message": start},
-            {"type": "content_block_start", "index": 0, "content_block": empty},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
+            *(event for at, block in enumerate(blocks) for event in _events(at, block)),
             {"type": "message_delta", "delta": end, "usage": {"output_tokens": 10}},
             {"type": "message_stop"},
         ],
         named=True,
     )
+
+
+def _use(call: Call, number: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return a call as a whole block, as the start of one, and as the rest."""
+    block = {"type": "tool_use", "id": f"toolu_{number:04}", "name": call.tool}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(call.input)}
+    return block | {"input": call.input}, block | {"input": {}}, delta
+
+
+def _events(
+    index: int, block: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    _, empty, delta = block
+    return [
+        {"type": "content_block_start", "index": index, "content_block": empty},
+        {"type": "content_block_delta", "index": index, "delta": delta},
+        {"type": "content_block_stop", "index": index},
+    ]

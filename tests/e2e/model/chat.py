@@ -25,9 +25,8 @@ def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     """Return ``step`` as a response."""
     message: dict[str, Any] = {"role": "assistant", "content": None}
     if isinstance(step, Call):
-        function = {"name": step.tool, "arguments": json.dumps(step.input)}
-        call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
-        message["tool_calls"], reason = [call], "tool_calls"
+        calls = [_use(call, at, number + at) for at, call in enumerate(step.message)]
+        message["tool_calls"], reason = calls, "tool_calls"
     else:
         message["content"], reason = step.text, "stop"
     head = {"id": f"chat_{number}", "created": 1, "model": "stub"}
@@ -40,3 +39,8 @@ def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     return stream(
         [head | {"choices": [first]}, head | {"choices": [last], "usage": USAGE}], done=True
     )
+
+
+def _use(call: Call, index: int, number: int) -> dict[str, Any]:
+    function = {"name": call.tool, "arguments": json.dumps(call.input)}
+    return {"index": index, "id": f"call_{number}", "type": "function", "function": function}

@@ -25,9 +25,14 @@ def results(body: dict[str, Any]) -> list[str]:
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     """Return ``step`` as a response."""
-    part: dict[str, Any] = {"text": step.text} if isinstance(step, Say) else {}
+    parts: list[dict[str, Any]]
     if isinstance(step, Call):
-        part = {"functionCall": {"id": f"call_{number}", "name": step.tool, "args": step.input}}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+        parts = [
+            {"functionCall": {"id": f"call_{number + at}", "name": call.tool, "args": call.input}}
+            for at, call in enumerate(step.message)
+        ]
+    else:
+        parts = [{"text": step.text}]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
     answer = {"candidates": [candidate], "usageMetadata": USAGE, "modelVersion": "stub"}
     return stream([answer]) if streams else plain(answer)

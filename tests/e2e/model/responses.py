@@ -34,16 +34,20 @@ def results(body: dict[str, Any]) -> list[str]:
 
 def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     """Return ``step`` as a response."""
-    item = _item(step, number)
+    steps = step.message if isinstance(step, Call) else (step,)
+    items = [_item(each, number + at) for at, each in enumerate(steps)]
     response = {"id": f"resp_{number}", "object": "response", "status": "completed", "usage": USAGE}
-    response |= {"output": [item], "model": "stub", "error": None}
+    response |= {"output": items, "model": "stub", "error": None}
     if not streams:
         return plain(response)
     return stream(
         [
             {"type": "response.created", "response": {"id": f"resp_{number}"}},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            *(
+                {"type": f"response.output_item.{word}", "output_index": at, "item": item}
+                for at, item in enumerate(items)
+                for word in ("added", "done")
+            ),
             {"type": "response.completed", "response": response},
         ],
         named=True,

@@ -25,6 +25,8 @@ class _Step:
     look: Callable[[], object] | None = field(default=None, kw_only=True)
     #: The step waits until this is true, so that one agent waits for another at a fixed step.
     when: Callable[[], bool] | None = field(default=None, kw_only=True)
+    #: How long it waits.
+    patience: float = field(default=PATIENCE, kw_only=True)
     #: Its name in tests.
     label: str = field(default="", kw_only=True)
 
@@ -33,7 +35,7 @@ class _Step:
         if self.look:
             look, self.look = self.look, None
             look()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self.patience
         while self.when and not self.when():
             if time.monotonic() > until:
                 raise Late(self.label)
@@ -57,9 +59,22 @@ class Call(_Step):
     custom: bool = False
     #: OpenAI: the MCP server of the tool, if it is not built in.
     namespace: str = ""
+    #: The calls in the same message; they are also the next steps, so that each has its result.
+    also: tuple[Call, ...] = ()
+
+    @property
+    def message(self) -> tuple[Call, ...]:
+        """All calls of its message."""
+        return (self, *self.also)
 
 
 Steps = list[Call | Say]
+
+
+def together(*calls: Call) -> list[Call]:
+    """Return the steps of a message with several calls."""
+    calls[0].also = calls[1:]
+    return list(calls)
 
 
 @dataclass
@@ -68,6 +83,8 @@ class Script:
 
     steps: Steps
     subagents: dict[str, Steps] = field(default_factory=dict)
+    #: The tool results of earlier turns in a resumed session, known at the first request; 0 in a new one.
+    earlier: int | None = 0
 
     def of(self, opening: str) -> str:
         """Return the word of the subagent whose task is ``opening``; empty for the agent itself."""
@@ -75,7 +92,10 @@ class Script:
 
     def next(self, asked: Asked) -> Call | Say:
         """Return the response to a request."""
-        return self.step(self.of(asked.opening), len(asked.results))
+        if self.earlier is None:
+            self.earlier = len(asked.results)
+        word = self.of(asked.opening)
+        return self.step(word, len(asked.results) - (0 if word else self.earlier))
 
     def step(self, word: str, number: int) -> Call | Say:
         """Return step ``number`` of the agent, or of a subagent."""
@@ -85,4 +105,5 @@ class Script:
     def number(self, label: str, word: str = "") -> int:
         """Return the number of the step ``label``."""
         steps = self.subagents[word] if word else self.steps
-        return next(number for number, step in enumerate(steps) if step.label == label)
+        at = next(number for number, step in enumerate(steps) if step.label == label)
+        return at if word else at + (self.earlier or 0)

@@ -41,7 +41,11 @@ class Asked:
     @property
     def has_tools(self) -> bool:
         """Whether this is the agent's work; a request without tools asks for a title or a summary."""
-        return bool(self.body.get("tools"))
+        given = self.body.get("input")
+        items = given if isinstance(given, list) else []
+        return bool(self.body.get("tools")) or any(
+            item.get("type") == "additional_tools" for item in items
+        )
 
     @property
     def opening(self) -> str:
