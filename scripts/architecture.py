@@ -137,14 +137,14 @@ def record_paths() -> dict[str, list[list[str]]]:
             "tool_name": "Write", "tool_input": {"file_path": str(folder / "b.txt"), "content": "x"},
         }  # fmt: skip
         given = json.dumps(call)
-        record(hook, ["claude"], folder, "bob", given)  # the first call registers the session
         (folder / "a.txt").write_text("2\n")
         os.utime(folder / "a.txt", (long_ago, long_ago))
-        return {
-            "hook": record(hook, ["claude"], folder, "bob", given),
-            "take": record(main, ["task", "take"], folder, "carol"),
-            "commit": record(main, ["commit", "-m", "two"], folder, "alice"),
-        }
+        take = record(main, ["task", "take"], folder, "carol")
+        commit = record(main, ["commit", "-m", "two"], folder, "alice")
+        # The first call registers the session: from then on, this process is its agent.
+        record(hook, ["claude"], folder, "bob", given)
+        hooked = record(hook, ["claude"], folder, "bob", given)
+        return {"hook": hooked, "take": take, "commit": commit}
 
 
 def path_diagram(calls: list[list[str]]) -> str:

@@ -154,19 +154,22 @@ def test_json_examples_parse(page):
 
 
 def named_tests():
-    """Return each ``file::name`` on the guarantees page."""
+    """Return each ``file::name`` or ``file::class::name`` on the guarantees page, in three parts."""
     text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8")
-    return sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", text)))
+    return sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)(?:::(\w+))?`", text)))
 
 
 def test_the_guarantees_name_tests_that_exist():
     there = {}
-    for path, _ in named_tests():
+    for path, _, _ in named_tests():
         tree = ast.parse((ROOT / path).read_text("utf-8"))
         kinds = (ast.FunctionDef, ast.ClassDef)
         there[path] = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
-    assert [f"{path}::{name}" for path, name in named_tests() if name not in there[path]] == []
+    assert [f"{path}::{name}" for path, name, _ in named_tests() if name not in there[path]] == []
+    files = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    methods = {method for _, _, method in named_tests() if method}  # a class may inherit them
+    assert [name for name in methods if not any(f"    def {name}(" in text for text in files)] == []
 
 
 def test_every_row_of_the_guarantees_names_a_test_or_says_that_it_is_not_tested():

@@ -47,6 +47,7 @@ export const GROUPS: readonly Group[] = [
       file_read: ["File read"],
       write_refused: ["Edit blocked", "bad"],
       foreign_write: ["Changed another's file", "bad"],
+      wiring_changed: ["Changed what guards agents", "bad"],
     },
   },
   {

@@ -147,6 +147,10 @@ _FOREIGN = {
         "taker",
         True,
     ): "Dibs saved a copy of {whose} uncommitted changes to {what} before your call{why}",
+    (
+        "wiring",
+        False,
+    ): "files that guard agents were changed while {sender} ran a command: {what}{why}",
     ("undone", True): "your uncommitted changes to {what} were discarded outside your calls{why}",
     ("taker", False): "{what} with {whose} uncommitted changes changed while your command ran{why}",
     (
