@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.processes import note
+from dibs.local.noted_agents import note
 from dibs.local.server_files import GUARDED, guarded_states, note_guarded, server_folder
 
 

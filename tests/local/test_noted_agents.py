@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.local.processes import note, noted_agents, own_pid, realm, running, session_number
+from dibs.local.noted_agents import note, noted_agents
+from dibs.local.processes import own_pid, realm, running, session_number
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 

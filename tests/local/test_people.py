@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dibs.local.noted_agents import NotedAgent
 from dibs.local.people import ProcessContext, why_not_human
-from dibs.local.processes import NotedAgent, RunningProcess
+from dibs.local.processes import RunningProcess
 
 HERE = "host/boot/1"
 AGENT = NotedAgent("alice", 500, 1_000, HERE)

@@ -24,7 +24,8 @@ from dibs.crew.turns import AgentCrashed, TaskTurns
 from dibs.crew.workplace import Workplace
 from dibs.errors import DibsError, Fenced, NotFound, Unavailable, Unknown
 from dibs.local.locks import FileLock
-from dibs.local.processes import forget, note, running
+from dibs.local.noted_agents import forget, note
+from dibs.local.processes import running
 from dibs.project.project import open_project
 from dibs.services.crew.service import CrewMembers
 

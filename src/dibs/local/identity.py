@@ -173,7 +173,7 @@ def agent_of_process(state: str, pid: int = 0) -> str:
     """Return the guarded agent that a process, by default this one, belongs to; empty if none."""
     if not os.path.isdir(f"{state}/{SESSIONS}"):
         return ""
-    from dibs.local.processes import acting
+    from dibs.local.noted_agents import acting
 
     agent = acting(state, pid)
     return agent if is_agent_id(agent) else ""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from dibs.local.identity import MARKERS, VARIABLE
+from dibs.local.noted_agents import noted_agents
 from dibs.local.processes import (
     RunningProcess,
     above,
     environment_of,
     is_foster,
     is_hidden,
-    noted_agents,
     realm,
     running,
 )
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dibs.local.processes import NotedAgent
+    from dibs.local.noted_agents import NotedAgent
 
 #: Programs that start a person's shell. The kernel cuts names after 15 characters.
 LOGINS = frozenset({

@@ -57,7 +57,8 @@ def _harness(state: str) -> frozenset[bytes] | None:
         return None
     if not known:
         return None
-    from dibs.local.processes import above, acting, environment_of, own_pid
+    from dibs.local.noted_agents import acting
+    from dibs.local.processes import above, environment_of, own_pid
 
     found = [one.pid for one in above(own_pid()) if str(one.pid) in known]
     agents = [pid for pid in found if acting(state, pid)]

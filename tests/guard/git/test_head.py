@@ -10,7 +10,8 @@ import sys
 import pytest
 from tests.guard.conftest import Clone
 
-from dibs.local.processes import note, running
+from dibs.local.noted_agents import note
+from dibs.local.processes import running
 
 DETACHES = {
     "detach": "git checkout -q --detach",

@@ -9,7 +9,8 @@ import sys
 import pytest
 from tests.guard.conftest import Clone
 
-from dibs.local.processes import note, running
+from dibs.local.noted_agents import note
+from dibs.local.processes import running
 
 MOVES_BACK = {
     "reset --soft": "git reset --soft HEAD~1",

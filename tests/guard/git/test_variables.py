@@ -12,7 +12,8 @@ import pytest
 #: A process that counts as an agent: it notes itself as ``bob``, then runs a shell command.
 HARNESS = """
 import os, subprocess, sys
-from dibs.local.processes import note, running
+from dibs.local.noted_agents import note
+from dibs.local.processes import running
 note(sys.argv[1], os.getpid(), running(os.getpid()).born, "bob")
 sys.exit(subprocess.run(["sh", "-c", sys.argv[2]]).returncode)
 """

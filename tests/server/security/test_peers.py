@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from dibs.local.processes import forget, note, running, session_number
+from dibs.local.noted_agents import forget, note
+from dibs.local.processes import running, session_number
 from dibs.local.repository import find
 from dibs.server.security.identity import Peer
 from dibs.server.security.peers import identity_of_peer

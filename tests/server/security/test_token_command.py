@@ -11,7 +11,8 @@ import pytest
 from tests.server.callers import bearer
 from tests.server.conftest import PROGRAM
 
-from dibs.local.processes import forget, note, running
+from dibs.local.noted_agents import forget, note
+from dibs.local.processes import running
 from dibs.local.repository import find
 
 

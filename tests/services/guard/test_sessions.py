@@ -8,16 +8,8 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.toolcalls.values import EventKind, Word
-from dibs.local.processes import (
-    RunningProcess,
-    above,
-    acting,
-    agent_above,
-    is_there,
-    note,
-    noted_agents,
-    running,
-)
+from dibs.local.noted_agents import acting, note, noted_agents
+from dibs.local.processes import RunningProcess, above, agent_above, is_there, running
 from dibs.services.state.sessions import guarded_since, session_key
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -418,7 +410,7 @@ def test_another_users_hidden_process_is_not_assumed_dead(monkeypatch, tmp_path)
 def test_an_agents_command_is_recognized_by_its_ancestor_process(tmp_path):
     here = running(os.getpid())
     note(str(tmp_path), here.pid, here.born, "claude-1")
-    code = f"from dibs.local.processes import acting; print(acting({str(tmp_path)!r}))"
+    code = f"from dibs.local.noted_agents import acting; print(acting({str(tmp_path)!r}))"
     ran = subprocess.run(
         ["sh", "-c", f'{sys.executable} -c "{code}"; true'],
         check=True,

@@ -11,16 +11,8 @@ from dibs.core.text.names import distinct, is_namesake
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
 from dibs.core.toolcalls.values import EventKind
 from dibs.errors import NotAllowed
-from dibs.local.processes import (
-    RunningProcess,
-    above,
-    agent_above,
-    forget,
-    is_there,
-    note,
-    own_pid,
-    realm,
-)
+from dibs.local.noted_agents import forget, note
+from dibs.local.processes import RunningProcess, above, agent_above, is_there, own_pid, realm
 from dibs.services.guard.call_paths import is_read
 from dibs.services.state.presence import admit, arrive, note_call, note_rest
 from dibs.services.state.sessions import (
