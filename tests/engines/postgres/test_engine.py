@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from tests.engines.agents import Agent, reasons
@@ -16,7 +17,7 @@ from dibs.core.text.urls import shown
 from dibs.engines.postgres.connection import high
 from dibs.engines.postgres.engine import PostgresEngine
 from dibs.engines.postgres.url import each_server, place
-from dibs.errors import Misconfigured, Unavailable
+from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing.steps import entries, event, everything, increment, put
 
@@ -251,6 +252,39 @@ def test_a_read_only_session_is_refused_and_not_unknown(open_engine, postgres_se
 
     assert error.code == "POSTGRES_STANDBY"
     assert "default_transaction_read_only" in error.message
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_stricter_isolation_level_does_not_break_concurrent_writers(
+    postgres_server, postgres_url, tmp_path, level, pooled
+):
+    database, both, failed = postgres_url.rpartition("/")[2], threading.Barrier(6), []
+    postgres_server.sql(f"ALTER DATABASE {database} SET default_transaction_isolation = '{level}'")
+
+    def work(url):
+        both.wait(20)
+        try:  # the first one creates the schema
+            with closing(PostgresEngine(url, "shop", timeout=20.0)) as engine:
+                for number in range(20):
+                    engine.transact(increment if number % 2 else lambda txn: txn.emit(event("x")))
+        except DibsError as error:
+            failed.append(error)
+
+    with ExitStack() as stack:
+        url = postgres_url
+        if pooled:
+            url = stack.enter_context(PgBouncer(tmp_path, postgres_server, size=6)).url_of(url)
+        threads = [threading.Thread(target=work, args=(url,)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+
+    assert failed == []
+    with closing(PostgresEngine(postgres_url, "shop")) as engine:
+        assert engine.view(lambda txn: txn.get("count")) == "60"
+        assert len(entries(engine)) == 120
 
 
 @pytest.mark.parametrize("by_the_last_writer", [False, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from dibs.engines.postgres.errors import ServerError
+from dibs.engines.postgres.wire import BEGIN
 from dibs.engines.shared.link import Header, StoreLink, micros
 from dibs.engines.shared.replica_txn import stored_entry
 
@@ -25,7 +26,7 @@ _ENTRIES = (
     b" ORDER BY seq %s LIMIT %d"
 )
 _SETTLE = b"SELECT * FROM dibs.settle($1, $2, $3, $4)"
-_BEGIN: Statement = (b"BEGIN", ())
+_BEGIN: Statement = (BEGIN, ())
 _COMMIT: Statement = (b"COMMIT", ())
 _ROLLBACK: Statement = (b"ROLLBACK", ())
 _PAGE = 500

@@ -6,8 +6,9 @@ from dibs.engines.shared.failures import NotSent, busy
 from dibs.errors import DibsError, Misconfigured, Unavailable
 
 #: Errors that are temporary, or do not apply to another server or connection: connection failures, conflicts,
-#: shutdown, startup, a standby, too many clients, and a store that was just deleted.
-_PASSING = ("08", "40", "57P", "55006", "25006", "25P", "53300", "3F000", "42P01", "42883")
+#: shutdown, startup, a standby, too many clients, and a store that was just deleted. 23505 is a
+#: conflict behind a pooler whose connections have a stricter isolation level.
+_PASSING = ("08", "23505", "40", "57P", "55006", "25006", "25P", "53300", "3F000", "42P01", "42883")
 _STANDBY = "55000"
 #: A lock or a statement took too long.
 _BUSY = ("55P03", "57014")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.engines.postgres.errors import ServerError
+from dibs.engines.postgres.wire import BEGIN
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ OLDEST = 130000
 _FIND = b"SELECT version.number, project.id FROM dibs.version LEFT JOIN dibs.project ON project.name = $1"
 _NEW = b"INSERT INTO dibs.project (name) VALUES ($1) ON CONFLICT DO NOTHING"
 _BEGIN = (
-    b"BEGIN",
+    BEGIN,
     b"SELECT pg_advisory_xact_lock(1684628083, 0)",
     b"CREATE SCHEMA IF NOT EXISTS dibs",
     b"CREATE TABLE IF NOT EXISTS dibs.version (number integer NOT NULL)",

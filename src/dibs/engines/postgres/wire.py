@@ -32,6 +32,10 @@ _SYNC = pq.ExecStatus.PIPELINE_SYNC
 _ROWS = pq.ExecStatus.TUPLES_OK
 _SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
 
+#: Each statement sees what was committed before it: a stricter level has a snapshot from before a lock.
+_ISOLATION = b"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+
 _monotonic = time.monotonic
 
 
@@ -55,7 +59,8 @@ class PostgresWire:
         #: Whether a pooler is in between: it does not pass on the number of the server's process.
         self.pooled = int(own or 0) != pg.backend_pid
         if not self.pooled:
-            self.run((b"SET statement_timeout = %d" % max(1, timeout * 1000), ()), until=until)
+            patience = b"SET statement_timeout = %d" % max(1, timeout * 1000)
+            self.run((patience, ()), (_ISOLATION, ()), until=until)
 
     @property
     def usable(self) -> bool:
