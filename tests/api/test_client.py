@@ -61,6 +61,14 @@ def test_a_block_that_fails_releases_its_claims():
         assert mine.held() == []
 
 
+@pytest.mark.parametrize("variable", ["DIBS_AGENT", "CLAUDECODE"])
+def test_an_agent_that_uses_another_name_has_no_rights_of_a_human(monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+
+    with Dibs.open() as mine:
+        assert not mine.as_agent("b").caller.from_human
+
+
 def test_a_refusal_contains_the_answer():
     with Dibs.open(agent="a") as mine:
         other = mine.as_agent("b")

@@ -176,23 +176,15 @@ class Dibs(Talk):
         acting_agent(agent, variables)  # report errors before opening anything
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
-        state = project.place.repository.state
         try:
-            caller = caller_of(project.store, acting_agent(agent, variables, state), state)
+            return cls(project, _caller(project, agent, variables))
         except DibsError:
             project.close()
             raise
-        return cls(project, caller)
 
     def as_agent(self, agent: str) -> Dibs:
         """Return the same project as another agent sees it."""
-        identity = acting_agent(
-            check_string(agent, "agent"), {}, self.project.place.repository.state
-        )
-        return Dibs(
-            self.project,
-            caller_of(self.project.store, identity, self.project.place.repository.state),
-        )
+        return Dibs(self.project, _caller(self.project, check_string(agent, "agent"), os.environ))
 
     def __enter__(self) -> Dibs:
         return self
@@ -363,3 +355,8 @@ class Dibs(Talk):
     def close(self) -> None:
         """Close the project; claims stay until they expire or are released."""
         self.project.close()
+
+
+def _caller(project: Project, agent: str | None, environ: Mapping[str, str]) -> Caller:
+    state = project.place.repository.state
+    return caller_of(project.store, acting_agent(agent, environ, state), state)
