@@ -23,6 +23,7 @@ IN_GIT = (
 )
 IN_STATE = (
     "clone",
+    "committed-settings.json",
     "dibs.db",
     "dibs.db.gate",
     "engine.json",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from dibs.config.cache import NAME, SIZE_MAX
+from dibs.local.files import regular
 from dibs.local.loose_objects import file_in, object_in
 from dibs.startup import quickjson
 
@@ -78,7 +79,7 @@ def _kept(state: str) -> dict[str, Any]:
 
 def _read(state: str) -> dict[str, Any]:
     try:
-        with open(f"{state}/{_CACHE}", "rb") as file:
+        with open(f"{state}/{_CACHE}", "rb", opener=regular) as file:
             kept = quickjson.loads(file.read())
         whole = isinstance(kept["commits"], dict) and isinstance(kept["settings"], dict)
         if whole and kept["version"] == _version():
