@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from dibs.config.cache import NAME, SIZE_MAX
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.local.loose_objects import file_in, object_in
 from dibs.startup import quickjson
 
@@ -79,8 +79,7 @@ def _kept(state: str) -> dict[str, Any]:
 
 def _read(state: str) -> dict[str, Any]:
     try:
-        with open(f"{state}/{_CACHE}", "rb", opener=regular) as file:
-            kept = quickjson.loads(file.read())
+        kept = quickjson.loads(read_file(f"{state}/{_CACHE}"))
         whole = isinstance(kept["commits"], dict) and isinstance(kept["settings"], dict)
         if whole and kept["version"] == _version():
             return dict(kept)

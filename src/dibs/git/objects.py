@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -57,8 +57,8 @@ def read_loose(folder: str, oid: str) -> tuple[str, bytes]:
     """Return the kind and content of a loose object; raise ``OSError`` or ``zlib.error``."""
     import zlib
 
-    with open(f"{folder}/{oid[:2]}/{oid[2:]}", "rb", opener=regular) as file:
-        head, _, content = zlib.decompress(file.read()).partition(b"\0")
+    packed = read_file(f"{folder}/{oid[:2]}/{oid[2:]}")
+    head, _, content = zlib.decompress(packed).partition(b"\0")
     return head.split(b" ", 1)[0].decode(), content
 
 

@@ -6,7 +6,7 @@ import os
 
 from dibs.core.text.names import printable
 from dibs.errors import Unavailable
-from dibs.local.files import regular
+from dibs.local.files import read_file, regular
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -82,8 +82,7 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
 def pointer(file: str, before: bytes = b"") -> str:
     """Return the path that a git file contains after ``before``, or an empty text."""
     try:
-        with open(file, "rb", opener=regular) as stream:
-            text = stream.read().rstrip(b"\r\n")
+        text = read_file(file).rstrip(b"\r\n")
     except OSError:
         return ""
     if not text.startswith(before):

@@ -22,7 +22,7 @@ from dibs.git.objects import (
     write_loose,
 )
 from dibs.git.snapshot import quarantined
-from dibs.local.files import regular
+from dibs.local.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ class Filler:
         """Return the object of a readable file; use git only if git might convert it."""
         try:
             if self._conversions.leaves(self._git.tree, path, gone):
-                with open(os.path.join(self._git.tree, path), "rb", opener=regular) as file:
-                    return "", self._scratch.write("blob", file.read(), like)
+                content = read_file(os.path.join(self._git.tree, path))
+                return "", self._scratch.write("blob", content, like)
             self._hasher.ask(_quoted(os.fsencode(path)) + b"\n")
             return "", self._hasher.until(b"\n").decode()
         except (Unavailable, OSError):  # it changed meanwhile; the next file gets a new process

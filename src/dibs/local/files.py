@@ -69,11 +69,11 @@ def regular(path: str, flags: int, mode: int = 0o666) -> int:
     raise OSError(EINVAL, "not a regular file", path)
 
 
-def read_file(path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file; one with more than ``limit`` is an ``OSError``."""
+def read_file(path: str, limit: int = 0) -> bytes:
+    """Return the bytes of a regular file; with a ``limit``, one that has more is an ``OSError``."""
     with open(path, "rb", opener=regular) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
+        content = file.read(limit + 1) if limit else file.read()
+    if limit and len(content) > limit:
         raise OSError(EFBIG, f"larger than {limit} bytes", path)
     return content
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.local.files import append_file, regular, tree_name, write_file
+from dibs.local.files import append_file, read_file, tree_name, write_file
 from dibs.local.loose_objects import head_commit
 
 TYPE_CHECKING = False
@@ -33,11 +33,6 @@ _FORGOTTEN = 7 * 86_400.0
 def checked_out(repository: Repository) -> str:
     """Return the commit that is checked out, or an empty text if that needs a git process."""
     return head_commit(repository.root, repository.common)
-
-
-def _content(path: str | bytes) -> bytes:
-    with open(path, "rb", opener=regular) as file:
-        return file.read()
 
 
 def note_read(repository: Repository, agent: str, paths: Iterable[str], commit: str = "") -> None:
@@ -68,7 +63,7 @@ def last_read(repository: Repository, agent: str) -> dict[str, str]:
 
 def _table(place: str) -> dict[str, str]:
     try:
-        content = _content(place)
+        content = read_file(place)
     except OSError:
         return {}
     found: dict[str, str] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.files import regular
+from dibs.local.files import read_file, regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,28 +36,23 @@ def head_commit(root: str, common: str) -> str:
 def _head(root: str, common: str) -> str:
     git_dir = f"{root}/.git"
     try:
-        head = _content(f"{git_dir}/HEAD").strip()
+        head = read_file(f"{git_dir}/HEAD").strip()
     except NotADirectoryError:
-        pointed = _content(git_dir).removeprefix(b"gitdir: ").strip()
+        pointed = read_file(git_dir).removeprefix(b"gitdir: ").strip()
         git_dir = os.path.join(root, os.fsdecode(pointed))
-        head = _content(f"{git_dir}/HEAD").strip()
+        head = read_file(f"{git_dir}/HEAD").strip()
     if not head.startswith(_BRANCH):
         return _name(head)
     ref = head.removeprefix(_BRANCH)
     try:
-        return _name(_content(f"{common}/{os.fsdecode(ref)}").strip())
+        return _name(read_file(f"{common}/{os.fsdecode(ref)}").strip())
     except FileNotFoundError:
         pass
-    for line in _content(f"{common}/packed-refs").split(b"\n"):
+    for line in read_file(f"{common}/packed-refs").split(b"\n"):
         name, _, packed = line.partition(b" ")
         if packed == ref:
             return _name(name)
     return ""
-
-
-def _content(path: str) -> bytes:
-    with open(path, "rb", opener=regular) as file:
-        return file.read()
 
 
 def _name(text: bytes) -> str:
@@ -80,7 +75,7 @@ def unlogged_branches(common: str) -> Iterator[str]:
                 elif os.stat(ref).st_mtime_ns >= os.stat(log).st_mtime_ns:
                     # Git writes the log after it has prepared the file, so that one is seldom the newer one.
                     logged = last_logged(log)
-                    if logged and _name(_content(ref).strip()) != logged:
+                    if logged and _name(read_file(ref).strip()) != logged:
                         yield ref
             except OSError:
                 continue  # packed, or removed in the meantime

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.local.files import read_file
 from dibs.local.identity import MARKERS, VARIABLE
 from dibs.local.noted_agents import noted_agents
 from dibs.local.processes import (
@@ -181,8 +182,7 @@ def proves_human(token: str, states: Iterable[str] = ()) -> bool:
         if setting in given or (given and server_folder(_variables(given)) != folder):
             return False  # an agent knows it, or has made it in a home folder of its own
     try:
-        with open(os.path.join(folder, TOKENS), "rb") as file:
-            rows = json.loads(file.read())["tokens"]
+        rows = json.loads(read_file(os.path.join(folder, TOKENS)))["tokens"]
         hashed = sha256(token.encode("utf-8", "replace")).hexdigest()
         found = [row for row in rows if hmac.compare_digest(row["hash"], hashed)]
         return any(

@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import suppress
 
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, regular, write_file
 from dibs.local.locks import FileLock
 from dibs.startup.records import Record
 
@@ -111,8 +111,7 @@ def running_server(folder: str) -> ServerInfo | None:
     if not holder:
         return None
     try:
-        with open(os.path.join(folder, INFO), encoding="utf-8", opener=regular) as file:
-            found: dict[str, Any] = json.load(file)
+        found: dict[str, Any] = json.loads(read_file(os.path.join(folder, INFO)))
         info = ServerInfo(*(found[name] for name in ServerInfo._fields))
     except (OSError, ValueError, KeyError, TypeError):
         return None

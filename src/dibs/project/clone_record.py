@@ -10,7 +10,7 @@ import os
 
 from dibs.core.text.urls import EMBEDDED, setting, without_secrets
 from dibs.errors import DibsError, Misconfigured
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.local.repository import shared_state, trees, with_own_state
 from dibs.project.engines import RECORD, Location, is_postgres, is_redis, is_there
 from dibs.project.local_store import database
@@ -91,8 +91,7 @@ def recorded(place: Location) -> CloneRecord | None:
     """Return this clone's record, if it has one."""
     path = record_file(place)
     try:
-        with open(path, encoding="utf-8", opener=regular) as file:
-            values = quickjson.loads(file.read())
+        values = quickjson.loads(read_file(path))
         return CloneRecord(*(str(values[name]) for name in CloneRecord._fields))
     except FileNotFoundError:
         return None

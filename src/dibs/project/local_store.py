@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.startup import quickjson
 
 TYPE_CHECKING = False
@@ -93,15 +93,13 @@ def existed(place: Location, url: str) -> bool:
 def _times_created(path: str) -> int:
     """Return how many times a store was created at ``path``; the marker outlives the file."""
     try:
-        with open(
-            os.path.join(os.path.dirname(path), MARKER), encoding="utf-8", opener=regular
-        ) as file:
-            times: int = quickjson.loads(file.read())["made"]
-            return times
+        content = read_file(os.path.join(os.path.dirname(path), MARKER))
+        times: int = quickjson.loads(content)["made"]
     except FileNotFoundError:
         return 0
     except (OSError, ValueError, KeyError, TypeError):
         return 1
+    return times
 
 
 def _mark(path: str, times: int) -> None:

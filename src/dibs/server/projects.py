@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, NotFound
-from dibs.local.files import write_file
+from dibs.local.files import read_file, write_file
 from dibs.project.project import locate
 from dibs.project.trees import OpenTrees
 from dibs.services.state.serving.faults import record_failure
@@ -158,8 +158,7 @@ def project_id(state: str) -> str:
 def remembered(folder: str) -> list[str]:
     """Return the folders of the projects that a server in this folder has served."""
     try:
-        with open(os.path.join(folder, _FILE), encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(read_file(os.path.join(folder, _FILE)))
     except (OSError, ValueError):
         return []
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -11,7 +11,7 @@ import os
 import time
 
 from dibs.engines.shared.server_clock import STEP, clock_jump
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, write_file
 from dibs.local.locks import FileLock
 from dibs.startup.records import Record
 
@@ -69,8 +69,7 @@ def recall(path: str) -> StoreMemory:
     if not path:
         return StoreMemory()
     try:
-        with open(path, encoding="utf-8", opener=regular) as file:
-            known = StoreMemory(**json.load(file))
+        known = StoreMemory(**json.loads(read_file(path)))
     except (OSError, ValueError, TypeError):
         return StoreMemory()
     right = all(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, Misconfigured, NotFound
-from dibs.local.files import write_file
+from dibs.local.files import read_file, write_file
 from dibs.local.locks import FileLock
 from dibs.server.security.identity import TokenScope
 
@@ -168,8 +168,7 @@ class TokenStore:
         check_private(self._folder, 0o700)
         try:
             check_private(self._file, 0o600)
-            with open(self._file, "rb") as file:
-                found = json.loads(file.read())
+            found = json.loads(read_file(self._file))
             return {row.id: row for row in map(_row, found["tokens"])}
         except FileNotFoundError:
             return {}

@@ -17,7 +17,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.probes import is_probe_entry
 from dibs.core.tasks import pages
 from dibs.core.tasks.rules import OPEN, Status
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, write_file
 from dibs.services.state.tasks import several, standing, versions
 from dibs.startup.records import Record
 from dibs.workdir.disk import FileStamp, mark_of, read, status_of
@@ -191,8 +191,7 @@ def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]
 def recall(path: str) -> PageState:
     """Return what is known about the pages; nothing if the file is missing or damaged."""
     try:
-        with open(path, encoding="utf-8", opener=regular) as file:
-            record: dict[str, Any] = json.load(file)
+        record: dict[str, Any] = json.loads(read_file(path))
         marks = {name: FileStamp(*mark) for name, mark in record["marks"].items()}
         return PageState(int(record["seq"]), float(record["at"]), marks, dict(record["seen"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -251,8 +250,7 @@ class Roster:
 
     def _load(self) -> None:
         try:
-            with open(self._path, encoding="utf-8", opener=regular) as file:
-                head, known = json.load(file)
+            head, known = json.loads(read_file(self._path))
             self._known = {id_: (int(v), str(s), str(w)) for id_, (v, s, w) in known.items()}
             self.head = int(head)
         except (OSError, ValueError, TypeError, AttributeError):

@@ -18,7 +18,7 @@ from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.trees import differences, write_entries
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.services.commits.private_index import (
     PATIENCE,
     add,
@@ -147,10 +147,7 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
     new_index = os.path.join(place, "index")
     if not _commit_in(job, place, new_index, chosen, text):
         return None
-    with open(
-        os.path.join(place, "HEAD"), encoding="ascii", errors="replace", opener=regular
-    ) as file:
-        commit = file.read().strip()
+    commit = read_file(os.path.join(place, "HEAD")).decode("ascii", "replace").strip()
     if commit == state.head:
         return None
     changes = tuple(differences(job.git, state.head, commit))

@@ -16,7 +16,7 @@ from dibs.git.calls import GitCalls
 from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.git.trust import Trust
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class GitCare:
 
     def _seen(self) -> dict[str, str] | None:
         try:
-            with open(self._note, encoding="utf-8", opener=regular) as file:
-                content = json.load(file)
+            content = json.loads(read_file(self._note))
         except (OSError, ValueError):
             return None
         return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else None
@@ -135,8 +134,7 @@ class GitCare:
             path = os.path.join(folder, name)
             if name.endswith(_SAMPLE) or not os.path.isfile(path) or not os.access(path, os.X_OK):
                 continue
-            with open(path, "rb", opener=regular) as file:
-                found[name] = sha256(file.read()).hexdigest()
+            found[name] = sha256(read_file(path)).hexdigest()
         return found
 
 

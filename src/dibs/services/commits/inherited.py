@@ -16,7 +16,7 @@ from dibs.core.text.names import printable
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
 from dibs.git.untrusted import refuse_filters
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -174,8 +174,7 @@ class _Parts:
             return GONE
         if os.path.islink(place):
             return TreeEntry(LINK, self._stored(os.fsencode(os.readlink(place))))
-        with open(place, "rb", opener=regular) as file:
-            oid = self._stored(file.read(), change.path)
+        oid = self._stored(read_file(place), change.path)
         executable = os.stat(place).st_mode & 0o100
         usual = "100755" if executable else "100644"
         return TreeEntry(change.work_mode if change.work_mode in FILES else usual, oid)

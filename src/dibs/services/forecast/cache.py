@@ -7,7 +7,7 @@ import json
 import os
 
 from dibs.core.changes.forecasts import ForecastConflict
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Outcomes:
 def _read(path: str, salt: str) -> dict[str, tuple[ForecastConflict, ...]]:
     """Return the stored results, or nothing if the file is missing, damaged, or in another format."""
     try:
-        with open(path, encoding="ascii", opener=regular) as file:
-            stored = json.load(file)
+        stored = json.loads(read_file(path))
         if stored["form"] != _FORM or stored["salt"] != salt:
             return {}
         return {key: tuple(map(_clash, rows)) for key, rows in stored["merges"].items()}

@@ -14,7 +14,7 @@ import tempfile
 import zlib
 
 from dibs.errors import DibsError
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, regular, write_file
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -185,8 +185,7 @@ def private_entry(common: str, id_: str) -> PrivateEntry | None:
     """Return the ignored files of one entry, if it has any."""
     folder = os.path.join(common, _FOLDER, id_)
     try:
-        with open(os.path.join(folder, _ABOUT), encoding="utf-8", opener=regular) as file:
-            about = decode(file.read())
+        about = decode(read_file(os.path.join(folder, _ABOUT)).decode())
         files = tuple(PrivateFile(*row) for row in about["files"])
         return PrivateEntry(id_, about["at"], about["subject"], folder, files)
     except (OSError, ValueError, TypeError, KeyError, DibsError):

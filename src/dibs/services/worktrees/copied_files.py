@@ -11,7 +11,7 @@ import shutil
 import stat
 
 from dibs.core.text.names import printable
-from dibs.local.files import regular
+from dibs.local.files import read_file, regular
 from dibs.local.paths import is_beneath
 from dibs.services.worktrees.place import is_ignored
 
@@ -108,8 +108,7 @@ class Supply:
 def wired(state: str) -> list[str]:
     """Return the machine-specific agent files that ``dibs init`` wrote in the main tree."""
     try:
-        with open(os.path.join(state, "wiring", "manifest.json"), "rb", opener=regular) as file:
-            found = json.loads(file.read())["local"]
+        found = json.loads(read_file(os.path.join(state, "wiring", "manifest.json")))["local"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     plain = [os.path.normpath(name) for name in found if isinstance(name, str) and name]

@@ -12,7 +12,7 @@ from dibs.cli.support.watcher import SLICE, FileWatcher
 from dibs.core.changes.forecasts import news
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.shapes.forecast import pair, shape
 
 TYPE_CHECKING = False
@@ -186,7 +186,7 @@ class TreeWatcher(FileWatcher):
         if folder == self._common:
             return os.path.dirname(folder)
         try:
-            with open(os.path.join(folder, "gitdir"), "rb", opener=regular) as file:
-                return os.path.dirname(os.path.join(folder, os.fsdecode(file.read().rstrip(b"\n"))))
+            entry = read_file(os.path.join(folder, "gitdir")).rstrip(b"\n")
+            return os.path.dirname(os.path.join(folder, os.fsdecode(entry)))
         except OSError:
             return ""
