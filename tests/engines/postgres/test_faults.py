@@ -15,6 +15,7 @@ from tests.engines.server_faults import SLACK, TIMEOUT, ServerFaults, count
 from tests.servers import FaultProxy, PostgresServer
 
 from dibs.engines.postgres.engine import PostgresEngine
+from dibs.engines.shared import memory as memories
 from dibs.errors import Unavailable, Unknown
 from dibs.testing.steps import entries, everything, increment, put
 
@@ -265,6 +266,28 @@ def test_a_step_that_fails_under_the_lock_releases_it(url):
     assert count(ours) == ATTEMPTS + 2
     ours.close()
     theirs.close()
+
+
+def test_a_life_that_another_process_starts_first_leaves_no_lock(url, near, monkeypatch):
+    with psycopg.connect(url) as rival:
+        rival.execute("INSERT INTO dibs.project (name) VALUES ('raced')")
+        rival.commit()
+        free = "SELECT pg_try_advisory_xact_lock(1684628083, id) FROM dibs.project WHERE name = 'raced'"
+
+        def begin():
+            monkeypatch.undo()
+            assert rival.execute(free).fetchone() == (True,)
+            rival.execute(
+                "UPDATE dibs.project SET life = 'theirs', timeline = dibs.timeline() WHERE name = 'raced'"
+            )
+            threading.Timer(0.2, rival.commit).start()
+            return memories.wall()
+
+        monkeypatch.setattr(memories, "wall", begin)
+        engine = PostgresEngine(url, "raced")
+
+        assert rival.execute(free).fetchone() == (True,)
+        engine.close()
 
 
 def test_a_full_disk_refuses_and_keeps_the_data(url, near, monkeypatch):

@@ -152,6 +152,7 @@ class StoreSession:
                 header = answer
             else:
                 header = link.begin(until)
+        link.finish()  # if another process was first, nothing was written
 
     def _note(self, link: StoreLink) -> None:
         if link.life:
