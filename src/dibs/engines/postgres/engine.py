@@ -5,11 +5,9 @@ One statement verifies everything that a step read, and writes. The second attem
 
 from __future__ import annotations
 
-from dibs.engines.postgres.errors import unavailable
 from dibs.engines.postgres.session import PostgresSession
 from dibs.engines.postgres.url import place
 from dibs.engines.shared import clock
-from dibs.engines.shared.failures import Cut, NotSent
 from dibs.engines.shared.optimistic import OptimisticEngine
 
 TYPE_CHECKING = False
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
+    from dibs.engines.postgres.connection import PostgresConnection
     from dibs.engines.postgres.wait import PostgresWaiter
 
 
@@ -49,17 +48,10 @@ class PostgresEngine(OptimisticEngine):
         """Return a new object that waits for the ledger on a connection of its own."""
         from dibs.engines.postgres.wait import PostgresWaiter
 
-        assert isinstance(self._session, PostgresSession)
         return PostgresWaiter(self._session, self._timeout)
 
-    def inspect(self) -> list[Finding]:
-        """Report what this store guarantees as it is configured."""
+    def check(self, link: PostgresConnection, until: float) -> list[Finding]:
+        """Report what the store guarantees, over an open connection."""
         from dibs.engines.postgres.check import inspect
 
-        until = self._enter()
-        try:
-            return inspect(self._session.link(until), self._place, until)
-        except (NotSent, Cut) as problem:
-            raise unavailable(self._place, problem) from problem
-        finally:
-            self._lock.release()
+        return inspect(link, self._place, until)

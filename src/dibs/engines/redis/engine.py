@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 
-from dibs.engines.redis.errors import unavailable
 from dibs.engines.redis.session import RedisSession
 from dibs.engines.redis.url import parse
 from dibs.engines.shared import clock
@@ -52,31 +51,24 @@ class RedisEngine(OptimisticEngine):
         mirror: Mirror | None = None,
     ) -> None:
         target = parse(url)
-        self._target = target if target.password else target._replace(password=password)
+        target = target if target.password else target._replace(password=password)
         self._replicas = replicas
         session = RedisSession(
-            self._target, project, memory, renew, sources or clock.system_sources(), mirror
+            target, project, memory, renew, sources or clock.system_sources(), mirror
         )
-        super().__init__(session, f"Redis at {self._target}", timeout)
+        super().__init__(session, f"Redis at {target}", timeout)
 
     def waiter(self) -> LedgerWaiter:
         """Return a new object that waits for the ledger on a connection of its own."""
         from dibs.engines.redis.wait import LedgerWaiter
 
-        assert isinstance(self._session, RedisSession)
         return LedgerWaiter(self._session, self._timeout)
 
-    def inspect(self) -> list[Finding]:
-        """Report what this store guarantees as it is configured."""
+    def check(self, link: RedisConnection, until: float) -> list[Finding]:
+        """Report what the store guarantees, over an open connection."""
         from dibs.engines.redis.check import inspect
 
-        until = self._enter()
-        try:
-            return inspect(self._session.link(until), self._replicas, until)
-        except (NotSent, Cut) as problem:
-            raise unavailable(self._target, problem) from problem
-        finally:
-            self._lock.release()
+        return inspect(link, self._replicas, until)
 
     def _refused(self, status: str) -> None:
         if status == "turn":

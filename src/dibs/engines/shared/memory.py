@@ -112,7 +112,7 @@ def base_of_life(wall: float, newest: int, memory: StoreMemory) -> int:
 
 
 def jumped(seconds: float) -> LifeVerdict:
-    """Return the consequence of a clock jump; None if there was none."""
+    """Return what follows from a clock jump, or from none."""
     return LifeVerdict(f"the server's clock jumped by {seconds:+.1f} s" if seconds else "", seconds)
 
 

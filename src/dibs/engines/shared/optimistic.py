@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.shared.session import StoreSession
 
@@ -48,6 +49,10 @@ class OptimisticEngine:
 
     def waiter(self) -> Any:
         """Return a new object that waits for the ledger on a connection of its own."""
+        raise NotImplementedError
+
+    def check(self, link: Any, until: float) -> list[Finding]:
+        """Report what the store guarantees, over an open connection."""
         raise NotImplementedError
 
     def transact(self, step: Callable[[Txn], T]) -> T:
@@ -78,6 +83,16 @@ class OptimisticEngine:
         self._session.close()
         while self._waiters:
             self._waiters.pop().close()
+
+    def inspect(self) -> list[Finding]:
+        """Report what this store guarantees as it is configured."""
+        until = self._enter()
+        try:
+            return self.check(self._session.link(until), until)
+        except (NotSent, Cut) as problem:
+            raise self._session.unavailable(problem) from problem
+        finally:
+            self._lock.release()
 
     def repair(self) -> list[str]:
         """Read the store again, which starts a new life if the old one cannot be trusted."""
