@@ -8,11 +8,16 @@ A record is a file in the state, named by the process number, with start time, a
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from dibs.local.files import regular
 from dibs.local.processes import above, is_there, own_pid, realm, running
 from dibs.local.repository import SESSIONS
 from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MOST = 400
 #: A process in another PID namespace is not visible. It counts for so many seconds after its agent's last
@@ -85,28 +90,25 @@ def forget(state: str, pid: int, agent: str) -> None:
 
 def acting(state: str, pid: int = 0) -> str:
     """Return the agent that a process, by default this one, belongs to; empty if none."""
-    try:
-        names = os.listdir(os.path.join(state, SESSIONS))
-    except OSError:
-        return ""
-    if not names:
-        return ""
-    known = set(names)
+    return next((agent for _, agent in agents_above(state, pid)), "")
+
+
+def agents_above(state: str, pid: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the agents that a process, by default this one, runs below, with their own processes."""
+    known = set(_records(state))
+    if not known:
+        return
     itself = running(pid) if pid else None  # another process may be the agent itself
-    for process in (*([itself] if itself else ()), *above(pid or own_pid())):
+    for process in chain([itself] if itself else (), above(pid or own_pid())):
         if str(process.pid) in known:
             words = _noted(state, process.pid)
             if words[:1] == [str(process.born)] and len(words) > 1:
-                return words[1]
-    return ""
+                yield process.pid, words[1]
 
 
 def noted_agents(state: str) -> list[NotedAgent]:
     """Return the recorded agents that may still run: not those whose process has ended."""
-    try:
-        names = os.listdir(os.path.join(state, SESSIONS))
-    except OSError:
-        return []
+    names = _records(state)
     here, found = realm() if names else "", []
     for name in names:
         words = _noted(state, int(name)) if name.isdigit() else []
@@ -129,6 +131,13 @@ def _may_run(state: str, one: NotedAgent, here: str) -> bool:
         return _age(os.path.join(state, SESSIONS, str(one.pid))) < _UNSEEN
     except OSError:
         return False
+
+
+def _records(state: str) -> list[str]:
+    try:
+        return os.listdir(os.path.join(state, SESSIONS))
+    except OSError:
+        return []
 
 
 def _noted(state: str, pid: int) -> list[str]:

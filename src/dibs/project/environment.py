@@ -51,15 +51,10 @@ def trusted_variables(environ: Mapping[str, str], state: str) -> Mapping[str, st
 
 def _harness(state: str) -> frozenset[bytes] | None:
     """Return the environment of the outermost agent above this process; None if there is no agent."""
-    try:
-        known = set(os.listdir(f"{state}/{SESSIONS}"))
-    except OSError:
+    if not os.path.isdir(f"{state}/{SESSIONS}"):
         return None
-    if not known:
-        return None
-    from dibs.local.noted_agents import acting
-    from dibs.local.processes import above, environment_of, own_pid
+    from dibs.local.noted_agents import agents_above
+    from dibs.local.processes import environment_of
 
-    found = [one.pid for one in above(own_pid()) if str(one.pid) in known]
-    agents = [pid for pid in found if acting(state, pid)]
-    return environment_of(agents[-1]) if agents else None
+    agents = list(agents_above(state))
+    return environment_of(agents[-1][0]) if agents else None
