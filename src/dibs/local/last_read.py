@@ -30,14 +30,9 @@ _LARGE, _MOST = 256 * 1024, 1000
 _FORGOTTEN = 7 * 86_400.0
 
 
-def checked_out(repository: Repository) -> str:
-    """Return the commit that is checked out, or an empty text if that needs a git process."""
-    return head_commit(repository.root, repository.common)
-
-
 def note_read(repository: Repository, agent: str, paths: Iterable[str], commit: str = "") -> None:
     """Record that an agent has read files as they are in the commit that is checked out."""
-    commit = commit or checked_out(repository)
+    commit = commit or head_commit(repository.root, repository.common)
     records = [f"{commit} {path}" for path in paths]
     if commit and records:
         _append(_place(repository, agent), records)

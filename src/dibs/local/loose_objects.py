@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from dibs.local.files import read_file, regular
+from dibs.local.repository import checked_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 #: The largest object that is read, in bytes.
 _LARGEST = 4 << 20
 _TREE = b"tree "
-_BRANCH = b"ref: "
 _OBJECT_NAMES = (40, 64)
 #: The end of a log that is read, in bytes, and the most branches in one folder.
 _LOG_LINE, _MOST = 4096, 200
@@ -27,30 +27,21 @@ _LOG_LINE, _MOST = 4096, 200
 
 def head_commit(root: str, common: str) -> str:
     """Return the commit checked out in a working tree; empty if there is none, or only git knows it."""
+    head = checked_out(root)
     try:
-        return _head(root, common)
+        return _tip(common, head) if head.startswith("refs/") else _name(os.fsencode(head))
     except OSError:
         return ""
 
 
-def _head(root: str, common: str) -> str:
-    git_dir = f"{root}/.git"
+def _tip(common: str, ref: str) -> str:
     try:
-        head = read_file(f"{git_dir}/HEAD").strip()
-    except NotADirectoryError:
-        pointed = read_file(git_dir).removeprefix(b"gitdir: ").strip()
-        git_dir = os.path.join(root, os.fsdecode(pointed))
-        head = read_file(f"{git_dir}/HEAD").strip()
-    if not head.startswith(_BRANCH):
-        return _name(head)
-    ref = head.removeprefix(_BRANCH)
-    try:
-        return _name(read_file(f"{common}/{os.fsdecode(ref)}").strip())
+        return _name(read_file(f"{common}/{ref}").strip())
     except FileNotFoundError:
         pass
     for line in read_file(f"{common}/packed-refs").split(b"\n"):
         name, _, packed = line.partition(b" ")
-        if packed == ref:
+        if packed == os.fsencode(ref):
             return _name(name)
     return ""
 

@@ -99,10 +99,10 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
 def _others_work(project: Project, caller: Caller, paths: Sequence[str]) -> list[Blocked]:
     """Return what a commit undoes of others' commits, or includes of other agents' uncommitted work."""
     from dibs.guard.git.updates import git_here
-    from dibs.local.last_read import checked_out
+    from dibs.local.loose_objects import head_commit
 
     repository = project.place.repository
-    head = checked_out(repository)
+    head = head_commit(repository.root, repository.common)
     if not head:
         return []
     git = git_here()
