@@ -70,11 +70,16 @@ class ProcessLock(FileLock):
 
 def server_folder(environ: Mapping[str, str] | None = None) -> str:
     """Return the folder of this user's server, or of a process's with ``environ``; it may not exist yet."""
+    return os.path.join(state_home(environ), "server")
+
+
+def state_home(environ: Mapping[str, str] | None = None) -> str:
+    """Return the folder for what all of this user's projects share; it may not exist yet."""
     given = os.environ if environ is None else environ
     base = given.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # relative values of these variables are ignored by convention
         base = os.path.join(given.get("HOME") or os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, "dibs", "server")
+    return os.path.join(base, "dibs")
 
 
 def note_guarded(state: str) -> None:

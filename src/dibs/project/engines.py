@@ -222,11 +222,11 @@ def _copy_of(place: Location, address: str) -> str:
 
     All of a user's clones on a machine share it.
     """
-    home = os.path.expanduser("~")
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # relative values of these variables are ignored by convention
-        base = os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
-    folder = os.path.join(base, "dibs") if base and _is_local(base) else place.repository.state
+    from dibs.local.server_files import state_home
+
+    folder = state_home()
+    if not os.path.isabs(folder) or not _is_local(folder):
+        folder = place.repository.state
     return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
 
 
