@@ -16,21 +16,14 @@ from dibs.local.files import read_file
 #: What git reads in a working tree, in its git directory, and in the common git directory.
 _IN_TREE = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
 _IN_GIT_DIR = (
-    *("HEAD", "index", "config.worktree", "commondir", "gitdir", "logs/HEAD"),
-    *("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD"),
-)
+    "HEAD", "index", "config.worktree", "commondir", "gitdir", "logs/HEAD",
+    "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD",
+)  # fmt: skip
 _IN_COMMON = (
-    *(
-        "config",
-        "packed-refs",
-        "shallow",
-        "info/exclude",
-        "info/attributes",
-        "info/sparse-checkout",
-    ),
-    *("info/refs", "objects/info/alternates", "objects/info/commit-graph", "logs/refs/stash"),
-    *("refs/stash", "info/grafts"),
-)
+    "config", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/sparse-checkout",
+    "info/refs", "info/grafts", "objects/info/alternates", "objects/info/commit-graph",
+    "logs/refs/stash", "refs/stash",
+)  # fmt: skip
 _FILE_OR_FOLDER = (stat.S_IFREG, stat.S_IFDIR)
 #: The longest file that names a git directory or a branch, in bytes.
 _POINTER_MAX = 65_536

@@ -51,43 +51,13 @@ _LOGIN = (
 )
 #: Services whose keys are plain hexadecimal or alphanumeric text.
 _ISSUERS = (
-    *("adafruit", "airtable", "algolia", "alibaba", "asana", "bitbucket", "cloudflare", "codecov"),
-    *(
-        "cohere",
-        "coinbase",
-        "confluent",
-        "contentful",
-        "datadog",
-        "discord",
-        "dropbox",
-        "etsy",
-        "fastly",
-    ),
-    *(
-        "finnhub",
-        "gitter",
-        "heroku",
-        "hubspot",
-        "intercom",
-        "jfrog",
-        "kraken",
-        "kucoin",
-        "mailchimp",
-    ),
-    *(
-        "mailgun",
-        "mattermost",
-        "meraki",
-        "messagebird",
-        "netlify",
-        "nytimes",
-        "okta",
-        "plaid",
-        "rapidapi",
-    ),
-    *("sendbird", "snyk", "sonar", "squarespace", "sumo", "telegram", "travis", "twitch", "twilio"),
-    *("twitter", "yandex", "zendesk"),
-)
+    "adafruit", "airtable", "algolia", "alibaba", "asana", "bitbucket", "cloudflare", "codecov", "cohere",
+    "coinbase", "confluent", "contentful", "datadog", "discord", "dropbox", "etsy", "fastly", "finnhub",
+    "gitter", "heroku", "hubspot", "intercom", "jfrog", "kraken", "kucoin", "mailchimp", "mailgun",
+    "mattermost", "meraki", "messagebird", "netlify", "nytimes", "okta", "plaid", "rapidapi", "sendbird",
+    "snyk", "sonar", "squarespace", "sumo", "telegram", "travis", "twitch", "twilio", "twitter", "yandex",
+    "zendesk",
+)  # fmt: skip
 #: The rest of such a name, and the key; a release or an id is often a commit.
 _ISSUED = (
     r"(?i)(?:{})(?![\w.-]{{0,20}}(?:sha|commit|release|version|build|hash|digest|[_-]id|ref|rev)\b)"
