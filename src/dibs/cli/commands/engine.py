@@ -21,7 +21,6 @@ from contextlib import closing
 from functools import partial
 
 from dibs.cli.support.parsing import common
-from dibs.core.claims.agents import check_human
 from dibs.errors import BadInput, Misconfigured, NotAllowed
 
 TYPE_CHECKING = False
@@ -120,14 +119,13 @@ def _repaired(args: Namespace, place: Location, engine: Engine) -> list[str]:
 
 def _use(args: Namespace) -> int:
     """Use the engine that the settings here select for the whole clone (humans only)."""
-    from dibs.cli.support.session import careful_caller
+    from dibs.cli.support.session import require_human
     from dibs.core.text.urls import shown
     from dibs.project import clone_record
     from dibs.project.project import locate
 
-    caller = careful_caller(args)
-    check_human(
-        caller,
+    require_human(
+        args,
         "only a human may change this clone's engine",
         hint="use the engine that `dibs doctor` names",
     )
@@ -244,11 +242,10 @@ def _move(args: Namespace, place: Location, source: StoreSide, target: StoreSide
 
 
 def _refuse_agents(args: Namespace) -> None:
-    from dibs.cli.support.session import careful_caller
+    from dibs.cli.support.session import require_human
 
-    caller = careful_caller(args)
-    check_human(
-        caller,
+    require_human(
+        args,
         "--force is reserved for humans: agents may still be working",
         hint="leave out --force, or ask a human to run it",
     )

@@ -121,15 +121,13 @@ def _run(args: Namespace, given: dict[str, Any]) -> int:
 
 
 def _service(args: Namespace) -> int:
-    from dibs.cli.support.session import careful_caller
-    from dibs.core.claims.agents import check_human
+    from dibs.cli.support.session import require_human
     from dibs.errors import BadUsage
     from dibs.server.process.service import install, is_installed, service_for, uninstall
 
     if args.control or (args.install and args.uninstall):
         raise BadUsage("serve: use one of start, status, stop, --install, and --uninstall")
-    caller = careful_caller(args)
-    check_human(caller, "only a human may change services", hint="ask a human to run it")
+    require_human(args, "only a human may change services", hint="ask a human to run it")
     service = service_for(sys.platform, _words(args), os.environ, os.geteuid())
     if args.uninstall:
         changed = uninstall(service)

@@ -6,7 +6,6 @@ import os
 import time
 
 from dibs.cli.support.parsing import number
-from dibs.core.claims.agents import check_human
 from dibs.errors import Misconfigured, Unavailable
 from dibs.local.files import regular
 
@@ -88,14 +87,9 @@ def only_humans(args: Namespace, what: str, command: str) -> None:
     """Refuse an agent, also one that removed its name from its environment."""
     from argparse import Namespace as Arguments
 
-    from dibs.cli.support.session import careful_caller
-    from dibs.local.server_files import server_folder
-    from dibs.server.security.peers import agent_here
+    from dibs.cli.support.session import require_human
 
     # `dibs token new --agent` names whom the token is for, not who acts.
-    caller = careful_caller(Arguments(**{**vars(args), "agent": None}))
-    if caller.human:
-        agent, doubt = agent_here(server_folder())
-        role = "agent" if agent else caller.role
-        caller = caller._replace(id=agent or caller.id, role=role, doubt=doubt)
-    check_human(caller, f"only a human may {what}", hint=f"ask a human to run `{command}`")
+    own = Arguments(**{**vars(args), "agent": None})
+    hint = f"ask a human to run `{command}`"
+    require_human(own, f"only a human may {what}", hint=hint, everywhere=True)

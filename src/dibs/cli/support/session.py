@@ -181,6 +181,21 @@ def careful_caller(args: Namespace) -> Caller:
     return found
 
 
+def require_human(args: Namespace, message: str, *, hint: str, everywhere: bool = False) -> None:
+    """Refuse a caller that is not a human; with ``everywhere``, also an agent of another project."""
+    from dibs.core.claims.agents import check_human
+
+    found = careful_caller(args)
+    if everywhere and found.human:
+        from dibs.local.server_files import server_folder
+        from dibs.server.security.peers import agent_here
+
+        agent, doubt = agent_here(server_folder())
+        role = "agent" if agent else found.role
+        found = found._replace(id=agent or found.id, role=role, doubt=doubt)
+    check_human(found, message, hint=hint)
+
+
 def print_json(shape: object, stream: TextIO | None = None) -> None:
     """Print one line of JSON; escape characters that the stream cannot encode.
 

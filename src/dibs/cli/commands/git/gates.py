@@ -8,7 +8,6 @@ import sys
 from dibs.cli.support import HELD, OK
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import green, printable, yellow
-from dibs.core.claims.agents import check_human
 from dibs.errors import BadUsage, DibsError, NotFound
 from dibs.shapes.commits import blocked
 
@@ -100,11 +99,10 @@ def _uninstall(args: Namespace) -> int:
       dibs git uninstall
       dibs git uninstall --server /srv/project.git
     """
-    from dibs.cli.support.session import careful_caller
+    from dibs.cli.support.session import require_human
 
-    caller = careful_caller(args)
-    check_human(
-        caller,
+    require_human(
+        args,
         "only a human may remove the git hooks",
         hint="ask a human to run `dibs git uninstall`",
     )

@@ -263,14 +263,11 @@ def _user_hooks(
     """Return the changes in the home folder, if they are wanted."""
     if not args.user:
         return ()
-    from dibs.cli.support.session import careful_caller
-    from dibs.core.claims.agents import check_human
+    from dibs.cli.support.session import require_human
     from dibs.install.user_hooks import plan_user_hooks
 
-    check_human(
-        careful_caller(args), "only a human may change settings in the home folder",
-        hint="ask a human to run it",
-    )  # fmt: skip
+    message = "only a human may change settings in the home folder"
+    require_human(args, message, hint="ask a human to run it")
     found = plan_user_hooks(repository, plan.agents, os.environ)
     if not found:
         raise BadUsage(

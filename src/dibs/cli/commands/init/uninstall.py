@@ -6,7 +6,6 @@ import os
 
 from dibs.cli.commands.init import text
 from dibs.cli.support import HELD, OK
-from dibs.core.claims.agents import check_human
 from dibs.core.text.names import plural
 from dibs.errors import BadUsage
 
@@ -42,14 +41,14 @@ def command(args: Namespace, *more: str) -> str:
 
 def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     """Plan the removal, show it, ask, and remove."""
-    from dibs.cli.support.session import careful_caller, print_json
+    from dibs.cli.support.session import print_json, require_human
     from dibs.install import manifest
     from dibs.install.apply import plan_uninstall
     from dibs.install.purge import plan_purge
     from dibs.install.user_hooks import apply_user_hooks
 
-    caller = careful_caller(args)
-    check_human(caller, "only a human may remove the guards", hint="ask a human to run it")
+    message = "only a human may remove the guards"
+    require_human(args, message, hint="ask a human to run it")
     gates = manifest.load(repository).gates
     user = _user_changes(repository)
     changes = (*plan_uninstall(repository), *(user if args.user else ()))
