@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.shell.git_moves import BranchMove
+    from dibs.core.shell.options import ParsedOptions
 
-#: The command that checks out a pull request.
-PULL_REQUEST = "gh pr checkout"
 #: One command names at most this many files.
 MOST = 2000
 #: The most files that a command shows; each one costs time.
@@ -176,11 +175,11 @@ class ShellEffects:
             paths = tuple(self._staged) if verb in {"commit", "add"} else within
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
 
-    def move(self, verb: str, args: Sequence[Arg]) -> None:
+    def move(self, given: ParsedOptions) -> None:
         """Record how a git command moves HEAD or a branch."""
         from dibs.core.shell.git_moves import find_moves
 
-        self.moves.update(dict.fromkeys(find_moves(verb, args, self.place)))
+        self.moves.update(dict.fromkeys(find_moves(given, self.place)))
 
     def at(self, arg: Arg) -> str | None:
         """Return a file's path relative to the agent's folder; None if it is unknown."""

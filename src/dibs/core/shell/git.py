@@ -198,9 +198,10 @@ def _change_unknown(to: ShellEffects, _: ParsedOptions) -> None:
     to.unsure = True
 
 
-def _joining(tree: str) -> CommandRule:
+def _joining(tree: str, values: str, *, moves: bool = False) -> CommandRule:
+    """Return the rule of a command that joins commits to a branch; all of them may sign these."""
     return rule_of(
-        "msXSi strategy strategy-option onto message mainline", act=_join, tree=tree,
+        f"{values} strategy strategy-option", "S", act=_join, tree=tree, moves=moves,
         unless="continue skip edit-todo show-current-patch",
     )  # fmt: skip
 
@@ -255,16 +256,18 @@ RULES: dict[str, CommandRule] = {
     "git": rule_of(
         "Cc git-dir work-tree namespace config-env", folder="C work-tree", subcommands=True
     ),
-    "git checkout": rule_of("bB orphan conflict pathspec-from-file", act=_checkout),
-    "git switch": rule_of("cC create force-create orphan conflict", act=_switch),
+    "git checkout": rule_of("bB orphan conflict pathspec-from-file", act=_checkout, moves=True),
+    "git switch": rule_of("cC create force-create orphan conflict", act=_switch, moves=True),
     "git restore": rule_of(
         "s source pathspec-from-file", act=_act_on_paths, unless="S staged", despite="W worktree"
     ),
-    "git reset": rule_of(act=_reset, needs="hard merge keep"),
+    "git reset": rule_of(" pathspec-from-file", act=_reset, needs="hard merge keep", moves=True),
     "git read-tree": rule_of(act=_reset, needs="u"),
     "git checkout-index": rule_of(act=_checkout_index),
-    "git stash": rule_of("m message", act=_stash),
-    "git branch": rule_of("u set-upstream-to contains points-at format sort", act=_branch),
+    "git stash": rule_of("m message", act=_stash, moves=True),
+    "git branch": rule_of(
+        "u set-upstream-to contains no-contains points-at format sort", act=_branch, moves=True
+    ),
     "git clean": rule_of("e exclude", act=_clean, unless="n dry-run"),
     "git rm": rule_of(act=_act_on_paths, how=How.DELETE, unless="cached n dry-run"),
     "git mv": rule_of(act=copy, how=How.DELETE, unless="n dry-run"),
@@ -273,14 +276,19 @@ RULES: dict[str, CommandRule] = {
         "pC directory exclude include", act=patch, how="",
         unless="check stat numstat summary cached", despite="apply",
     ),
-    "git merge": _joining("merge"), "git rebase": _joining("merge"), "git pull": _joining("pull"),
-    "git cherry-pick": _joining("pick"), "git revert": _joining("pick"),
+    "git merge": _joining("merge", "msXF message file into-name"),
+    "git rebase": _joining("merge", "sXxC onto exec whitespace", moves=True),
+    "git pull": _joining("pull", "sXo depth upload-pack", moves=True),
+    "git cherry-pick": _joining("pick", "mX mainline"),
+    "git revert": _joining("pick", "mX mainline"),
     "git worktree remove": rule_of(how=How.DELETE, deep=True),
     "git add": _INDEX, "git stage": _INDEX, "git worktree": rule_of(subcommands=True),
     "git commit": rule_of(
-        "mFCctS message file reuse-message reedit-message template author date fixup squash",
-        act=_commit, unless="dry-run",
+        "mFCct message file reuse-message reedit-message template author date fixup squash trailer",
+        "Su", act=_commit, unless="dry-run", moves=True,
     ),
+    "git push": rule_of("o push-option receive-pack exec repo", how="", moves=True),
+    **dict.fromkeys(("git symbolic-ref", "git update-ref"), rule_of("m", how="", moves=True)),
     "git ls-files": rule_of("xX exclude", act=outputs.list_tracked),
     "git grep": rule_of("efmABC max-depth", act=outputs.search),
     "git diff": _SHOW, "git show": _SHOW,
@@ -296,5 +304,5 @@ RULES: dict[str, CommandRule] = {
     "git bundle": rule_of(subcommands=True), "git bundle create": rule_of(act=_bundle),
     "git am": rule_of(
         "pC directory exclude include", act=_am, unless="abort skip quit continue show-current-patch",
-    ), "git bisect": _UNKNOWN, "git submodule": _UNKNOWN, "git filter-branch": _UNKNOWN,
+    ), "git bisect": _UNKNOWN._replace(moves=True), "git submodule": _UNKNOWN, "git filter-branch": _UNKNOWN,
 }  # fmt: skip

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.core.shell.effects import PULL_REQUEST
-from dibs.core.shell.options import parse_options, rule_of
-from dibs.core.shell.words import Arg
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -12,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dibs.core.shell.options import ParsedOptions
+    from dibs.core.shell.words import Arg
 
 
 class MoveKind(metaclass=TextEnum):
@@ -52,13 +50,10 @@ _BISECTS = frozenset(
 _NO = frozenset({"false", "no", "off", "0"})
 
 
-def find_moves(verb: str, args: Sequence[Arg], place: str | None) -> Iterator[BranchMove]:
-    """Yield the moves of ``git VERB ARGS``."""
-    known = _VERBS.get(verb)
-    if known is not None:
-        values, act = known
-        for kind, ref, revision in act(parse_options([Arg(verb), *args], rule_of(values))):
-            yield BranchMove(kind, place, ref, revision)
+def find_moves(given: ParsedOptions, place: str | None) -> Iterator[BranchMove]:
+    """Yield the moves of a git command."""
+    for kind, ref, revision in _VERBS[given.args[0].text](given):
+        yield BranchMove(kind, place, ref, revision)
 
 
 def _text(args: Sequence[Arg], place: int = 0) -> str:
@@ -183,21 +178,18 @@ def _push(given: ParsedOptions) -> Iterator[tuple[str, str, str]]:
 
 
 _HEADS = "refs/heads/"
-_VERBS: dict[str, tuple[str, Callable[[ParsedOptions], Iterator[tuple[str, str, str]]]]] = {
-    "checkout": ("bB orphan conflict pathspec-from-file", _checkout),
-    "switch": ("cC create force-create orphan conflict", _switch),
-    "rebase": ("sXxSC onto strategy strategy-option exec whitespace", _rebase),
-    "pull": ("sXSj strategy strategy-option depth jobs upload-pack", _pull),
-    "bisect": ("", _bisect),
-    "reset": (" pathspec-from-file", _reset),
-    "stash": ("", _stash),
-    "symbolic-ref": ("m", _symbolic_ref),
-    "update-ref": ("m", _update_ref),
-    "commit": (
-        "mFCctS message file reuse-message reedit-message template author date fixup squash trailer",
-        _commit,
-    ),
-    "branch": ("u set-upstream-to sort format contains no-contains points-at", _branch),
-    PULL_REQUEST: ("", _pull_request),
-    "push": ("o push-option receive-pack exec repo", _push),
+_VERBS: dict[str, Callable[[ParsedOptions], Iterator[tuple[str, str, str]]]] = {
+    "git checkout": _checkout,
+    "git switch": _switch,
+    "git rebase": _rebase,
+    "git pull": _pull,
+    "git bisect": _bisect,
+    "git reset": _reset,
+    "git stash": _stash,
+    "git symbolic-ref": _symbolic_ref,
+    "git update-ref": _update_ref,
+    "git commit": _commit,
+    "git branch": _branch,
+    "gh pr checkout": _pull_request,
+    "git push": _push,
 }

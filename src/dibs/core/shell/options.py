@@ -57,6 +57,8 @@ class CommandRule(Record):
     subcommands: bool = False
     #: The kind of change of the whole working tree, for git.
     tree: str = ""
+    #: It can move HEAD or a branch; see core/shell/git_moves.py.
+    moves: bool = False
     #: Handles what the fields above cannot describe.
     act: Act | None = None
     #: Records what it prints to the next command.

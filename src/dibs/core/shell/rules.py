@@ -6,7 +6,6 @@ A command that is not in the table is assumed to write nothing.
 from __future__ import annotations
 
 from dibs.core.shell import files, formatters, git, git_config, outputs, runners
-from dibs.core.shell.effects import PULL_REQUEST
 from dibs.core.shell.options import HERE, output, parse_options, rule_of, rules, text_of
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
@@ -36,6 +35,8 @@ def apply_rule(to: ShellEffects, rule: CommandRule, args: Sequence[Arg]) -> None
         to.touch(arg)
     for arg in given.of(rule.code):
         runners.code(to, arg.text, given)
+    if rule.moves:
+        to.move(given)
     _apply(to, rule, given)
     if rule.prints is not None:
         rule.prints(to, given)
@@ -87,11 +88,6 @@ def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
         return
     if tool == "git":
         git_config.overridden(to, given, verb.text)
-    if tool == "git" and verb.text in _MOVES:
-        to.move(verb.text, rest)
-    elif f"{tool} {verb.text}" == PULL_REQUEST:
-        to.move(PULL_REQUEST, rest)
-    if tool == "git":
         _alias(to, given, verb, rest)
     rule = RULES.get(f"{tool} {verb.text}")
     if tool in _RUNNERS and (found := RULES.get(verb.text)) is not None and found.deep:
@@ -133,11 +129,6 @@ def _runs(values: str = "", skip: int = 0) -> CommandRule:
     return _Rule(values, skip=skip, wraps=True)
 
 
-#: Git commands that can move HEAD or a branch; see core/shell/git_moves.py.
-_MOVES = frozenset({
-    "checkout", "switch", "rebase", "pull", "bisect", "reset", "stash", "symbolic-ref", "update-ref",
-    "commit", "branch", "push",
-})  # fmt: skip
 #: Options with which a package manager changes no file of the project.
 _LOCKED = frozenset({
     "--frozen", "--locked", "--frozen-lockfile", "--immutable", "--dry-run", "--check", "--global", "-g",
@@ -173,7 +164,7 @@ _PACKAGES = {
 }
 
 RULES: dict[str, CommandRule] = {
-    **git.RULES, "gh": _SUBCOMMANDS, "gh pr": _SUBCOMMANDS,
+    **git.RULES, "gh": _SUBCOMMANDS, "gh pr": _SUBCOMMANDS, "gh pr checkout": _Rule(how="", moves=True),
     # Files
     **rules("tee sponge", _Rule()), **rules("vim vi nvim", _Rule("cSu", unless="R")), "ed": _Rule("p"),
     "ex": _Rule("c"), "touch": _Rule("rdt reference date"), "shred": _Rule("ns"),
