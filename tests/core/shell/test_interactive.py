@@ -34,6 +34,8 @@ WAITING = {
     "bash>log": "bash",
     "sudo timeout 5m bash": "bash",
     "(bash)": "bash",
+    "bash # to look around": "bash",
+    "echo `bash`": "bash",
 }  # fmt: skip
 READY = [
     "bash -c 'echo 1'", "bash -lc 'echo 1'", "bash -euo pipefail -c 'make'", "bash script.sh", "sh -x run.sh",
@@ -45,6 +47,7 @@ READY = [
     "vim -es -c 'q' a", "echo \"it's\"", "echo 'open", "which python3", "make node", "time bash run.sh",
     "tmux ls",
     "npm init", "echo ';' bash", 'echo "a\nbash"', "bash ''", "", "printf x|sh",
+    "#!/bin/sh\nmake", "cat <<X\nx\nX\nmake",
     "cat <<-X\nbash\nX", "bash run.sh 2>&1", "cat a | vim -", "sudo make install",
 ]  # fmt: skip
 

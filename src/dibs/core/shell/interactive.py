@@ -4,13 +4,14 @@ Codex can type into a running command, and runs no hook for it. Other input come
 pipe, or a file, and is read with the command.
 """
 
-# On the path of hooks: import no slow module, such as re or shlex.
-
 from __future__ import annotations
+
+from dibs.core.shell.syntax import StepKind, parse
+from dibs.core.shell.words import Scene, expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from dibs.core.shell.syntax import ShellStep
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "pwsh"))
 #: Without the version at their end.
@@ -25,72 +26,29 @@ _EDITORS = frozenset((
 _OPENERS = frozenset(("su", "script", "tmux", "screen"))
 _SUPER = frozenset(("sudo", "doas"))
 _BEFORE = _SUPER | frozenset((
-    *("env", "exec", "command", "builtin", "nohup", "nice", "time", "setsid", "stdbuf", "unbuffer", "rlwrap"),
-    *("timeout", "ionice", "do", "then", "else", "!"),
+    *("env", "exec", "command", "builtin", "nohup", "nice", "time", "setsid", "stdbuf"),
+    *("unbuffer", "rlwrap", "timeout", "ionice"),
 ))  # fmt: skip
 #: Options of interpreters that do not name a program to run.
 _PLAIN = frozenset("iquBsSIEO")
-_SEPARATORS, _VERSION = ";&|()\n", "0123456789."
-_PIPES = frozenset(("|", "|&"))
+_VERSION = "0123456789."
 
 
 def waits_for_input(command: str) -> str:
     """Return the program in a command that waits for someone to type; empty if there is none."""
-    return next((words[0] for words in _simple(command) if words and _waits(words)), "")
+    nothing = Scene({})
+    for step in parse(command)[0]:
+        if step.kind == StepKind.COMMAND and not _is_fed(step):
+            words = _program([arg.text for word in step.words for arg in expand(word, nothing)])
+            if words and _waits(words):
+                return words[0]
+    return ""
 
 
-def _simple(command: str) -> Iterator[list[str]]:
-    """Yield the words of each simple command whose input is the terminal."""
-    words: list[str] = []
-    fed = False
-    for word in (*_words(command), ";"):
-        if word in {"<<", "<<-"}:
-            return  # the rest is text
-        if word[0] not in _SEPARATORS:
-            fed = fed or word.startswith("<")
-            words.append(word)
-            continue
-        if not fed:
-            yield _program(words)
-        words, fed = [], word in _PIPES
-
-
-def _words(command: str) -> Iterator[str]:
-    """Yield words without their quotes, separators, and redirections."""
-    word, quote, at = "", "", 0
-    while at < len(command):
-        char = command[at]
-        at += 1
-        if quote:
-            quote, word = ("", word) if char == quote else (quote, word + char)
-        elif char in "'\"":
-            quote = char
-            word += "\0"  # so that a quoted text is neither empty nor a separator
-        elif char == "\\":
-            word += command[at : at + 1]
-            at += 1
-        elif char in " \t":
-            yield from _word(word)
-            word = ""
-        elif char in _SEPARATORS or char in "<>":
-            if char not in "<>" or not word.isdigit():  # such as 2>
-                yield from _word(word)
-            word = ""
-            kind = "<>-&" if char in "<>" else _SEPARATORS
-            end = at
-            while end < len(command) and command[end] in kind and char != "\n":
-                end += 1
-            yield command[at - 1 : end]
-            at = end
-        else:
-            word += char
-    yield from _word(word)
-
-
-def _word(word: str) -> Iterator[str]:
-    text = word.replace("\0", "")
-    if word:
-        yield text if text and text[0] not in _SEPARATORS else f"\0{text}"
+def _is_fed(step: ShellStep) -> bool:
+    """Return whether a command's input is not the terminal."""
+    redirected = any(sign.startswith("<") for sign, _ in step.redirects)
+    return step.piped or step.stdin is not None or redirected
 
 
 def _program(words: list[str]) -> list[str]:
@@ -116,7 +74,6 @@ def _is_number(word: str) -> bool:
 
 def _waits(words: list[str]) -> bool:
     name, *given = words
-    given = [word for at, word in enumerate(given) if not _redirects(given, at)]
     if name in _SHELLS:
         return _shell_waits(given)
     if name in _EDITORS:
@@ -133,10 +90,6 @@ def _is_plain(word: str) -> bool:
     return word in {"-", "-a", "repl", "--interactive"} or (
         len(word) > 1 and word[0] == "-" and _PLAIN.issuperset(word[1:])
     )
-
-
-def _redirects(words: list[str], at: int) -> bool:
-    return words[at][0] in "<>" or (at > 0 and words[at - 1][0] in "<>")
 
 
 def _shell_waits(given: list[str]) -> bool:
