@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.toolcalls.patches import is_patch, touched
+from dibs.core.toolcalls.patches import diffed, is_patch, touched
 
 SIGNS = {"write": "+", "delete": "-"}
 
@@ -60,3 +60,22 @@ def test_all_files_are_found_in_order(files):
     ]
 
     assert paths(*lines) == [f"+{file}" for file in files]
+
+
+def test_the_prefixes_of_git_are_not_folders():
+    def found(old, new, strip=-1):
+        return [touch.path for touch in diffed(f"--- {old}\n+++ {new}\n@@ -1 +1 @@\n", strip)]
+
+    assert found("a/src/x", "b/src/x") == found("i/src/x", "w/src/x") == ["src/x"]
+    assert found("/dev/null", "b/src/x") == found("a/src/x", "/dev/null") == ["src/x"]
+    assert found("c/x", "c/x") == ["c/x"]
+    assert found("src/x.orig", "src/x") == ["src/x.orig", "src/x"]
+    assert found("top/src/x", "top/src/x", 1) == ["src/x"]
+
+
+def test_a_renamed_and_a_binary_file_of_a_diff_are_found():
+    lines = ["diff --git a/old b/new", "rename from old", "rename to new"]
+
+    found = [SIGNS[touch.how] + touch.path for touch in diffed("\n".join(lines))]
+
+    assert found == ["+new", "-old"]

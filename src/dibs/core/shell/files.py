@@ -9,7 +9,7 @@ from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.core.shell.effects import ShellEffects
     from dibs.core.shell.options import ParsedOptions
@@ -242,31 +242,6 @@ def patched(to: ShellEffects, text: str, strip: int = -1, folder: str = "") -> N
 
     The first ``strip`` folders of a name do not count; if negative, those of git do not.
     """
-    if patches.is_patch(text):
-        for touch in patches.touched(text):
-            to.touch(Arg(touch.path), touch.how)
-        return
-    if strip < 0:
-        strip = int("\n+++ b/" in f"\n{text}" or "\n--- a/" in f"\n{text}")
-    for name, how in _patch_names(text.splitlines(), strip):
-        if name and name != "/dev/null":
-            to.touch(Arg(f"{folder.rstrip('/')}/{name}" if folder else name), how)
-
-
-def _patch_names(lines: list[str], strip: int) -> Iterator[tuple[str, str]]:
-    """Yield the names in the headers of a patch, and what happens to the files."""
-    for line, following in zip(lines, [*lines[1:], ""], strict=False):
-        if line.startswith("--- ") and following.startswith("+++ "):
-            for header in (line, following):
-                name = header[4:].split("\t")[0].strip().strip('"')
-                yield (
-                    (name if name == "/dev/null" else "/".join(name.split("/")[strip:])),
-                    How.WRITE,
-                )
-        elif (
-            line.startswith("diff --git a/") and strip == 1
-        ):  # also for a change of mode, or a binary file
-            yield line.rpartition(" b/")[2].strip('"'), How.WRITE
-        elif line.startswith(("rename from ", "rename to ")):
-            gone = line.startswith("rename from ")
-            yield line.split(" ", 2)[2], How.DELETE if gone else How.WRITE
+    found = patches.touched(text) if patches.is_patch(text) else patches.diffed(text, strip)
+    for touch in found:
+        to.touch(Arg(f"{folder.rstrip('/')}/{touch.path}" if folder else touch.path), touch.how)

@@ -1,6 +1,6 @@
-"""Find the paths in a patch in the format of ``apply_patch``. Pure.
+"""Find the paths in a patch: in the format of ``apply_patch``, or a unified diff. Pure.
 
-Such a patch is enclosed in ``*** Begin Patch`` and ``*** End Patch`` and names each file on its own line.
+The first is enclosed in ``*** Begin Patch`` and ``*** End Patch`` and names each file on its own line.
 Parsers differ in what they tolerate; this one accepts all of it, because an extra path only means an extra
 claim, while a missed path means an unchecked write.
 """
@@ -44,41 +44,42 @@ def is_diff(text: str) -> bool:
     return "\ndiff --git " in text or ("\n--- " in text and "\n+++ " in text)
 
 
-def diffed(text: str) -> tuple[Touch, ...]:
-    """Return the paths in the headers of a unified diff, without the prefixes of git."""
+def diffed(text: str, strip: int = -1) -> tuple[Touch, ...]:
+    """Return the paths in the headers of a unified diff.
+
+    The first ``strip`` folders of a name do not count; if negative, the prefixes of git do not.
+    """
     found: dict[Touch, None] = {}
     before = ""
     for line in text.splitlines():
-        if line.startswith("diff --git a/"):
+        if line.startswith("diff --git a/") and strip in {-1, 1}:  # also a binary file, or a mode
             found[Touch(_unquoted(line.rpartition(" b/")[2]))] = None
-        for sign, how in _DIFF_LINES:
-            # A removed line that starts with "--" looks like a header, but no "+++" follows it.
-            if line.startswith(sign) and (sign != "+++ " or before.startswith("--- ")):
-                name = _unquoted(line[len(sign) :])
-                if sign == "+++ ":
-                    old = _unquoted(before[4:])
-                    found |= dict.fromkeys(Touch(p, how) for p in _sides(old, name))
-                else:
-                    found[Touch(name, how)] = None
+        # A removed line that starts with "--" looks like a header, but no "+++" follows it.
+        if line.startswith("+++ ") and before.startswith("--- "):
+            found |= dict.fromkeys(map(Touch, _sides(before[4:], line[4:], strip)))
+        for sign, how in _RENAMES:
+            if line.startswith(sign):
+                found[Touch(_unquoted(line[len(sign) :]), how)] = None
         before = line
     return tuple(touch for touch in found if touch.path)
 
 
-_DIFF_LINES = (
-    ("+++ ", How.WRITE), ("rename from ", How.DELETE), ("rename to ", How.WRITE),
-    ("copy to ", How.WRITE),
-)  # fmt: skip
+_RENAMES = (("rename from ", How.DELETE), ("rename to ", How.WRITE), ("copy to ", How.WRITE))
+#: The prefixes of git: a and b, or what the sides are (commit, index, object, working tree).
+_PREFIXES = frozenset("abciow12")
 
 
 def _unquoted(text: str) -> str:
     return text.split("\t", maxsplit=1)[0].strip().strip('"')
 
 
-def _sides(old: str, new: str) -> list[str]:
-    """Return the file that both sides name, with and without a prefix such as ``a/`` and ``b/``."""
-    names = [name for name in (old, new) if name != "/dev/null"]
-    cut = [name.partition("/")[2] for name in names if name[1:2] == "/"]
-    return list(dict.fromkeys(cut if len(cut) == len(names) else names))
+def _sides(old: str, new: str, strip: int) -> list[str]:
+    """Return the names of a file on both sides of a diff."""
+    names = [name for name in map(_unquoted, (old, new)) if name != "/dev/null"]
+    if strip < 0:
+        letters = [name[0] for name in names if name[1:2] == "/"]
+        strip = int(len(set(letters)) == len(names) and _PREFIXES.issuperset(letters))
+    return ["/".join(name.split("/")[strip:]) for name in names]
 
 
 def _header(line: str) -> tuple[str, str]:
