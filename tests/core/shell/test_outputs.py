@@ -8,6 +8,9 @@ from dibs.core.shell.writes import writes
 PATCH = "diff --git a/src/a.py b/src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 FILES = {"/r/x.patch": PATCH, "/r/list.txt": "src/a.py\nsrc/b.py\n", "x.patch": PATCH}
 FILES["list.txt"] = FILES["/r/list.txt"]
+FILES["new.sh"] = "cd src\necho x > new.py\n"
+FILES["new.sql"] = "select 1;\ninsert into t values (1);\n"
+FILES["codex.patch"] = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-a\n+b\n*** End Patch\n"
 
 
 class FakeDisk(FileSource):
@@ -44,6 +47,13 @@ def seen(command):
         ("cat x.patch | git apply", ["src/a.py"]),
         ("patch -p1 < x.patch", ["src/a.py"]),
         ("patch -p1 -i x.patch", ["src/a.py"]),
+        ("apply_patch < codex.patch", ["src/a.py"]),
+        ("cat codex.patch | apply_patch", ["src/a.py"]),
+        ("bash < new.sh", ["src/new.py"]),
+        ("cat new.sh | bash", ["src/new.py"]),
+        ("cat <<X | sh\ncd src\necho x > new.py\nX", ["src/new.py"]),
+        ("echo echo x '>' new.py | sh", ["new.py"]),
+        ("sqlite3 a.db < new.sql", ["a.db"]),
         ("patch -p1 --dry-run < x.patch", []),
         ("patch -d src -p2 < x.patch", ["src/a.py"]),
         ("git am x.patch", ["src/a.py"]),

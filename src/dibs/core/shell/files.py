@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dibs.core.shell.options import base, within
+from dibs.core.shell.outputs import input_text
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls import patches
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from dibs.core.shell.effects import ShellEffects
     from dibs.core.shell.options import ParsedOptions
@@ -94,10 +95,8 @@ def sqlite(to: ShellEffects, given: ParsedOptions) -> None:
 
     database, *texts = given.operands or [Arg("")]
     texts += given.of("cmd")
-    if to.stdin is not None:
-        texts.append(Arg(to.stdin))
-    texts += to.fed or ()
-    if given.acts and any(changes_database(arg.text) for arg in texts):
+    statements = [*(arg.text for arg in texts), input_text(to) or ""]
+    if given.acts and any(map(changes_database, statements)):
         to.touch(database)
 
 
@@ -210,8 +209,8 @@ def patch(to: ShellEffects, given: ParsedOptions) -> None:
         to.whole[to.fed_made] = None
         return
     named = [arg for arg in given.operands if arg.text != "-"] if by_git else given.of("i input")
-    texts = _patch_texts(to, named)
-    if None in texts or not texts:
+    texts = [to.text_at(arg) for arg in named] if named else [input_text(to)]
+    if None in texts:
         to.unsure = True
     strip = next((int(arg.text) for arg in given.of("p strip") if arg.text.isdecimal()), -1)
     folder = "".join(arg.text for arg in given.of("directory")[:1]) if by_git else ""
@@ -219,20 +218,9 @@ def patch(to: ShellEffects, given: ParsedOptions) -> None:
         patched(to, text or "", 1 if by_git and strip < 0 else strip, folder)
 
 
-def _patch_texts(to: ShellEffects, named: Sequence[Arg]) -> list[str | None]:
-    """Return the patches in files, or the one on standard input."""
-    if named:
-        return [to.text_at(arg) for arg in named]
-    if to.stdin is not None:
-        return [to.stdin]
-    if to.source is not None:
-        return [to.disk.text(to.source)]
-    return [None if to.fed is None else "\n".join(arg.text for arg in to.fed)]
-
-
 def apply_patch(to: ShellEffects, given: ParsedOptions) -> None:
     """Apply a patch that is the argument, or is read from standard input."""
-    text = given.args[1].text if len(given.args) > 1 else to.stdin
+    text = given.args[1].text if len(given.args) > 1 else input_text(to)
     if text:
         patched(to, text)
 

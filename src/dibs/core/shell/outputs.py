@@ -34,6 +34,10 @@ _TYPES = {
 }
 
 
+class _OneLine(list[Arg]):
+    """An output that is the words of one line; other outputs are lines."""
+
+
 def lines(text: str | None) -> list[Arg] | None:
     """Return the lines of a text as arguments."""
     if text is None:
@@ -44,9 +48,18 @@ def lines(text: str | None) -> list[Arg] | None:
 
 def standard_input(to: ShellEffects) -> list[Arg] | None:
     """Return the lines that a command reads from standard input."""
+    piped = to.stdin is None and to.source is None
+    return to.fed if piped else lines(input_text(to))
+
+
+def input_text(to: ShellEffects) -> str | None:
+    """Return the text that a command reads from standard input; None if it is unknown."""
     if to.stdin is not None:
-        return lines(to.stdin)
-    return lines(to.disk.text(to.source)) if to.source is not None else to.fed
+        return to.stdin
+    if to.source is not None:
+        return to.disk.text(to.source)
+    glue = " " if isinstance(to.fed, _OneLine) else "\n"
+    return None if to.fed is None else glue.join(arg.text for arg in to.fed)
 
 
 def print_content(to: ShellEffects, given: ParsedOptions) -> None:
@@ -191,7 +204,7 @@ def _python(arg: Arg, *, extended: bool) -> str:
 def print_words(to: ShellEffects, given: ParsedOptions) -> None:
     """Print the arguments, each in the format of ``printf``."""
     if given.args[0].text.endswith("echo"):
-        to.gives = [arg for arg in given.args[1:] if not arg.text.startswith("-")]
+        to.gives = _OneLine(arg for arg in given.args[1:] if not arg.text.startswith("-"))
         return
     name = given.of("v")
     form, *rest = given.operands or [Arg("")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.shell.git_config import assigned
 from dibs.core.shell.options import HERE, text_of
-from dibs.core.shell.outputs import arguments, lines, standard_input
+from dibs.core.shell.outputs import arguments, input_text, lines, standard_input
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
 
@@ -80,7 +80,7 @@ def trap(to: ShellEffects, given: ParsedOptions) -> None:
 
 def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
     """Run standard input as far as it is known; return whether it is."""
-    text = to.stdin if to.stdin is not None else None if to.fed is None else text_of(to.fed)
+    text = input_text(to)
     if text is not None:
         act(text)
     return text is not None
