@@ -34,6 +34,7 @@ WAITING = {
     "bash>log": "bash",
     "sudo timeout 5m bash": "bash",
     "(bash)": "bash",
+    "rbash": "rbash",
     "bash # to look around": "bash",
     "echo `bash`": "bash",
 }  # fmt: skip

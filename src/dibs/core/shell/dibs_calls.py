@@ -7,8 +7,9 @@ The process that runs it is checked then (``local/people.py`` and ``services/cla
 from __future__ import annotations
 
 from dibs.core.claims.commands import FILTERS, human_only
+from dibs.core.shell.runners import SHELLS
 from dibs.core.shell.syntax import StepKind, parse
-from dibs.core.shell.words import Scene, expand, value
+from dibs.core.shell.words import DECLARES, Scene, expand, value
 from dibs.core.text.names import is_namesake
 from dibs.startup.records import Record
 
@@ -32,33 +33,22 @@ _KEEPS = frozenset({
     "basename", "dirname", "sleep", "exit", "return",
 })  # fmt: skip
 #: Programs that run the command in their arguments.
-_RUNS = frozenset({
+_RUNS = SHELLS | {
     "env", "sudo", "doas", "su", "runuser", "nice", "ionice", "timeout", "gtimeout", "flock", "stdbuf",
     "nohup", "setsid", "exec", "command", "builtin", "time", "eval", "watch", "xargs", "parallel",
     "find", "strace", "ssh", "tmux", "screen", "zellij", "script", "unbuffer", "expect", "unshare",
     "nsenter", "chroot", "bwrap", "firejail", "systemd-run", "at", "batch", "crontab", "daemonize",
-    "start-stop-daemon", "pipx", "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "npx", "bash", "sh",
-    "zsh", "dash", "ksh", "fish", "busybox", "docker", "podman", "kubectl", "xterm", "dtach", "abduco",
-    "reptyr", "setpriv", "taskset", "chronic", "coproc", "trap",
-})  # fmt: skip
+    "start-stop-daemon", "pipx", "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "npx", "busybox",
+    "docker", "podman", "kubectl", "xterm", "dtach", "abduco", "reptyr", "setpriv", "taskset",
+    "chronic", "coproc", "trap",
+}  # fmt: skip
 #: Programs that run code in which a command is a string or a list of strings.
 _INTERPRETS = (
-    "python",
-    "pypy",
-    "node",
-    "bun",
-    "deno",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "tclsh",
-    "pwsh",
+    *("python", "pypy", "node", "bun", "deno", "perl", "ruby", "php", "lua", "tclsh", "pwsh"),
     "osascript",
 )
 #: Options of ``agent stop`` whose value is the next word.
 _STOP_VALUES = frozenset({"--reason", "--agent", "--repo"})
-_SETS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
 
 class DibsCall(Record):
@@ -158,7 +148,7 @@ class _Finder:
             self._named = given if given is not None else self._named
             return
         before, self._printed = (self._printed if step.piped else ""), ""
-        if args[0] in _SETS or args[0] == "unset":
+        if args[0] in DECLARES or args[0] == "unset":
             yield from self._set(args)
             return
         stdin = step.stdin or before

@@ -6,6 +6,7 @@ pipe, or a file, and is read with the command.
 
 from __future__ import annotations
 
+from dibs.core.shell.runners import SHELLS
 from dibs.core.shell.syntax import StepKind, parse
 from dibs.core.shell.words import Scene, expand
 
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shell.syntax import ShellStep
 
-_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "pwsh"))
+_SHELLS = SHELLS | {"pwsh"}
 #: Without the version at their end.
 _INTERPRETERS = frozenset((
     *("python", "pypy", "ipython", "bpython", "perl", "ruby", "irb", "lua", "node", "nodejs", "deno"),

@@ -261,7 +261,7 @@ RULES: dict[str, CommandRule] = {
     ),
     "time": _Rule("fo format output", output="o output", wraps=True),
     **rules("eval watch", _Rule("n", wraps=True, act=runners.evaluate)),
-    **rules("bash sh zsh dash ksh fish", _Rule("oO rcfile init-file", wraps=True, act=runners.shell)),
+    **dict.fromkeys(runners.SHELLS, _Rule("oO rcfile init-file", wraps=True, act=runners.shell)),
     "su": _Rule("csgG command shell", act=runners.shell),
     **rules("pwsh powershell", _Rule(act=runners.powershell)),
     **rules("python pypy", _PYTHON), "bun": _Rule("e eval", code="e eval", how=""),

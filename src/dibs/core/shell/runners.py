@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from dibs.core.shell.options import ParsedOptions
 
 
+#: Shells that take the text of a script after ``-c``.
+SHELLS = frozenset(
+    ["bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "rbash", "mksh", "csh", "tcsh"]
+)
+
+
 def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
     """Run the operands after variable assignments; as one text if an option says so."""
     rest = given.operands[given.rule.skip :]

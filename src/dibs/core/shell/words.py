@@ -32,6 +32,8 @@ _LONGEST = 4096
 TOP = ":/"
 _TOPS = frozenset({"git rev-parse --show-toplevel"})
 _GLOBS = frozenset("*?[")
+#: Commands that set variables.
+DECLARES = frozenset({"export", "local", "declare", "readonly", "typeset"})
 #: A path outside the repository.
 _ELSEWHERE = "/tmp"  # noqa: S108
 

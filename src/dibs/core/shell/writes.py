@@ -19,7 +19,7 @@ from dibs.core.shell.effects import (
 from dibs.core.shell.read_only import SHOWS, hides_program, is_read_only, may_start
 from dibs.core.shell.rules import apply_rule, find_rule
 from dibs.core.shell.syntax import ShellStep, StepKind, parse
-from dibs.core.shell.words import Arg, Scene, expand, split_values, value
+from dibs.core.shell.words import DECLARES, Arg, Scene, expand, split_values, value
 from dibs.core.toolcalls.values import How
 from dibs.startup.records import Record
 
@@ -207,7 +207,7 @@ class _Walk(ShellEffects):
     def _assigned(self, words: list[str]) -> list[str]:
         """Set the variables at the start of a command; return the rest."""
         place = 0
-        if words and words[0] in {"export", "local", "declare", "readonly", "typeset"}:
+        if words and words[0] in DECLARES:
             place = 1
         while place < len(words):
             name, sign, word = words[place].partition("=")
