@@ -308,6 +308,7 @@ GIT = [
     ("git rebase -i main", [], [("merge", "main")]),
     ("git merge -S -F note main", [], [("merge", "main")]),
     ("git commit -S -am x", [], [("commit", "all")]),
+    ("git rebase -x 'echo x > a' main", ["a"], [("merge", "main")]),
     ("git commit -m x", [], [("commit", "")]),
     ("git commit -am x", [], [("commit", "all")]),
     ("git commit -m x a", [], [("commit", "only")]),

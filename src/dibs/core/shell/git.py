@@ -173,6 +173,8 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
     """Merge, rebase, or cherry-pick commits, or abort that."""
     verb = given.rule.tree
     revisions = given.of("onto") or given.operands[:10]
+    for arg in given.of("x exec"):
+        to.script(arg.text)
     if given.has("abort quit"):
         to.tree("reset")
     elif not given.acts:
