@@ -8,7 +8,8 @@ GUARDED = frozenset({
     ".gemini/settings.json", ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json",
     ".claude/settings.local.json",
     ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
-    "opencode.jsonc",
+    "opencode.jsonc", ".opencode/opencode.json", ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
 })  # fmt: skip
 #: Folders with only such files.
 GUARDED_FOLDERS = (
@@ -21,7 +22,8 @@ _FOLDERS = frozenset({".git", ".claude", ".gemini", ".opencode", ".cursor", ".wi
 HOME_GUARDED = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json",
     ".gemini/settings.json", ".gemini/trustedFolders.json", ".copilot/settings.json", ".copilot/config.json",
-    ".copilot/hooks/", ".cursor/hooks.json", ".codeium/windsurf/hooks.json", ".config/opencode/plugin/",
+    ".copilot/mcp-config.json", ".copilot/hooks/", ".cursor/hooks.json", ".cursor/mcp.json",
+    ".codeium/windsurf/hooks.json", ".codeium/windsurf/mcp_config.json", ".config/opencode/plugin/",
     ".config/opencode/plugins/", ".config/opencode/opencode.json", ".gitconfig", ".config/git/config",
     ".config/git/attributes", ".config/dibs/trusted.json",
 )  # fmt: skip

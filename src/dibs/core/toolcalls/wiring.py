@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 WIRING = (
     "dibs.toml", ".mcp.json", ".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/",
     ".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json", ".github/hooks/",
-    ".github/copilot/settings.json", ".opencode/plugin/", ".opencode/plugins/", "opencode.json",
-    ".cursor/hooks.json", ".cursor/mcp.json", ".windsurf/hooks.json",
+    ".github/copilot/settings.json", ".github/copilot/settings.local.json", ".opencode/plugin/",
+    ".opencode/plugins/", ".opencode/opencode.json", "opencode.json", ".cursor/hooks.json",
+    ".cursor/mcp.json", ".windsurf/hooks.json",
 )  # fmt: skip
 #: Folders whose modes matter.
 WIRING_FOLDERS = (
