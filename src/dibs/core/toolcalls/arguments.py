@@ -7,7 +7,8 @@ Only the working tree shows whether a text is a path, so this collects candidate
 from __future__ import annotations
 
 from dibs.core.toolcalls.path_candidates import is_pathlike
-from dibs.core.toolcalls.verbs import COMMAND_KEYS, key_of, words_of
+from dibs.core.toolcalls.values import key_of
+from dibs.core.toolcalls.verbs import COMMAND_KEYS, words_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

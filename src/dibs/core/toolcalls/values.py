@@ -9,6 +9,11 @@ from __future__ import annotations
 from dibs.startup.records import Record, TextEnum
 
 
+def key_of(name: str) -> str:
+    """Return a name of a tool or of an argument as it is compared: ignoring case, "_", and "-"."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
 class EventKind(metaclass=TextEnum):
     """What has happened, or is about to."""
 

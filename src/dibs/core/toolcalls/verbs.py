@@ -6,6 +6,7 @@ from a write before the call, so the tree is compared around any call that is no
 
 from __future__ import annotations
 
+from dibs.core.toolcalls.values import key_of
 from dibs.startup.records import TextEnum
 
 TYPE_CHECKING = False
@@ -153,11 +154,6 @@ def words_of(name: str) -> Iterator[str]:
             word += letter
     if word:
         yield word.lower()
-
-
-def key_of(name: str) -> str:
-    """Return a key as it is compared: ignoring case, "_", and "-"."""
-    return name.lower().replace("_", "").replace("-", "")
 
 
 def all_words(name: str, given: Mapping[str, Any]) -> list[str]:

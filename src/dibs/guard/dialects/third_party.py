@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from dibs.core.toolcalls.arguments import collect
-from dibs.core.toolcalls.values import How, Touch, Watch
-from dibs.core.toolcalls.verbs import RUNS, Effect, all_words, effect, key_of, words_of
-from dibs.guard.dialects.tools import PATHS_MAX, ToolTarget, bad, checked
+from dibs.core.toolcalls.values import How, Touch, Watch, key_of
+from dibs.core.toolcalls.verbs import RUNS, Effect, all_words, effect, words_of
+from dibs.guard.dialects.tools import PATHS_MAX, ToolTarget, bad, checked, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,16 +126,10 @@ def _command(words: frozenset[str], given: Mapping[str, Any], named: CallArgumen
     if named.code and words & RUNS:
         language = str(given.get("language", given.get("lang", ""))).lower()
         known = [_LANGUAGES[word] for word in (language, *sorted(words)) if word in _LANGUAGES]
-        found += [_joined(*(known or [("python3", "-c")])[0], code) for code in named.code]
+        found += [joined([*(known or [("python3", "-c")])[0], code]) for code in named.code]
     if named.typed and words & RUNS and not found:
         found += named.typed
     return "\n".join(found)
-
-
-def _joined(*words: str) -> str:
-    from shlex import join
-
-    return join(words)
 
 
 def _git(words: list[str], server: str, given: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -158,7 +152,7 @@ def _git(words: list[str], server: str, given: Mapping[str, Any]) -> tuple[str, 
         files = [name for key in ("source", "destination") for name in _texts(plain.get(key))]
     if files:
         line += [*(() if verb == "mv" else ("--",)), *files]
-    return _joined(*line), _path(folder)
+    return joined(line), _path(folder)
 
 
 _FOLDERS = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import How, Touch, Watch
+from dibs.core.toolcalls.values import How, Touch, Watch, key_of
 from dibs.errors import BadInput
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 #: The tools that write, run commands, and read, by agent as it spells them; "" for agents without matchers.
@@ -47,13 +47,8 @@ LOOK_TOOLS = {
 }
 
 
-def plain(name: str) -> str:
-    """Return a tool's name as it is compared: ignoring case, "_", and "-"."""
-    return name.lower().replace("_", "").replace("-", "")
-
-
 def _all(table: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(plain(" ".join(table.values())).split())
+    return frozenset(key_of(" ".join(table.values())).split())
 
 
 WRITERS, SHELLS, READERS, LOOKERS = map(_all, (WRITE_TOOLS, SHELL_TOOLS, READ_TOOLS, LOOK_TOOLS))
@@ -104,7 +99,7 @@ class ToolTarget(Record):
 
 def target(tool: str, arguments: object, server: str = "") -> ToolTarget:
     """Return the paths that a call touches, and its shell command."""
-    name = plain(tool)
+    name = key_of(tool)
     if (name in LOOKERS and not server) or _is_own(tool, server):
         return ToolTarget()
     given = _object(arguments, tool)
@@ -143,7 +138,7 @@ def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
         raise bad(f"{tool} cannot contain itself")
     found = [target(str(call.get("tool", "")), call.get("parameters")) for call in calls]
     commands = "\n".join(
-        f"(cd {_joined([one.folder])} && {one.command})" if one.folder else one.command
+        f"(cd {joined([one.folder])} && {one.command})" if one.folder else one.command
         for one in found
         if one.command
     )
@@ -191,13 +186,14 @@ def _command(given: Mapping[str, Any], tool: str) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            return _joined(value)
+            return joined(value)
     if any(key in given for key in COMMAND_KEYS):
         raise bad(f"{tool}'s command is not a string")
     return ""
 
 
-def _joined(words: list[str]) -> str:
+def joined(words: Sequence[str]) -> str:
+    """Return words as a shell command."""
     from shlex import join
 
     return join(words)
