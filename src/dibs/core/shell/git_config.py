@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dibs.core.shell.words import TOP, Arg
 from dibs.core.toolcalls.values import How
+from dibs.core.toolcalls.wiring import GIT_SECTIONS, is_git_setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 
 CONFIG = Arg(f"{TOP}.git/config")
 _GIT_DIR = Arg(f"{TOP}.git")
-#: Keys that decide which hooks run, where settings are read, or what the repository is.
-_KEYS = frozenset(
-    {"core.hookspath", "core.worktree", "core.bare", "include.path", "init.templatedir"}
-)
-_SECTIONS = ("includeif.", "hook.", "dibs.")
+#: A key that decides which hooks ``git init`` adds.
+_TEMPLATE = "init.templatedir"
 #: Subcommands and options of ``git config`` that change something.
 _CHANGES = "unset unset-all add replace-all"
 _VERBS = frozenset({"set", "unset"})
@@ -44,8 +42,7 @@ _READ_AND_RUN = 5
 
 def is_hook_key(key: str) -> bool:
     """Return whether a key can change which hooks git runs."""
-    lowered = key.lower()
-    return lowered in _KEYS or lowered.startswith(_SECTIONS)
+    return is_git_setting(key) or key.lower() == _TEMPLATE
 
 
 def overridden(to: ShellEffects, given: ParsedOptions, verb: str) -> None:
@@ -78,7 +75,7 @@ def change(to: ShellEffects, given: ParsedOptions) -> None:
         return
     if verb in _WHOLE or given.has("remove-section rename-section"):
         section = names[0].lower().partition(".")[0] if names else ""
-        if section in {"core", "include", "includeif", "hook", "dibs"}:
+        if section in {"core", *GIT_SECTIONS}:
             to.touch(CONFIG)
         return
     changes = bool(verb) or given.has(_CHANGES) or (len(names) > 1 and not _reads(given))

@@ -34,7 +34,7 @@ _SERVER_KEYS = ("mcpServers", "mcp", "servers")
 #: Sections of TOML settings.
 _TABLES = ("hooks", "features", "mcp_servers.dibs")
 #: Sections and keys of git's settings.
-_GIT_SECTIONS = ("include", "hook", "dibs")
+GIT_SECTIONS = frozenset({"include", "includeif", "hook", "dibs"})
 _GIT_KEYS = frozenset({"hookspath", "worktree", "bare"})
 
 
@@ -53,7 +53,7 @@ def guard_part(path: str, content: bytes) -> bytes:
 def is_git_setting(key: str) -> bool:
     """Return whether a key of git's settings is in the part that guards agents."""
     section, _, rest = key.lower().partition(".")
-    return section.startswith(_GIT_SECTIONS) or (section == "core" and rest in _GIT_KEYS)
+    return section in GIT_SECTIONS or (section == "core" and rest in _GIT_KEYS)
 
 
 def _of_git(content: bytes) -> Iterator[bytes]:
