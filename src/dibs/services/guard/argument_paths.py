@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.patterns.overlap import matches
 from dibs.core.toolcalls.path_candidates import candidate_paths, is_pathlike
 from dibs.core.toolcalls.values import How, Touch
 from dibs.services.guard.touched import touched
+from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dibs.core.toolcalls.values import HookEvent
     from dibs.local.repository import Repository
     from dibs.services.guard.touched import TouchedPath
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How many texts are tried, and in how many folders; what is left out is found after the call.
 _MOST, _MOST_FOLDERS = 500, 4
@@ -60,6 +64,21 @@ def mentioned_paths(
     if globs:
         found += touched(repository, globs, cwd, fold_case=fold_case, literal=False)
     return [one for one in found if one.path]
+
+
+def is_held_by_other(store: Store, agent: str, paths: Iterable[TouchedPath]) -> bool:
+    """Return whether another agent holds one of these files."""
+    some = [one for one in paths if one.pattern.literal]
+
+    def step(rows: Rows) -> bool:
+        return any(
+            matches(rows.pattern(claim_of(found).pattern), f"./{one.path}")
+            for one in some
+            for found in rows.near(one.pattern)
+            if found.agent != agent and not found.ticket
+        )
+
+    return bool(some) and store.look(step)
 
 
 def _nearest(path: str, cwd: str, root: str) -> str:

@@ -13,7 +13,6 @@ import time
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.protected import guarded
-from dibs.core.patterns.overlap import matches
 from dibs.core.toolcalls.policy import GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, How, Verdict, Watch, Word
 from dibs.errors import NotAllowed
@@ -28,7 +27,6 @@ from dibs.services.guard.sessions import (
     row_of,
 )
 from dibs.services.state.presence import arrive, note_rest
-from dibs.services.state.rows import claim_of
 from dibs.services.state.sessions import get_session, put_session
 
 TYPE_CHECKING = False
@@ -168,8 +166,10 @@ class Guarding:
         _, session, mail = self._arrive(heard, who)
         if heard.moment == EventKind.AFTER:
             mail = self._looked(heard, session) or mail
-            if heard.command and self._may_move(heard.command):
-                self._note_branch(heard.command, session.id)
+            if heard.command:
+                from dibs.services.guard.command_rules import note_own_move
+
+                note_own_move(self._store, self._repository, heard.command, session.id)
         elif heard.moment == EventKind.PROMPTED:
             mail = bool(self._attribution.unheard(session.id, ended=False)) or mail
             self._undone(session, tells=False)
@@ -241,17 +241,9 @@ class Guarding:
         """Return whether a tool that reads, by its name, names a file that another agent holds."""
         if heard.watch != Watch.HELD:
             return False
-        some = [one for one in (*paths, *self._paths.mentioned_paths(heard)) if one.pattern.literal]
+        from dibs.services.guard.argument_paths import is_held_by_other
 
-        def step(rows: Rows) -> bool:
-            return any(
-                matches(rows.pattern(claim_of(found).pattern), f"./{one.path}")
-                for one in some
-                for found in rows.near(one.pattern)
-                if found.agent != agent and not found.ticket
-            )
-
-        return bool(some) and self._store.look(step)
+        return is_held_by_other(self._store, agent, (*paths, *self._paths.mentioned_paths(heard)))
 
     def _undone(self, session: SessionRow, *, tells: bool) -> Verdict:
         """Tell an agent if someone discarded its changes since its last call."""
@@ -309,43 +301,13 @@ class Guarding:
 
     def _refusal(self, heard: HookEvent, decided: Decided) -> Verdict | None:
         """Return why a call is blocked, if it is."""
-        if heard.command and self._may_move(heard.command):
-            from dibs.services.guard.tree_moves import judge_moves
+        if heard.command:
+            from dibs.services.guard.command_rules import refuse_command
 
-            agent, cwd = decided.session.id, heard.cwd
-            why = judge_moves(self._store, self._repository, agent, heard.command, cwd, _draw)
-            if why:
-                note = f"dibs: blocked {agent} from moving HEAD or a branch"
-                return Verdict(Word.DENY, why, note, reader=agent)
-        if "dibs" in heard.command.lower():
-            from dibs.services.guard.dibs_calls import judge_calls
-
-            why = judge_calls(self._store, decided.session, heard.command)
-            if why:
-                return Verdict(Word.DENY, why, f"dibs: {why}", reader=decided.session.id)
-        if heard.agent == "codex" and heard.command and not decided.refused:
-            from dibs.core.shell.interactive import waits_for_input
-
-            program = waits_for_input(heard.command)
-            if program:
-                from dibs.core.toolcalls.messages import typed_later
-
-                note = f"dibs: blocked {decided.session.id} from opening {program}"
-                return Verdict(Word.DENY, typed_later(program), note, reader=decided.session.id)
+            refused = refuse_command(self._store, self._repository, heard, decided, _draw)
+            if refused is not None:
+                return refused
         return _blocked(heard, decided) if decided.refused else None
-
-    def _may_move(self, command: str) -> bool:
-        """Return whether a command's text can move HEAD or a branch of a git repository."""
-        return bool(self._repository.common) and ("git" in command or "gh" in command)
-
-    def _note_branch(self, command: str, agent: str) -> None:
-        """Record the branch for an agent's claims after it moved HEAD itself."""
-        from dibs.core.shell.writes import writes
-
-        if writes(command).moves:
-            from dibs.services.guard.shared_tree import note_branch
-
-            self._store.apply(lambda rows: note_branch(rows, agent))
 
     def _decide(
         self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath], *, tells: bool
