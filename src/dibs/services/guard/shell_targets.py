@@ -69,15 +69,7 @@ def written_paths(
     if found.shown and not reads:
         paths += _shown(repository, found.shown, place, fold_case=fold_case)
     for whole in found.whole:
-        from dibs.git.calls import SlowGit
-
-        folder = os.path.join(place, _from_top(whole.place, repository.root))
-        try:
-            paths += list(_by_git(repository, whole, folder, place, fold_case=fold_case))
-        except SlowGit:  # git is slow: the command would discard files that no one could copy
-            raise
-        except (DibsError, OSError):
-            continue  # detected after the command has run
+        paths += _changed_by_git(repository, whole, place, fold_case=fold_case)
     return _once(paths)
 
 
@@ -164,12 +156,27 @@ def _wiring_matched(one: TouchedPath, root: str) -> list[str]:
     return [name for name in named if os.path.lexists(os.path.join(root, name))]
 
 
+def _changed_by_git(
+    repository: Repository, whole: TreeCommand, cwd: str, *, fold_case: bool
+) -> list[TouchedPath]:
+    """Return the files that a git command would change; they are checked, not claimed."""
+    from dibs.git.calls import SlowGit
+
+    try:
+        return list(_by_git(repository, whole, cwd, fold_case=fold_case))
+    except SlowGit:  # git is slow: the command would discard files that no one could copy
+        raise
+    except (DibsError, OSError):
+        return []  # detected after the command has run
+
+
 def _by_git(
-    repository: Repository, whole: TreeCommand, folder: str, cwd: str, *, fold_case: bool
+    repository: Repository, whole: TreeCommand, cwd: str, *, fold_case: bool
 ) -> Iterator[TouchedPath]:
-    """Yield the files that a git command would change; they are checked, not claimed."""
+    """Yield the files that a git command would change."""
     from dibs.local.repository import find
 
+    folder = os.path.join(cwd, _from_top(whole.place, repository.root))
     there = find(folder, {})
     commits = whole.verb == "commit"
     inner = _inner(there, repository)
@@ -259,18 +266,19 @@ def _committed(
     changes: Iterable[PathStatus], whole: TreeCommand, root: str, cwd: str
 ) -> Iterator[str]:
     """Yield what a commit would contain: staged files, or only those it names."""
-    from fnmatch import fnmatchcase
-
-    full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
-    named = [os.path.relpath(path, root) for path in full]
+    named = _named(whole, root, cwd)
     for change in changes:
         path = change.path
-        by_name = any(
-            n == "." or f"{path}/".startswith(f"{n}/") or fnmatchcase(path, n) for n in named
-        )
+        by_name = any(_is_in(path, name) for name in named)
         by_state = change.staged or (whole.revision == "all" and not change.untracked)
         if by_name or (by_state and whole.revision != "only"):
             yield path
+
+
+def _named(whole: TreeCommand, root: str, cwd: str) -> list[str]:
+    """Return the paths that git adds, relative to the root."""
+    full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
+    return [os.path.relpath(path, root) for path in full]
 
 
 def swept(
@@ -284,10 +292,7 @@ def swept(
     found: dict[str, None] = {}
     for one in commands:
         if one.verb == "add":
-            full = [
-                os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in one.paths
-            ]
-            named = [os.path.relpath(path, root) for path in full]
+            named = _named(one, root, cwd)
         elif one.verb == "commit" and one.revision == "all":
             named = ["."]
         else:

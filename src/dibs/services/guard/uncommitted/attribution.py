@@ -106,15 +106,22 @@ class Attribution:
             for path, about in stats.items()
             if about and (path in theirs or any(cover.of(path)))
         }
-        known_copies = self._marks.cached()
+        head = look.head if look else ""
         with contextlib.suppress(OSError):  # a full disk must not block the command
-            blobs = self._copies.add(at_stake, known_copies)
-            made = {path: [at_stake[path], digest] for path, digest in blobs.items()}
-            if any(known_copies.get(path) != row for path, row in made.items()):
-                self._marks.cache({**known_copies, **made})
-            mark = TreeSnapshot(agent, call, now, stats, blobs, known, named=tuple(named))
-            mark = mark._replace(head=look.head if look else "")
+            blobs = self._copied(at_stake)
+            mark = TreeSnapshot(
+                agent, call, now, stats, blobs, known, named=tuple(named), head=head
+            )
             self._marks.put(mark if work is None else self._with_work(mark, work, saved))
+
+    def _copied(self, files: dict[str, list[int]]) -> dict[str, str]:
+        """Copy files, unless there is a copy of their state already; return the digests."""
+        known = self._marks.cached()
+        blobs = self._copies.add(files, known)
+        made = {path: [files[path], digest] for path, digest in blobs.items()}
+        if any(known.get(path) != row for path, row in made.items()):
+            self._marks.cache({**known, **made})
+        return blobs
 
     def _with_work(
         self, mark: TreeSnapshot, work: OthersWork, saved: Sequence[str]
@@ -168,7 +175,7 @@ class Attribution:
         lost = {one.path for one in taken}
         own = [p for p, holder in owners.items() if holder in {agent, ""} and p not in lost]
         self._marks.note_own(agent, self._made(mark, own, dirty or {}), now)
-        theirs = self._marks.owned_by_others(agent, changes)
+        theirs = self._marks.writers(changes, besides=agent)
         # A subagent may write under its parent's claims.
         known = self._store.look(lambda rows: rows.agent(agent))
         mine = {agent, "", known.parent if known is not None else ""}

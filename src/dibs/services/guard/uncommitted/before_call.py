@@ -112,7 +112,7 @@ class TreeSnapshots:
         """Return and delete the snapshots of an agent's calls whose end was not reported."""
         with _suppress(OSError):
             names = [name for name in os.listdir(self.folder) if name.rpartition("~")[0] == agent]
-            marks = [self._taken(name) for name in names if not name.endswith("~own")]
+            marks = [self._taken(name) for name in names if not name.endswith(f"~{_OWN}")]
             return [mark for mark in marks if mark is not None]
         return []
 
@@ -154,7 +154,7 @@ class TreeSnapshots:
             return found
         for name in names:
             other, _, rest = name.rpartition("~")
-            if rest == "own" and other != agent:
+            if rest == _OWN and other != agent:
                 for path, noted in self.own(other).items():
                     found.setdefault(path, []).append((other, noted[0]))
         return found
@@ -193,25 +193,15 @@ class TreeSnapshots:
         """Record the objects that a ref reaches."""
         self._write("pinned", encode(list(names)))
 
-    def owned_by_others(self, agent: str, paths: Sequence[str]) -> set[str]:
-        """Return the files that are exactly as another agent's own call left them."""
-        noted = self.by_others(agent)
+    def writers(self, paths: Sequence[str], besides: str = "") -> dict[str, str]:
+        """Return the agents, ``besides`` one, whose own calls left these files exactly as they are now."""
+        noted = self.by_others(besides)
         return {
-            path
+            path: agent
             for path in paths
-            if any(left == stat_of(self._root, path) for _, left in noted.get(path, ()))
+            for agent, left in noted.get(path, ())
+            if left == stat_of(self._root, path)
         }
-
-    def writers(self, paths: Sequence[str]) -> dict[str, str]:
-        """Return the agents whose own calls left these files exactly as they are now."""
-        found: dict[str, str] = {}
-        with _suppress(OSError):
-            for name in os.listdir(self.folder):
-                agent, _, call = name.rpartition("~")
-                noted = self.own(agent) if call == _OWN else {}
-                same = (p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p))
-                found.update(dict.fromkeys(same, agent))
-        return found
 
     def last_noted(self, agent: str) -> float:
         """Return the time of an agent's last recorded write; 0 for none."""

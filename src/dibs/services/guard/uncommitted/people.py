@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.coverage import OwnedPattern
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.status import PathStatus
+    from dibs.local.own_writes import Stat
     from dibs.local.repository import Repository
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.state.rows import Rows
@@ -72,6 +73,17 @@ class KeptWork(Record):
     what: str = ""
 
 
+def _stats(root: str, changes: Sequence[PathStatus], listed: Sequence[str]) -> dict[str, Stat]:
+    """Return the states of changed files, and of small ignored ones that are not a program's output."""
+    files = {c.path: stat_of(root, c.path) for c in changes if c.work_mode != SUBMODULE}
+    ignored = [path for path in listed if not (path.endswith("/") or is_output(path))]
+    for path in ignored[:_MOST_IGNORED]:
+        about = stat_of(root, path)
+        if about is not None and about[1] <= _LARGEST_IGNORED:
+            files[path] = about
+    return files
+
+
 class PeoplesWork:
     """The work of people, and of agents without a claim, in one project."""
 
@@ -97,12 +109,7 @@ class PeoplesWork:
         out = begin_changed(git, *paths, ignored="matching").must()
         changes = [change for change in parsed(out) if not change.nested]
         listed = ignored_of(out)
-        ignored = [path for path in listed if not path.endswith("/")]
-        files = {c.path: stat_of(root, c.path) for c in changes if c.work_mode != SUBMODULE}
-        for path in [path for path in ignored if not is_output(path)][:_MOST_IGNORED]:
-            about = stat_of(root, path)
-            if about is not None and about[1] <= _LARGEST_IGNORED:
-                files[path] = about
+        files = _stats(root, changes, listed)
         marks = TreeSnapshots(self._repository._replace(root=root))
         own, others = marks.own(agent), marks.by_others(agent)
         moved = set(marks.moved(own, files))
