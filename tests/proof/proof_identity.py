@@ -1,21 +1,21 @@
-"""The identity matrix: which command a caller may run for whom, and how an agent may try to be someone else.
+"""The identity matrix: which caller may run which command under which name, and how agents may try to escape.
 
 ``alice`` and ``bob`` are guarded sessions in processes of their own; ``bob.kid`` is a subagent of ``bob``.
-Each cell is the answer that the command gives: ``yes``, or the code of the refusal.
+Each cell is the command's answer: ``yes``, or the code of the refusal.
 """
 
 from __future__ import annotations
 
 YES, NOT_YOU, HUMANS_ONLY, AGENT_ID = "yes", "`NOT_YOU`", "`HUMANS_ONLY`", "`AGENT_ID`"
 
-#: Who calls, with whose name: the heading in the documentation.
+#: Each caller, and its heading in the documentation.
 CALLERS = {
     "itself": "the agent in its own shell",
     "above": "an agent above it",
     "other": "another agent",
-    "shell": "a shell with its name",
+    "shell": "a shell with its name in `DIBS_AGENT`",
     "human": "a human, with `--agent`",
-    "unproven": "no terminal, with `--agent`",
+    "unproven": "a script without a terminal, with `--agent`",
 }
 _ACTS = (YES, YES, NOT_YOU, NOT_YOU, YES, NOT_YOU)
 _IS = (YES, YES, NOT_YOU, NOT_YOU, NOT_YOU, NOT_YOU)
@@ -42,7 +42,7 @@ AS_AGENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "who": (("who", "{path}"), _SEES),
     "agent leave": (("agent", "leave"), _ACTS),
 }
-#: Refusals that are not about identity; the caller was accepted.
+#: Results that are not about identity: the caller was accepted.
 ACCEPTED = frozenset({
     "", "NOT_HELD", "NOT_ASKED", "NOTHING_CHANGED", "NO_AGENT", "QUEUE_EMPTY", "FENCED",
 })  # fmt: skip

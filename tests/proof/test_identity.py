@@ -45,7 +45,7 @@ from dibs.services.state.ledger import Query
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
-DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "sessions.md"
+DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "identity.md"
 PROGRAM = str(Path(__file__).parent / "proof_session.py")
 PATIENCE = 60.0
 PAT = "pat-terminal"

@@ -1,6 +1,6 @@
 """Which Dibs commands are for humans, and in which of them a human may name a running agent. Pure.
 
-The command line, the check of agents' shell calls, and the table in docs/explanation/sessions.md use this.
+The command line, the check of agents' shell calls, and the tests of docs/explanation/identity.md use this.
 """
 
 from __future__ import annotations
