@@ -146,6 +146,17 @@ def test_the_command_says_what_does_not_count_yet(place, capsys):
     assert "from      dibs.toml of the last commit" in said
 
 
+def test_the_doctor_names_settings_that_wait_for_a_commit(place, capsys):
+    commit(place, STRICT)
+    write(place, '[guard]\non_error = "allow"\n')
+
+    main(["doctor"])
+
+    said = " ".join(capsys.readouterr().out.split())
+    assert "guard.on_error is 'deny', from the last commit" in said
+    assert "the uncommitted dibs.toml says 'allow'" in said
+
+
 def test_a_commit_without_the_file_does_not_make_an_uncommitted_one_count(place):
     commit(place)
     commit(place, STRICT)

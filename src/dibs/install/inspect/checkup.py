@@ -124,16 +124,18 @@ def _repair_store(project: Project, caller: Caller) -> list[str]:
 
 def _wiring(project: Project) -> list[Finding]:
     """Report changed files that guard agents, and settings that count only when they are committed."""
+    from dibs.config.table import FIELDS
     from dibs.core.text.findings import Finding
     from dibs.services.guard.wiring_restore import findings as changed
 
     loaded = project.place.loaded
+    shown = {field.name: f"{field.section}.{field.key}" for field in FIELDS}
     waiting = [
         Finding(
             Level.WARN,
             "settings",
-            f"{name}: {getattr(loaded.config, name)!r} from the last commit; the uncommitted dibs.toml says"
-            f" {value!r} (to apply it, commit it; to discard it: `git checkout dibs.toml`)",
+            f"{shown[name]} is {getattr(loaded.config, name)!r}, from the last commit; the uncommitted"
+            f" dibs.toml says {value!r} (to apply it, commit it; to discard it: `git checkout dibs.toml`)",
         )
         for name, value in sorted(loaded.uncommitted.items())
     ]
