@@ -84,7 +84,7 @@ def test_a_third_party_tool_is_blocked(scenes):
 
 
 def test_a_hidden_write_of_a_third_party_tool_is_detected(scenes):
-    """A third-party MCP tool that writes a file which its call does not name is detected."""
+    """A third-party MCP tool's write to a file that its call does not name is detected."""
     assert scenes.scene("work").result("note hidden")
     found = [e for e in scenes.world.ledger() if e["kind"] == "foreign_write"]
 
@@ -147,7 +147,7 @@ def test_a_shell_for_typing_is_blocked(scenes, supports):
 
 
 def test_the_default_modes_are_guarded(scenes):
-    """With the agent's own sandbox and approvals, a claimed file is blocked and a free one is not."""
+    """With the agent's own sandbox and approvals, edits of claimed files are blocked and others are not."""
     assert owner(scenes) in scenes.scene("ordinary").result("asked")
     assert scenes.looks["ordinary"] == f"{HELD}\n"
     assert scenes.world.text("src/f.py") == "f = 1\n"
