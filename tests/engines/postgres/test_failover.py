@@ -246,7 +246,7 @@ def test_a_standby_alone_is_refused_with_the_remedy(pair):
         PostgresEngine(servers.standby.url, "shop", timeout=1.0)
 
     assert caught.value.code == "POSTGRES_STANDBY"
-    assert "target_session_attrs" in caught.value.hint
+    assert "postgresql://one,two/database" in caught.value.hint
 
 
 @pytest.mark.parametrize(

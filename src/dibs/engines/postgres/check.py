@@ -21,7 +21,7 @@ SELECT current_setting('server_version'), (SELECT count(*) FROM dibs.kv WHERE pr
 
 
 def inspect(link: PostgresConnection, server: object, until: float) -> list[Finding]:
-    """Say what the store promises."""
+    """Return what the store guarantees."""
     started = time.perf_counter()
     link.look((), (), until)
     trip = (time.perf_counter() - started) * 1e3
@@ -32,7 +32,9 @@ def inspect(link: PostgresConnection, server: object, until: float) -> list[Find
         Finding(Level.OK, "store", f"{server}, version {version.split()[0]}, {rows} rows"),
         Finding(Level.OK, "reach", "every machine that can reach this server"),
         Finding(Level.OK, "round trip", f"{trip:.2f} ms per transaction"),
-        Finding(Level.OK, "clock", "the server's; if it jumps, Dibs notices and voids all claims"),
+        Finding(
+            Level.OK, "clock", "the server's; if it jumps, Dibs detects this and voids all claims"
+        ),
         _durability(fsync == "on" and pages == "on", commit),
         _failover(replicated == "1", commit, names, int(standbys)),
         _access(tls == "1", local == "1"),

@@ -42,7 +42,7 @@ class ServerError(NotSent):
 
 
 def passes(problem: Exception) -> bool:
-    """Return whether a retry makes sense."""
+    """Return whether a retry can help."""
     if not isinstance(problem, ServerError):
         return not any(text in str(problem) for text in _NO_LOGIN + _NO_URL)
     return problem.code.startswith(_PASSING) or problem.code == _STANDBY
@@ -59,7 +59,7 @@ def unavailable(place: object, problem: Exception) -> DibsError:
         return Unavailable(
             f"{place} is read-only: it is a standby, or default_transaction_read_only is on",
             code="POSTGRES_STANDBY",
-            hint="name all servers: postgresql://one,two/db?target_session_attrs=read-write",
+            hint="name all servers in the URL, such as postgresql://one,two/database",
         )
     if code in _NO_ROOM:
         return Unavailable(

@@ -53,8 +53,8 @@ def project_id(wire: PostgresWire, name: str, until: float) -> int:
         version = int(number or 0)
         if version > len(_FILES):
             raise Misconfigured(
-                f"the database has version {version} of the schema, but this version of Dibs supports only up"
-                f" to {len(_FILES)}",
+                f"the database has schema version {version}, but this version of Dibs supports at most"
+                f" version {len(_FILES)}",
                 code="VERSION",
                 hint="upgrade Dibs",
             )

@@ -68,7 +68,7 @@ def findings(repository: Repository) -> list[Finding]:
 def restore(
     store: Store, repository: Repository, caller: Caller, *, accept: bool = False
 ) -> list[str]:
-    """Restore all changed files, or accept them; for humans only. Say what was done."""
+    """Restore all changed files, or accept them; for humans only. Return what was done."""
     record = WiringRecord(repository)
     changes = record.pending()
     if not changes:
@@ -83,7 +83,7 @@ def restore(
         elif _put_back(record, one):
             done.append(f"restored {name} as it was before {one.agent}'s command")
         else:
-            done.append(f"cannot restore {name}: no copy of it could be saved; repair it by hand")
+            done.append(f"cannot restore {name}: no copy of it could be saved; edit it yourself")
     record.settle()
     names = [_shown(one.path, repository) for one in changes]
     what = "accepted" if accept else "restored"
@@ -98,7 +98,7 @@ def restore(
 
 
 def _restore_link(path: str, target: str) -> None:
-    """Let a path be a symbolic link to its old target again."""
+    """Restore a symbolic link to its old target."""
     if not os.path.islink(path) or os.readlink(path) != target:
         _make_folders(os.path.dirname(path))
         _remove(path)
