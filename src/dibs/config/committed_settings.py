@@ -1,7 +1,7 @@
 """The settings in the ``dibs.toml`` of the last commit, cached next to the state.
 
-Settings that decide what agents may do count as committed: a program can change the file, but only a human
-can commit it. No git process is needed while the file stays the same in new commits that are not packed yet.
+Dibs reads settings that decide what agents may do from the last commit: a program can change the file, but
+only a human can commit it. No git process is needed while new commits keep the file and are not packed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _known: dict[str, dict[str, Any]] = {}
 def object_of(common: str, state: str, commit: str, ask: Callable[[str], str]) -> str:
     """Return the object of ``dibs.toml`` in a commit; empty if it has none.
 
-    ``ask`` returns it with the help of git.
+    ``ask`` asks git for it.
     """
     kept = _kept(state)
     known = kept["commits"].get(commit)

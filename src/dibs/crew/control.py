@@ -63,7 +63,7 @@ class MemberDetails(Record):
 
 
 def up(project: Project, caller: Caller, serve: Callable[[], None] = lambda: None) -> CrewOverview:
-    """Check ``crew.toml`` of the main working tree, put it in force, and let the crew work.
+    """Check ``crew.toml`` of the main working tree, apply it, and let the crew work.
 
     ``serve`` lets a server look after the project; agents start as soon as the crew is up.
     """

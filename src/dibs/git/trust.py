@@ -82,7 +82,7 @@ class Trust:
         return gone
 
     def originals(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
-        """Return the settings, with the hooks path that ours replaced: our hooks run those first."""
+        """Return the settings with the hooks path that ours replaced: our hooks run the hooks there first."""
         return tuple(
             setting._replace(value=_replaced(setting.value) or setting.value)
             if self._is_inside(setting)

@@ -171,9 +171,9 @@ def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
 
 
 def foreign_hooks(repository: Repository) -> str:
-    """Return a note if the repository's settings name hooks that are not allowed, or an empty text.
+    """Return a note if the repository's settings name hooks that are not allowed; empty otherwise.
 
-    Raises if its files are elsewhere.
+    Raises if the repository's files are in another folder.
     """
     for setting in guarded_calls(repository.root, repository).untrusted:
         if setting.key == HOOKS_PATH:

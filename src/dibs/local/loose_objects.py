@@ -52,7 +52,7 @@ def _name(text: bytes) -> str:
 
 
 def unlogged_branches(common: str) -> Iterator[str]:
-    """Yield the files of branches that git did not write: its log of the branch ends at another commit."""
+    """Yield the files of branches that git did not write: the log of the branch ends at another commit."""
     logs = f"{common}/logs/refs/heads"
     folders = [logs]
     while folders:
@@ -64,7 +64,7 @@ def unlogged_branches(common: str) -> Iterator[str]:
                 if os.path.isdir(log):
                     folders.append(log)
                 elif os.stat(ref).st_mtime_ns >= os.stat(log).st_mtime_ns:
-                    # Git writes the log after it has prepared the file, so that one is seldom the newer one.
+                    # Git prepares the file before it writes the log, so the file is seldom newer.
                     logged = last_logged(log)
                     if logged and _name(read_file(ref).strip()) != logged:
                         yield ref

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST = 400
-#: A process in another PID namespace is not visible. It counts for so many seconds after its agent's last
-#: call, whose time is stored this precisely.
+#: A process in another PID namespace is not visible. The number of seconds for which it counts after its
+#: agent's last call, and the precision with which that time is stored.
 _UNSEEN, _PRECISE = 12 * 3600.0, 600.0
 
 
@@ -35,7 +35,7 @@ class NotedAgent(Record):
 
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
-    """Record an agent's process. If that fails, the agent has to name itself."""
+    """Record an agent's process. If that fails, the agent must set its name."""
     if _noted(state, pid)[:2] == [str(born), agent]:
         _note_call(state, pid)
         return
@@ -126,7 +126,7 @@ def _may_run(state: str, one: NotedAgent, here: str) -> bool:
         return is_there(one.pid, one.born)
     there, boot = one.realm.split("/")[1:2], here.split("/")[1:2]
     if there and boot and there != boot:
-        return False  # before this machine was started, or on another one
+        return False  # from before this machine was started, or from another one
     try:
         return _age(os.path.join(state, SESSIONS, str(one.pid))) < _UNSEEN
     except OSError:

@@ -59,7 +59,7 @@ class ProcessContext(Record):
     chain: tuple[RunningProcess, ...]
     #: Agents that may run on this machine.
     agents: tuple[NotedAgent, ...] = ()
-    #: The marker of an agent that a process of the chain was started with, by its number.
+    #: By process number, the agent's marker in the environment of a process in the chain.
     markers: Mapping[int, str] = {}
     #: See ``processes.realm``.
     realm: str = ""
@@ -180,7 +180,7 @@ def proves_human(token: str, states: Iterable[str] = ()) -> bool:
     for one in agents:
         given = environment_of(one.pid) if one.realm == here else frozenset()
         if setting in given or (given and server_folder(_variables(given)) != folder):
-            return False  # an agent knows it, or has made it in a home folder of its own
+            return False  # an agent knows it, or created it in a home folder of its own
     try:
         rows = json.loads(read_file(os.path.join(folder, TOKENS)))["tokens"]
         hashed = sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -60,7 +60,7 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
 
 
 def refuse_links(state: str) -> None:
-    """Refuse a state with a symbolic link in it: files would be written somewhere else."""
+    """Refuse a state that contains a symbolic link: Dibs would write files in another place."""
     try:
         with os.scandir(state) as entries:
             linked = sorted(entry.path for entry in entries if entry.is_symlink())
@@ -350,7 +350,7 @@ def _no_working_tree(place: str) -> DibsError:
 
 
 def _refuse_linked(state: str) -> None:
-    """Refuse a symbolic link in place of the state, or in it: Dibs would write somewhere else."""
+    """Refuse a symbolic link in place of the state, or in it: Dibs would write in another place."""
     if stat.S_ISLNK(_mode(state, follow=False)):
         from shlex import quote as quoted
 

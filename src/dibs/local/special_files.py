@@ -1,7 +1,7 @@
 """Refuse FIFOs, devices, and sockets where git expects files: git would wait, or read without an end.
 
-Anyone who can write to a repository can put one there. Dibs sees it before it starts git, and says which it
-is. A file that changes in between, or one in a subfolder, is covered by the timeout of each call.
+Anyone who can write to a repository can create one. Dibs detects it before it starts git, and names it. The
+timeout of each call covers a file that changes in between, and one in a subfolder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POINTER_MAX = 65_536
 
 
 def refuse_special(tree: str) -> None:
-    """Raise if git would read something else than a file in this working tree or git directory."""
+    """Raise if git would read something other than a file in this working tree or git directory."""
     own = os.path.join(tree, ".git")
     kind = _kind(own)
     if kind == stat.S_IFREG:

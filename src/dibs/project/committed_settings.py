@@ -32,7 +32,7 @@ def load_settings(
 
 
 def settings_version(repository: Repository) -> str:
-    """Return what changes when the last commit has another ``dibs.toml``; empty if it has none."""
+    """Return a text that changes with ``dibs.toml`` in the last commit; empty if it has none."""
     commit = _commit(repository)
     if not commit:
         return ""
@@ -74,7 +74,7 @@ def _commit(repository: Repository) -> str:
 
 
 class _Asked:
-    """Asks git for objects that are packed."""
+    """Reads packed objects with git."""
 
     def __init__(self, repository: Repository) -> None:
         self._root = repository.root

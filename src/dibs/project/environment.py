@@ -1,4 +1,4 @@
-"""Environment variables with settings: a human's count, and those that an agent sets itself do not.
+"""Environment variables with settings: Dibs uses those that a human sets, and ignores an agent's own.
 
 An agent's harness has the environment in which a human started it, so a variable that the harness has, too,
 counts. ``DIBS_GATE_ON_ERROR=allow git commit`` in an agent's shell is the agent's own.

@@ -110,7 +110,7 @@ class OpenTrees:
 
 
 def _stamp(place: Repository) -> Stamp:
-    """Return what changes with the settings: the file, or its version in the last commit."""
+    """Return a value that changes with the settings: the file, or its version in the last commit."""
     committed = settings_version(place)
     try:
         found = os.stat(os.path.join(place.root, "dibs.toml"))

@@ -90,7 +90,7 @@ def _code(name: str, path: str) -> CodeType | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes what no hook uses: docstrings, and type annotations except those of records."""
+    """Removes the parts that no hook uses: docstrings, and type annotations except those of records."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -40,7 +40,7 @@ class Session:
         self._told: set[str] = set()
 
     def _caller(self, args: Namespace) -> Caller:
-        """Return the acting agent; a name that this process may not use is refused."""
+        """Return the acting agent; refuse a name that this process may not use."""
         from dibs.services.claims.callers import caller_of
 
         state = self.project.place.repository.state

@@ -37,12 +37,12 @@ TERMINAL = frozenset(
 #: The role of people. They may do more than agents, so no agent may take this role.
 HUMAN = "human"
 
-#: Names that a reader would take for Dibs, for a person, or for everyone.
+#: Names that a reader would mistake for Dibs, for a person, or for everyone.
 RESERVED = frozenset({
     "admin", "administrator", "all", "anyone", "dibs", "everybody", "everyone", "human", "nobody", "none",
     "operator", "root", "server", "sudo", "superuser", "supervisor", "system", "user",
 })  # fmt: skip
-#: Ends the ID of the human at any terminal.
+#: The end of the ID of the human at any terminal.
 AT_TERMINAL = "terminal"
 #: How a person shows that they are one.
 PROOF = (

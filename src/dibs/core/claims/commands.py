@@ -1,4 +1,4 @@
-"""Which Dibs commands are for humans, and in which of them a human may name a running agent. Pure.
+"""The Dibs commands for humans, and those in which a human may name a running agent. Pure.
 
 The command line, the check of agents' shell calls, and the tests of docs/explanation/identity.md use this.
 """

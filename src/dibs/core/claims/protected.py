@@ -27,7 +27,7 @@ HOME_GUARDED = (
     ".config/opencode/plugins/", ".config/opencode/opencode.json", ".gitconfig", ".config/git/config",
     ".config/git/attributes", ".config/dibs/trusted.json",
 )  # fmt: skip
-#: Where variables move a folder of these: the variable's value, or a folder in it.
+#: Variables that move one of these folders: to the variable's value, or to a folder in it.
 HOME_VARIABLES = {
     ".claude": "CLAUDE_CONFIG_DIR", ".codex": "CODEX_HOME", ".copilot": "COPILOT_HOME",
     ".gemini": "GEMINI_CLI_HOME/.gemini", ".config": "XDG_CONFIG_HOME", ".gitconfig": "GIT_CONFIG_GLOBAL",
@@ -41,7 +41,7 @@ def guarded(path: str) -> bool:
 
 
 def is_guarded_folder(path: str) -> bool:
-    """Return whether a folder is there for files that configure tools; case does not matter."""
+    """Return whether a folder contains files that configure tools; ignore case."""
     lowered = path.lower()
     return lowered in _FOLDERS or f"{lowered}/" in GUARDED_FOLDERS
 

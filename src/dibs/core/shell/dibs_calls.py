@@ -1,7 +1,7 @@
 """Find the Dibs commands that a shell command runs, directly or as text for another program.
 
-Pure; never raises. Best effort: what a script file contains, or what a program puts together, is not found.
-The process that runs it is checked then (``local/people.py`` and ``services/claims/callers.py``).
+Pure; never raises. Best effort: it finds nothing in script files, or in text that a program assembles. The
+process that runs such a command is checked instead (``local/people.py`` and ``services/claims/callers.py``).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class DibsCall(Record):
     """A Dibs command that a shell command runs."""
 
     words: tuple[str, ...] = ()
-    #: The value of DIBS_AGENT that it is given; None if it keeps the agent's own.
+    #: The value of DIBS_AGENT for this command; None if it keeps the agent's own.
     named: str | None = None
 
 
 def refused_call(command: str, own: str, names: Sequence[str] = ()) -> tuple[str, str]:
-    """Return what a guarded agent may not run, and why not; empty if it may run the whole command.
+    """Return the part that a guarded agent may not run, and why; empty if it may run the whole command.
 
     ``own`` is the agent, and ``names`` are its subagents.
     """
@@ -116,12 +116,12 @@ def find_calls(command: str) -> Iterator[DibsCall]:
 
 
 class _Finder:
-    """Follows a command's steps; assignments of DIBS_AGENT hold for what comes after them."""
+    """Follows a command's steps; an assignment of DIBS_AGENT applies to the steps after it."""
 
     def __init__(self) -> None:
         self._variables: dict[str, tuple[str, ...]] = {}
         self._named: str | None = None
-        #: What the command before a pipe prints.
+        #: The output of the command before a pipe.
         self._printed = ""
 
     def script(self, text: str, depth: int) -> Iterator[DibsCall]:
@@ -160,7 +160,7 @@ class _Finder:
         yield from self._run(args, given if given is not None else self._named, stdin, depth)
 
     def _set(self, args: Sequence[str]) -> Iterator[DibsCall]:
-        """Note what ``export`` and ``unset`` do to DIBS_AGENT; exporting it counts as a call."""
+        """Record what ``export`` and ``unset`` do to DIBS_AGENT; an export of it counts as a call."""
         for arg in args[1:]:
             name, sign, word = arg.partition("=")
             if name == _NAME:

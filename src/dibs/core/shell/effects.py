@@ -56,7 +56,7 @@ class TreeCommand(Record):
 
 
 class FileSource:
-    """What a command would find on disk. This one knows nothing; the guard has one that looks.
+    """The files that a command would read. This base class knows none; the guard's class reads the disk.
 
     Paths are relative to the agent's folder, or absolute. None means unknown.
     """
@@ -118,7 +118,7 @@ class ShellEffects:
         self.reads = reads
         #: The files that commands show.
         self.shown: dict[WriteTarget, None] = {}
-        #: What a here-document gives the command, and the file that it reads instead.
+        #: The text of a here-document, and the file that the command reads instead.
         self.stdin: str | None = None
         self.source: str | None = None
         #: The patch or archive that git prints to the next command.

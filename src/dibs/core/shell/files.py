@@ -61,7 +61,7 @@ def dd(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def script(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the text after ``-c``, and write what it prints to the operand."""
+    """Run the text after ``-c``, and write its output to the operand."""
     for arg in given.of("c command"):
         to.script(arg.text if arg.sure else "")
     for arg in given.operands:

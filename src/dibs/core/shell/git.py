@@ -46,7 +46,7 @@ def _pathspec(arg: Arg) -> Arg | None:
     if "literal" in words or _WILDCARDS.isdisjoint(text):
         return arg._replace(text=text)
     folder, slash, name = text.rpartition("/")
-    # Git matches the folders below, too, unless the shell has put in the names.
+    # Git also matches in the folders below, unless the shell has expanded the pattern.
     if name.startswith("*") and not arg.glob and "glob" not in words:
         text = f"{folder}{slash}**/{name}"
     return Arg(text, glob=True, sure=arg.sure)
@@ -209,7 +209,7 @@ def _joining(tree: str, values: str, *, moves: bool = False) -> CommandRule:
 
 
 def _am(to: ShellEffects, given: ParsedOptions) -> None:
-    """Apply patches from mails, or undo that."""
+    """Apply patches from emails, or undo that."""
     if given.has("abort skip"):
         to.tree("reset")
     elif given.acts:

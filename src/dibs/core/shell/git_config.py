@@ -113,7 +113,7 @@ def change_mode(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _takes_rights(mode: str) -> bool:
-    """Return whether a mode takes from the owner the right to read files or to run them, such as hooks."""
+    """Return whether a mode removes the owner's right to read files, or to run them, such as hooks."""
     if mode.isdigit():
         return int(mode.zfill(3)[-3]) & _READ_AND_RUN != _READ_AND_RUN
     for clause in mode.split(","):

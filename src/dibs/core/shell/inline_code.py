@@ -74,7 +74,7 @@ _STARTS = re.compile(
 _TEXTS = re.compile(_TEXT)
 _CHANGED = frozenset("wax+")
 _BACKTICKS = re.compile(r"`([^`\n]{1,400})`")
-#: How often constant expressions are put together.
+#: How many times constant expressions are joined.
 _ROUNDS = 12
 _STRING = r"""("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _EACH = re.compile(rf"\b(?:const|let|var|my)\s({_NAME})\sof\s\[([^\[\]\n]{{1,2000}})\]")
@@ -91,7 +91,7 @@ _PLUS = re.compile(rf"{_STRING}{_GAP}[+.]{_GAP}{_STRING}")
 
 
 def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
-    """Collect what a program writes; with ``shell_quotes``, what is in backticks is a shell command."""
+    """Collect what a program writes; with ``shell_quotes``, text in backticks is a shell command."""
     if len(text) > _LONGEST:
         to.unsure = True
     code = text[:_LONGEST]
@@ -111,7 +111,7 @@ def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
 
 
 def _folded(code: str) -> tuple[str, dict[str, list[str]]]:
-    """Return a program with its constant paths in one piece, and the variables that have known values."""
+    """Return a program with its constant paths joined, and the variables with known values."""
     known: dict[str, list[str]] = {}
     for _ in range(_ROUNDS):
         known = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.core.shell.syntax import ShellStep
 
 _SHELLS = SHELLS | {"pwsh"}
-#: Without the version at their end.
+#: Names without the version at their end.
 _INTERPRETERS = frozenset((
     *("python", "pypy", "ipython", "bpython", "perl", "ruby", "irb", "lua", "node", "nodejs", "deno"),
     *("php", "tclsh", "julia", "ghci", "R"),
@@ -23,7 +23,7 @@ _INTERPRETERS = frozenset((
 _EDITORS = frozenset((
     *("vi", "vim", "nvim", "nano", "pico", "emacs", "ed", "ex", "joe", "micro"),
 ))  # fmt: skip
-#: Programs that open a shell if nothing is named, and those that run the command after them.
+#: Programs that open a shell if they are not given a command, and those that run the command after them.
 _OPENERS = frozenset(("su", "script", "tmux", "screen"))
 _SUPER = frozenset(("sudo", "doas"))
 _BEFORE = _SUPER | frozenset((
@@ -53,7 +53,7 @@ def _is_fed(step: ShellStep) -> bool:
 
 
 def _program(words: list[str]) -> list[str]:
-    """Return a command without what comes before it: variables, and programs that run it."""
+    """Return a command without the variables and programs before it."""
     at, wrapped = 0, False
     while at < len(words):
         word, name = words[at], words[at].rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What commands print from which others take names of files: ``grep -l``, ``ls``, ``cat`` of a list.
+"""The output of commands from which others take file names: ``grep -l``, ``ls``, ``cat`` of a list.
 
 Pure: the given ``FileSource`` knows the files. An output is None if unknown.
 """
@@ -63,7 +63,7 @@ def input_text(to: ShellEffects) -> str | None:
 
 
 def print_content(to: ShellEffects, given: ParsedOptions) -> None:
-    """Print files, or standard input, or a part of it."""
+    """Print files or standard input, or a part of them."""
     files = [arg for arg in given.operands if arg.text != "-"]
     if not to.feeds:
         return
@@ -81,7 +81,7 @@ def print_content(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def pass_through(to: ShellEffects, given: ParsedOptions) -> None:
-    """Print what is read from standard input, in another order or without some of it."""
+    """Print standard input, in another order or without a part of it."""
     if not given.operands or given.args[0].text == "tr":
         to.gives = standard_input(to)
 
@@ -234,7 +234,7 @@ def print_path_part(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def read_lines(to: ShellEffects, given: ParsedOptions) -> None:
-    """Set variables to what standard input has: each line is a possible value."""
+    """Set variables from standard input: each line is a possible value."""
     names = [arg.text for arg in given.operands]
     found = standard_input(to)
     if found is None or not names or not all(arg.sure for arg in found):
@@ -255,7 +255,7 @@ def set_arguments(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def arguments(to: ShellEffects, args: Sequence[Arg]) -> None:
-    """Let a script have these arguments, as far as they are known."""
+    """Give a script these arguments, as far as they are known."""
     for number in range(1, 10):
         to.variables.pop(str(number), None)
     to.variables.pop("@", None)

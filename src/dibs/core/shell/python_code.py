@@ -72,7 +72,7 @@ class _ProgramCalls:
     def __init__(self, to: ShellEffects, values: ProgramValues) -> None:
         self._to = to
         self._texts = values.texts
-        #: Whether a text in the program is a statement that changes a database, and the databases.
+        #: Whether the program contains a statement that changes a database, and the databases.
         self.changes_data = False
         self._databases: list[Texts] = []
 
@@ -103,13 +103,13 @@ class _ProgramCalls:
                     )
 
     def connect(self, node: ast.Call) -> None:
-        """Note a database that a call opens."""
+        """Record a database that a call opens."""
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if owner is not None and name_of(owner) == "sqlite3" and node.args:
             self._databases.append(self._texts(node.args[0]))
 
     def write_databases(self) -> None:
-        """Record that the databases which the program opens are written, if it changes any."""
+        """Record a write of each database that the program opens, if it changes any."""
         for texts in self._databases if self.changes_data else ():
             self._touch(texts)
 

@@ -48,7 +48,7 @@ class ProgramValues:
         return None if kind is None else kind(node)
 
     def assign(self, node: ast.AST) -> None:
-        """Note the values of a variable: all that are assigned, or that a loop gives it."""
+        """Record the values of a variable: all that are assigned, or that a loop sets."""
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             self._set(node.targets[0], self.texts(node.value) or self.items(node.value))
         elif isinstance(node, ast.NamedExpr):

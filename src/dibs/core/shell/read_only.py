@@ -82,7 +82,7 @@ def is_read_only(args: Sequence[Arg]) -> bool:
 
 
 def _git_looks(texts: Sequence[str]) -> bool:
-    """Return whether a git command only reads; whether git is configured to run programs, files say."""
+    """Return whether a git command only reads, unless git is configured to run programs."""
     if not texts or texts[0] not in _GIT_LOOKS:
         return False
     verb, rest = texts[0], texts[1:]
@@ -94,7 +94,7 @@ def _git_looks(texts: Sequence[str]) -> bool:
 
 
 def _has(texts: Sequence[str], options: tuple[str, ...] | None) -> bool:
-    """Return whether one of these options is given, also in a short form: ``--upload-p=x``."""
+    """Return whether one of these options is given; also if it is abbreviated: ``--upload-p=x``."""
     if options is None:
         return False
     names = [text.partition("=")[0] for text in texts if text.startswith("--") and text != "--"]

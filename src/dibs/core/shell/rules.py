@@ -108,7 +108,7 @@ def _manage(to: ShellEffects, tool: str, verb: str, rest: Sequence[Arg]) -> None
 
 
 def _alias(to: ShellEffects, given: ParsedOptions, verb: Arg, rest: Sequence[Arg]) -> None:
-    """Run what ``git -c alias.VERB=…`` means."""
+    """Run the command that ``git -c alias.VERB=…`` defines."""
     for arg in given.of("c"):
         name, _, text = arg.text.partition("=")
         if name == f"alias.{verb.text}" and arg.sure:

@@ -156,7 +156,7 @@ def find(to: ShellEffects, given: ParsedOptions) -> None:
 def _print_found(
     to: ShellEffects, words: Sequence[str], found: Sequence[Arg], *, deep: bool
 ) -> None:
-    """Pass what ``find`` prints to the next command, and to files."""
+    """Pass the output of ``find`` to the next command, and to files."""
     for at, word in enumerate(words[:-1]):
         if word in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
             to.touch(Arg(words[at + 1]))
@@ -174,9 +174,9 @@ _ACTIONS = frozenset({
     "-delete", "-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-printf", "-ls",
 })  # fmt: skip
 _NOT = frozenset({"!", "-not"})
-#: For how many patterns of files a command is read again.
+#: The most file patterns for which a command is read again.
 _MOST_FOUND = 20
-#: Conditions that few files meet, so that what is printed is not known.
+#: Conditions that few files satisfy, so the output is not known.
 _RARE = frozenset({
     "-newer", "-mtime", "-mmin", "-ctime", "-atime", "-size", "-empty", "-perm", "-user", "-regex", "-links",
 })  # fmt: skip

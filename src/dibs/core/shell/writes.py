@@ -35,7 +35,7 @@ __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 _DEEPEST, _DEEPEST_OUTPUT = 12, 6
 #: The most text that is parsed.
 LONGEST = 4 * 1024 * 1024
-#: How many steps after ``while read`` its end is looked for.
+#: The number of steps after ``while read`` in which to look for its end.
 _FAR = 60
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _IN = frozenset({"<", "<("})
@@ -190,7 +190,7 @@ class _Walk(ShellEffects):
             self.gives = None if text is None else [Arg(word) for word in text.split()]
             return
         scene = self._scene
-        if words[0] in SHOWS and not self.feeds:  # what it shows need not be known
+        if words[0] in SHOWS and not self.feeds:  # its output need not be known
             scene = scene._replace(output=None)
         if self._left <= 0:
             self.unsure = True
@@ -253,7 +253,7 @@ class _Walk(ShellEffects):
 
 
 def _redirect_loop(step: ShellStep, following: Sequence[ShellStep]) -> None:
-    """Let ``while read`` read what is redirected at the end of its loop."""
+    """Let ``while read`` read the redirection at the end of its loop."""
     if step.piped or step.stdin is not None or any(sign in _IN for sign, _ in step.redirects):
         return
     for other in following:

@@ -1,4 +1,4 @@
-"""The formats of the tokens that issuers hand out, as they and the common scanners describe them.
+"""The formats of issuers' tokens, as the issuers and the common scanners describe them.
 
 Most are a prefix and random text of at least some length; ``_PREFIXED`` lists these. The others have an
 expression. An expression must not need more than linear time, so each repetition is bounded or its own.

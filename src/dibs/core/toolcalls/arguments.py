@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-#: How deep, how many, and how long the values are that are looked at; the rest is found after the call.
+#: Limits for the depth, number, and length of values. The check after the call covers the rest.
 _DEEPEST, _MOST, _LONGEST = 12, 1000, 4096
 #: The longest JSON and patches inside a string.
 _LONGEST_TEXT = 1 << 20
-#: Words of keys whose values are paths,
+#: Words in keys whose values are paths,
 _PATH_WORDS = frozenset((
     *("path", "paths", "file", "files", "filename", "filenames", "filepath", "filepaths", "pathname"),
     *("notebook", "uri", "uris"),
@@ -56,7 +56,7 @@ _PATCH_KEYS = frozenset((
 ))  # fmt: skip
 #: Keys with programs in a language that is not a shell's.
 _CODE_KEYS = frozenset(("code", "source", "program", "expression", "snippet"))
-#: Keys with what a running program reads.
+#: Keys with the input of a running program.
 _TYPED = frozenset(("input", "text", "keys", "chars", "data", "stdin"))
 
 
@@ -95,7 +95,7 @@ def _once(texts: list[str]) -> tuple[str, ...]:
 
 
 class _Walk:
-    """Goes through nested arguments."""
+    """Walks through nested arguments."""
 
     def __init__(self, *, moves: bool, copies: bool, patches: bool) -> None:
         self._moves, self._copies, self._patches = moves, copies, patches
@@ -110,7 +110,7 @@ class _Walk:
         self.folder = ""
 
     def table(self, given: Mapping[str, Any], depth: int, above: str = "") -> None:
-        """Collect from an object; ``above`` is the key that it is the value of."""
+        """Collect from an object; ``above`` is the key whose value it is."""
         self._run(given)
         for key, value in given.items():
             if not isinstance(key, str):
@@ -181,7 +181,7 @@ class _Walk:
         self.mentions.append(value)
 
     def _path(self, key: str, value: str) -> None:
-        """Add the value of a key for paths; one for the whole project is the folder of the others."""
+        """Add the value of a key for paths; the path of the whole project is the folder of the others."""
         if _BASE_WORDS.intersection(words_of(key)) or key in _BASES:
             self.folder = self.folder or value
         elif "://" not in value or value[:5].lower() == "file:":

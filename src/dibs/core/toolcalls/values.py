@@ -42,19 +42,19 @@ class How(metaclass=TextEnum):
 
     WRITE = "write"
     DELETE = "delete"
-    #: Git deletes what it does not track there.
+    #: Git deletes the untracked files there.
     CLEAN = "clean"
     READ = "read"
-    #: It may write it: the path is checked as a write, but not claimed.
+    #: The tool may write the path: it is checked as a write, but not claimed.
     MAYBE = "maybe"
 
 
 class Watch(metaclass=TextEnum):
-    """Whether the tree is compared before and after a call, because it may write what it does not show."""
+    """When to compare the tree before and after a call that may write files that it does not name."""
 
-    #: Only as for a known tool: its command or its file decides.
+    #: As for a known tool: its command or its file decides.
     KNOWN = ""
-    #: If it names a file that another agent holds: its name says that it only reads.
+    #: If the call names a file that another agent holds; the tool's name says that it only reads.
     HELD = "held"
     ALWAYS = "always"
 

@@ -28,7 +28,7 @@ class Effect(metaclass=TextEnum):
     CHANGES = "changes"
 
 
-#: Verbs of tools that only read,
+#: Verbs of tools that only read
 _LOOK_VERBS = frozenset((
     *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "fetch"),
     *("query", "describe", "lookup", "check", "analyze", "analyse", "inspect", "preview", "lint"),
@@ -41,7 +41,7 @@ _LOOK_VERBS = frozenset((
     *("identify", "classify", "score", "predict", "infer", "examine", "explore", "discover", "print"),
     *("enumerate", "display", "echo", "notify", "subscribe", "crawl", "scrape", "identify", "du"),
 ))  # fmt: skip
-#: and nouns, which do not make a name with a verb of change harmless,
+#: and nouns of such tools, which do not count in a name with a verb that changes something.
 _LOOK_NOUNS = frozenset((
     *("info", "tree", "status", "diff", "log", "logs", "blame", "open", "definition", "definitions"),
     *("declaration", "declarations", "implementation", "implementations", "reference", "references"),
@@ -55,7 +55,7 @@ _LOOK_NOUNS = frozenset((
     *("md5", "sha256", "existence", "size", "lines", "todos", "hints", "codelens", "context"),
     *("thinkdeep", "consensus", "precommit", "secaudit", "testgen"),
 ))  # fmt: skip
-#: or say only that the files that a call names are not what it writes.
+#: Nouns of tools that do not write the files that a call names.
 _WATCHED = frozenset((
     *("documentation", "docs", "thinking", "time", "dependencies", "dependents", "types", "schema"),
     *("coverage", "version", "help", "health", "similar", "tokens", "links", "annotations", "tables"),
@@ -74,9 +74,9 @@ _CHANGING = frozenset((
     *("formatter", "formatting", "prettier", "black", "isort", "gofmt", "rustfmt", "autoformat"),
     *("conflict", "conflicts", "unstash", "switch", "codemod", "install", "uninstall", "convert", "pub"),
 ))  # fmt: skip
-#: A name that starts with one of these reads, whatever its other words, unless it joins two verbs.
+#: A tool whose name starts with one of these only reads, unless the name joins two verbs.
 _ASKING = frozenset(("get", "list", "show", "describe", "count", "is", "has"))
-#: Words that say so anywhere in the name.
+#: Words that mean the same anywhere in the name.
 _TRYING = frozenset(("prepare", "preview", "simulate"))
 #: Tools that only create a folder, or choose one to work in.
 _FOLDERS = frozenset(("directory", "folder", "dir"))
@@ -111,7 +111,7 @@ _FLAGS = frozenset((
     *("fix", "write", "apply", "save", "overwrite", "inplace", "autofix", "autocorrect", "update"),
     *("replace", "fixall", "applyfixes", "applyfix", "savefile", "dofix"),
 ))  # fmt: skip
-#: or if they have a value: where the result goes.
+#: or if they have a value: the file or folder of the result.
 _OUTPUTS = frozenset((
     *("output", "out", "outfile", "outdir", "save", "dest", "destination", "download", "export"),
     *("outputs", "saveto", "savepath", "target", "writes"),
@@ -121,11 +121,11 @@ _SAVING = frozenset((
     "generate",
 ))  # fmt: skip
 _BROWSERS = frozenset(("browser", "puppeteer"))
-#: Tools that save what they show to a file, if they get its name.
+#: Tools that save their output to a file if they get its name.
 _CAPTURES = frozenset(("browser", "puppeteer", "screenshot", "snapshot", "pdf"))
 #: Keys with SQL.
 _STATEMENTS = frozenset(("query", "sql", "statement"))
-#: How a statement, or a command of SQLite, starts that changes a database or writes to a file.
+#: The first words of statements and SQLite commands that change a database or write to a file.
 _SQL_CHANGES = frozenset({
     "insert", "update", "delete", "replace", "create", "drop", "alter", "vacuum", "reindex",
     ".import", ".restore", ".recover", "copy", "export",
@@ -227,7 +227,7 @@ def _suspicious(words: frozenset[str], given: Mapping[str, Any], keys: Collectio
 
 
 def changes_database(text: str) -> bool:
-    """Return whether one of the statements or commands of SQLite in a text changes the database."""
+    """Return whether a statement or an SQLite command in a text changes the database."""
     starts = [part.split(maxsplit=1)[:1] for part in text.replace("\n", ";").split(";")]
     return any(words and words[0].lower() in _SQL_CHANGES for words in starts)
 

@@ -88,14 +88,16 @@ def is_our_server(link: socket, package: str) -> bool:
             and uid == posix.geteuid()
             and _holds_lock(pid)
             and _runs_our_code(pid, package)
-            and _still_runs(link, pid)  # last, so what was read is about the listener
+            and _still_runs(
+                link, pid
+            )  # last, so that everything that was read is about the listener
         )
     except (OSError, ValueError):
         return False
 
 
 def _still_runs(link: socket, pid: int) -> bool:
-    """Return whether the process that listened still has its number; kernels before 6.5 cannot tell."""
+    """Return whether the listening process still has its number; kernels before 6.5 do not know."""
     try:
         handle = link.getsockopt(SOL_SOCKET, _SO_PEERPIDFD)
     except OSError as error:
@@ -107,7 +109,7 @@ def _still_runs(link: socket, pid: int) -> bool:
 
 
 def _holds_lock(pid: int) -> bool:
-    """Return whether a process has the lock file open and locked: what the file says is not enough."""
+    """Return whether a process has the lock file open and locked: its content alone proves nothing."""
     base = posix.environ.get(b"XDG_STATE_HOME", b"")
     if not base.startswith(b"/"):
         base = posix.environ[b"HOME"] + b"/.local/state" if b"HOME" in posix.environ else b""

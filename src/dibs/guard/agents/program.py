@@ -37,7 +37,7 @@ LATE = "timed out"
 _WHY_MAX = 1000
 #: In every dialect, the JSON of a denial contains this; inside a string the quotes would be escaped.
 DENIES = '"deny"'
-#: Said if the answer itself cannot be printed.
+#: Printed if the answer itself cannot be printed.
 UNPRINTED = "dibs: blocked: the reason could not be printed on standard output; run: dibs status"
 FAILED = "dibs: blocked because the claim check failed: {}"
 ALLOWED = "dibs: allowed although the claim check failed: {}"

@@ -92,7 +92,7 @@ class ToolTarget(Record):
     #: A shell command, and the folder that the call names for it.
     command: str = ""
     folder: str = ""
-    #: Texts that are paths if the tree has them; only unknown tools have some.
+    #: Texts that are paths if the tree contains them; only unknown tools have any.
     mentions: tuple[str, ...] = ()
     watch: str = Watch.KNOWN
 
@@ -121,7 +121,7 @@ def _known(name: str, given: Mapping[str, Any], tool: str) -> ToolTarget:
 
 
 def _is_own(tool: str, server: str) -> bool:
-    """Return whether a tool is one of Dibs' MCP server, not of one with a similar name."""
+    """Return whether a tool belongs to Dibs' MCP server, and not to one with a similar name."""
     if server:
         return server in {"dibs", "plugin:dibs:dibs"}
     if tool.startswith(OWN):

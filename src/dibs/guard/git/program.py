@@ -168,7 +168,7 @@ def _place() -> Location:
 
 
 def committer(project: Project) -> Caller:
-    """Return who runs git: the named agent, the agent that started this process, or the human.
+    """Return the caller of git: the named agent, the agent that started this process, or the human.
 
     Programs with windows have no terminal, so a person who commits needs none; a process that an agent can
     have started counts as an agent's.

@@ -1,7 +1,7 @@
 """Where fetched commits come from: another repository, or this one.
 
-A commit that comes from another repository is not this caller's work. A fetch from the repository itself only
-gives commits that are already here another name, so it proves nothing about who made them.
+A commit from another repository is not this caller's work. A fetch from the repository itself only gives
+other names to commits that are already here, so it does not show who made them.
 """
 
 from __future__ import annotations

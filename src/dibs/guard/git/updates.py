@@ -66,7 +66,7 @@ def moved(lines: Iterable[Sequence[str]], process: int) -> int:
 
 
 def _makes_known(project: Project, git: GitCalls, process: int) -> bool:
-    """Return whether an agent itself writes a remote-tracking branch, which makes its commits known.
+    """Return whether an agent's own write of a remote-tracking branch would make its commits known.
 
     A fetch from another repository only records what is there.
     """

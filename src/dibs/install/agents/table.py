@@ -65,7 +65,7 @@ class ServerSettings(Record):
     #: The files that the agent reads.
     files: tuple[str, ...] = ()
     user_files: tuple[str, ...] = ()
-    #: Whether the file is another agent's, which this one reads, too.
+    #: Whether the file belongs to another agent, and this one also reads it.
     lent: bool = False
     #: Fields of the entry besides the command.
     more: dict[str, Any] = _NONE
@@ -90,7 +90,7 @@ class AgentSettings(Record):
     skills: str = ""
     #: What its user has to do before our hooks run. Dibs never does it for them.
     trust: tuple[str, ...] = ()
-    #: When it is not guarded although its user has done that, unless it has hooks in the user's file.
+    #: When it is not guarded after these steps, unless it has hooks in the user's file.
     unguarded: str = ""
     #: The agents whose hook files it reads instead of its own; init writes those of the first.
     borrows: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class AgentSettings(Record):
         return self.borrows or (self.name, *self.reads_too)
 
     def steps(self, *, servers: bool, user: bool = False) -> tuple[str, ...]:
-        """Return what is left for its user to do.
+        """Return the remaining steps for its user.
 
         ``servers`` says whether MCP servers were added, and ``user`` whether its user's file has our hooks.
         """
@@ -117,7 +117,7 @@ class AgentSettings(Record):
 
     @property
     def gap(self) -> str:
-        """When it is not guarded, and what closes the gap; empty if there is none."""
+        """When it is not guarded, and the command that guards it; empty if it always is."""
         return f"{self.unguarded}: run `dibs init --user`" if self.unguarded else ""
 
 

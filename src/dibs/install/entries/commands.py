@@ -28,7 +28,7 @@ _SCRIPT = "/dibs/guard/run.py"
 _NAMES = re.compile(r"[a-z]+(?: [A-Za-z_]+)?")
 #: Prints its argument and blocks the call. The words are valid in POSIX shells and in fish.
 _BLOCK = ("exec", "sh", "-c", 'printf "%s\\n" "$0" >&2; exit 2')
-#: Runs if a hook fails; status 2 is its own, with a reason. In fish, ``eval`` fails with a message of fish's.
+#: Runs if a hook fails; with status 2, the hook has printed a reason. In fish, ``eval`` fails with an error.
 _DIED = (
     's=$?; test $s -eq 2 || printf "%s\\n" "Dibs blocked this call, because its hook failed (status $s). '
     'Try again, run dibs doctor, or delete its hooks from {}." >&2; exit 2'

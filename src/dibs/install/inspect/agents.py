@@ -49,7 +49,7 @@ class AgentSetup(Record):
 
     @property
     def accepted(self) -> str:
-        """The user's consent to its hooks, or to another agent's that it runs; empty if there are none."""
+        """The user's consent to its hooks, or to another agent's hooks that it runs; empty without hooks."""
         return self.consent.trusted if self.wired or self.consent.trusted != Trusted.UNKNOWN else ""
 
 
@@ -144,7 +144,7 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
 
 
 def _outdated(one: AgentSetup) -> list[str]:
-    """Return what the matchers of an agent's hooks leave out, and how to replace them."""
+    """Return which tools the matchers of an agent's hooks omit, and how to replace the hooks."""
     texts = []
     if tools := _skipped(one):
         texts.append(f"its hooks are older than this version and skip {few(tools)}")

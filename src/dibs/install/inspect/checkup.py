@@ -73,7 +73,7 @@ def check_up(
 ) -> Checkup:
     """Check everything; with ``fix``, repair what can be repaired first.
 
-    With ``accept``, files that guard agents stay as agents' commands left them.
+    With ``accept``, keep the changes of agents' commands to files that guard agents.
     """
     repository = project.place.repository
     refuse_links(repository.state)

@@ -18,7 +18,7 @@ from dibs.local.processes import running
 def foreign_listener() -> list[Finding]:
     """Return a finding if another program than the server listens on the hooks' socket.
 
-    Elsewhere than on Linux hooks never ask a server.
+    On other systems than Linux, hooks never ask a server.
     """
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)
@@ -29,7 +29,7 @@ def foreign_listener() -> list[Finding]:
         try:
             link.connect(path)
         except OSError:
-            return []  # nobody listens
+            return []  # no process listens
         if is_our_server(link, package):
             return []
         told = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))

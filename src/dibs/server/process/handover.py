@@ -1,7 +1,7 @@
 """Hand the sockets and the lock of a running server to a newer one, so that no call is refused.
 
 The hooks' socket is an exception: a process that receives a listening socket could accept connections as if
-it were the sender, so hooks believe only the process that opened it. The newer process opens its own.
+it were the sender, so hooks trust only the process that opened it. The newer process opens its own.
 
 The newer process connects to the control socket and receives them. Both then accept connections, until the
 newer one reports that it does; the older one then finishes its calls and exits. If the newer one dies before
@@ -52,7 +52,7 @@ class Handover(NamedTuple):
 
 
 def request_handover(control: str, hooks: str) -> Handover:
-    """Receive the sockets and the lock of a running server; open that of hooks, unpublished.
+    """Receive the sockets and the lock of a running server; open a socket for hooks, unpublished.
 
     Raises ``OSError`` or ``ValueError`` if it does not answer.
     """

@@ -93,7 +93,7 @@ def unix(path: str) -> socket.socket:
 
 
 def draft(path: str) -> socket.socket:
-    """Listen on a Unix socket that nobody finds until it is published."""
+    """Listen on a Unix socket that no one can find until it is published."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(_draft(path))
@@ -106,7 +106,7 @@ def draft(path: str) -> socket.socket:
 
 
 def publish(path: str) -> None:
-    """Give this process's draft its path, in place of another process's socket."""
+    """Move this process's draft to its path, in place of another process's socket."""
     os.replace(_draft(path), path)
 
 

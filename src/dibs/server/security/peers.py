@@ -71,7 +71,7 @@ def agent_behind(pid: int, states: Iterable[str]) -> tuple[str, str]:
 
 
 def agent_here(folder: str) -> tuple[str, str]:
-    """Return the agent of this process in any project of this user, or why it may be one's."""
+    """Return the agent of this process in any project of this user, or why it may belong to one."""
     states = guarded_states()
     for root in remembered(folder):
         with suppress(DibsError, OSError):

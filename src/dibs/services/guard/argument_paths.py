@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many texts are tried, and in how many folders; what is left out is found after the call.
+#: The most texts that are tried, and the most folders. The check after the call covers the rest.
 _MOST, _MOST_FOLDERS = 500, 4
 _GLOB = frozenset("*?[{")
 
@@ -28,8 +28,8 @@ _GLOB = frozenset("*?[{")
 def named_paths(repository: Repository, heard: HookEvent, *, fold_case: bool) -> list[TouchedPath]:
     """Return the paths that the keys of an unknown tool's arguments name.
 
-    A relative path may start at the agent's folder or at the root. A folder counts for what a tool changes
-    that names nothing in it; it is where other tools look.
+    A relative path may start at the agent's folder or at the root. A folder counts as a path only for a tool
+    that changes it and names nothing in it; other tools only search there.
     """
     root, cwd = repository.root, heard.cwd or repository.root
     touches = [

@@ -1,6 +1,6 @@
 """Read from disk what a shell command would read: lists, patches, archives, and files that contain a text.
 
-Nothing is run. All of it has limits, beyond which the answer is "unknown": the hook of an agent is waiting.
+It runs nothing. All reads have limits, beyond which the answer is "unknown", because an agent's hook waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TEXT, _SEARCHED, _ARCHIVE = 1 << 20, 1 << 20, 64 << 20
 _MOST, _MOST_SEARCHED = 2000, 5000
 #: The time for all answers to one command, in seconds.
 _PATIENCE = 0.5
-#: Folders that searches skip, because no one means them.
+#: Folders that searches skip.
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv"})
 
 
@@ -141,7 +141,7 @@ def _named(base: str, paths: Sequence[Arg], *, deep: bool) -> Iterator[str]:
 
 
 def _read(path: str, most: int) -> bytes | None:
-    """Return the start of a regular file; a pipe or a device is never opened to wait for it."""
+    """Return the start of a regular file; never wait for a pipe or a device."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):

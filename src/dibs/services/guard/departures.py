@@ -155,7 +155,7 @@ class Departures:
             agent = rows.agent(now.id)
             if not gone and agent is not None and agent.status == AgentStatus.TERMINATED:
                 put_session(rows, row, now._replace(over=True))
-                return False  # its process goes on, and may not start again as another agent
+                return False  # its process still runs, and may not start again as another agent
             if is_in_crew(rows, now.id):
                 if not gone:
                     _give_back_clean(rows, now)

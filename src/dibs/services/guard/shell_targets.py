@@ -125,7 +125,7 @@ def _place(
 
 
 def _is_wiring(path: str, root: str) -> bool:
-    """Return whether a folder is there for files that configure tools or git."""
+    """Return whether a folder contains files that configure tools or git."""
     from dibs.core.claims.protected import is_guarded_folder
 
     inside = os.path.relpath(os.path.realpath(path), root)
@@ -216,7 +216,7 @@ def _is_in(path: str, limit: str) -> bool:
 
 
 def _inner(there: Repository, repository: Repository) -> str:
-    """Return what precedes the paths of a repository inside this one that is not a project, else nothing."""
+    """Return the prefix of paths in a repository inside this one that is not a project; empty for others."""
     inside = f"{repository.root}/"
     if there.common == repository.common or not there.root.startswith(inside):
         return ""

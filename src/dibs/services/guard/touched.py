@@ -78,7 +78,7 @@ def touched(
 
 
 def both(before: TouchedPath, one: TouchedPath) -> TouchedPath:
-    """Return a path that a call touches twice; a folder that it deletes, too, is lost."""
+    """Merge two touches of the same path: a deletion of the folder counts."""
     return before._replace(how=one.how) if one.deep and one.how == How.DELETE else before
 
 
@@ -123,7 +123,7 @@ def _odd(tree: PathResolver, touch: Touch, path: str) -> TouchedPath | None:
         return _around(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
-    if f"{inside}/".startswith(".git/"):  # of a linked worktree, or not there
+    if f"{inside}/".startswith(".git/"):  # in a linked worktree, or missing
         return _in_git_dir(tree, touch._replace(deep=deep or inside == ".git"), inside[5:])
     if not inside:
         return TouchedPath("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)

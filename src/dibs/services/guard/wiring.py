@@ -1,8 +1,8 @@
-"""Detect changes of the files that guard agents, keep what was there before, and restore it for a human.
+"""Detect changes of the files that guard agents, and keep their old content, which a human can restore.
 
-Around each shell command that may write, the files are compared with the last look. What changed during a
-command is reported and stays in the record, with a copy of the old content, until a human restores or accepts
-it. What changed otherwise is a person's own work.
+Around each shell command that may write, the files are compared with the last look. A change during a command
+is reported and stays in the record, with a copy of the old content, until a human restores or accepts it. Any
+other change is a person's own work.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _FOLDER = "wiring-seen"
 _SAMPLE = ".sample"
 #: The largest file that is read, and the most files of one folder.
 _LARGEST, _MOST = 1 << 20, 100
-#: How a folder's description starts; one of a folder or a file has two words, and a mode is one of them.
+#: The start of a folder's description. A folder's or file's description has two words; one is the mode.
 _FOLDER_TYPE, _TWO = f"{stat.S_IFDIR:o}", 2
-#: How a file is described that does not exist, and how the description of a symbolic link starts; the file at
-#: its end is described in a second line.
+#: The description of a missing file, and the start of a symbolic link's description, whose second line
+#: describes the file at its end.
 MISSING, LINK = "", "link to "
 #: Part of the path of a branch's file.
 BRANCHES = "/refs/heads/"
@@ -44,7 +44,7 @@ class WiringChange(Record):
     path: str
     agent: str
     at: float
-    #: What was there before and what is there now: a digest with the mode.
+    #: The descriptions before and after the command: a digest with the mode.
     before: str
     after: str
     #: The copy of the old content; empty if there was no file.
@@ -175,7 +175,7 @@ class WiringRecord:
         return [about, described, copy]
 
     def _described(self, path: str, about: list[int]) -> str:
-        """Return what tells one version of a file's guarding part from another."""
+        """Return a description that changes with the file's guarding part."""
         kind, mode = stat.S_IFMT(about[3]), stat.S_IMODE(about[-2])
         link = f"{LINK}{os.readlink(path)}" if kind == stat.S_IFLNK else ""
         content = _content(path, about)
@@ -228,7 +228,7 @@ def _content(path: str, about: list[int]) -> bytes | None:
 
 
 def _only_gains_rights(before: str, after: str) -> bool:
-    """Return whether two descriptions differ in modes alone, and the owner has lost no right."""
+    """Return whether two descriptions differ only in their modes, and the owner has lost no right."""
     words, now = before.split(), after.split()
     at = 1 if words and words[0] == _FOLDER_TYPE else 0
     if len(words) != _TWO or len(now) != _TWO or words[1 - at] != now[1 - at]:

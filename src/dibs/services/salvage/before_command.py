@@ -69,7 +69,7 @@ class CommandCopies:
         return digest.hexdigest()
 
     def add_committed(self, commit: str, paths: Sequence[str]) -> dict[str, tuple[int, str]]:
-        """Copy files as they are in a commit; return modes and digests of those that it has."""
+        """Copy files from a commit; return the modes and digests of those that it contains."""
         from hashlib import sha256
 
         from dibs.git.calls import GitCalls

@@ -272,7 +272,7 @@ class Attribution:
     def _told(
         self, agent: str, mark: TreeSnapshot, foreign: Sequence[ForeignChange], *, moved: bool
     ) -> list[ForeignChange]:
-        """Save the old content, and report to the ledger and both agents; ``moved`` is whether HEAD did."""
+        """Save the old content; report to the ledger and both agents. ``moved`` says whether HEAD moved."""
         found: list[ForeignChange] = []
         for holder in dict.fromkeys(one.holder for one in foreign):
             theirs = [one for one in foreign if one.holder == holder]
@@ -297,7 +297,7 @@ class Attribution:
         return found
 
     def _committed(self, mark: TreeSnapshot, paths: Sequence[str]) -> dict[str, tuple[int, str]]:
-        """Return copies of files that were as in the commit which is no longer checked out."""
+        """Return copies of files that were unchanged from the commit that was checked out before."""
         clean = [path for path in paths if path not in mark.stats]
         with contextlib.suppress(OSError, DibsError):
             return self._copies.add_committed(mark.head, clean) if clean else {}

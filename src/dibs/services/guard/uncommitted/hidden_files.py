@@ -38,7 +38,7 @@ _MOST, _MOST_SEEN = 500, 10_000
 class TreeStatus(Record):
     """What `git status` says about a working tree."""
 
-    #: The changed files, and whether git knows nothing of them.
+    #: The changed files, and whether they are untracked.
     dirty: dict[str, bool]
     #: Ignored files, and folders that are ignored as a whole, with a slash at the end.
     ignored: list[str]
@@ -122,7 +122,7 @@ class HiddenFiles:
         return [path for path in known["paths"] if any(self._cover.of(path))][:_MOST]
 
     def newly_marked(self, known: Container[str]) -> list[str]:
-        """Return the same, without ``known`` files and those that are as in the last commit.
+        """Return these files, without ``known`` ones and those that are unchanged since the last commit.
 
         A command may mark files and change them, or remove them, as ``git sparse-checkout`` does.
         """
@@ -138,7 +138,7 @@ class HiddenFiles:
         return [os.fsdecode(row[2:]) for row in rows if row[:1] == b"S" or row[:1].islower()]
 
     def committed(self, old: str, new: str) -> list[str]:
-        """Return the covered files that differ between two commits: changed and committed by a command."""
+        """Return the covered files that differ between two commits: a command changed and committed them."""
         if not self._wide or not old or not new or old == new:
             return []
         from dibs.git.trees import differences
