@@ -1,4 +1,4 @@
-"""Two live processes with one ``DIBS_AGENT`` count as two agents where they meet on a path."""
+"""Two live processes with one ``DIBS_AGENT`` count as two agents if they use the same path."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ CODES = {
     "AGENT_SAME": Code((BadInput,), "a claim is transferred to its own owner", "name another agent"),
     "TRANSFER_OVERLAP": Code((BadInput,), "a claim is transferred while another of your claims overlaps it", "transfer both, or release one"),
     "DEADLOCK": Code((NotAllowed,), "a transfer would create a deadlock", "release something first"),
-    "AGENT_SHARED": Code((NotAllowed,), "two live processes with the same `DIBS_AGENT` meet on a path", "give one of them another name; `--agent` acts under the name anyway"),
+    "AGENT_SHARED": Code((NotAllowed,), "another live process with the same `DIBS_AGENT` claimed the path", "give one of them another name; `--agent` acts under the name anyway"),
     "AGENT_STOPPED": Code((NotAllowed,), "the calling agent was stopped", "stop working; a human can let the agent rejoin"),
     "NO_CREW": Code((NotFound,), "the crew is not up", "run `dibs crew up`"),
     "CREW_ROLE": Code((BadInput,), "`crew.toml` has no such role", "the message lists the roles"),

@@ -53,10 +53,12 @@ def _refuse(folder: str, names: tuple[str, ...]) -> None:
         path = f"{folder}/{name}"
         kind = _kind(path)
         if kind and kind not in _FILE_OR_FOLDER and not _is_null(path):
+            from shlex import quote as quoted
+
             raise Misconfigured(
                 f"{quote(os.path.normpath(path))} is not a regular file, so git could wait for it forever",
                 code="REPO_STATE",
-                hint="remove it, then run this again",
+                hint=f"remove it: rm {quoted(os.path.normpath(path))}",
             )
 
 

@@ -1,4 +1,4 @@
-"""Tells apart two live processes that share one ``DIBS_AGENT``, where they meet on a path."""
+"""Distinguish two live processes with one ``DIBS_AGENT`` that use the same path."""
 
 from __future__ import annotations
 

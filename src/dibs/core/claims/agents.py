@@ -241,7 +241,7 @@ def check_acts_for(caller: Caller, target: str, parents: Mapping[str, str], what
             field="id",
             hint=PROOF
             if caller.doubt
-            else f"send {target} a message, or ask a human to run: {what}",
+            else f"to reach it: dibs say {target} TEXT; or ask a human to run: {what}",
         )
 
 

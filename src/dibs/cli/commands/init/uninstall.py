@@ -47,8 +47,8 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     from dibs.install.purge import plan_purge
     from dibs.install.user_hooks import apply_user_hooks
 
-    message = "only a human may remove the guards"
-    require_human(args, message, hint="ask a human to run it")
+    hint = "ask a human to run: dibs init --uninstall"
+    require_human(args, "only a human may remove the guards", hint=hint)
     gates = manifest.load(repository).gates
     user = _user_changes(repository)
     changes = (*plan_uninstall(repository), *(user if args.user else ()))
