@@ -8,7 +8,7 @@ make demo ENGINE=git          two machines that share a git remote
 
 The agents run the same `dibs` commands that you would. Each demo has its own server, settings, and
 sample repository, prints a link that signs your browser in, and removes everything at the end. The
-exit status is 1 if any step does not happen as it must.
+exit status is 1 if a step fails.
 """
 
 from __future__ import annotations

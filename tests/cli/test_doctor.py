@@ -688,7 +688,7 @@ def test_a_guard_that_its_agent_runs_passes_the_test(dibs, repo, tmp_path, monke
     assert dibs("doctor", "--prove").status == 0
 
 
-def test_copilot_is_guarded_by_the_hooks_of_claude_and_reads_its_servers(dibs, repo, monkeypatch):
+def test_copilot_is_guarded_by_claudes_hooks_and_reads_its_servers(dibs, repo, monkeypatch):
     program = repo.parent / "bin" / "copilot"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho 1.0.102\n")
@@ -704,7 +704,7 @@ def test_copilot_is_guarded_by_the_hooks_of_claude_and_reads_its_servers(dibs, r
     assert re.search(r"(?m)^copilot +1.0.102 +claude's +no +yes$", dibs("doctor").out)
 
 
-def test_copilot_is_not_listed_because_of_the_servers_of_claude(dibs, repo):
+def test_copilot_is_not_listed_because_of_claudes_servers(dibs, repo):
     dibs("init", "--agents", "claude")
 
     assert [one["agent"] for one in dibs("doctor", "--json").json["agents"]] == ["claude"]

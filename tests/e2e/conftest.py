@@ -90,7 +90,7 @@ def family(
 def scenes(
     name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
 ) -> Scenes:
-    """Return the scenes in which this agent meets one that waits."""
+    """Return the scenes of this agent with one that waits."""
     from tests.e2e.scenes import tell_scenes
 
     names = [each for each in KINDS if KINDS[each].version]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.e2e.model import Steps
     from tests.e2e.world import Run
 
-#: The ttl is over many times when the last scene ends.
+#: The ttl passes many times before the last scene ends.
 SETTINGS = '[claims]\nttl = "5s"\n'
 SERVER = Path(__file__).with_name("notes_server.py")
 HELD = "a = 'held'"

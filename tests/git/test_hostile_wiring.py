@@ -226,7 +226,7 @@ def test_modules_in_the_current_folder_are_not_loaded(hostile, dibs, words):
     assert hostile.sung() == set()
 
 
-def test_what_init_writes_is_still_tested(hostile, dibs):
+def test_entries_that_init_writes_are_still_tested(hostile, dibs):
     dibs("init", "--agents", "claude,codex,gemini,cursor,copilot", "--yes")
 
     status, answer, _ = dibs("doctor", "--prove")

@@ -73,7 +73,7 @@ def test_a_servers_tool_with_the_name_of_an_agents_own_is_judged_as_the_servers(
     ["hover", "getDiagnostics", "find_references", "get_or_fetch_x", "list_patches", "search_code", "lint",
      "query", "git_status", "browser_click", "create_directory", "get_update_status", "previewEdit"],
 )  # fmt: skip
-def test_a_name_that_says_so_only_reads(tool):
+def test_a_tool_whose_name_says_that_it_reads_only_reads(tool):
     found = target(f"mcp__x__{tool}", {"path": "a.py", "name": "b.py"})
 
     assert found.watch == Watch.HELD
@@ -88,7 +88,7 @@ def test_a_name_that_says_so_only_reads(tool):
         ("textDocument/formatting", How.WRITE), ("applyWorkspaceEdit", How.WRITE),
     ],
 )  # fmt: skip
-def test_any_other_name_may_write_and_only_one_that_says_so_claims(tool, how):
+def test_any_other_tool_may_write_but_claims_only_if_its_name_says_so(tool, how):
     found = target(f"mcp__x__{tool}", {"path": "a.py"})
 
     assert found.watch == Watch.ALWAYS

@@ -233,7 +233,7 @@ def test_the_instructions_say_when_an_agent_is_not_guarded():
 
 
 @pytest.mark.parametrize("name", ["gemini", "copilot"])
-def test_the_setup_names_what_closes_a_gap_until_it_is_closed(name):
+def test_the_setup_names_the_step_that_closes_a_gap_until_it_is_closed(name):
     agent = AGENTS[name]
 
     assert any("dibs init --user" in step for step in agent.steps(servers=False))

@@ -1,4 +1,4 @@
-"""What ``dibs init`` writes and agents read is what the guard protects."""
+"""The guard protects the files that ``dibs init`` writes and agents read."""
 
 from __future__ import annotations
 

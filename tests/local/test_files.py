@@ -129,5 +129,5 @@ def test_only_one_module_replaces_files_and_one_locks_them() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_the_checksum_of_a_text_is_the_one_of_zlib(content):
+def test_the_checksum_of_a_text_equals_zlibs(content):
     assert checksum(content) == zlib.crc32(content)

@@ -348,7 +348,7 @@ def test_files_of_other_repositories_inside_belong_to_this_project(inner, typed,
 
 
 @pytest.mark.parametrize("broken", ["folder", "file"])
-def test_a_git_entry_that_is_none_does_not_change_the_path_of_a_file(repo, broken):
+def test_a_git_entry_without_a_repository_does_not_change_a_files_path(repo, broken):
     """Git skips an empty folder; a broken file makes a repository that nothing works in."""
     entry = repo / "src" / ".git"
     entry.mkdir() if broken == "folder" else entry.write_text("gitdir: nowhere")

@@ -99,7 +99,7 @@ def test_a_login_from_this_machine_is_not_a_humans():
     assert "login" in why(chain(("dibs", 3_000), ("bash", 2_000), ("sshd", 5)), looped=True)
 
 
-def test_where_processes_are_hidden_nobody_is_known_to_be_a_human():
+def test_where_processes_are_hidden_no_one_is_proven_to_be_a_human():
     assert "/proc" in why((), hidden=True)
     assert why(()) == ""  # a system without /proc
     assert why((), hidden=True, agents=()) == ""

@@ -129,7 +129,7 @@ def first_use(*repos: str) -> dict[str, Any]:
     return {"rounds": rounds}
 
 
-#: Ways to write a file, as an agent's hook hears them.
+#: Ways to write a file, as an agent's hook receives them.
 WRITES: tuple[Callable[[str], tuple[str, dict[str, str]]], ...] = (
     lambda path: ("Write", {"file_path": path, "content": "x"}),
     lambda path: ("Bash", {"command": f"echo x > {path}"}),

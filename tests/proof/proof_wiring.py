@@ -110,7 +110,7 @@ def table() -> str:
     return "\n".join(["| attempt | result |", "|---|---|", *rows])
 
 
-#: Commands that change nothing which guards agents; they are neither blocked nor reported.
+#: Commands that change nothing that guards agents; they are neither blocked nor reported.
 HARMLESS = (
     "git config user.name x", "git config core.hooksPath", "git config --get core.hooksPath",
     "git remote add other https://example.com/x", "git config --list", "chmod +x run.sh", "chmod 755 src",

@@ -1,4 +1,4 @@
-"""No ordinary way makes an agent another agent or a human: the matrix of command, caller, and target."""
+"""An agent cannot act as another agent or as a human: the matrix of command, caller, and target."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_a_name_works_only_for_its_process_tree_and_where_the_matrix_says_so(wor
 
 @pytest.mark.parametrize("what", OTHER_TARGETS)
 @pytest.mark.parametrize("name", AS_AGENT)
-def test_the_name_of_an_agent_without_hooks_is_open_and_that_of_a_human_is_not(world, what, name):
+def test_a_shell_may_use_the_name_of_an_agent_without_hooks_but_not_of_a_human(world, what, name):
     target, answers = OTHER_TARGETS[what]
     words = tuple(word.format(path=f"{target}-{name}.py") for word in AS_AGENT[name][0])
     assert (
@@ -410,7 +410,7 @@ def test_an_agent_cannot_make_a_humans_token_outside_of_its_project(world, way):
     assert code_of(77, said) in {"HUMANS_ONLY", "NOT_YOU"}
 
 
-def test_a_token_in_a_home_folder_of_the_agents_own_proves_nothing(world, tmp_path):
+def test_a_token_in_an_agents_own_home_folder_proves_nothing(world, tmp_path):
     made = {**plain(USER="pat"), "HOME": str(tmp_path)}
     made.pop("XDG_STATE_HOME", None)
     token, _ = TokenStore(server_folder(made)).new(TokenScope.HUMAN)
@@ -511,7 +511,7 @@ def test_the_parent_of_a_session_is_the_agent_whose_process_started_it(world):
     assert child.parent == "bob"
 
 
-def test_an_agent_cannot_tell_its_hook_that_it_is_the_process_above_it(world):
+def test_an_agent_cannot_claim_the_process_above_it_as_its_own(world):
     bob = world.project.agents.show("bob")[0].agent.pid
     start, end = (
         {"session_id": session, "cwd": str(world.root), "hook_event_name": name}

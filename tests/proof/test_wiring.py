@@ -1,4 +1,4 @@
-"""An agent cannot disable the guard without being blocked, or noticed and undone by a human."""
+"""An agent that disables the guard is blocked, or detected so that a human can restore it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.guard.hooking import PACKAGE, call, environment, hook, project, refus
 
 from dibs.guard.agents import client
 
-#: Takes the server's lock, signs it, listens where the server does, and allows every call.
+#: Takes the server's lock, writes its process number there, listens on the socket, and allows every call.
 FAKE = """
 import fcntl, os, socket
 lock, path, wants_lock = os.environ["FAKE_LOCK"], os.environ["FAKE_SOCKET"], os.environ["FAKE_LOCKS"]
@@ -141,14 +141,14 @@ def is_judged(repo, runtime, package=PACKAGE, **more):
     return refused(held) and not refused(free)
 
 
-def test_only_the_code_of_the_installation_itself_is_believed(repo, runtime, package, fakes):
-    """Shows that the fake speaks the protocol: it is believed if it replaces a file of the installation."""
+def test_only_the_code_of_the_installation_itself_is_trusted(repo, runtime, package, fakes):
+    """Shows that the fake speaks the protocol: it is trusted if it replaces a file of the installation."""
     start(fakes, runtime, package, [sys.executable, "-I", faked(package)])
 
     assert not refused(hook(repo, call(repo, "held.py", "s1"), package, **around(runtime)))
 
 
-def test_a_script_with_the_lock_and_a_similar_command_line_is_not_believed(
+def test_a_script_with_the_lock_and_a_similar_command_line_is_not_trusted(
     repo, runtime, tmp_path, fakes
 ):
     start(fakes, runtime, PACKAGE, [sys.executable, "-I", str(script(tmp_path))])
@@ -156,7 +156,7 @@ def test_a_script_with_the_lock_and_a_similar_command_line_is_not_believed(
     assert is_judged(repo, runtime)
 
 
-def test_a_program_that_changes_only_its_first_argument_is_not_believed(
+def test_a_program_that_changes_only_its_first_argument_is_not_trusted(
     repo, runtime, tmp_path, fakes
 ):
     words = [sys.executable, str(script(tmp_path)), "-I", str(PACKAGE / "server" / "run.py")]
@@ -165,7 +165,7 @@ def test_a_program_that_changes_only_its_first_argument_is_not_believed(
     assert is_judged(repo, runtime)
 
 
-def test_another_program_with_our_command_line_is_not_believed(
+def test_another_program_with_our_command_line_is_not_trusted(
     repo, runtime, package, tmp_path, fakes
 ):
     """As with ``exec -a``: the arguments are those of the server, the program is not."""
@@ -187,7 +187,7 @@ def evil_venv(tmp_path):
     return venv
 
 
-def test_our_script_in_another_environment_of_the_same_python_is_not_believed(
+def test_our_script_in_another_environment_of_the_same_python_is_not_trusted(
     repo, runtime, evil_venv, fakes
 ):
     words = [str(evil_venv / "bin" / "python"), "-I", str(PACKAGE / "server" / "run.py")]
@@ -196,7 +196,7 @@ def test_our_script_in_another_environment_of_the_same_python_is_not_believed(
     assert is_judged(repo, runtime)
 
 
-def test_a_package_of_our_name_on_the_python_path_is_not_believed(repo, runtime, tmp_path, fakes):
+def test_a_package_of_our_name_on_the_python_path_is_not_trusted(repo, runtime, tmp_path, fakes):
     package = script(tmp_path).parents[1]
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text("import dibs.server.run")
@@ -206,14 +206,14 @@ def test_a_package_of_our_name_on_the_python_path_is_not_believed(repo, runtime,
     assert is_judged(repo, runtime)
 
 
-def test_our_code_with_a_preloaded_library_is_not_believed(repo, runtime, package, fakes):
+def test_our_code_with_a_preloaded_library_is_not_trusted(repo, runtime, package, fakes):
     words = [sys.executable, "-I", faked(package)]
     start(fakes, runtime, package, words, LD_PRELOAD="libdl.so.2")
 
     assert is_judged(repo, runtime, package)
 
 
-def test_our_script_whose_modules_a_variable_can_change_is_not_believed(
+def test_our_script_whose_modules_a_variable_can_change_is_not_trusted(
     repo, runtime, package, fakes
 ):
     start(fakes, runtime, package, [sys.executable, "-B", faked(package)])
@@ -221,13 +221,13 @@ def test_our_script_whose_modules_a_variable_can_change_is_not_believed(
     assert is_judged(repo, runtime, package)
 
 
-def test_our_code_without_the_lock_is_not_believed(repo, runtime, package, fakes):
+def test_our_code_without_the_lock_is_not_trusted(repo, runtime, package, fakes):
     start(fakes, runtime, package, [sys.executable, "-I", faked(package)], locks="no")
 
     assert is_judged(repo, runtime, package)
 
 
-def test_a_listener_whose_process_has_ended_is_not_believed(repo, runtime, package, fakes):
+def test_a_listener_whose_process_has_ended_is_not_trusted(repo, runtime, package, fakes):
     """Its number may belong to the real server meanwhile; the child accepts in its place."""
     process = start(fakes, runtime, package, [sys.executable, "-I", faked(package)], FAKE_FORKS="1")
 
@@ -273,7 +273,7 @@ def test_a_fake_that_replaces_the_socket_of_a_running_server_is_not_asked(
 
 
 def test_the_control_socket_does_not_give_away_the_socket_of_hooks(repo, runtime):
-    """Who gets it could answer hooks, and the kernel would still name the server's process."""
+    """A process that received it could answer hooks, and the kernel would still name the server's process."""
     assert serve("start", runtime)
     try:
         (control,) = (runtime / "dibs").glob("*.control")

@@ -107,7 +107,7 @@ def test_variables_that_agents_and_terminals_set_do_not_matter(confirmed, monkey
     thread.join()
 
 
-def test_a_request_must_arrive_within_a_time_in_all(confirmed, monkeypatch):
+def test_a_whole_request_must_arrive_within_the_time_limit(confirmed, monkeypatch):
     """A sender of single bytes does not occupy a thread for longer."""
     monkeypatch.setattr(answers, "SENT_IN", 0.3)
     ours, theirs = socket.socketpair(socket.AF_UNIX)

@@ -14,7 +14,7 @@ FILES["codex.patch"] = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-a\n+b\n
 
 
 class FakeDisk(FileSource):
-    """A disk with a few files; what is searched for is found in one of them."""
+    """A disk with a few files; a search finds its text in one of them."""
 
     def __init__(self):
         self.asked = []
@@ -118,7 +118,7 @@ def test_names_on_disk_are_found(command, wanted):
         ("grep -lw a *", r"\b(?:a)\b"),
     ],
 )
-def test_a_search_has_the_pattern_of_grep(command, wanted):
+def test_a_search_uses_greps_pattern(command, wanted):
     disk = FakeDisk()
     writes(f"{command} | xargs rm", "/r", disk=disk)
 

@@ -224,14 +224,14 @@ def test_codex_may_not_open_a_shell_that_it_can_type_into(crew):
     assert crew.hook("bob", "PreToolUse", **shell) == ""
 
 
-def test_the_welcome_of_codex_names_the_mcp_tools(crew):
+def test_the_codex_welcome_names_the_mcp_tools(crew):
     about = {"source": "startup", "turn_id": "1", "model": "m"}
 
     assert "use the MCP tools of the `dibs` server" in crew.hook("alice", "SessionStart", **about)
     assert "MCP" not in crew.hook("bob", "SessionStart", source="startup")
 
 
-def test_in_the_sandbox_of_codex_a_failed_command_names_the_mcp_tools(crew):
+def test_in_the_codex_sandbox_a_failed_command_names_the_mcp_tools(crew):
     """The sandbox makes the git directory read-only."""
     script = 'mount --bind .git .git && mount -o remount,bind,ro .git && exec "$@"'
     alone = ["unshare", "--mount", "sh", "-c", script, "sh"]

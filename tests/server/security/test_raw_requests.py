@@ -298,7 +298,7 @@ def test_a_connection_between_two_requests_is_closed_when_it_is_idle(hasty, resi
     assert time.monotonic() - began < 3
 
 
-def test_a_request_over_the_unix_socket_has_the_same_time(hasty, tmp_path):
+def test_a_request_over_the_unix_socket_has_the_same_time_limit(hasty, tmp_path):
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(PATIENCE)
         link.connect(hasty_socket(hasty))

@@ -1,4 +1,4 @@
-"""What a command finds on disk is read within limits, and nothing waits for a pipe."""
+"""Files that a command would read are read within limits, and nothing waits for a pipe."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Git that is configured to run programs is not trusted to only read."""
+"""Git that is configured to run programs does not count as read-only."""
 
 import os
 
