@@ -45,8 +45,8 @@ def load(
     """Return the settings in effect for the working tree at ``root``.
 
     ``flags`` maps field names to values; None means not given. ``committed`` are the settings of the last
-    commit, if it has any: of those that decide what agents may do, only they count. Raises ``Misconfigured``
-    for an invalid file or variable, and ``BadInput`` for an invalid flag.
+    commit, if it has any: they replace the file's settings that decide what agents may do. Raises
+    ``Misconfigured`` for an invalid file or variable, and ``BadInput`` for an invalid flag.
     """
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
@@ -72,7 +72,7 @@ def load(
 
 
 def _as_committed(written: Written, committed: Written | None) -> tuple[Written, dict[str, Any]]:
-    """Return the settings with the guard's from the last commit, and what the file says instead."""
+    """Return the settings with guard settings from the last commit, and the file's uncommitted values."""
     if committed is None:
         return written, {}
     here = {name: value for name, (value, _) in written.items() if is_guard_setting(name)}

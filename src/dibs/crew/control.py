@@ -65,7 +65,7 @@ class MemberDetails(Record):
 def up(project: Project, caller: Caller, serve: Callable[[], None] = lambda: None) -> CrewOverview:
     """Check ``crew.toml`` of the main working tree, apply it, and let the crew work.
 
-    ``serve`` lets a server look after the project; agents start as soon as the crew is up.
+    ``serve`` makes a server manage the project; agents start as soon as the crew is up.
     """
     if not sys.platform.startswith("linux"):
         raise Unavailable("dibs crew needs Linux", code="PLATFORM", hint="use dibs work -- COMMAND")
