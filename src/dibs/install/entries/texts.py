@@ -18,9 +18,9 @@ left. If an edit is blocked, do other work, wait with `dibs claim PATH --wait 5m
 is new for you. `dibs commit` commits only files that you hold.
 
 You are not guarded when your session began without a line such as "Dibs: several agents share this
-repository". That happens when Codex or Copilot does not trust the hooks or the folder, when Gemini starts in
-a subfolder or with --skip-trust, and in agents without hooks. Then run `dibs claim PATH` before each edit,
-and tell your human to run `dibs doctor --prove`.
+repository". This happens when your human has not accepted the hooks or trusted the folder (Codex, Copilot),
+when Gemini starts in a subfolder or with --skip-trust, and to agents without hooks. Then run
+`dibs claim PATH` before each edit, and tell your human to run `dibs doctor --prove`.
 """
 
 #: Added if there is an MCP server.
