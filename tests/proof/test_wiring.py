@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -168,6 +169,34 @@ def test_harmless_commands_are_neither_blocked_nor_reported(wired, command):
     assert not wired.is_blocked(command)
     wired.sh(command)
     assert "that guard agents were changed" not in wired.hook("PostToolUse", command)
+
+
+@pytest.mark.parametrize(
+    "folder", [".git/hooks", ".claude", ".claude/hooks", ".github", ".opencode"]
+)
+def test_a_restore_changes_nothing_in_a_folder_that_a_link_leads_to(wired, capsys, folder):
+    other = wired.root.parent / "other"
+    for name in ("hooks/dibs.json", "plugin/dibs.js", "settings.json", "notes", "pre-commit"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("mine\n")
+    other.chmod(0o1777)
+    about = {path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in other.rglob("*")}
+    before = wired.state()
+    wired.hook("PreToolUse", "sh run.sh")
+    wired.sh(f"rm -rf {folder}; mkdir -p $(dirname {folder}); ln -s {other} {folder}")
+    assert "files that guard agents were changed" in wired.hook("PostToolUse", "sh run.sh")
+    main(["doctor"])
+
+    main(["doctor", "--fix"])
+
+    assert {
+        path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in other.rglob("*")
+    } == about
+    assert stat.S_IMODE(other.stat().st_mode) == 0o1777
+    if folder != ".github":  # only the files and folders that guard agents are restored
+        after = wired.state()
+        assert {path: after.get(path) for path in before} == before
+    shutil.rmtree(other)
 
 
 def test_only_a_human_restores_and_the_humans_get_a_message(wired, capsys):

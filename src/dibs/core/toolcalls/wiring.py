@@ -18,12 +18,11 @@ WIRING = (
     ".opencode/plugins/", ".opencode/opencode.json", "opencode.json", ".cursor/hooks.json",
     ".cursor/mcp.json", ".windsurf/hooks.json",
 )  # fmt: skip
-#: Folders whose modes matter.
+#: More folders whose modes matter.
 WIRING_FOLDERS = (
     ".claude",
     ".codex",
     ".gemini",
-    ".github/hooks",
     ".opencode",
     ".cursor",
     ".windsurf",

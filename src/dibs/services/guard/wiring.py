@@ -30,7 +30,7 @@ _SAMPLE = ".sample"
 #: The largest file that is read, and the most files of one folder.
 _LARGEST, _MOST = 1 << 20, 100
 #: The start of a folder's description. A folder's or file's description has two words; one is the mode.
-_FOLDER_TYPE, _TWO = f"{stat.S_IFDIR:o}", 2
+FOLDER, _TWO = f"{stat.S_IFDIR:o}", 2
 #: The description of a missing file, and the start of a symbolic link's description, whose second line
 #: describes the file at its end.
 MISSING, LINK = "", "link to "
@@ -49,6 +49,8 @@ class WiringChange(Record):
     after: str
     #: The copy of the old content; empty if there was no file.
     copy: str = ""
+    #: The folder that contained the file, without symbolic links; empty if there was no file.
+    folder: str = ""
 
     @property
     def what(self) -> str:
@@ -113,22 +115,19 @@ class WiringRecord:
     def paths(self) -> Iterator[str]:
         """Yield the absolute paths of the files and folders; those in listed folders, too."""
         root, common = self._repository.root, self._repository.common
-        places = [f"{root}/{name}" for name in WIRING]
-        yield from (f"{root}/{name}" for name in WIRING_FOLDERS)
+        places = [f"{root}/{name}" for name in (*WIRING_FOLDERS, *WIRING)]
         if common:
             places += [f"{common}/hooks/", f"{shared_state(self._repository)}/hooks/"]
             yield from (
                 f"{common}/{name}" for name in ("config", "config.worktree", "info/attributes")
             )
-            yield f"{common}/hooks"
             yield from unlogged_branches(common)
             if os.path.isfile(f"{root}/.git"):
                 yield f"{root}/.git"
         for place in (*places, *home_guarded()):
+            yield place.rstrip("/")
             if place.endswith("/"):
                 yield from _files_in(place)
-            else:
-                yield place
 
     def _stats(self) -> dict[str, list[int]]:
         found = {}
@@ -141,8 +140,8 @@ class WiringRecord:
                 continue
         return found
 
-    def _compare(self) -> dict[str, tuple[str, str, str]]:
-        """Update the record; return what differs from it: path to before, after, and the old copy."""
+    def _compare(self) -> dict[str, tuple[str, ...]]:
+        """Update the record; return the changes by path: before, after, the old copy, and its folder."""
         kept = self._load()
         seen, stats = kept["seen"], self._stats()
         if not seen:
@@ -153,16 +152,20 @@ class WiringRecord:
         if not moved and not gone:
             return {}
         noted = {path: self._noted(path, about) for path, about in moved.items()}
-        found = {path: (seen[path][1], MISSING, seen[path][2]) for path in gone}
-        for path, (_, after, _copy) in noted.items():
-            before, copy = seen[path][1:] if path in seen else (MISSING, "")
+        found = {path: (seen[path][1], MISSING, *seen[path][2:]) for path in gone}
+        for path, (_, after, *_rest) in noted.items():
+            before, *rest = seen[path][1:] if path in seen else (MISSING, "", "")
             if before != after and not _only_gains_rights(before, after):
-                found[path] = (before, after, copy)
+                found[path] = (before, after, *rest)
+        # The files in a folder that was replaced by a symbolic link belong to someone else.
+        found = {
+            p: r for p, r in found.items() if r[0] != MISSING or os.path.dirname(p) not in found
+        }
         self._save(seen={**{p: row for p, row in seen.items() if p in stats}, **noted})
         return found
 
     def _noted(self, path: str, about: list[int]) -> list[Any]:
-        """Return a row for a file: its stat, its description, and its copy."""
+        """Return a row for a file: its stat, its description, its copy, and its folder."""
         described = self._described(path, about)
         copy = ""
         content = _content(path, about)
@@ -172,7 +175,7 @@ class WiringRecord:
             if not os.path.exists(place):
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
                 write_file(place, content)
-        return [about, described, copy]
+        return [about, described, copy, os.path.realpath(os.path.dirname(path))]
 
     def _described(self, path: str, about: list[int]) -> str:
         """Return a description that changes with the file's guarding part."""
@@ -204,10 +207,11 @@ class WiringRecord:
 
 def _files_in(folder: str) -> Iterator[str]:
     try:
-        names = sorted(os.listdir(folder))[:_MOST]
+        with os.scandir(folder) as found:
+            names = sorted(one.name for one in found if not one.is_dir(follow_symlinks=False))
     except OSError:
         return
-    for name in names:
+    for name in names[:_MOST]:
         if not name.endswith((_SAMPLE, ".lock")):
             yield f"{folder}{name}"
 
@@ -230,7 +234,7 @@ def _content(path: str, about: list[int]) -> bytes | None:
 def _only_gains_rights(before: str, after: str) -> bool:
     """Return whether two descriptions differ only in their modes, and the owner has lost no right."""
     words, now = before.split(), after.split()
-    at = 1 if words and words[0] == _FOLDER_TYPE else 0
+    at = 1 if words and words[0] == FOLDER else 0
     if len(words) != _TWO or len(now) != _TWO or words[1 - at] != now[1 - at]:
         return False
     lost = int(words[at], 8) & ~int(now[at], 8)

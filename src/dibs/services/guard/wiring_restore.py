@@ -13,7 +13,7 @@ from dibs.core.toolcalls.wiring import is_git_setting
 from dibs.git.calls import GitCalls
 from dibs.local.files import write_file
 from dibs.local.loose_objects import last_logged
-from dibs.services.guard.wiring import BRANCHES, LINK, MISSING, WiringRecord
+from dibs.services.guard.wiring import BRANCHES, FOLDER, LINK, MISSING, WiringRecord
 from dibs.services.state.mailbox import tell
 
 TYPE_CHECKING = False
@@ -76,14 +76,15 @@ def restore(
     if not caller.human:
         return ["did not restore files that guard agents: only a human may do this"]
     done = []
-    for one in changes:
+    for one in sorted(changes):  # a folder before its files
         name = _shown(one.path, repository)
+        problem = "" if accept else _put_back(record, one)
         if accept:
             done.append(f"accepted {name} as it is now")
-        elif _put_back(record, one):
-            done.append(f"restored {name} as it was before {one.agent}'s command")
+        elif problem:
+            done.append(f"cannot restore {name}: {problem}; edit it yourself")
         else:
-            done.append(f"cannot restore {name}: no copy of it could be saved; edit it yourself")
+            done.append(f"restored {name} as it was before {one.agent}'s command")
     record.settle()
     names = [_shown(one.path, repository) for one in changes]
     what = "accepted" if accept else "restored"
@@ -110,32 +111,43 @@ def _is_file(path: str) -> bool:
     return os.path.isfile(path) or not os.path.exists(path)
 
 
-def _put_back(record: WiringRecord, change: WiringChange) -> bool:
-    """Restore one file; return whether that was possible."""
-    path = change.path
+def _put_back(record: WiringRecord, change: WiringChange) -> str:
+    """Restore one file; return what prevents that."""
+    path, folder = change.path, os.path.dirname(change.path)
+    if os.path.realpath(folder) != (change.folder or folder):
+        return "a symbolic link leads to another folder"
     if change.before == MISSING:
         (_restore_branch if BRANCHES in path else _remove)(path)
-        return True
+        return ""
     content = record.copy_of(change)
     if change.before.startswith(LINK):
         _restore_link(path, change.before.partition("\n")[0].removeprefix(LINK))
         if content is None or not _is_file(path):
-            return content is None
+            return "" if content is None else "its link leads to something else"
         path = os.path.realpath(path)
     mode = int(change.before.split()[-2 if change.copy else -1], 8)
+    if content is None and not change.before.startswith(FOLDER):
+        return "no copy of it could be saved"
+    _make_folders(folder)
     if content is None:
-        if not os.path.isdir(path):
-            return False
-        os.chmod(path, mode)
-        return True
-    _make_folders(os.path.dirname(path))
-    if os.path.basename(change.path) in _GIT_FILES and _is_file(path) and not os.path.islink(path):
+        _restore_folder(path, mode)
+    elif (
+        os.path.basename(change.path) in _GIT_FILES and _is_file(path) and not os.path.islink(path)
+    ):
         _restore_keys(path, content)
         os.chmod(path, mode)
-        return True
-    _remove(path)
-    write_file(path, content, mode=mode)
-    return True
+    else:
+        _remove(path)
+        write_file(path, content, mode=mode)
+    return ""
+
+
+def _restore_folder(path: str, mode: int) -> None:
+    """Let a path be a folder again; what a symbolic link in its place leads to stays as it is."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        _remove(path)
+        os.mkdir(path)
+    os.chmod(path, mode)
 
 
 def _restore_branch(path: str) -> None:
