@@ -76,6 +76,41 @@ def test_below_tmux_an_attached_client_must_be_a_humans():
     assert why(pane, [])
 
 
+def test_an_agents_own_client_of_a_multiplexer_is_not_a_humans():
+    pane = chain(("dibs", 3_000), ("bash", 2_500), ("tmux: server", 2_000))
+    client = chain(("tmux: client", 2_000), ("script", 2_000), ("claude", 1_000), ("sshd", 900))
+    agent = AGENT._replace(pid=client[2].pid)
+
+    assert why(pane, [client], agents=(agent,))
+    assert why(pane, [client]) == ""
+
+
+def test_a_process_below_an_agent_of_any_project_is_not_a_humans():
+    processes = chain(("dibs", 3_000), ("bash", 2_000), ("claude", 1_000), ("sshd", 900))
+
+    assert "is alice" in why(processes, agents=(AGENT._replace(pid=processes[2].pid),))
+
+
+def test_an_orphan_in_the_terminal_of_an_agent_is_not_a_humans():
+    orphan = (
+        RunningProcess(9, 3_000, "dibs", 1, terminal=5),
+        RunningProcess(1, 1, "bash", 0, terminal=5),
+    )
+
+    assert "started after" in why(orphan, terminals=frozenset({5}))
+    assert why(orphan, terminals=frozenset({6})) == ""
+
+
+def test_entering_a_container_proves_nothing_while_an_agent_runs_outside_of_it():
+    inside = (
+        RunningProcess(9, 3_000, "dibs", 8, terminal=5),
+        RunningProcess(8, 2_000, "bash", 0, terminal=5),
+    )
+
+    assert why(inside) == ""
+    assert why(inside, agents=(AGENT._replace(realm="host/boot/2"),), space_born=500)
+
+
 def test_an_agents_variable_above_the_command_shows_an_agent():
     processes = chain(("dibs", 3_000), ("bash", 900))
 

@@ -130,10 +130,13 @@ def _person(environ: Mapping[str, str], state: str, *, needs_terminal: bool = Tr
 def doubt_here(environ: Mapping[str, str], *states: str, needs_terminal: bool = True) -> str:
     """Return why a caller without a name does not count as a human; empty if it does.
 
-    Sessions of the projects with these state folders matter, and a human's token.
+    Sessions of the user's projects and of those with these state folders matter, and a human's token.
     """
+    from dibs.local.server_files import guarded_states
+
     marker = next((name for name in MARKERS if environ.get(name)), "")
-    known = [state for state in states if state and os.path.isdir(f"{state}/{SESSIONS}")]
+    every = dict.fromkeys((*states, *guarded_states()))
+    known = [state for state in every if state and os.path.isdir(f"{state}/{SESSIONS}")]
     if not marker and not known:
         return ""
     from dibs.local.people import TOKEN, doubt_about, proves_human

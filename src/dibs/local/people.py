@@ -20,6 +20,7 @@ from dibs.local.processes import (
     realm,
     running,
 )
+from dibs.local.server_files import guarded_states, server_folder
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -59,6 +60,8 @@ class ProcessContext(Record):
     chain: tuple[RunningProcess, ...]
     #: Agents that may run on this machine.
     agents: tuple[NotedAgent, ...] = ()
+    #: The terminals of these agents.
+    terminals: frozenset[int] = frozenset()
     #: By process number, the agent's marker in the environment of a process in the chain.
     markers: Mapping[int, str] = {}
     #: See ``processes.realm``.
@@ -73,7 +76,7 @@ class ProcessContext(Record):
     hidden: bool = False
 
 
-def why_not_human(  # noqa: PLR0911 - one reason each
+def why_not_human(  # noqa: C901, PLR0911 - one reason each
     scene: ProcessContext, clients: Callable[[RunningProcess], Iterable[Sequence[RunningProcess]]]
 ) -> str:
     """Return why a command's caller does not count as a human; empty if it may be one.
@@ -87,6 +90,8 @@ def why_not_human(  # noqa: PLR0911 - one reason each
         if scene.markers.get(process.pid):
             name = scene.markers[process.pid]
             return f"{process} has {name} in its environment, so an agent started it"
+        if found := _agent_at(scene, process):
+            return f"{process} is {found.agent}"
     first = min(agents, key=lambda one: one.born)
     nested = [one for one in agents if _is_nested(scene, one)]
     if nested:
@@ -99,9 +104,9 @@ def why_not_human(  # noqa: PLR0911 - one reason each
         return f"there is no terminal, so {first.agent} may have started this process"
     if scene.looped:
         return f"the SSH login comes from this machine, so {first.agent} may have started it"
-    if _is_anchored(scene.chain, first.born, clients):
+    if _is_anchored(scene, scene.chain, clients):
         return ""
-    top = _top(scene.chain)
+    top = _top(scene, scene.chain)
     return f"{top} started after {first.agent}, which may have started it"
 
 
@@ -112,27 +117,48 @@ def _is_nested(scene: ProcessContext, agent: NotedAgent) -> bool:
     return elsewhere and scene.space_born > agent.born
 
 
-def _top(chain: Sequence[RunningProcess]) -> RunningProcess:
-    """Return the outermost process that started this one, as far as orphans show it."""
-    top = chain[0]
+def _agent_at(scene: ProcessContext, process: RunningProcess) -> NotedAgent | None:
+    """Return the agent whose process this is."""
+    same = (
+        one
+        for one in scene.agents
+        if (one.realm, one.pid, one.born) == (scene.realm, process.pid, process.born)
+    )
+    return next(same, None)
+
+
+def _top(scene: ProcessContext, chain: Sequence[RunningProcess]) -> RunningProcess:
+    """Return the outermost process that started this one, as far as orphans show it.
+
+    A process that adopts orphans started only those in its own terminal, and only if no agent is there.
+    """
+    top, terminal = chain[0], chain[0].terminal
     for process in chain[1:]:
-        same_terminal = process.terminal and process.terminal == chain[0].terminal
-        if (is_foster(process) and not same_terminal) or process.name in _ON_REQUEST:
+        in_terminal = terminal and process.terminal == terminal not in scene.terminals
+        if (is_foster(process) and not in_terminal) or process.name in _ON_REQUEST:
             break
         top = process
     return top
 
 
 def _is_anchored(
+    scene: ProcessContext,
     chain: Sequence[RunningProcess],
-    earliest: int,
     clients: Callable[[RunningProcess], Iterable[Sequence[RunningProcess]]],
 ) -> bool:
     """Return whether a chain starts at something that no agent could have started."""
-    top = _top(chain)
+    top = _top(scene, chain)
     if top.name in MULTIPLEXERS:
-        return any(one and _is_anchored(one, earliest, lambda _: ()) for one in clients(top))
-    outside = top.above == 0 and top.pid != 1  # it entered the container from outside
+        return any(
+            one
+            and not any(_agent_at(scene, process) for process in one)
+            and _is_anchored(scene, one, lambda _: ())
+            for one in clients(top)
+        )
+    # It entered the container from outside. An agent that runs elsewhere could do that, too.
+    outside = top.above == 0 and top.pid != 1
+    outside = outside and all(one.realm == scene.realm for one in scene.agents)
+    earliest = min(one.born for one in scene.agents)
     return outside or top.name in LOGINS or (0 < top.born < earliest)
 
 
@@ -140,20 +166,23 @@ def _is_anchored(
 
 
 def doubt_about(pid: int, states: Sequence[str], *, needs_terminal: bool = True) -> str:
-    """Return why a process does not count as a human's in the projects with these state folders.
+    """Return why a process does not count as a human's in the user's projects and those with these states.
 
     A human's token in its environment proves the opposite.
     """
+    states = tuple(dict.fromkeys((*states, *guarded_states())))
     agents = tuple(one for state in states for one in noted_agents(state))
     if not agents:
         return ""
-    chain = _chain(pid)
+    chain, here = _chain(pid), realm()
+    visible = [running(one.pid) for one in agents if one.realm == here]
     environments = {one.pid: environment_of(one.pid) for one in chain}
     scene = ProcessContext(
         chain,
         agents,
+        frozenset(one.terminal for one in visible if one is not None),
         {number: marker_in(entries) for number, entries in environments.items()},
-        realm(),
+        here,
         _born(1),
         any(map(_is_looped, environments.values())),
         needs_terminal,
@@ -171,8 +200,6 @@ def proves_human(token: str, states: Iterable[str] = ()) -> bool:
     import json
     import time
     from hashlib import sha256
-
-    from dibs.local.server_files import server_folder
 
     folder, here = server_folder(), realm()
     setting = f"{TOKEN}={token}".encode("utf-8", "replace")
@@ -219,7 +246,7 @@ def marker_in(entries: Iterable[bytes]) -> str:
 def _is_looped(entries: Iterable[bytes]) -> bool:
     """Return whether an SSH login comes from this machine."""
     words = _value(entries, _SSH).split()
-    return len(words) > 2 and (words[0] == words[2] or words[0] in {"127.0.0.1", "::1"})  # noqa: PLR2004
+    return len(words) > 2 and (words[0] == words[2] or words[0].startswith(("127.", "::1")))  # noqa: PLR2004
 
 
 def _value(entries: Iterable[bytes], name: str) -> str:
@@ -228,28 +255,39 @@ def _value(entries: Iterable[bytes], name: str) -> str:
 
 
 def _clients(server: RunningProcess, own: frozenset[bytes]) -> list[tuple[RunningProcess, ...]]:
-    """Return the chains of the clients that are attached to a multiplexer."""
+    """Return the chains of a multiplexer's attached clients, without those that an agent started."""
     if server.name == "tmux: server":
-        socket, number, _ = (*_value(own, _TMUX).split(",", 2), "", "", "")[:3]
-        pids = _tmux_clients(socket) if number == str(server.pid) else []
+        pids = _tmux_clients(_value(own, _TMUX).partition(",")[0], server)
     else:
-        wanted = MULTIPLEXERS[server.name]
-        names = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        found = [one for one in map(running, names) if one is not None and one.name == wanted]
-        pids = [one.pid for one in found if one.terminal and one.pid != server.pid]
-    return [_chain(pid) for pid in pids]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    wanted = MULTIPLEXERS[server.name]
+    found = [one for one in map(running, pids) if one is not None and one.name == wanted]
+    chains = [_chain(one.pid) for one in found if one.terminal and one.pid != server.pid]
+    return [
+        chain for chain in chains if not any(marker_in(environment_of(one.pid)) for one in chain)
+    ]
 
 
-def _tmux_clients(socket: str) -> list[int]:
-    """Return the process numbers of the clients that tmux lists at a socket."""
+def _tmux_clients(socket: str, server: RunningProcess) -> list[int]:
+    """Return the process numbers of the clients that a tmux server lists at a socket.
+
+    The server's own program asks, because anything can be called tmux, and the socket must be this server's.
+    """
     import subprocess
 
-    words = ["tmux", "-S", socket, "list-clients", "-F", "#{client_pid}"]
+    words = ["tmux", "-S", socket, "list-clients", "-F", "#{pid} #{client_pid}"]
     try:
-        done = subprocess.run(words, check=False, capture_output=True, timeout=5)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            words,
+            executable=f"/proc/{server.pid}/exe",
+            check=False,
+            capture_output=True,
+            timeout=5,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [int(word) for word in done.stdout.split() if word.isdigit()]
+    rows = [row.split() for row in done.stdout.splitlines()]
+    return [int(row[1]) for row in rows if row[:1] == [b"%d" % server.pid] and row[1].isdigit()]
 
 
 def _variables(environment: frozenset[bytes]) -> dict[str, str]:

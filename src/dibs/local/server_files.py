@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 
@@ -115,6 +114,8 @@ def running_server(folder: str) -> ServerInfo | None:
     holder = server_lock(folder).holder()
     if not holder:
         return None
+    import json
+
     try:
         found: dict[str, Any] = json.loads(read_file(os.path.join(folder, INFO)))
         info = ServerInfo(*(found[name] for name in ServerInfo._fields))

@@ -50,11 +50,17 @@ def trusted_variables(environ: Mapping[str, str], state: str) -> Mapping[str, st
 
 
 def _harness(state: str) -> frozenset[bytes] | None:
-    """Return the environment of the outermost agent above this process; None if there is no agent."""
-    if not os.path.isdir(f"{state}/{SESSIONS}"):
+    """Return the environment of the outermost agent above this process; None if there is no agent.
+
+    An agent of any project counts, because a store can be selected from everywhere.
+    """
+    from dibs.local.server_files import guarded_states
+
+    every = [one for one in (state, *guarded_states()) if os.path.isdir(f"{one}/{SESSIONS}")]
+    if not every:
         return None
     from dibs.local.noted_agents import agents_above
     from dibs.local.processes import environment_of
 
-    agents = list(agents_above(state))
-    return environment_of(agents[-1][0]) if agents else None
+    agents = [pid for one in every for pid, _ in agents_above(one)]
+    return environment_of(agents[-1]) if agents else None
