@@ -25,7 +25,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dibs.local.noted_agents import NotedAgent
 
@@ -201,15 +201,12 @@ def proves_human(token: str, states: Iterable[str] = ()) -> bool:
     import time
     from hashlib import sha256
 
-    folder, here = server_folder(), realm()
     setting = f"{TOKEN}={token}".encode("utf-8", "replace")
-    agents = [one for state in states for one in noted_agents(state)]
-    for one in agents:
-        given = environment_of(one.pid) if one.realm == here else frozenset()
-        if setting in given or (given and server_folder(_variables(given)) != folder):
-            return False  # an agent knows it, or created it in a home folder of its own
+    states = tuple(states)
+    if in_other_home(states) or any(setting in given for _, given in _environments(states)):
+        return False  # an agent may have made it in a home folder of its own, or knows it
     try:
-        rows = json.loads(read_file(os.path.join(folder, TOKENS)))["tokens"]
+        rows = json.loads(read_file(os.path.join(server_folder(), TOKENS)))["tokens"]
         hashed = sha256(token.encode("utf-8", "replace")).hexdigest()
         found = [row for row in rows if hmac.compare_digest(row["hash"], hashed)]
         return any(
@@ -220,6 +217,28 @@ def proves_human(token: str, states: Iterable[str] = ()) -> bool:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def in_other_home(states: Iterable[str]) -> str:
+    """Return a running agent of these projects whose server folder is not this process's; empty if none.
+
+    Tokens in another folder prove nothing: the agent may have created them.
+    """
+    folder = server_folder()
+    apart = (
+        one.agent
+        for one, given in _environments(states)
+        if given and server_folder(_variables(given)) != folder
+    )
+    return next(apart, "")
+
+
+def _environments(states: Iterable[str]) -> Iterator[tuple[NotedAgent, frozenset[bytes]]]:
+    """Yield the agents of these projects in this PID namespace, with their variables."""
+    here = realm()
+    for one in (one for state in states for one in noted_agents(state)):
+        if one.realm == here:
+            yield one, environment_of(one.pid)
 
 
 def _chain(pid: int) -> tuple[RunningProcess, ...]:

@@ -59,6 +59,23 @@ def test_an_agents_token_names_its_agent_and_is_for_this_project(server):
     assert (new["agent"], new["scope"], new["folder"]) == ("bob", "agent", str(server.repo))
 
 
+def test_a_humans_token_proves_nothing_while_an_agent_runs_with_another_home(server, tmp_path):
+    """The agent may have started this server, in a home folder of its own, and created the token there."""
+    new, reads = made(server, "--scope", "human"), made(server, "--scope", "read")
+    state = find(str(server.repo)).state
+    away = {**server.environ, "HOME": str(tmp_path)} | {"XDG_STATE_HOME": str(tmp_path / "s")}
+    with subprocess.Popen(["sleep", "60"], env=away) as agent:
+        note(state, agent.pid, running(agent.pid).born, "eve")
+        try:
+            found = [status(server, one["token"]) for one in (new, reads)]
+        finally:
+            forget(state, agent.pid, "eve")
+            agent.kill()
+
+    assert found == [403, 200]
+    assert status(server, new["token"]) == 200
+
+
 @pytest.mark.parametrize("words", [
     ("--scope", "agent"), ("--scope", "admin", "--agent", "alice"), ("--agent", "a b"),
     ("--agent", "human-1"),

@@ -10,6 +10,7 @@ from dibs.core.claims.agents import HUMAN, Caller
 from dibs.core.text.names import check_agent_id, printable
 from dibs.errors import DibsError, NotAllowed
 from dibs.local.identity import human_id
+from dibs.local.people import in_other_home
 from dibs.server.security.identity import RequestIdentity, TokenScope
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ def served_project(
     An identity that is bound to a project learns nothing about others, not even whether they exist.
     """
     if not identity.project:
-        return projects.get(wanted)
+        found = projects.get(wanted)
+        if identity.token and identity.scope >= TokenScope.HUMAN:
+            _check_home(found)
+        return found
     own = projects.get(identity.project)
     if wanted and wanted not in {own.id, own.root, own.name}:
         raise NotAllowed(
@@ -52,6 +56,17 @@ def served_project(
             hint="omit the parameter, or use a token for that project",
         )
     return own
+
+
+def _check_home(project: ServedProject) -> None:
+    """Refuse a human's token if this server has other tokens than that of the project's agents."""
+    agent = in_other_home([project.state])
+    if agent:
+        raise NotAllowed(
+            f"{agent} and this server have different home folders, so the token does not prove a human",
+            code="TOKEN_SCOPE",
+            hint="start the server with the same HOME and XDG_STATE_HOME as the agents",
+        )
 
 
 def caller_for(identity: RequestIdentity, named: str, field: str = AGENT) -> Caller:
