@@ -10,6 +10,8 @@ from dibs.core.claims.commands import HUMAN_ONLY, human_only
 from dibs.core.shell.dibs_calls import find_calls, refused_call
 
 REFUSED = (
+    "echo '{}' | dibs hook claude",
+    "dibs hook cursor preToolUse < event.json",
     "dibs release --all --agent alice",
     "dibs release --agent=alice a.py",
     "dibs agent stop alice",
@@ -99,6 +101,7 @@ REFUSED = (
     "python3 - <<'EOF'\nimport os\nos.system('dibs revoke a.py')\nEOF",
 )
 HARMLESS = (
+    "dibs hook --help",
     "dibs claim a.py",
     "dibs status",
     "dibs release --all",

@@ -66,21 +66,27 @@ def refused_call(command: str, own: str, names: Sequence[str] = ()) -> tuple[str
     """
     if _DIBS not in command.lower():
         return "", ""
-    for call in find_calls(command[:_LONGEST]):
-        name = human_only(call.words)
-        if name:
-            return f"dibs {name}", "it is reserved for humans"
-        other = _target(call.words)
-        if other and other not in names and not is_namesake(own, other):
-            shown = " ".join(("dibs", *call.words[:2]))
-            return shown, f"{other} is not one of your subagents, so this is reserved for humans"
-        wished = _option(call.words, "--agent") if FILTERS.isdisjoint(call.words[:1]) else None
-        if wished is None:
-            wished = call.named
-        if wished is not None and wished not in names and not is_namesake(own, wished):
-            shown = " ".join(("dibs", *call.words[:2])).rstrip()
-            return shown, f"you are {own}, not {wished}" if wished else f"{_NAME} must not be unset"
-    return "", ""
+    found = (_refused(call, own, names) for call in find_calls(command[:_LONGEST]))
+    return next((one for one in found if one), ("", ""))
+
+
+def _refused(call: DibsCall, own: str, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the part of a call that an agent may not run, and why."""
+    name, shown = human_only(call.words), " ".join(("dibs", *call.words[:2])).rstrip()
+    if name:
+        return f"dibs {name}", "it is reserved for humans"
+    if call.words[:1] == ("hook",) and "--help" not in call.words:
+        return "dibs hook", "only an agent's own hooks may send its events"
+    other = _target(call.words)
+    if other and other not in names and not is_namesake(own, other):
+        return shown, f"{other} is not one of your subagents, so this is reserved for humans"
+    wished = _option(call.words, "--agent") if FILTERS.isdisjoint(call.words[:1]) else None
+    if wished is None:
+        wished = call.named
+    if wished is None or wished in names or is_namesake(own, wished):
+        return None
+    unset = f"you are {own}, so do not unset {_NAME} or pass an empty --agent"
+    return shown, f"you are {own}, not {wished}" if wished else unset
 
 
 def _target(words: Sequence[str]) -> str:
