@@ -42,7 +42,7 @@ from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.errors import DibsError, Fenced
 from dibs.local.heartbeat import Heartbeat
-from dibs.local.identity import acting_agent
+from dibs.local.identity import acting_agent, check_names
 from dibs.project.project import open_project
 from dibs.services.claims.callers import caller_of
 
@@ -173,7 +173,7 @@ class Dibs(Talk):
             check_string(repo, "repo")
         variables = os.environ if environ is None else environ
         check_mapping(variables, "environ")
-        acting_agent(agent, variables)  # report errors before opening anything
+        check_names(agent, variables)  # before opening anything
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
         try:

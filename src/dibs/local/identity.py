@@ -104,6 +104,21 @@ def acting_agent(
     )
 
 
+def check_names(flag: str | None, environ: Mapping[str, str]) -> None:
+    """Refuse invalid names. The ``DIBS_AGENT`` of a guarded session may be one: its hooks have adapted it."""
+    named = environ.get(VARIABLE, "")
+    if flag is not None:
+        _checked(flag)
+    elif named and not _given:
+        try:
+            _checked_variable(named)
+        except BadInput:
+            from dibs.local.server_files import guarded_states
+
+            if not any(map(agent_of_process, guarded_states())):
+                raise
+
+
 def _checked(flag: str) -> str:
     return check_own_id(check_agent_id(flag), human=False)
 

@@ -7,7 +7,7 @@ import sys
 
 from dibs.core.claims.agents import HUMAN, Caller
 from dibs.errors import Unavailable
-from dibs.local.identity import acting_agent
+from dibs.local.identity import acting_agent, check_names
 from dibs.project.project import open_project
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ class Session:
     def __init__(self, args: Namespace, **flags: object) -> None:
         self.json: bool = args.json
         self.verbose: bool = getattr(args, "verbose", False)
-        acting_agent(args.agent, os.environ)  # report errors before opening anything
+        check_names(args.agent, os.environ)  # before opening anything
         self.project: Project = open_project(args.repo, flags=flags)
         self.caller = self._caller(args)
         self.project.tell_board = self._tell_board
