@@ -141,6 +141,9 @@ def _runs_our_code(pid: int, package: str) -> bool:
         or (words[2] == scripts[1] and b"serve" not in words)
     ):
         return False
+    for space in ("mnt", "user"):  # in others, the paths above lead to other files
+        if posix.readlink(f"/proc/{pid}/ns/{space}") != posix.readlink(f"/proc/self/ns/{space}"):
+            return False
     linked = {one for one in _content(f"/proc/{pid}/environ").split(b"\0") if one[:3] == b"LD_"}
     return linked == {k + b"=" + v for k, v in posix.environ.items() if k[:3] == b"LD_"}
 
