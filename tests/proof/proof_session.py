@@ -2,9 +2,10 @@
 
 python proof_session.py
 
-It reads one JSON list per line, ``["hook", payload]``, ``["dibs", words, folder]``, or ``["sh", command,
-folder]``, and answers with ``[exit status, output]``. Dibs finds the agent by its process, so the process
-must be real: it can idle, be paused, and be killed. Only the hook's time to start is saved, by a fork.
+It reads one JSON list per line, ``["hook", payload, agent]``, ``["dibs", words, folder]``, or
+``["sh", command, folder]``, and answers with ``[exit status, output]``. Dibs finds the agent by its
+process, so the process must be real: it can idle, be paused, and be killed. Only the hook's time to start is
+saved, by a fork.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def hook(payload: dict[str, object]) -> int:
-    """Answer one event like the installed hook."""
+def hook(payload: dict[str, object], agent: str = "claude") -> int:
+    """Answer one event like the installed hook of an agent."""
     given = json.dumps(payload).encode()
-    said, confirm = answer(("claude",), given, os.environ, str(payload["cwd"]), os.getpid())
+    said, confirm = answer((agent,), given, os.environ, str(payload["cwd"]), os.getpid())
     sys.stdout.write(said.stdout + said.stderr)
     sys.stdout.flush()
     if confirm is not None:

@@ -410,6 +410,31 @@ def test_an_agent_cannot_make_a_humans_token_outside_of_its_project(world, way):
     assert code_of(77, said) in {"HUMANS_ONLY", "NOT_YOU"}
 
 
+def test_an_agent_is_not_a_human_in_another_project_and_selects_no_store_there(world, tmp_path):
+    note_guarded(find(str(world.root)).state)
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", other], check=True)
+    store = f"sqlite://{find(str(world.root)).state}/dibs.db"
+    dibs = f"cd {other} && env -u DIBS_AGENT {sys.executable} -m dibs"
+
+    for line in (f"{dibs} revoke a.py --reason mine --json", f"{dibs} init --uninstall --json"):
+        assert code_of(77, world.bob.sh(line)[1]) == "HUMANS_ONLY"
+    engine = f"DIBS_ENGINE={store} {sys.executable} -m dibs claim a.py --json"
+    said = json.loads(world.bob.sh(f"cd {other} && {engine}")[1])
+    assert said["outcome"] == "granted", "it is another project's a.py"
+
+
+def test_the_name_that_a_session_was_started_with_need_not_be_an_agent_id(world):
+    eve = Actor(world.root, DIBS_AGENT="Code Reviewer")
+    eve.hook("88888888-h", "SessionStart", source="startup")
+
+    said = json.loads(eve.ask("dibs", ["claim", "review.md", "--json"], eve.root)[1])
+
+    assert said["outcome"] == "granted"
+    assert world.holder("review.md") == ["Code-Reviewer"]
+    eve.close()
+
+
 def test_a_token_in_an_agents_own_home_folder_proves_nothing(world, tmp_path):
     made = {**plain(USER="pat"), "HOME": str(tmp_path)}
     made.pop("XDG_STATE_HOME", None)
@@ -445,6 +470,27 @@ def test_an_event_with_another_processs_session_is_refused_and_changes_nothing(w
     assert (
         json.loads(world.bob.ask("dibs", ["whoami", "--json"], world.bob.root)[1])["agent"] == "bob"
     )
+
+
+def test_an_editors_event_for_another_agents_session_is_refused(world):
+    tool = {"tool_name": "Write", "tool_input": {"file_path": f"{world.root}/stolen.py"}}
+    given = {
+        "conversation_id": "cccc-1",
+        "cursor_version": "1.0",
+        "workspace_roots": [str(world.root)],
+        "cwd": str(world.root),
+    }
+    cursor = Actor(world.root)
+    cursor.ask("hook", {**given, "hook_event_name": "sessionStart"}, "cursor")
+
+    event = {**given, "hook_event_name": "preToolUse", **tool}
+    said = world.bob.ask("hook", event, "cursor")[1]
+
+    assert "NOT_YOU" in said
+    assert world.holder("stolen.py") == []
+    cursor.ask("hook", event, "cursor")
+    assert world.holder("stolen.py") != []
+    cursor.close()
 
 
 def test_a_detached_process_cannot_send_a_sessions_events(world):

@@ -98,10 +98,13 @@ def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
     running session is refused (``NOT_YOU``).
     """
     key = session_key(heard.agent, heard.session, heard.subagent)
-    if heard.agent in EDITORS or (who.agent is None and not who.hook):
-        return key
     main = session_key(heard.agent, heard.session)
     session = get_session(rows, main)
+    if heard.agent in EDITORS or (who.agent is None and not who.hook):
+        sender = _agent_at(who.state, who.hook)
+        if session is not None and sender != _agent_at(who.state, session.pid):
+            _check_sender(session, sender)
+        return key
     if who.agent is None:
         if session is not None and session.pid and _runs(session, who):
             raise _not_you(session, "")
@@ -113,10 +116,14 @@ def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
         return apart + key[len(main) :]
     if session is None or not session.pid or not _runs(session, who):
         return key
-    sender = _agent_at(who.state, who.agent.pid)
+    _check_sender(session, _agent_at(who.state, who.agent.pid))
+    return apart + key[len(main) :]
+
+
+def _check_sender(session: SessionRow, sender: str) -> None:
+    """Refuse an event that a process of one agent sends for the session of another."""
     if sender and not is_namesake(sender, session.id):
         raise _not_you(session, sender)
-    return apart + key[len(main) :]
 
 
 def _not_you(session: SessionRow, sender: str) -> NotAllowed:
