@@ -1,10 +1,14 @@
 """``dibs init --user``: hooks in the user's own settings, for agents that skip a repository's hooks."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from dibs.local.noted_agents import note
+from dibs.local.processes import running
 
 SETTINGS = '{\n  "theme": "dark" // mine\n}\n'
 
@@ -77,6 +81,21 @@ def test_an_agent_may_not_change_files_in_the_home_folder(dibs, repo, hooks):
     assert answer.status == 77
     assert "only a human may change settings in the home folder" in answer.err
     assert not hooks.exists()
+
+
+@pytest.mark.parametrize(
+    "words", ["init --agents copilot --user", "init --uninstall --user", "serve --install"]
+)
+def test_an_agent_of_another_project_may_not_change_what_all_projects_use(
+    dibs, repo, tmp_path, words
+):
+    harness = running(os.getppid())
+    note(str(tmp_path / "other"), harness.pid, harness.born, "alice")
+
+    answer = dibs(*words.split())
+
+    assert answer.status == 77
+    assert "alice" in answer.err
 
 
 def test_a_link_to_the_settings_stays_a_link(dibs, repo, settings, tmp_path):

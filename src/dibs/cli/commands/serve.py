@@ -128,7 +128,7 @@ def _service(args: Namespace) -> int:
     if args.control or (args.install and args.uninstall):
         raise BadUsage("serve: use one of start, status, stop, --install, and --uninstall")
     hint = f"ask a human to run: dibs serve --{'uninstall' if args.uninstall else 'install'}"
-    require_human(args, "only a human may change services", hint=hint)
+    require_human(args, "only a human may change services", hint=hint, everywhere=True)
     service = service_for(sys.platform, _words(args), os.environ, os.geteuid())
     if args.uninstall:
         changed = uninstall(service)

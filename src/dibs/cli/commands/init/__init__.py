@@ -267,7 +267,7 @@ def _user_hooks(
     from dibs.install.user_hooks import plan_user_hooks
 
     message = "only a human may change settings in the home folder"
-    require_human(args, message, hint="ask a human to run: dibs init --user")
+    require_human(args, message, hint="ask a human to run: dibs init --user", everywhere=True)
     found = plan_user_hooks(repository, plan.agents, os.environ)
     if not found:
         raise BadUsage(

@@ -48,7 +48,7 @@ def run(args: Namespace, repository: Repository, *, asks: bool) -> int:
     from dibs.install.user_hooks import apply_user_hooks
 
     hint = "ask a human to run: dibs init --uninstall"
-    require_human(args, "only a human may remove the guards", hint=hint)
+    require_human(args, "only a human may remove the guards", hint=hint, everywhere=args.user)
     gates = manifest.load(repository).gates
     user = _user_changes(repository)
     changes = (*plan_uninstall(repository), *(user if args.user else ()))
