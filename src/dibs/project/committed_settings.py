@@ -36,7 +36,12 @@ def settings_version(repository: Repository) -> str:
     commit = _commit(repository)
     if not commit:
         return ""
-    ask = _Asked(repository).object_of
+
+    def ask(commit: str) -> str:
+        from dibs.git.refs import value_of
+
+        return value_of(_git(repository), f"{commit}:{NAME}")
+
     try:
         return committed_settings.object_of(repository.common, repository.state, commit, ask)
     except DibsError:  # git is missing or slow
@@ -51,7 +56,10 @@ def _guards(repository: Repository) -> Written | None:
         blob = committed_settings.last_object(repository.state)
     if not blob:
         return None
-    read = _Asked(repository).content
+
+    def read(blob: str) -> bytes:
+        return _git(repository).must("cat-file", "blob", blob)
+
     try:
         return committed_settings.settings_of(
             repository.common, repository.state, blob, load.parsed, read
@@ -73,23 +81,8 @@ def _commit(repository: Repository) -> str:
     return head_commit(repository.root, repository.common)
 
 
-class _Asked:
-    """Reads packed objects with git."""
+def _git(repository: Repository) -> GitCalls:
+    """Return calls for objects that are packed, which only git reads."""
+    from dibs.git.calls import GitCalls
 
-    def __init__(self, repository: Repository) -> None:
-        self._root = repository.root
-
-    def _git(self) -> GitCalls:
-        from dibs.git.calls import GitCalls
-
-        return GitCalls(self._root, timeout=_PATIENCE)
-
-    def object_of(self, commit: str) -> str:
-        """Return the object of the settings in a commit; empty if there is none."""
-        from dibs.git.refs import value_of
-
-        return value_of(self._git(), f"{commit}:{NAME}")
-
-    def content(self, blob: str) -> bytes:
-        """Return the content of an object."""
-        return self._git().must("cat-file", "blob", blob)
+    return GitCalls(repository.root, timeout=_PATIENCE)
