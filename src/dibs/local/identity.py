@@ -204,6 +204,11 @@ def _is_named(agent: str, named: str) -> bool:
     return is_namesake(agent, session_name("", "", named))
 
 
+def host() -> str:
+    """Return this machine's name; empty if the system has none."""
+    return os.uname().nodename if hasattr(os, "uname") else ""
+
+
 def login(environ: Mapping[str, str]) -> str:
     """Return the name of the user who is logged in."""
     name = environ.get("USER") or environ.get("LOGNAME") or environ.get("USERNAME")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dibs.core.claims.agents import Caller
 from dibs.core.text.names import AGENT_ID_CHARACTERS, check_agent_id
 from dibs.errors import BadInput, NotAllowed
-from dibs.local.identity import acting_agent
+from dibs.local.identity import acting_agent, host
 from dibs.services.claims.callers import caller_of
 
 if TYPE_CHECKING:
@@ -38,11 +38,6 @@ class Named(NamedTuple):
 
     caller: Caller
     tree: str = ""
-
-
-def host() -> str:
-    """Return this machine's name."""
-    return os.uname().nodename if hasattr(os, "uname") else ""
 
 
 def of_process(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.claims.agents import HUMAN, Caller
 from dibs.errors import Unavailable
-from dibs.local.identity import acting_agent, check_names
+from dibs.local.identity import acting_agent, check_names, host
 from dibs.project.project import open_project
 
 TYPE_CHECKING = False
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from dibs.cli.support.progress import Progress
+    from dibs.core.claims.agents import Caller
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
     from dibs.services.board.report import BoardReport
@@ -46,7 +46,7 @@ class Session:
         state = self.project.place.repository.state
         identity = acting_agent(args.agent, os.environ, state)
         command = getattr(args, "called", "")
-        return caller_of(self.project.store, identity, state, command=command, host=_host())
+        return caller_of(self.project.store, identity, state, command=command, host=host())
 
     def __enter__(self) -> Session:
         return self
@@ -153,13 +153,9 @@ def how_old(as_of: float) -> str:
 
 def caller(args: Namespace, state: str = "") -> Caller:
     """Return the acting agent; with a project's ``state``, its process can identify it."""
-    identity = acting_agent(args.agent, os.environ, state)
-    role = HUMAN if identity.human else "agent"
-    return Caller(identity.id, role, _host(), identity.by, identity.by_human, identity.doubt)
+    from dibs.services.claims.callers import as_caller
 
-
-def _host() -> str:
-    return os.uname().nodename if hasattr(os, "uname") else ""
+    return as_caller(acting_agent(args.agent, os.environ, state), host())
 
 
 def careful_caller(args: Namespace) -> Caller:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.agents import HUMAN, Caller
 from dibs.core.text.names import check_agent_id, printable
 from dibs.errors import DibsError, NotAllowed
-from dibs.local.identity import human_id
+from dibs.local.identity import host, human_id
 from dibs.local.people import in_other_home
 from dibs.server.security.identity import RequestIdentity, TokenScope
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 #: The header in which a human names an agent.
 AGENT = "Dibs-Agent"
-
-
-def host() -> str:
-    """Return this machine's name."""
-    return os.uname().nodename if hasattr(os, "uname") else ""
 
 
 def identity_of(row: TokenRow) -> RequestIdentity:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.agents import HUMAN, Caller
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, DibsError
-from dibs.local.identity import VARIABLE, agent_of_process, doubt_here, human_id, in_session
+from dibs.local.identity import VARIABLE, agent_of_process, doubt_here, host, human_id, in_session
 from dibs.local.people import doubt_about
 from dibs.local.processes import above, environment_of, own_pid, running, session_number
 from dibs.local.repository import find
 from dibs.local.server_files import guarded_states
 from dibs.server.projects import project_id, remembered
-from dibs.server.security.authorize import host
 from dibs.server.security.identity import RequestIdentity, TokenScope
 from dibs.server.security.refusals import RequestRefused
 

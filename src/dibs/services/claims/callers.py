@@ -28,8 +28,7 @@ def caller_of(
 
     ``command`` is the Dibs command with its verb; for some of them, a human may name a running agent.
     """
-    role = HUMAN if identity.human else "agent"
-    caller = Caller(identity.id, role, host, identity.by, identity.by_human, identity.doubt)
+    caller = as_caller(identity, host)
     if identity.source not in {FLAG, NAMED}:
         return caller
     if identity.by and not identity.by_human:
@@ -39,6 +38,12 @@ def caller_of(
 
         check_tree(store, identity.id, own_pid(), by_human=identity.by_human)
     return caller
+
+
+def as_caller(identity: Identity, host: str) -> Caller:
+    """Return the caller with an identity, before its name is checked."""
+    role = HUMAN if identity.human else "agent"
+    return Caller(identity.id, role, host, identity.by, identity.by_human, identity.doubt)
 
 
 def check_tree(store: Store, agent: str, pid: int, *, by_human: bool = False) -> None:
