@@ -220,7 +220,8 @@ def never_read() -> Section:
 @contextmanager
 def _serving() -> Iterator[tuple[Any, int, list[str]]]:
     """Serve a new project; return it, the port, and tokens."""
-    from dibs.project.project import locate, open_at
+    from dibs.project.location import locate
+    from dibs.project.project import open_at
 
     with ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))

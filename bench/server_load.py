@@ -78,7 +78,7 @@ def _environment(base: Path) -> dict[str, str]:
 
 
 def _tokens(folder: Path, repo: Path) -> list[str]:
-    from dibs.project.project import locate
+    from dibs.project.location import locate
     from dibs.server.projects import project_id
     from dibs.server.security.identity import TokenScope
     from dibs.server.security.tokens import TokenStore

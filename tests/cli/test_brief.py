@@ -17,7 +17,8 @@ from tests.services.wired import wired
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.project.project import locate, open_project
+from dibs.project.location import locate
+from dibs.project.project import open_project
 from dibs.services.briefing.service import LEASE, Briefings
 
 BOB = Caller("bob")

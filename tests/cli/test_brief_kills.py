@@ -13,7 +13,7 @@ from tests.services.wired import wired
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.project.project import locate
+from dibs.project.location import locate
 from dibs.services.briefing.service import LEASE, Briefings
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from tests.servers import RedisServer
 
 from dibs.project import clone_record
 from dibs.project.engines import is_recorded
-from dibs.project.project import locate
+from dibs.project.location import locate
 
 
 @pytest.fixture

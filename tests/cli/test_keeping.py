@@ -10,7 +10,8 @@ from dibs.cli.support.hold import RunClaims, certain_hold
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Unavailable
-from dibs.project.project import Project, locate
+from dibs.project.location import locate
+from dibs.project.project import Project
 
 ALICE, BOB, HUMAN = Caller("alice"), Caller("bob"), Caller("jo", "human")
 TTL = 30.0

@@ -280,7 +280,7 @@ def test_a_running_server_stops_using_a_store_that_the_clone_no_longer_uses(tmp_
     import subprocess
 
     from dibs.project import clone_record
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     wire = Stdio(tmp_path, "long-lived", NEW)

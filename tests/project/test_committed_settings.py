@@ -8,7 +8,7 @@ import pytest
 
 from dibs.cli import main
 from dibs.config import committed_settings
-from dibs.project.project import locate
+from dibs.project.location import locate
 
 STRICT = '[guard]\nhuman = ["deploy/"]\n\n[claims]\nttl = "1m"\n'
 

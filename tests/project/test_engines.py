@@ -8,7 +8,7 @@ import pytest
 from dibs.engines.shared import folders
 from dibs.errors import Misconfigured
 from dibs.project import engines
-from dibs.project.project import locate
+from dibs.project.location import locate
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from dibs.core.claims.rules import Denied, Granted, Request
 from dibs.core.patterns.pattern import parse
 from dibs.errors import Unavailable
 from dibs.local.processes import running
-from dibs.project.project import locate, open_at
+from dibs.project.location import locate
+from dibs.project.project import open_at
 from dibs.server.jobs.project import CLEANUP, HEARTBEATS, SESSIONS
 from dibs.server.jobs.upkeep import BOARD, COPIES, FORECAST, PRUNING
 from dibs.server.jobs.watch import PAUSE, READ_EVERY, SessionWatch

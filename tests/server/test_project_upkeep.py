@@ -11,7 +11,8 @@ from tests.server.test_jobs import FakeClock, clone, entries, own_git
 from tests.services.guards import GIT
 
 from dibs.core.claims.agents import Caller
-from dibs.project.project import locate, open_at
+from dibs.project.location import locate
+from dibs.project.project import open_at
 from dibs.server.jobs import upkeep
 from dibs.services.salvage.entries import listed
 from dibs.services.salvage.files import keep

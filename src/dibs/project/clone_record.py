@@ -12,8 +12,9 @@ from dibs.core.text.urls import EMBEDDED, setting, without_secrets
 from dibs.errors import DibsError, Misconfigured
 from dibs.local.files import read_file
 from dibs.local.repository import shared_state, trees, with_own_state
-from dibs.project.engines import RECORD, Location, is_postgres, is_redis, is_there
+from dibs.project.engines import RECORD, is_postgres, is_redis, is_there
 from dibs.project.local_store import database
+from dibs.project.location import Location
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 

@@ -9,16 +9,13 @@ from dibs.errors import Misconfigured
 from dibs.local.files import regular
 from dibs.local.repository import shared_state
 from dibs.project import local_store
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.config.load import Loaded
     from dibs.engines.base import Engine, Txn
-    from dibs.local.paths import PathResolver
-    from dibs.local.repository import Repository
+    from dibs.project.location import Location
 
 #: Records which store the clone uses; ``clone_record`` reads and writes it.
 RECORD = "engine.json"
@@ -36,35 +33,6 @@ HINT = (
     "use postgresql://host/database, redis://host:6379/0, git:origin, or sqlite:///absolute/path, or leave"
     " it empty"
 )
-
-
-class Location(Record):
-    """A project's repository and settings, before its state is opened."""
-
-    repository: Repository
-    loaded: Loaded
-
-    @property
-    def tree(self) -> PathResolver:
-        """Resolves paths in this repository."""
-        from dibs.local.paths import PathResolver
-
-        return PathResolver(self.repository, fold_case=self.loaded.config.fold_case)
-
-    @property
-    def is_project(self) -> bool:
-        """Whether this is a Dibs project: it has or had state, settings, a record, or a remote engine."""
-        if self.loaded.config.engine or is_there(self):
-            return True
-        files = (f"{self.repository.root}/dibs.toml", f"{shared_state(self.repository)}/{RECORD}")
-        return any(map(os.path.exists, files)) or local_store.existed(self, "")
-
-    def with_timeout(self, seconds: float, origin: str) -> Location:
-        """Return the same location with a timeout of at most ``seconds``."""
-        loaded = self.loaded
-        config = loaded.config._replace(timeout=min(loaded.config.timeout, seconds))
-        origins = {**loaded.origins, "timeout": origin}
-        return self._replace(loaded=loaded._replace(config=config, origins=origins))
 
 
 def open_engine(place: Location, *, recreate: bool, url: str | None = None) -> Engine:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.engines.base import Engine, Txn
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
 
 #: Records that state was created in this folder, and how many times.
 MARKER = "project.json"

@@ -1,4 +1,4 @@
-"""Opens a project: finds the repository, reads the configuration, opens the engine, provides services."""
+"""Opens a located project: its engine and its services."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import sys
 
 from dibs.errors import Misconfigured, NotFound
-from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
+from dibs.local.repository import STATE_OUTSIDE_GIT, main_tree, shared_state
 from dibs.project.committed_settings import load_settings
-from dibs.project.engines import Location, is_recorded, is_there, open_engine
+from dibs.project.engines import is_recorded, is_there, open_engine
+from dibs.project.location import Location, locate
 from dibs.project.store import carry_out, open_store
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.git.calls import GitCalls
-    from dibs.local.repository import Repository
     from dibs.services.alerts.service import Alerts
     from dibs.services.board.board import Board
     from dibs.services.board.delegation import Delegation
@@ -277,7 +277,9 @@ class Project:
         repository, main = self.place.repository, main_tree(self.place.repository)
         config = self.config
         if main != repository.root:
-            variables = _of_human(os.environ, repository)
+            from dibs.project.environment import trusted_variables
+
+            variables = trusted_variables(os.environ, repository.state)
             config = load_settings(repository._replace(root=main), variables).config
         return Merges(self.store, repository, self.gate, self.tasks, config=config, main=main)
 
@@ -376,40 +378,6 @@ def _hear_elsewhere(root: str, heard: HookEvent, who: HookCaller) -> Verdict:
         return guarding.hear(heard, who.agent or 0, named, tells=False)
     finally:
         other.close()
-
-
-def locate(
-    start: str = "",
-    environ: Mapping[str, str] | None = None,
-    flags: Mapping[str, object] | None = None,
-) -> Location:
-    """Find a folder's project and read its settings; open and change nothing."""
-    variables = os.environ if environ is None else environ
-    repository = find(start, variables)
-    if environ is None and any(name.startswith("DIBS_") for name in variables):
-        variables = _of_human(variables, repository)
-    loaded = load_settings(repository, variables, flags)
-    if loaded.config.worktree_claims == "worktree":
-        repository = _with_worktree_claims(repository, loaded.config)
-    return Location(repository, loaded)
-
-
-def _of_human(environ: Mapping[str, str], repository: Repository) -> Mapping[str, str]:
-    """Return the variables without settings that an agent has set itself."""
-    from dibs.project.environment import trusted_variables
-
-    return trusted_variables(environ, repository.state)
-
-
-def _with_worktree_claims(repository: Repository, config: Config) -> Repository:
-    """Return the repository with claims of this worktree only, which need the default engine."""
-    if config.engine:
-        raise Misconfigured(
-            "per-worktree claims only work with the default engine",
-            field="worktree_claims",
-            hint='remove engine from dibs.toml, or set claims = "project" under [worktree]',
-        )
-    return with_own_state(repository)
 
 
 def open_project(

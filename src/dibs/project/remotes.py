@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
     from dibs.services.tasks.lock_queue.branch import QueueRemote
     from dibs.services.tasks.lock_queue.layout import QueuePlace
     from dibs.services.tasks.lock_queue.service import LockQueue

@@ -14,7 +14,8 @@ from dibs.core.text.names import printable
 from dibs.errors import BadInput, NotFound
 from dibs.project.committed_settings import settings_version
 from dibs.project.engines import is_recorded
-from dibs.project.project import locate, open_at
+from dibs.project.location import locate
+from dibs.project.project import open_at
 
 if TYPE_CHECKING:
     from dibs.errors import DibsError

@@ -11,7 +11,7 @@ from dibs.project.local_store import store_identity
 
 if TYPE_CHECKING:
     from dibs.engines.base import Engine
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
 
 
 class EngineCache:

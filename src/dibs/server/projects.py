@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, NotFound
 from dibs.local.files import read_file, write_file
-from dibs.project.project import locate
+from dibs.project.location import locate
 from dibs.project.trees import OpenTrees
 from dibs.services.state.serving.faults import record_failure
 

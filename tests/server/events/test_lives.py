@@ -15,7 +15,8 @@ from websockets.sync.client import unix_connect
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
-from dibs.project.project import locate, open_at
+from dibs.project.location import locate
+from dibs.project.project import open_at
 
 
 def test_a_client_of_a_killed_server_resumes_without_gap_or_duplicate(start_server):

@@ -13,7 +13,8 @@ from dibs.core.crew.text_command_fields import COMMANDS
 from dibs.core.crew.text_commands import CommandReader
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import BadInput
-from dibs.project.project import Project, locate
+from dibs.project.location import locate
+from dibs.project.project import Project
 from dibs.services.crew.text_commands import _HANDLERS, TextCommands
 from dibs.testing import ManualClock
 

@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     """Print the settings without opening the store."""
     from dibs.cli.support.session import print_json
     from dibs.config.table import FIELDS
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     name, value = _assigned([args.key or "", *args.rest])
     if value is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.core.text.findings import Finding
     from dibs.engines.base import Engine
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
     from dibs.services.migration.measure import Measured
     from dibs.services.migration.service import MoveReport, StoreSide
 
@@ -92,7 +92,7 @@ def _repair(args: Namespace) -> int:
 
 def _inspect(args: Namespace, *, repair: bool) -> int:
     from dibs.project.engines import is_recorded
-    from dibs.project.project import locate
+    from dibs.project.location import locate
     from dibs.services.migration.measure import inspected
 
     place = locate(args.repo)
@@ -122,7 +122,7 @@ def _use(args: Namespace) -> int:
     from dibs.cli.support.session import require_human
     from dibs.core.text.urls import shown
     from dibs.project import clone_record
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     require_human(
         args,
@@ -209,7 +209,7 @@ def _migrate(args: Namespace) -> int:
     """Migrate all state to another engine. The old store is closed."""
     from dibs.core.text.urls import shown
     from dibs.project import clone_record
-    from dibs.project.project import locate
+    from dibs.project.location import locate
     from dibs.services.migration.service import StoreSide, cancel
 
     place = locate(args.repo)

@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
 def _root(args: Namespace) -> str:
     """Return the root of the project here."""
     from dibs.core.text.names import printable
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     place = locate(args.repo)
     if not place.is_project:

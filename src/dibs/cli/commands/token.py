@@ -134,7 +134,7 @@ def _login(args: Namespace) -> None:
 
 def _project(args: Namespace) -> tuple[str, str]:
     from dibs.core.text.names import printable
-    from dibs.project.project import locate
+    from dibs.project.location import locate
     from dibs.server.projects import project_id
 
     place = locate(args.repo)

@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
 
 def _found(args: Namespace) -> dict[str, Any]:
     """Return the identity and what it comes from, as JSON shows it."""
-    from dibs.project.project import locate
+    from dibs.project.location import locate
     from dibs.shapes.checks import identity as shape
 
     role, state, root = None, "", None

@@ -34,7 +34,7 @@ def certain_hold(ttl: float) -> float:
 def hold_times(args: Namespace) -> tuple[float, float]:
     """Return the ttl and the timeout of one engine call, short enough to notice a lost claim."""
     from dibs.core.text.durations import check_ttl
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     config = locate(args.repo).loaded.config
     ttl = config.ttl if args.ttl is None else check_ttl(args.ttl)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.guard.agents.deadline import Deadline
     from dibs.guard.dialects.base import Dialect
     from dibs.local.processes import RunningProcess
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
     from dibs.project.project import Lender, Project
 
     Answer = tuple[HookReply, Callable[[], None] | None]

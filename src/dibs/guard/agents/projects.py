@@ -9,14 +9,14 @@ import os
 
 from dibs.core.toolcalls.values import EventKind, Watch
 from dibs.errors import NotFound
-from dibs.project.project import locate
+from dibs.project.location import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dibs.core.toolcalls.values import HookEvent, Touch
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
 
 _TOOL = frozenset({EventKind.BEFORE, EventKind.AFTER})
 #: Variables with the folder in which a session was started.

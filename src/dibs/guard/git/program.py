@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
     from dibs.project.project import Project
 
 
@@ -153,7 +153,7 @@ def opened() -> Project:
 
 
 def _place() -> Location:
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     here = os.getcwd()
     if os.path.basename(here) == ".git" and os.environ.get("GIT_DIR") == ".":

@@ -21,7 +21,8 @@ from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse, say_refused
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
-from dibs.project.engines import Location, open_engine
+from dibs.project.engines import open_engine
+from dibs.project.location import Location
 from dibs.project.project import Project
 
 TYPE_CHECKING = False

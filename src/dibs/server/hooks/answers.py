@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.guard.agents.client import Source
     from dibs.guard.agents.program import Answer
     from dibs.local.processes import RunningProcess
-    from dibs.project.engines import Location
+    from dibs.project.location import Location
     from dibs.server.resident import Resident
     from dibs.services.guard.file_log import Observation
 

@@ -85,7 +85,7 @@ def _wrong_store(args: Namespace) -> list[Finding]:
     """Return a finding if the settings here select another store than the clone's."""
     from dibs.core.text.findings import Finding
     from dibs.project.engines import is_recorded
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     try:
         is_recorded(locate(args.repo))

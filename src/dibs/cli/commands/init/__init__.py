@@ -130,7 +130,7 @@ def _check_options(args: Namespace) -> None:
 def _repository(args: Namespace) -> Repository:
     """Return the repository of the project, even if the project does not exist yet."""
     from dibs.local.repository import STATE_OUTSIDE_GIT, Repository
-    from dibs.project.project import locate
+    from dibs.project.location import locate
 
     try:
         return locate(args.repo).repository
