@@ -143,9 +143,7 @@ class TaskRun:
     def _environ(self) -> dict[str, str]:
         stored = self._taken.stored
         kept = {k: v for k, v in os.environ.items() if not k.startswith("DIBS_TASK")}
-        if (
-            self._session.caller.role != HUMAN
-        ):  # without a name, the command acts for the same human
+        if self._session.caller.role != HUMAN:  # without a name, it acts for the same human
             kept["DIBS_AGENT"] = self._session.caller.id
         if stored.place != QUEUE:
             board = os.path.abspath(self._session.project.board.path)
