@@ -44,6 +44,7 @@ def seen(command):
         ("git apply x.patch", ["src/a.py"]),
         ("git apply --directory=sub x.patch", ["sub/src/a.py"]),
         ("git apply --check x.patch", []),
+        ("ls | xargs rm -r", []),
         ("cat x.patch | git apply", ["src/a.py"]),
         ("patch -p1 < x.patch", ["src/a.py"]),
         ("patch -p1 -i x.patch", ["src/a.py"]),

@@ -94,8 +94,10 @@ def list_folder(to: ShellEffects, given: ParsedOptions) -> None:
     for arg in given.operands or [HERE]:
         path = to.at(arg)
         names = None if path is None else to.disk.names(path)
+        if names is None and not given.operands:
+            return
         found += [arg] if names is None else [Arg(name) for name in names]
-    to.gives = found if given.operands or to.at(HERE) is not None else None
+    to.gives = found
 
 
 def list_tracked(to: ShellEffects, given: ParsedOptions) -> None:
