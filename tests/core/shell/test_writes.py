@@ -187,6 +187,11 @@ find src -name a.py -exec rm {} \\;             | -?src/**/a.py
 find . -name '*.c' | xargs sed -i s/a/b/        | ?**/*.c
 echo a b | xargs rm                             | -a -b
 echo a | xargs -I{} mv {} {}                    | -a/ a/>a
+for f in a b; do cp x $f; done                  | a>x b>x
+for f in a b; do mv "$f" ${f}.old; done         | -a/ a.old/>a -b/ b.old/>b
+for f in a b; do for g in c d; do cp $f $g; done; done | c>a d>a c>b d>b
+x=(a b); cp ${x[@]} d                           | d/a d/b
+set -- a b; cp "$@" d                           | d/a d/b
 """
 
 

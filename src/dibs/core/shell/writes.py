@@ -6,6 +6,8 @@ recognized are detected after the command has run (``services/guard/uncommitted/
 
 from __future__ import annotations
 
+from itertools import islice, product
+
 from dibs.core.shell import git_config
 from dibs.core.shell.effects import (
     MOST,
@@ -19,13 +21,23 @@ from dibs.core.shell.effects import (
 from dibs.core.shell.read_only import SHOWS, hides_program, is_read_only, may_start
 from dibs.core.shell.rules import apply_rule, find_rule
 from dibs.core.shell.syntax import ShellStep, StepKind, parse
-from dibs.core.shell.words import DECLARES, Arg, Scene, expand, split_values, value
+from dibs.core.shell.words import (
+    DECLARES,
+    END,
+    QUOTED,
+    VAR,
+    Arg,
+    Scene,
+    expand,
+    split_values,
+    value,
+)
 from dibs.core.toolcalls.values import How
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dibs.core.shell.git_moves import BranchMove
 
@@ -37,6 +49,10 @@ _DEEPEST, _DEEPEST_OUTPUT = 12, 6
 LONGEST = 4 * 1024 * 1024
 #: The number of steps after ``while read`` in which to look for its end.
 _FAR = 60
+#: For how many values of variables a command is read again.
+_MOST_RUNS = 200
+#: Commands whose last argument is the target.
+_ORDERED = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _IN = frozenset({"<", "<("})
 
@@ -195,14 +211,24 @@ class _Walk(ShellEffects):
         if self._left <= 0:
             self.unsure = True
             return
-        args = [arg for word in words for arg in expand(word, scene)]
-        self._left -= len(args)
         self.stdin = step.stdin
         self.fed = self.gives if step.piped else None
         self.fed_made = self.made if step.piped else None
         self.fed_file = self.shows if step.piped else None
         self.gives = self.made = self.shows = None
-        self.run(args)
+        for args in self._arguments(words, scene):
+            self._left -= len(args)
+            self.run(args)
+
+    def _arguments(self, words: list[str], scene: Scene) -> Iterator[list[Arg]]:
+        """Yield the arguments of a command: once, or if their order matters, for each value in a loop."""
+        many = [] if _ORDERED.isdisjoint(words) else _loop_variables(words, self.variables)
+        each = product(*(self.variables[name] for name in many))
+        for values in islice(each, _MOST_RUNS):
+            known = {name: (value,) for name, value in zip(many, values, strict=True)}
+            one = scene._replace(variables={**self.variables, **known}) if many else scene
+            yield [arg for word in words for arg in expand(word, one)]
+        self.unsure = self.unsure or next(each, None) is not None
 
     def _assigned(self, words: list[str]) -> list[str]:
         """Set the variables at the start of a command; return the rest."""
@@ -250,6 +276,18 @@ class _Walk(ShellEffects):
         self._level += 1
         apply_rule(self, rule, args)
         self._level -= 1
+
+
+def _loop_variables(words: Sequence[str], variables: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the variables with several values that a command uses, other than as arrays."""
+    found: dict[str, None] = {}
+    for part in "".join(words).replace(QUOTED, VAR).split(VAR)[1:]:
+        name = part.partition(END)[0]
+        for sign in "%#:/":  # ${name%.old}
+            name = name.partition(sign)[0]
+        if name.isidentifier() and len(variables.get(name, ())) > 1:
+            found[name] = None
+    return list(found)
 
 
 def _redirect_loop(step: ShellStep, following: Sequence[ShellStep]) -> None:
