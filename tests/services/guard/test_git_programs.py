@@ -18,9 +18,9 @@ def guarded(tmp_path, own_git, monkeypatch):
     return Guarded(tmp_path / "repo")
 
 
-def is_watched(guarded, command):
+def is_watched(guarded, command, cwd=""):
     paths = CallPaths(guarded.repository, guarded.store.config, fold_case=True)
-    return paths.is_watched(HookEvent("claude", EventKind.BEFORE, "s", command=command))
+    return paths.is_watched(HookEvent("claude", EventKind.BEFORE, "s", command=command, cwd=cwd))
 
 
 def test_a_reading_git_command_is_not_watched(guarded):
@@ -54,6 +54,19 @@ def test_settings_that_run_nothing_here_keep_the_shortcut(guarded, key, value):
     guarded.git("config", key, value)
 
     assert not is_watched(guarded, "git status")
+
+
+def test_git_in_another_repository_is_watched(guarded, tmp_path):
+    guarded.git("init", "-q", str(tmp_path / "other"))
+    guarded.git("init", "-q", "inner")
+    os.makedirs(f"{guarded.root}/src/deep")
+
+    for folder in (tmp_path / "other", "inner", "$UNKNOWN"):
+        assert is_watched(guarded, f"cd {folder} && git status")
+    assert is_watched(guarded, "git status", str(tmp_path / "other"))
+    assert not is_watched(guarded, "git status", f"{guarded.root}/src")
+    for folder in ("src/deep", guarded.root, '"$(git rev-parse --show-toplevel)"'):
+        assert not is_watched(guarded, f"cd {folder} && git status", guarded.root)
 
 
 def test_included_files_the_users_files_and_hooks_count(guarded, tmp_path):

@@ -58,6 +58,11 @@ class Scene(Record):
     output: Callable[[str], str | None] | None = None
 
 
+def from_top(path: str, root: str) -> str:
+    """Return a path, absolute if it is relative to the root of the working tree."""
+    return f"{root}/{path[len(TOP) :].lstrip('/')}".rstrip("/") if path.startswith(TOP) else path
+
+
 def expand(word: str, scene: Scene) -> list[Arg]:
     """Return all arguments that a word may expand to."""
     found: list[Arg] = []

@@ -70,7 +70,8 @@ class ShellWrites(Record):
     moves: tuple[BranchMove, ...] = ()
     #: The files whose content it shows; at most a few.
     shown: tuple[WriteTarget, ...] = ()
-    uses_git: bool = False
+    #: The folders in which it runs git; None for an unknown one.
+    git_places: tuple[str | None, ...] = ()
 
 
 def writes(
@@ -106,7 +107,7 @@ def writes(
         quiet,
         tuple(walk.moves),
         tuple(walk.shown),
-        walk.uses_git,
+        tuple(walk.git_places),
     )
 
 
@@ -118,7 +119,7 @@ class _Walk(ShellEffects):
         self._cwd = cwd
         self._home = home
         self._level = 0
-        self.uses_git = False
+        self.git_places: dict[str | None, None] = {}
         #: Whether the output of the script is wanted.
         self._captured = False
         #: The output of the last script, where known.
@@ -266,7 +267,8 @@ class _Walk(ShellEffects):
         name = args[0].text.rpartition("/")[2]
         if self.is_read_only and not is_read_only(args):
             self.is_read_only = False
-        self.uses_git = self.uses_git or name == "git"
+        if name == "git":
+            self.git_places[self.place] = None
         rule = find_rule(name)
         if rule is None:
             return

@@ -76,11 +76,12 @@ class CallPaths:
             from dibs.core.shell.writes import writes
 
             found = writes(heard.command)
-            if not (found.quiet and found.uses_git):
+            if not (found.quiet and found.git_places):
                 return not found.quiet
-            from dibs.services.guard.git_programs import git_runs_programs
+            from dibs.services.guard.git_programs import git_runs_programs, is_elsewhere
 
-            return git_runs_programs(self._repository)
+            repository, places = self._repository, found.git_places
+            return is_elsewhere(repository, heard.cwd, places) or git_runs_programs(repository)
         for touch in () if is_read(heard) else heard.touches:
             try:
                 about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))

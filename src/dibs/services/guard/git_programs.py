@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.shell.words import from_top
+from dibs.errors import DibsError
+from dibs.local.repository import find
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dibs.local.repository import Repository
 
@@ -25,6 +29,21 @@ _HOOK = "post-index-change"
 _OFF = frozenset({"", "true", "false", "yes", "no", "on", "off", "0", "1"})
 #: The most bytes of a file, and the most included files.
 _LONGEST, _MOST = 1 << 18, 20
+
+
+def is_elsewhere(repository: Repository, cwd: str, places: Iterable[str | None]) -> bool:
+    """Return whether a folder is unknown, or in another repository, which has its own settings."""
+    root = repository.root
+    for place in places:
+        if place is None:
+            return True
+        folder = os.path.join(cwd or root, from_top(place, root))
+        try:
+            if folder != root and find(folder, {}).common != repository.common:
+                return True
+        except (DibsError, OSError):
+            return True
+    return False
 
 
 def git_runs_programs(repository: Repository) -> bool:

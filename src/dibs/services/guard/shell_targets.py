@@ -11,7 +11,7 @@ from itertools import islice
 
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.patterns.pattern import parse
-from dibs.core.shell.words import TOP
+from dibs.core.shell.words import TOP, from_top
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
 from dibs.errors import DibsError
@@ -96,15 +96,11 @@ def _exists(repository: Repository, one: TouchedPath) -> bool:
     return os.path.lexists(os.path.join(one.elsewhere or repository.root, one.path))
 
 
-def _from_top(path: str, root: str) -> str:
-    return f"{root}/{path[len(TOP) :].lstrip('/')}".rstrip("/") if path.startswith(TOP) else path
-
-
 def _place(
     target: WriteTarget, cwd: str, root: str, literal: list[Touch], patterns: list[Touch]
 ) -> None:
     """Add a target to the literal paths or to the patterns."""
-    path = os.path.join(cwd, _from_top(target.path, root))
+    path = os.path.join(cwd, from_top(target.path, root))
     if target.glob and "**" not in path:
         from glob import iglob
 
@@ -176,7 +172,7 @@ def _by_git(
     """Yield the files that a git command would change."""
     from dibs.local.repository import find
 
-    folder = os.path.join(cwd, _from_top(whole.place, repository.root))
+    folder = os.path.join(cwd, from_top(whole.place, repository.root))
     there = find(folder, {})
     commits = whole.verb == "commit"
     inner = _inner(there, repository)
@@ -203,7 +199,7 @@ def _limits(there: Repository, whole: TreeCommand, folder: str) -> list[str]:
     """Return the paths to which a command is limited; none if it may change the whole working tree."""
     place = os.path.realpath(folder)
     paths = whole.paths or (("",) if whole.verb == "clean" else ())
-    full = [os.path.join(place, _from_top(path, there.root)) for path in paths]
+    full = [os.path.join(place, from_top(path, there.root)) for path in paths]
     return [os.path.relpath(path, there.root) for path in full]
 
 
@@ -277,7 +273,7 @@ def _committed(
 
 def _named(whole: TreeCommand, root: str, cwd: str) -> list[str]:
     """Return the paths that git adds, relative to the root."""
-    full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
+    full = [os.path.normpath(os.path.join(cwd, from_top(path, root))) for path in whole.paths]
     return [os.path.relpath(path, root) for path in full]
 
 

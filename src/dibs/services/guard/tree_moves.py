@@ -10,7 +10,7 @@ import os
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.shared_tree import HEAD
 from dibs.core.shell.git_moves import MoveKind
-from dibs.core.shell.words import TOP
+from dibs.core.shell.words import from_top
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.policy import DeniedPath
 from dibs.errors import DibsError
@@ -61,11 +61,9 @@ def judge_moves(
     for move in writes(command, place, os.path.expanduser("~")).moves:
         if move.place is None:
             continue
-        folder = move.place
-        if folder.startswith(TOP):
-            folder = os.path.join(repository.root, folder[len(TOP) :].lstrip("/"))
+        folder = os.path.join(place, from_top(move.place, repository.root))
         try:
-            why = _judge(store, repository, agent, move, os.path.join(place, folder), draw)
+            why = _judge(store, repository, agent, move, folder, draw)
         except (DibsError, OSError):
             continue  # the git hooks check it again
         if why:
