@@ -69,6 +69,14 @@ def test_git_in_another_repository_is_watched(guarded, tmp_path):
         assert not is_watched(guarded, f"cd {folder} && git status", guarded.root)
 
 
+def test_the_settings_of_every_worktree_count(guarded, tmp_path):
+    guarded.git("config", "extensions.worktreeConfig", "true")
+    guarded.git("worktree", "add", "-q", str(tmp_path / "tree"))
+    assert not git_runs_programs(guarded.repository)
+    guarded.git("-C", str(tmp_path / "tree"), "config", "--worktree", "diff.external", "./run")
+    assert git_runs_programs(guarded.repository)
+
+
 def test_included_files_the_users_files_and_hooks_count(guarded, tmp_path):
     guarded.git("config", "include.path", "../more")
     assert not git_runs_programs(guarded.repository)

@@ -54,7 +54,7 @@ def git_runs_programs(repository: Repository) -> bool:
     base = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     if os.access(f"{repository.common}/hooks/{_HOOK}", os.X_OK):
         return True
-    files = [(f"{repository.common}/config", True), (f"{repository.common}/config.worktree", True)]
+    files = [(name, True) for name in _own_files(repository.common)]
     files += [
         (name, False) for name in ("/etc/gitconfig", f"{base}/git/config", f"{home}/.gitconfig")
     ]
@@ -75,6 +75,17 @@ def git_runs_programs(repository: Repository) -> bool:
             elif key in _RUNS and _counts(section, key, value, own=own):
                 return True
     return False
+
+
+def _own_files(common: str) -> Iterator[str]:
+    """Yield the files with settings of a repository and of its worktrees."""
+    yield f"{common}/config"
+    yield f"{common}/config.worktree"
+    try:
+        names = os.listdir(f"{common}/worktrees")
+    except OSError:
+        return
+    yield from (f"{common}/worktrees/{name}/config.worktree" for name in names)
 
 
 def _counts(section: str, key: str, value: str, *, own: bool) -> bool:
