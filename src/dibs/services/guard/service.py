@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 SHORTEST_PAUSE = 0.02
 #: How long the start of a session spends on ending dead agents, in seconds.
 ROOM_AT_START = 0.5
+#: How much longer the hook after a call may take to compare the tree: agents wait 10 seconds for it.
+_PATIENCE = 6.0
 _STARTS = frozenset({EventKind.STARTED, EventKind.COMPACTED, EventKind.SUBAGENT_STARTED})
 _TOOL = frozenset({EventKind.BEFORE, EventKind.AFTER})
 _ENDS = frozenset({EventKind.ENDED, EventKind.SUBAGENT_STOPPED})
@@ -171,7 +173,7 @@ class Guarding:
 
                 note_own_move(self._store, self._repository, heard.command, session.id)
         elif heard.moment == EventKind.PROMPTED:
-            mail = bool(self._attribution.unheard(session.id, ended=False)) or mail
+            mail = bool(self._attribution.found(session.id)) or mail
             self._undone(session, tells=False)
         if not tells or heard.moment == EventKind.OTHER:
             return PASSED
@@ -183,7 +185,7 @@ class Guarding:
     def _turn_ended(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Release unchanged files; report once what is still held."""
         key, session, _ = self._arrive(heard, who)
-        self._attribution.unheard(session.id, ended=True)
+        self._attribution.found(session.id, ended=True)
         departures = self._departures
         paths = sorted(departures.rest(session))
         if (
@@ -270,8 +272,13 @@ class Guarding:
         if decided.resumed:
             protection.resume(agent, decided.resumed)
         if watched:
+            from dibs.services.guard.uncommitted.before_call import TreeSnapshots
             from dibs.services.guard.wiring_restore import watch
 
+            marks = TreeSnapshots(self._repository)
+            marks.end(agent, heard.call)  # some agents give their calls no IDs
+            if marks.left(agent):
+                self._wiring_changed(agent)
             watch(self._repository)
             done = protection.before_command(heard, agent, paths, decided.fresh, self._attribution)
         else:
@@ -353,11 +360,19 @@ class Guarding:
 
     def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
         """Detect what a call wrote; return whether it changed another agent's file."""
-        if self._paths.is_watched(heard) or self._was_marked(heard, session.id):
-            found = bool(self._attribution.found(session.id, heard.call))
-            return self._wiring_changed(session.id) or found
-        self._paths.note(session.id, heard, self._store.now())
-        return False
+        from dibs.services.guard.uncommitted.before_call import TreeSnapshots
+
+        marks = TreeSnapshots(self._repository)
+        watched = self._paths.is_watched(heard) or self._was_marked(heard, session.id)
+        if not watched:
+            self._paths.note(session.id, heard, self._store.now())
+        marks.end(session.id, heard.call)
+        left = marks.left(session.id)  # also of calls whose hook was too late, or never ran
+        wiring = (watched or left) and self._wiring_changed(session.id)
+        if not left:
+            return bool(wiring)
+        self.waits(_PATIENCE)
+        return bool(self._attribution.found(session.id)) or bool(wiring)
 
     def _was_marked(self, heard: HookEvent, agent: str) -> bool:
         """Return whether the tree was compared before a call whose tool reads, by its name."""

@@ -10,7 +10,9 @@ from tests.services.guards import Guarded
 from dibs.core.claims.agents import Caller
 from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import GitCalls
+from dibs.guard.agents.deadline import Late
 from dibs.services.briefing.service import Briefings
+from dibs.services.guard.uncommitted.attribution import Attribution
 from dibs.services.salvage.entries import show
 from dibs.services.salvage.private import unpacked
 from dibs.services.state.ledger import Ledger, Query
@@ -396,6 +398,83 @@ def test_a_prompt_during_a_command_does_not_hide_later_writes(guarded):
     after(guarded, B)
 
     assert len(foreign(guarded)) == 1
+
+
+def too_late(guarded, monkeypatch, step):
+    """Let the hook after a command run out of time in a step of the comparison."""
+
+    def late(*_, **__):
+        raise Late
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Attribution, step, late)
+        with pytest.raises(Late):
+            after(guarded, B)
+
+
+@pytest.mark.parametrize("step", ["found", "_since", "_told"])
+@pytest.mark.parametrize("later", ["ls", "make", ""])
+def test_a_later_call_reports_what_a_hook_was_too_late_to_report(guarded, monkeypatch, step, later):
+    held_and_dirty(guarded)
+    guarded.shell(B, "make", call="c1")
+    guarded.write("src/a.py", "hidden\n")
+    guarded.clock.now += 1
+    too_late(guarded, monkeypatch, step)
+    assert foreign(guarded) == []
+
+    if later:
+        guarded.shell(B, later, call="c2")
+        heard = after(guarded, B, later, "c2")
+    else:
+        guarded.edit(B, "src/new.py")
+        heard = guarded.hear(B, EventKind.AFTER, "src/new.py", tool="Write")
+
+    assert f"which {ONE} holds" in heard.text
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
+    after(guarded, B, "ls", "c3")
+    assert len(foreign(guarded)) == 1
+
+
+@pytest.mark.parametrize("call", ["c1", ""])
+def test_a_later_call_reports_the_writes_of_a_call_without_an_end(guarded, call):
+    held_and_dirty(guarded)
+    guarded.shell(B, "make", call=call)
+    guarded.write("src/a.py", "broken off\n")
+    guarded.clock.now += 1
+
+    guarded.shell(B, "make test", call=call and "c2")
+    heard = after(guarded, B, "make test", call and "c2")
+
+    assert f"which {ONE} holds" in heard.text
+    assert len(foreign(guarded)) == 1
+
+
+def test_a_call_does_not_hide_what_a_parallel_call_writes_later(guarded):
+    held_and_dirty(guarded)
+    guarded.write("src/b.py", "a person's\n")
+    guarded.shell(B, "make", call="c1")
+    command(guarded, B, "true", hidden="make test", call="c2")
+    guarded.write("src/a.py", "hidden\n")
+    guarded.git("checkout", "-q", "--", "src/b.py")
+    guarded.clock.now += 1
+
+    heard = after(guarded, B)
+
+    assert f"which {ONE} holds" in heard.text
+    assert "a person's uncommitted changes" in "".join(
+        e.summary for e in Ledger(guarded.store).newest(Query(), 100)
+    )
+
+
+def test_a_later_command_does_not_hide_changed_guards(guarded, monkeypatch):
+    guarded.shell(B, "make", call="c1")
+    guarded.git("config", "core.hooksPath", "elsewhere")
+    too_late(guarded, monkeypatch, "found")
+
+    guarded.shell(B, "make", call="c2")
+
+    assert "wiring_changed" in guarded.kinds()
 
 
 def test_a_search_and_replace_over_all_files_does_not_change_the_copies(guarded):

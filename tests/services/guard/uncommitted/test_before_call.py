@@ -97,7 +97,7 @@ def test_the_snapshots_of_a_removed_worktree_are_deleted(guarded):
     assert left(guarded) == []
 
 
-def test_the_hook_after_a_command_lists_the_snapshots_at_most_twice(guarded, monkeypatch):
+def test_the_hook_after_a_command_lists_the_snapshots_at_most_four_times(guarded, monkeypatch):
     guarded.write("a.py", "1")
     guarded.write("b.py", "1")
     guarded.commit()
@@ -121,7 +121,7 @@ def test_the_hook_after_a_command_lists_the_snapshots_at_most_twice(guarded, mon
     monkeypatch.setattr(os, "listdir", noted(listdir))
     guarded.hear(B, EventKind.AFTER, command="make", tool="Bash", call="c1")
 
-    assert len(listed) == 2  # who runs a call, and who wrote what
+    assert len(listed) == 4  # its own, twice; who runs a call, and who wrote what
 
 
 def test_a_hook_after_an_edit_reads_the_age_of_no_record_of_own_writes(guarded, monkeypatch):

@@ -22,7 +22,13 @@ from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
 from dibs.local.own_writes import stat_of
 from dibs.services.claims.views import held_in
-from dibs.services.guard.uncommitted.before_call import STAGED, STASH, TreeSnapshot, TreeSnapshots
+from dibs.services.guard.uncommitted.before_call import (
+    ENDED,
+    STAGED,
+    STASH,
+    TreeSnapshot,
+    TreeSnapshots,
+)
 from dibs.services.guard.uncommitted.hidden_files import HiddenFiles, read_status
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
@@ -139,22 +145,31 @@ class Attribution:
             others=work.files, staged=staged, saved=tuple(saved), stashes=tuple(stashes)
         )
 
-    def found(self, agent: str, call: str = "") -> list[ForeignChange]:
-        """Report foreign changes since the snapshot and return them; claim unclaimed files."""
-        mark = self._marks.take(agent, call)
-        return [] if mark is None else self._since(mark)
+    def found(self, agent: str, *, ended: bool = False) -> list[ForeignChange]:
+        """Report foreign changes since the agent's snapshots and return them; claim unclaimed files.
 
-    def unheard(self, agent: str, *, ended: bool) -> list[ForeignChange]:
-        """Do the same for calls whose end was not reported, such as an interrupted command.
-
-        Unless the agent has ``ended`` its turn, such a call may still run, so it is checked again later.
+        A call whose end was not reported may still run, unless the agent has ``ended`` its turn: it gets a
+        new snapshot. A snapshot is deleted last, so that a hook that runs out of time loses nothing.
         """
         found: list[ForeignChange] = []
-        for mark in self._marks.take_all(agent):
-            found += self._since(mark)
-            if not ended:
-                self.mark(agent, mark.call)
+        for name in self._marks.left(agent):
+            mark = self._marks.read(name)
+            found += self._since(mark) if mark is not None else []
+            if mark is None or ended or name.endswith(ENDED):
+                self._marks.drop(name)
+            else:
+                self.mark(agent, mark.call, self._work(agent), saved=mark.saved, named=mark.named)
         return found
+
+    def _work(self, agent: str) -> OthersWork | None:
+        """Return the changes of people; None if nothing is done about them, or git is slow."""
+        if self._store.config.guard_people == "off":
+            return None
+        from dibs.services.guard.uncommitted.people import PeoplesWork
+
+        with contextlib.suppress(OSError, DibsError):
+            return PeoplesWork(self._store, self._repository).look(agent, self.claims()[1])
+        return None
 
     def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
         """Detect, report, and claim what changed since a snapshot."""

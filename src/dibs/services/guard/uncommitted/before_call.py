@@ -1,8 +1,8 @@
 """Snapshots of a working tree at the start of a call, in small files of the clone's local state.
 
-``marks/<agent>~<call>`` exists while a call runs; ``marks/<agent>~own`` records the files that the agent's
-own calls wrote. Losing them only means that less is detected. The start and the end of a session delete those
-of agents that have ended.
+``marks/<agent>~<call>`` exists while a call runs, and with ``.ended`` until its changes are reported;
+``marks/<agent>~own`` records the files that the agent's own calls wrote. Losing them only means that less is
+detected. The start and the end of a session delete those of agents that have ended.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _FORGOTTEN = 86_400.0
 _MOST_OWN = 1000
 #: The end of the name of a record of own writes.
 _OWN = "own"
+#: The end of the name of an ended call's snapshot that was not compared yet.
+ENDED = ".ended"
 #: For how many agents it is remembered which files are not as they left them.
 _MOST_ASKED = 200
 #: How many files one sweep looks at, to keep it short.
@@ -104,25 +106,36 @@ class TreeSnapshots:
         """Return whether there is a snapshot of a call."""
         return os.path.exists(os.path.join(self.folder, _name(agent, call)))
 
-    def take(self, agent: str, call: str) -> TreeSnapshot | None:
-        """Return and delete the snapshot of a call, if there is one."""
-        return self._taken(_name(agent, call))
+    def end(self, agent: str, call: str) -> None:
+        """Note that a call has ended, before anything is compared: that may take too long."""
+        path = os.path.join(self.folder, _name(agent, call))
+        with _suppress(OSError):
+            if os.path.exists(f"{path}{ENDED}"):  # it also shows what changed later
+                os.unlink(path)
+            else:
+                os.rename(path, f"{path}{ENDED}")
 
-    def take_all(self, agent: str) -> list[TreeSnapshot]:
-        """Return and delete the snapshots of an agent's calls whose end was not reported."""
+    def left(self, agent: str) -> list[str]:
+        """Return the names of an agent's snapshots, those of ended calls first."""
         with _suppress(OSError):
             names = [name for name in os.listdir(self.folder) if name.rpartition("~")[0] == agent]
-            marks = [self._taken(name) for name in names if not name.endswith(f"~{_OWN}")]
-            return [mark for mark in marks if mark is not None]
+            return sorted(
+                (name for name in names if not name.endswith(f"~{_OWN}")),
+                key=lambda name: not name.endswith(ENDED),
+            )
         return []
 
-    def _taken(self, name: str) -> TreeSnapshot | None:
+    def read(self, name: str) -> TreeSnapshot | None:
+        """Return a snapshot by its name; None if it is damaged."""
         found = self._read(name)
-        with _suppress(OSError):
-            os.unlink(os.path.join(self.folder, name))
         if not isinstance(found, list) or len(found) != len(TreeSnapshot._fields):
             return None
         return TreeSnapshot(*found)
+
+    def drop(self, name: str) -> None:
+        """Delete a snapshot whose changes were reported."""
+        with _suppress(OSError):
+            os.unlink(os.path.join(self.folder, name))
 
     def running(self, besides: str = "") -> Iterator[str]:
         """Yield the agent of each running call that has a snapshot, ``besides`` one agent."""
@@ -130,7 +143,8 @@ class TreeSnapshots:
         with _suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 agent, _, call = entry.name.rpartition("~")
-                if agent not in {"", besides} and call != _OWN and _mtime(entry) > oldest:
+                ended = call == _OWN or call.endswith(ENDED)
+                if agent not in {"", besides} and not ended and _mtime(entry) > oldest:
                     yield agent
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:
