@@ -200,12 +200,23 @@ def test_a_shell_command_for_a_sibling_project_is_judged_there(tmp_path, command
     assert claims(sibling)["y.py"] == "claude-alice"
 
 
-def test_a_hidden_write_to_a_sibling_that_the_command_names_is_detected(tmp_path):
+@pytest.mark.parametrize("command", [
+    "echo 1 > ../sibling/y.py; python -c 'write()'", "make -C ../sibling gen", "make -C../sibling gen",
+    "cd ../sibling && make gen", "cd .. && make -C sibling gen", "bash ../sibling/t.sh",
+    "npm --prefix ../sibling run g", "npm --prefix=../sibling run g",
+    "(cd ../sibling && git status && sh t.sh)",
+    "./w.sh {sibling}", "python3 -c \"open('{sibling}'+chr(47)+'x.py','w')\"",
+    "for d in ../sibling; do ./w.sh $d; done",
+    "python3 - <<E\nrun('{sibling}')\nE", "bash -c 'cd ../sibling; make'",
+])  # fmt: skip
+def test_a_hidden_write_to_a_sibling_that_the_command_names_is_detected(tmp_path, command):
     """A script that the command line hides is compared before and after, in each project it names."""
     own = project(repository(tmp_path / "own", "a.py"))
     sibling = project(repository(tmp_path / "sibling", "x.py", "y.py"))
     hold(sibling, "x.py")
-    command = "echo 1 > ../sibling/y.py; python -c 'write()'"
+    for name in ("t.sh", "Makefile"):
+        (sibling / name).touch()
+    command = command.replace("{sibling}", str(sibling))
     assert call("Bash", own, command=command) == ""
     (sibling / "x.py").write_text("of alice\n")
     call("Bash", own, event="PostToolUse", command=command)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 #: One command names at most this many files.
 MOST = 2000
+#: The most words that may be paths, and the longest text in which they are looked for.
+MOST_WORDS, LONGEST_TEXT = 200, 20_000
+#: What surrounds a path in an option or a program.
+_AROUND = dict.fromkeys(map(ord, "'\"`()[]{},;:=<>|&"), " ")
 #: The most files that a command shows; each one costs time.
 MOST_SHOWN = 20
 #: Prefixes of paths that are not lasting files.
@@ -116,6 +120,8 @@ class ShellEffects:
         self.is_read_only = True
         #: Whether reads are collected among the targets, too.
         self.reads = reads
+        #: Words of commands and programs that may be paths.
+        self.words: dict[str, None] = {}
         #: The files that commands show.
         self.shown: dict[WriteTarget, None] = {}
         #: The text of a here-document, and the file that the command reads instead.
@@ -159,6 +165,13 @@ class ShellEffects:
         else:
             place = joined(self.place or "", path)
             self.targets[WriteTarget(place, how, deep, arg.glob, into)] = None
+
+    def mention(self, text: str) -> None:
+        """Record the words of an argument or a program that may be paths."""
+        for word in text[:LONGEST_TEXT].translate(_AROUND).split():
+            if len(self.words) < MOST_WORDS and ("/" in word or word == ".." or self.place):
+                path = word[2:] if word[0] == "-" else word  # -C../sibling
+                self.words[joined(self.place or "", path)] = None
 
     def show(self, arg: Arg) -> None:
         """Record that a command shows a file's content, where its path is known."""

@@ -96,6 +96,7 @@ def code(to: ShellEffects, text: str, given: ParsedOptions) -> None:
     """Find what a program writes, in its interpreter's language."""
     from dibs.core.shell import inline_code
 
+    to.mention(text)
     language = given.args[0].text.rpartition("/")[2].rstrip("0123456789.")
     if language in {"python", "pypy"}:
         from dibs.core.shell import python_code

@@ -72,6 +72,8 @@ class ShellWrites(Record):
     shown: tuple[WriteTarget, ...] = ()
     #: The folders in which it runs git; None for an unknown one.
     git_places: tuple[str | None, ...] = ()
+    #: Words that may be paths: arguments, folders, and texts in programs; at most a few.
+    words: tuple[str, ...] = ()
 
 
 def writes(
@@ -108,6 +110,7 @@ def writes(
         tuple(walk.moves),
         tuple(walk.shown),
         tuple(walk.git_places),
+        tuple(walk.words),
     )
 
 
@@ -269,6 +272,8 @@ class _Walk(ShellEffects):
             self.is_read_only = False
         if name == "git":
             self.git_places[self.place] = None
+        for arg in args:
+            self.mention(arg.text)
         rule = find_rule(name)
         if rule is None:
             return

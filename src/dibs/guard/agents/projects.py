@@ -66,7 +66,7 @@ def _share(heard: HookEvent, touches: list[Touch], command: str) -> HookEvent:
 
 
 def _written(heard: HookEvent) -> list[str]:
-    """Return the paths that a shell command writes or hands to git, as far as its text shows."""
+    """Return the paths that a shell command writes, hands to git, or may write, as far as its text shows."""
     from dibs.services.guard.shell_targets import named_paths
 
     shell = heard.tool.casefold() in {"powershell", "pwsh"}

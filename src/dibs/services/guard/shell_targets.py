@@ -74,10 +74,15 @@ def written_paths(
 
 
 def named_paths(command: str, cwd: str, *, powershell: bool = False) -> list[str]:
-    """Return the paths that ``command`` would write or hands to git, wherever they are; globs as they are."""
+    """Return the paths that ``command`` would write or hands to git, wherever they are; globs as they are.
+
+    If it may write something, add what exists of the other paths in its text.
+    """
     found = writes(command, cwd, os.path.expanduser("~"), powershell=powershell)
     named = [*(one.path for one in found.targets), *(one.place for one in found.whole)]
-    return [os.path.join(cwd, path) for path in named if not path.startswith(TOP)]
+    words = () if found.quiet else (os.path.join(cwd, word) for word in found.words)
+    there = [word for word in words if os.path.lexists(word)]
+    return [*(os.path.join(cwd, path) for path in named if not path.startswith(TOP)), *there]
 
 
 def _shown(
