@@ -6,7 +6,7 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.toolcalls.values import Word
-from dibs.services.guard import ignored
+from dibs.services.guard import ignored, shell_targets
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -92,6 +92,30 @@ def test_a_glob_is_checked_by_the_files_that_it_matches_now(guarded):
     guarded.write("src/a.orig")
     assert guarded.shell(B, "find . -name '*.orig' -delete").word == Word.DENY
     assert guarded.shell(B, "find . -iname '*.ORIG' -delete").word == Word.DENY
+
+
+@pytest.mark.parametrize("most", [1, 500])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . -name '*.log' -delete", "rm -rf **/__pycache__", "find . -name '*.swp' -delete",
+        "find . -name __pycache__ -type d -prune -exec rm -rf {} +",
+    ],
+)  # fmt: skip
+def test_a_glob_that_matches_nothing_in_a_claimed_ignored_folder_is_allowed(
+    guarded, monkeypatch, command, most
+):
+    monkeypatch.setattr(shell_targets, "_MOST", most)
+    guarded.write(".gitignore", "dist/\n*.log\n*.swp\n__pycache__\n")
+    for path in ("src/a.log", "src/b.log", "src/__pycache__/a", "dist/app.js"):
+        guarded.write(path)
+    guarded.claim(ONE, "dist/**")
+
+    assert guarded.shell(B, command).word == Word.PASS
+
+    for path in ("dist/b.log", "dist/c.swp", "dist/__pycache__/b"):
+        guarded.write(path)
+    assert guarded.shell(B, command).word == Word.DENY
 
 
 def test_git_is_not_started_for_a_path_that_no_rule_can_match(guarded, monkeypatch):

@@ -81,16 +81,23 @@ def broad_claims(
     return frozenset(text for text, name in texts.items() if name not in named)
 
 
-def listed(root: str, pattern: str, *, most: int) -> list[str] | None:
-    """Return the files that match a pattern and are not ignored; None if they are too many or unknown."""
+def listed(root: str, pattern: str, *, most: int, ignored: bool = False) -> list[str] | None:
+    """Return the files that match a pattern and are, or are not, ignored; None if this is unknown.
+
+    For more than ``most`` files, return the folders at the top that contain ignored ones; otherwise None.
+    """
     specs = (f":(top,glob,icase){pattern}", f":(top,glob,icase){pattern}/**")
-    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *specs)
+    kind = "--ignored" if ignored else "--cached"
+    words = ("ls-files", "-z", kind, "--others", "--exclude-standard", "--", *specs)
     try:
         result = _git(root).run(*words, variables=_MAGIC)
     except (DibsError, OSError):
         return None
     names = [os.fsdecode(name) for name in result.out.split(b"\0") if name]
-    return None if result.code or len(names) > most else list(dict.fromkeys(names))
+    if ignored and len(names) > most:
+        names = [f"{top}{slash}" for top, slash, _ in (name.partition("/") for name in names)]
+    found = list(dict.fromkeys(names))
+    return None if result.code or len(found) > most else found
 
 
 def _name(one: TouchedPath) -> str:

@@ -134,7 +134,7 @@ def _is_wiring(path: str, root: str) -> bool:
 
 
 def _matched(repository: Repository, one: TouchedPath, *, fold_case: bool) -> list[TouchedPath]:
-    """Return the files that a pattern matches now; what else it matches is ignored by git."""
+    """Return the files that a pattern matches now, and the pattern itself if they are unknown."""
     from dibs.services.guard.ignored import listed
 
     root = one.elsewhere or repository.root
@@ -142,10 +142,13 @@ def _matched(repository: Repository, one: TouchedPath, *, fold_case: bool) -> li
     if found is None:
         return [one]
     found += _wiring_matched(one, root)
+    hidden = listed(root, one.path, most=_MOST, ignored=True)
     files = [
-        one._replace(path=path, pattern=pattern_of(path, fold_case=fold_case)) for path in found
+        one._replace(path=path, pattern=pattern_of(path, fold_case=fold_case), ignored=ignored)
+        for paths, ignored in ((found, False), (hidden or (), True))
+        for path in paths
     ]
-    return [*files, one._replace(ignored=True)]
+    return files if hidden is not None else [*files, one._replace(ignored=True)]
 
 
 def _wiring_matched(one: TouchedPath, root: str) -> list[str]:
