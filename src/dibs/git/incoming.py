@@ -5,8 +5,10 @@ Git hooks use this at every commit, so this module imports little.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from dibs.errors import Unavailable
-from dibs.git.trees import sections
+from dibs.git.trees import differences, sections
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The most new commits in one update.
 MOST = 5_000
-#: Git can repeat a merge of two sides; a merge of more sides never has conflicts.
+#: Git can repeat a merge of two sides. It makes a merge of more sides only if they have no conflicts.
 _PAIR = 2
 #: Refs whose commits are not new, because a check precedes each of their updates. Anyone can put a commit
 #: under any other ref, such as a tag.
@@ -78,6 +80,9 @@ def _new(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
     found = list(sections(out))
     merges = [commit for (commit, *parents), _ in found if len(parents) == _PAIR]
     decided = _decided(git, merges) if merges else {}
+    for (commit, *parents), _ in found:
+        if len(parents) > _PAIR:
+            decided[commit] = _dropped(git, commit, parents)
     for (commit, *_), rows in found:
         yield NewCommit(commit, (*map(_path_change, rows), *decided.get(commit, ())))
 
@@ -90,6 +95,25 @@ def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]
         "--no-abbrev", "--format=%x00%H", given=given,
     )  # fmt: skip
     return {names[0]: [*map(_path_change, rows)] for names, rows in sections(out)}
+
+
+def _dropped(git: GitCalls, merge: str, sides: Sequence[str]) -> list[PathChange]:
+    """Return where a merge of more than two sides differs from a side that no other side is ahead of."""
+    ahead: list[set[str]] = [set() for _ in sides]
+    for (one, left), (two, right) in combinations(enumerate(sides), 2):
+        found = git.run("merge-base", "--end-of-options", left, right).out.decode().split()
+        paths = [
+            {c.path for c in differences(git, (*found, "")[0], side)} for side in (left, right)
+        ]
+        ahead[one] |= paths[1] - paths[0]
+        ahead[two] |= paths[0] - paths[1]
+    rows = [
+        (c.path, *("" if is_nothing(oid) else f"{mode} {oid}" for mode, oid in (c.after, c.before)))
+        for side, behind in zip(sides, ahead, strict=True)
+        for c in differences(git, merge, side)
+        if c.path not in behind
+    ]
+    return [PathChange(*row) for row in dict.fromkeys(rows)]
 
 
 def _path_change(row: tuple[str, str]) -> PathChange:

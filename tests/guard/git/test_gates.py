@@ -212,6 +212,37 @@ def test_a_merge_that_drops_a_side_of_a_claimed_file_is_refused(repo, dibs, how)
     repo.git("merge", *how, "-m", "x", "main", agent="bob")
 
 
+def _three_sides(repo, dibs):
+    """Leave bob on one of three branches; main has alice's new ``b.txt``, which she holds."""
+    for branch in ("two", "three"):
+        repo.git("checkout", "-q", "-b", branch, "main")
+        repo.commit(f"{branch}.txt", agent="bob")
+    repo.git("checkout", "-q", "main")
+    dibs("claim", "b.txt", agent="alice")
+    repo.commit("b.txt", "c.txt", agent="alice")
+    repo.git("checkout", "-q", "two")
+
+
+def test_a_merge_of_three_sides_that_drops_one_of_a_claimed_file_is_refused(repo, dibs):
+    _three_sides(repo, dibs)
+
+    said = repo.refused("merge", "-s", "ours", "-m", "x", "main", "three", agent="bob")
+
+    assert "b.txt: alice holds" in said
+
+
+def test_a_merge_of_three_sides_may_have_what_git_merges(repo, dibs):
+    _three_sides(repo, dibs)
+    repo.git("checkout", "-q", "-b", "later", "main")
+    repo.edit("b.txt")
+    repo.git("commit", "-q", "-m", "hers", agent="alice")
+    repo.git("checkout", "-q", "main")
+    repo.commit("d.txt", agent="bob")
+    repo.git("checkout", "-q", "two")
+
+    repo.git("merge", "-q", "-m", "x", "main", "later", "three", agent="bob")
+
+
 def test_cherry_picks_and_reverts_are_refused_only_for_claimed_files(repo):
     repo.edit("a.txt")
     repo.git("commit", "-q", "-m", "hers", agent="alice")
