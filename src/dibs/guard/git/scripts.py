@@ -119,6 +119,7 @@ from_afar() {{
             case $url in file:*) exit 1 ;; *:*) ;; *) exit 1 ;; esac
         done
     }} || return 1
+    ! git config --get-regexp '^url\\..*\\.insteadof$' >/dev/null || return 1
     tr '\\0' '\\n' <"/proc/$PPID/cmdline" | {{
         read -r _
         verb=

@@ -58,6 +58,10 @@ def is_fetch_from_elsewhere(git: GitCalls, common: str, process: int) -> bool:
     places = [*named, *(url for name, url in remotes if name in named)]
     if not any(name in named for name, _ in remotes):
         places += [url for _, url in remotes]
+    given = {name: text for name, text in os.environ.items() if name.startswith("GIT_CONFIG")}
+    for place in tuple(places):  # url.*.insteadOf may replace it
+        found = git.run("ls-remote", "--get-url", "--end-of-options", place, variables=given)
+        places.append(os.fsdecode(found.out).rstrip("\n"))
     return not any(is_same(place, common, git.tree) for place in places)
 
 
@@ -66,6 +70,10 @@ def is_same(place: str, common: str, tree: str) -> bool:
     path = place.removeprefix(_FILE)
     if path in {"", "."} or (path == place and "://" in path):
         return path in {"", "."}
+    if path != place and "%" in path:
+        from urllib.parse import unquote
+
+        path = unquote(path)
     whole = os.path.join(tree, os.path.expanduser(path))
     if os.path.isfile(whole):
         return True
