@@ -160,6 +160,7 @@ CODES = {
     "POSTGRES_AUTH": Code((Misconfigured,), "the server rejects the user, the password, or the database, the user lacks permissions, or the server's certificate is not trusted", "check them with `psql`"),
     "POSTGRES_ENCODING": Code((Misconfigured,), "the database's encoding lacks some characters", "use a database with the encoding UTF8"),
     "POSTGRES_VERSION": Code((Misconfigured,), "the server is older than 13", "upgrade it"),
+    "POSTGRES_OUTDATED": Code((Unavailable,), "another server was promoted after this one, but does not respond", "start that server; make this one its standby"),
     "POSTGRES_STANDBY": Code((Unavailable,), "the server is read-only: a standby, or `default_transaction_read_only` is on", "use the primary, or name all servers in the URL"),
     "POSTGRES_UNREACHABLE": Code((Unavailable,), "the server cannot be reached", "try again when it is running"),
     "POSTGRES_ERROR": Code((Unavailable,), "the server returned another error", "the message quotes it"),

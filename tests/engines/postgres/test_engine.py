@@ -128,7 +128,7 @@ def test_a_server_that_does_not_respond_does_not_hide_the_next(postgres_server, 
 
         engine = PostgresEngine(f"postgresql://dibs@{hosts}/{name}", "shop", timeout=2.0)
 
-        assert 0.9 < time.monotonic() - started < 2.0
+        assert time.monotonic() - started < 1.0
         assert engine.transact(increment)
         engine.close()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from tests.engines.agents import Agent, assert_fenced, reasons
-from tests.servers import FaultProxy, PostgresServer
+from tests.servers import FaultProxy, PostgresServer, postgres
 
 from dibs.core.claims.rules import Granted
 from dibs.engines.postgres.engine import PostgresEngine
@@ -198,6 +200,82 @@ def test_a_failover_without_a_synchronous_standby_voids_claims_even_if_nothing_w
     assert isinstance(alice.claim("other"), Granted)
     assert len(reasons(alice)) == 1
     assert_fenced(alice, held)
+
+
+@pytest.mark.parametrize("synchronous", [True, False])
+def test_an_old_primary_that_returns_is_not_used(pair, agent, synchronous):
+    servers = pair(synchronous=synchronous)
+    alice = agent("alice", servers.url)
+    alice.claim("before")
+    if not synchronous:
+        _replicated(servers)
+    servers.fail_over()
+    held = alice.claim()
+    servers.primary.start()
+    started = time.monotonic()
+
+    bob = agent("bob", servers.url)
+
+    assert not isinstance(bob.claim(), Granted)
+    assert isinstance(bob.claim("other"), Granted)
+    assert alice.release(held.token)
+    assert time.monotonic() - started < 5
+    assert servers.primary.sql("SELECT timeline FROM dibs.project") == [("00000001",)]
+
+
+@pytest.mark.parametrize("names_all", [True, False])
+def test_an_old_primary_is_refused_by_a_machine_that_saw_its_successor(
+    pair, agent, tmp_path, names_all
+):
+    servers = pair(synchronous=False)
+    memory = tmp_path / "state" / "postgres.json"
+    alice = agent("alice", servers.url, memory)
+    alice.claim("before")
+    _replicated(servers)
+    servers.fail_over()
+    held = alice.claim()
+    alice.engine.close()
+    servers.primary.start()
+    servers.standby.stop()
+    before = servers.primary.sql("SELECT * FROM dibs.project")
+
+    with pytest.raises(Unavailable) as caught:
+        agent("bob", servers.url if names_all else servers.primary.url, memory, timeout=1.0)
+
+    assert caught.value.code == "POSTGRES_OUTDATED"
+    assert "its timeline is 1, but this machine has seen 2" in caught.value.message
+    assert servers.primary.sql("SELECT * FROM dibs.project") == before
+    servers.standby.start()
+    bob = agent("bob", servers.url, memory)
+    assert not isinstance(bob.claim(), Granted)
+    assert agent("alice", servers.url, memory).release(held.token)
+
+
+def test_another_cluster_is_used_whatever_its_timeline(pair, agent, tmp_path):
+    """A backup was restored to a new server."""
+    servers = pair(synchronous=False)
+    memory = tmp_path / "state" / "postgres.json"
+    servers.fail_over()
+    held = agent("alice", servers.standby.url, memory).claim()
+    postgres._template.cache_clear()  # whose copies are one cluster
+    with PostgresServer(tmp_path / "new") as new:
+        bob = agent("bob", new.url, memory)
+
+        assert bob.claim().token > held.token
+        bob.engine.close()
+
+
+def test_a_server_that_does_not_respond_does_not_delay_the_others_much(pair):
+    servers = pair(synchronous=False)
+    with closing(socket.socket()) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        hosts = servers.url.partition("@")[2].replace("/", f",127.0.0.1:{silent.getsockname()[1]}/")
+        started = time.monotonic()
+
+        PostgresEngine(f"postgresql://dibs@{hosts}", "shop", timeout=5.0).close()
+
+        assert time.monotonic() - started < 1.5
 
 
 def test_a_machine_that_saw_later_writes_detects_a_standby_that_lacks_them(pair, agent, tmp_path):

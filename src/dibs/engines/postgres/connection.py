@@ -45,7 +45,16 @@ class PostgresConnection(StoreLink):
     step runs again while the connection holds the lock, and the next step waits for the lock first.
     """
 
-    __slots__ = ("_crowded", "_locked", "_runs", "project", "timeline", "was_replicated", "wire")
+    __slots__ = (
+        "_crowded",
+        "_locked",
+        "_runs",
+        "project",
+        "system",
+        "timeline",
+        "was_replicated",
+        "wire",
+    )
 
     def __init__(self, wire: PostgresWire, project: int, since_boot: Callable[[], float]) -> None:
         super().__init__(since_boot)
@@ -56,8 +65,8 @@ class PostgresConnection(StoreLink):
         self._crowded = False
         #: The timeline that wrote the store, and the server's, as last judged.
         self._runs = ("", "")
-        #: The server's timeline, which a failover changes.
-        self.timeline = ""
+        #: The server's cluster, and its timeline, which a failover changes.
+        self.system, self.timeline = wire.system, wire.timeline
         #: Whether a synchronous standby confirmed the store's last write.
         self.was_replicated = False
 

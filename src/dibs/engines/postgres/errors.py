@@ -41,11 +41,27 @@ class ServerError(NotSent):
         return self.code in {"3F000", "42P01", "42883"}
 
 
+class Outdated(NotSent):
+    """Another server was promoted after this one, so this one must not be used."""
+
+    def __init__(self, timeline: str, seen: str) -> None:
+        super().__init__(
+            f"its timeline is {int(timeline, 16)}, but this machine has seen {int(seen, 16)},"
+            " so another server was promoted since"
+        )
+
+
 def passes(problem: Exception) -> bool:
     """Return whether a retry can help."""
     if not isinstance(problem, ServerError):
         return not any(text in str(problem) for text in _NO_LOGIN + _NO_URL)
     return problem.code.startswith(_PASSING) or problem.code == _STANDBY
+
+
+def most_specific(problems: list[str]) -> NotSent:
+    """Return the failure of several servers that says most about the cause."""
+    found = [NotSent(text) for text in problems]
+    return max(found, key=lambda problem: (not passes(problem), _READ_ONLY in str(problem)))
 
 
 def unavailable(place: object, problem: Exception) -> DibsError:
@@ -55,12 +71,8 @@ def unavailable(place: object, problem: Exception) -> DibsError:
         return busy(place)
     if code.startswith(_NO_RIGHTS) or (not code and not passes(problem)):
         return _misconfigured(place, text)
-    if code in {_STANDBY, "25006"} or _READ_ONLY in text:
-        return Unavailable(
-            f"{place} is read-only: it is a standby, or default_transaction_read_only is on",
-            code="POSTGRES_STANDBY",
-            hint="name all servers in the URL, such as postgresql://one,two/database",
-        )
+    if isinstance(problem, Outdated) or code in {_STANDBY, "25006"} or _READ_ONLY in text:
+        return _no_primary(place, problem)
     if code in _NO_ROOM:
         return Unavailable(
             f"{place} cannot accept writes: {text}",
@@ -73,6 +85,20 @@ def unavailable(place: object, problem: Exception) -> DibsError:
         f"cannot reach {place}: {text}",
         code="POSTGRES_UNREACHABLE",
         hint="nothing was changed; check the URL, or try again when the server is back",
+    )
+
+
+def _no_primary(place: object, problem: Exception) -> Unavailable:
+    if isinstance(problem, Outdated):
+        return Unavailable(
+            f"{place} is outdated: {problem}",
+            code="POSTGRES_OUTDATED",
+            hint="start the server that was promoted last, and make this one its standby",
+        )
+    return Unavailable(
+        f"{place} is read-only: it is a standby, or default_transaction_read_only is on",
+        code="POSTGRES_STANDBY",
+        hint="name all servers in the URL, such as postgresql://one,two/database",
     )
 
 

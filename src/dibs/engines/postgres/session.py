@@ -7,10 +7,10 @@ was lost, and the life continues. Otherwise, or if this machine has seen later w
 from __future__ import annotations
 
 from dibs.engines.postgres.connection import PostgresConnection
-from dibs.engines.postgres.errors import passes, unavailable
+from dibs.engines.postgres.errors import Outdated, passes, unavailable
 from dibs.engines.postgres.schema import project_id
-from dibs.engines.postgres.wire import PostgresWire
-from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped
+from dibs.engines.postgres.wire import PostgresWire, primary
+from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped, later, recall
 from dibs.engines.shared.session import StoreSession
 
 TYPE_CHECKING = False
@@ -49,7 +49,11 @@ class PostgresSession(StoreSession):
 
     def wire(self, until: float) -> tuple[PostgresWire, int]:
         """Open a separate connection; return it and the project's number."""
-        wire = PostgresWire(self._url, self._timeout, until)
+        wire = primary(self._url, self._timeout, until)
+        self._memory = known = later(self._memory, recall(self._memory_path))
+        if wire.is_older(known.system, known.timeline):
+            wire.close()
+            raise Outdated(wire.timeline, known.timeline)
         try:
             return wire, project_id(wire, self._project, until)
         except BaseException:

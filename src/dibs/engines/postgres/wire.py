@@ -14,7 +14,7 @@ from itertools import count
 import psycopg
 from psycopg import pq
 
-from dibs.engines.postgres.errors import ServerError
+from dibs.engines.postgres.errors import ServerError, most_specific
 from dibs.engines.postgres.url import each_server
 from dibs.engines.shared.failures import Cut, NotSent
 
@@ -30,11 +30,18 @@ if TYPE_CHECKING:
 _FATAL = pq.ExecStatus.FATAL_ERROR
 _SYNC = pq.ExecStatus.PIPELINE_SYNC
 _ROWS = pq.ExecStatus.TUPLES_OK
+_EVENTS = {pq.PollingStatus.READING: select.POLLIN, pq.PollingStatus.WRITING: select.POLLOUT}
 _SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
 
 #: Each statement sees what was committed before it: a stricter level has a snapshot from before a lock.
 _ISOLATION = b"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
 BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+
+#: The server's process, cluster, and timeline.
+_ORIGIN = (
+    b"SELECT pg_backend_pid(), system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+    b" FROM pg_control_system()"
+)
 
 _monotonic = time.monotonic
 
@@ -42,22 +49,33 @@ _monotonic = time.monotonic
 class PostgresWire:
     """One connection. One thread uses it at a time."""
 
-    __slots__ = ("_names", "_pg", "_pid", "_poll", "_prepared", "_warnings", "pooled")
+    __slots__ = (
+        "_names",
+        "_pg",
+        "_pid",
+        "_poll",
+        "_prepared",
+        "_warnings",
+        "pooled",
+        "system",
+        "timeline",
+    )
 
-    def __init__(self, url: str, timeout: float, until: float) -> None:
+    def __init__(self, pg: PGconn, timeout: float, until: float) -> None:
         self._pid = os.getpid()
         self._warnings: list[str] = []
         self._names, self._prepared = count(), dict[bytes, bytes]()
         self.pooled = True
-        self._pg = pg = connect(url, until)
+        self._pg = pg
         pg.notice_handler = self._noticed
         pg.nonblocking = 1
         pg.enter_pipeline_mode()
         self._poll = select.poll()
         self._poll.register(pg.socket, select.POLLIN)
-        (((own,),),) = self.run((b"SELECT pg_backend_pid()", ()), until=until)
+        ((row,),) = self.run((_ORIGIN, ()), until=until)
+        own, self.system, self.timeline = [(value or b"").decode() for value in row]
         #: Whether a pooler is in between: it does not pass on the number of the server's process.
-        self.pooled = int(own or 0) != pg.backend_pid
+        self.pooled = int(own) != pg.backend_pid
         if not self.pooled:
             patience = b"SET statement_timeout = %d" % max(1, timeout * 1000)
             self.run((patience, ()), (_ISOLATION, ()), until=until)
@@ -76,6 +94,10 @@ class PostgresWire:
     def encoding(self) -> str:
         """The database's encoding, such as UTF8."""
         return (self._pg.parameter_status(b"server_encoding") or b"UTF8").decode()
+
+    def is_older(self, system: str, timeline: str) -> bool:
+        """Return whether this server is of the same cluster as another, which was promoted later."""
+        return system == self.system and timeline > self.timeline
 
     def close(self) -> None:
         """Close the connection; the server rolls an open transaction back."""
@@ -178,41 +200,54 @@ class PostgresWire:
             self._warnings.append(_server_error(result).args[0])
 
 
-def connect(url: str, until: float) -> PGconn:
-    """Connect to the first server in a URL that accepts it; raise ``NotSent`` if none does.
+def primary(url: str, timeout: float, until: float) -> PostgresWire:
+    """Connect to the server in a URL that accepts writes; of several, to the one promoted last."""
+    best, *others = [PostgresWire(pg, timeout, until) for pg in connect(url, until)]
+    for wire in others:
+        if best.is_older(wire.system, wire.timeline):
+            best, wire = wire, best  # noqa: PLW2901 - the other one is closed
+        wire.close()
+    return best
 
-    The servers share the time, so that one that does not respond does not hide the next.
+
+def connect(url: str, until: float) -> list[PGconn]:
+    """Connect to all servers in a URL at once; return those that accept it, or raise ``NotSent``.
+
+    The first may be an old primary. So the others have a tenth of the time left to respond.
     """
-    problem = "timed out"
-    servers = each_server(url)
-    for number, server in enumerate(servers):
-        left = until - _monotonic()
-        if left > 0:
-            pg = pq.PGconn.connect_start(server.encode())
-            problem = _connected(pg, _monotonic() + left / (len(servers) - number))
-            if not problem:
-                return pg
+    servers = [pq.PGconn.connect_start(server.encode()) for server in each_server(url)]
+    trying = dict.fromkeys(servers, pq.PollingStatus.WRITING)
+    patience = max(0.0, until - _monotonic()) / 10
+    while ready := _ready(trying, until):
+        for pg in ready:
+            trying[pg] = status = pq.PollingStatus(pg.connect_poll())
+            if status in {pq.PollingStatus.OK, pq.PollingStatus.FAILED}:
+                del trying[pg]
+            if status == pq.PollingStatus.OK:
+                until = min(until, _monotonic() + patience)
+    accepted = [pg for pg in servers if pg not in trying and pg.status == pq.ConnStatus.OK]
+    problems = [
+        "the server does not respond" if pg in trying else _plain(pg.get_error_message())
+        for pg in servers
+    ]
+    for pg in servers:
+        if pg not in accepted:
             pg.finish()
-    raise NotSent(problem)
+    if not accepted:
+        raise most_specific(problems)
+    return accepted
 
 
-def _connected(pg: PGconn, until: float) -> str:
-    """Wait for a connection; return why it failed."""
-    events = {
-        int(pq.PollingStatus.READING): select.POLLIN,
-        int(pq.PollingStatus.WRITING): select.POLLOUT,
-    }
-    while pg.status != pq.ConnStatus.BAD:
-        status = pg.connect_poll()
-        if status == pq.PollingStatus.OK:
-            return ""
-        if status == pq.PollingStatus.FAILED:
-            break
-        waiting = select.poll()
-        waiting.register(pg.socket, events[status])
-        if not waiting.poll(max(0.0, until - _monotonic()) * 1000):
-            return "the server does not respond"
-    return _plain(pg.get_error_message())
+def _ready(trying: dict[PGconn, pq.PollingStatus], until: float) -> list[PGconn]:
+    """Return the connections that can continue; none if time is up."""
+    bad = [pg for pg in trying if pg.status == pq.ConnStatus.BAD]
+    if bad or not trying:
+        return bad
+    poll = select.poll()
+    for pg, status in trying.items():
+        poll.register(pg.socket, _EVENTS[status])
+    ready = dict(poll.poll(max(0.0, until - _monotonic()) * 1000))
+    return [pg for pg in trying if pg.socket in ready]
 
 
 def _is_final(result: PGresult) -> bool:

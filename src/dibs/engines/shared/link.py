@@ -55,6 +55,10 @@ class StoreLink:
 
     __slots__ = ("base", "clock", "latest", "life", "newest", "replica")
 
+    #: A cluster of servers, and a number that grows with each failover, if the technology has them.
+    system: str = ""
+    timeline: str = ""
+
     def __init__(self, since_boot: Callable[[], float]) -> None:
         self.clock = ServerClock(since_boot)
         self.replica = Replica()

@@ -47,6 +47,9 @@ class StoreMemory(Record):
     since_boot: float = 0.0
     #: The most that ``now`` can be too early: the duration of the request.
     slack: float = 0.0
+    #: The cluster of servers, and its highest timeline.
+    system: str = ""
+    timeline: str = ""
 
 
 #: The types that a remembered value may have, by the type of its default.
@@ -79,7 +82,13 @@ def recall(path: str) -> StoreMemory:
 
 
 def later(one: StoreMemory, other: StoreMemory) -> StoreMemory:
-    """Return the later of two memories of one store: numbers only grow, even across lives."""
+    """Return the later of two memories of one store: numbers only grow, even across lives.
+
+    A server with a lower timeline was replaced by another; nothing that it adds counts, except its numbers.
+    """
+    if one.system == other.system and one.timeline != other.timeline:
+        found = one if one.timeline > other.timeline else other
+        return found._replace(newest=max(one.newest, other.newest))
     return other if (other.newest, other.version) >= (one.newest, one.version) else one
 
 

@@ -160,6 +160,7 @@ class StoreSession:
             seen = StoreMemory(
                 link.life, max(0, link.replica.version), link.replica.nonce, newest, link.clock.now(),
                 self.sources.boot(), self.sources.since_boot(), link.clock.slack,
+                link.system, link.timeline,
             )  # fmt: skip
             self._memory = memories.later(self._memory, seen)
 
