@@ -322,6 +322,10 @@ def test_commits_wait_for_the_disk_although_the_server_does_not(
 
     unflushed = "SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn()"
     assert postgres_server.sql(unflushed) == [(0,)]
+    link = engine._session.link(time.monotonic() + 5)
+    link.timeline = "00000009"  # as after a failover
+    link.adopt(0.0, time.monotonic() + 5)
+    assert postgres_server.sql(unflushed) == [(0,)]
 
 
 def test_a_pooler_is_detected(tmp_path, postgres_server, postgres_url):

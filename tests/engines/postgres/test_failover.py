@@ -5,14 +5,15 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from tests.engines.agents import Agent, assert_fenced, reasons
-from tests.servers import FaultProxy, PostgresServer, postgres
+from tests.servers import FaultProxy, PgBouncer, PostgresServer, postgres
 
 from dibs.core.claims.rules import Granted
 from dibs.engines.postgres.engine import PostgresEngine
+from dibs.engines.shared.failures import Cut
 from dibs.errors import Unavailable, Unknown
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing.steps import entries, increment
@@ -140,6 +141,48 @@ def test_a_commit_that_the_standby_does_not_confirm_is_unknown(pair, agent):
         alice.claim()
     servers.proxy.heal()
     servers.proxy.reset()
+
+
+@pytest.mark.parametrize(
+    ("kind", "pooled"),
+    [("write", False), ("write", True), ("locked write", True), ("adoption", False)],
+)
+def test_a_canceled_wait_for_the_standby_is_unknown_whatever_messages_a_client_gets(
+    pair, agent, tmp_path, kind, pooled
+):
+    servers = pair(synchronous=True)
+    servers.primary.configure(client_min_messages="error")
+    with ExitStack() as stack:
+        url = servers.primary.url
+        if pooled:
+            url = stack.enter_context(PgBouncer(tmp_path / "pool", servers.primary)).url_of(url)
+        alice = agent("alice", url, timeout=3.0)
+        alice.claim("before")
+        link = alice.engine._session.link(time.monotonic() + 5)
+        servers.proxy.swallow()
+        canceling = threading.Thread(target=_cancel_waiting, args=(servers.primary,))
+        canceling.start()
+
+        until = time.monotonic() + 5
+        if kind == "locked write":
+            link.learn(link.lock((), (), until), (), ())
+        if kind == "adoption":
+            link.timeline = "00000009"
+        with pytest.raises((Unknown, Cut)):
+            link.adopt(0.0, until) if kind == "adoption" else alice.claim()
+
+        canceling.join()
+        servers.proxy.heal()
+        servers.proxy.reset()
+
+
+def _cancel_waiting(server):
+    """Cancel every wait for a standby, for a while."""
+    cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    _until(lambda: server.sql(cancel))
+    for _ in range(10):
+        server.sql(cancel)
+        time.sleep(0.1)
 
 
 def test_a_commit_found_after_a_restart_is_confirmed_by_the_standby_first(pair, agent):

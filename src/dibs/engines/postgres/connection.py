@@ -97,10 +97,9 @@ class PostgresConnection(StoreLink):
         self, points: Sequence[str], ranges: Sequence[tuple[str, str]], until: float
     ) -> Header:
         """Lock the store, and read it."""
-        enter = (b"SELECT dibs.enter($1, $2)", (self.project, b"%d" % _milliseconds(until)))
         self._locked = True
         _, ((waited,),), rows = self.wire.run(
-            _BEGIN, enter, self._reading(points, ranges), until=until
+            _BEGIN, self._entering(until), self._reading(points, ranges), until=until
         )
         self._crowded = waited == b"t"
         return self._header(rows, points, len(ranges))
@@ -159,7 +158,7 @@ class PostgresConnection(StoreLink):
         """Continue the life on another server: record its timeline, and shift the clock."""
         text = b"UPDATE dibs.project SET timeline = $2, shift = shift + $3 WHERE id = $1 AND timeline <> $2"
         values = (self.project, self.timeline.encode(), b"%d" % micros(seconds))
-        self.wire.run((text, values), until=until)
+        self.wire.run(self._entering(until), (text, values), until=until)
         self.clock.shift(seconds)
         self._runs = (self.timeline, self.timeline)
 
@@ -185,6 +184,9 @@ class PostgresConnection(StoreLink):
             if len(rows) < _PAGE:
                 return
             after, upto = (after, int(number) - 1) if newest_first else (int(number), upto)
+
+    def _entering(self, until: float) -> Statement:
+        return b"SELECT dibs.enter($1, $2)", (self.project, b"%d" % _milliseconds(until))
 
     def _reading(self, points: Sequence[str], ranges: Sequence[tuple[str, str]]) -> Statement:
         replica = self.replica

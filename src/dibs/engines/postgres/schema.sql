@@ -40,6 +40,15 @@ CREATE FUNCTION dibs.replicated() RETURNS boolean LANGUAGE sql STABLE AS $$
         AND current_setting('synchronous_commit') IN ('on', 'remote_apply', 'off')  -- off is raised to on
 $$;
 
+-- Commit this transaction to disk at least, and let the server warn if no standby confirms it.
+CREATE FUNCTION dibs.be_safe() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('client_min_messages', 'warning', true);
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+END $$;
+
 -- The engine's clock. It waits while the server's is a little behind; more than that is a jump, which a client detects.
 CREATE FUNCTION dibs.clock(p dibs.project) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -56,9 +65,7 @@ DECLARE
 BEGIN
     PERFORM set_config('lock_timeout', _wait::text, true),
         set_config('idle_in_transaction_session_timeout', (_wait * 3 / 5)::text, true);
-    IF current_setting('synchronous_commit') = 'off' THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
+    PERFORM dibs.be_safe();
     IF NOT is_free THEN
         PERFORM pg_advisory_xact_lock(1684628083, _project);
     END IF;
@@ -146,9 +153,7 @@ BEGIN
         RETURN QUERY SELECT * FROM dibs.look(_project, _version, _known, _guesses, _low, _high, _part);
         RETURN;
     END IF;
-    IF current_setting('synchronous_commit') = 'off' THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
+    PERFORM dibs.be_safe();
     IF _keys <> '{}' THEN
         INSERT INTO dibs.kv SELECT _project, new.* FROM unnest(_keys, _values) AS new
         ON CONFLICT (project, key) DO UPDATE SET value = excluded.value;
