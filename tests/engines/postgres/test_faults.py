@@ -16,7 +16,7 @@ from tests.servers import FaultProxy, PostgresServer
 
 from dibs.engines.postgres.engine import PostgresEngine
 from dibs.engines.shared import memory as memories
-from dibs.errors import Unavailable, Unknown
+from dibs.errors import DibsError, Unavailable, Unknown
 from dibs.testing.steps import entries, everything, increment, put
 
 
@@ -103,6 +103,30 @@ def test_a_late_write_of_a_client_that_gave_up_is_never_applied(far, near, serve
     number = entries(near)
     assert len(number) == 2 - len(failures) == count(near)
     assert server.sql("SELECT version FROM dibs.project", url) > before
+
+
+def test_a_change_whose_reply_is_lost_is_unknown_if_the_server_then_denies_access(tmp_path):
+    with PostgresServer(tmp_path, password="right") as server, FaultProxy(server) as proxy:
+        far = PostgresEngine(server.url_of("postgres", proxy.port), "shop", timeout=5.0)
+        far.transact(increment)
+        proxy.swallow(("replies",))
+        failures = []
+
+        def write():
+            with pytest.raises(DibsError) as caught:
+                far.transact(increment)
+            failures.append(caught.value)
+
+        writing = threading.Thread(target=write)
+        writing.start()
+        _until(lambda: server.sql("SELECT count(*) FROM dibs.ledger") == [(2,)])
+        server.sql("ALTER ROLE dibs PASSWORD 'other'")
+        proxy.heal()
+        proxy.reset()
+        writing.join(20)
+        far.close()
+
+    assert [error.code for error in failures] == ["UNKNOWN"]
 
 
 def test_a_waiter_is_notified_without_polling(server, url):

@@ -16,7 +16,7 @@ from dibs.engines.shared.failures import Cut, NotSent, busy, unknown
 from dibs.engines.shared.link import micros
 from dibs.engines.shared.memory import REMEMBER_EVERY
 from dibs.engines.shared.replica_txn import ReplicaTxn, ReplicaView
-from dibs.errors import Unavailable
+from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class OptimisticEngine:
                 status = self._session.link(until).settle(nonce, life, version, until)
             except (NotSent, Cut):
                 self._session.drop()
-            except Unavailable as error:
+            except (Unavailable, Misconfigured) as error:
                 raise unknown(self._place, str(problem)) from error
             else:
                 if status in {"ok", "again"}:
