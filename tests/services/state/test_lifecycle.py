@@ -20,6 +20,20 @@ def test_a_new_life_voids_every_claim_and_fences_its_token(crew):
     assert isinstance(crew.claim("bob", "src/a.py"), Granted)
 
 
+def test_a_request_of_the_previous_life_is_not_answered_with_a_void_grant(crew):
+    first = crew.claim("alice", "src/a.py", request_id="r1")
+    denied = crew.claim("bob", "src/a.py", request_id="r2")
+    assert crew.claim("alice", "src/a.py", request_id="r1") == first
+
+    crew.engine.transact(lambda txn: begin_life(txn, "the server lost its newest writes"))
+    held = crew.claim("bob", "src/a.py")
+
+    assert not isinstance(crew.claim("alice", "src/a.py", request_id="r1"), Granted)
+    assert crew.claim("bob", "src/a.py", request_id="r2") == denied
+    assert crew.release("bob", "src/a.py", token=held.token)
+    assert crew.claim("alice", "src/a.py", request_id="r3").token > held.token
+
+
 def test_an_owner_learns_why_its_claim_is_void(crew):
     crew.claim("alice", "src/a.py")
 

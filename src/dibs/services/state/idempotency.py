@@ -65,6 +65,14 @@ def forget(rows: Rows, agent: str, request_id: str) -> None:
     rows.txn.delete(f"{REQUEST}{agent}/{request_id}")
 
 
+def forget_grants(rows: Rows) -> None:
+    """Drop all results that grant claims, because all claims are void; repeats run again."""
+    for key, value in list(rows.txn.scan((REQUEST, ""))):
+        answer = decode(value)["answer"]
+        if isinstance(answer, dict) and "granted" in answer:
+            rows.txn.delete(key)
+
+
 def _forget_old(rows: Rows, agent: str) -> None:
     for key, value in list(rows.txn.scan((f"{REQUEST}{agent}/", ""))):
         if decode(value)["at"] + KEPT <= rows.now:

@@ -266,6 +266,7 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     expires by age.
     """
     from dibs.services.state.damage import without_damaged
+    from dibs.services.state.idempotency import forget_grants
 
     # A damaged row stays and keeps blocking its path, but must not keep the life from starting.
     rows = Rows(without_damaged(txn), fold_case=fold_case)
@@ -276,6 +277,7 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
         take_off(rows, key, claim, Lost(claim.pattern, claim.token, "void", rows.now, "", why))
         void.add((claim.agent, rows.pattern(claim.pattern).key))
     close_asks(rows, [(k, a) for k, a in asks if (a.holder, rows.pattern(a.pattern).key) in void])
+    forget_grants(rows)
     voided = "1 claim is void" if len(claims) == 1 else f"{len(claims)} claims are void"
     rows.emit(
         STORE, "store", Kind.LEDGER_RESTARTED,
