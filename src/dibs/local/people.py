@@ -19,6 +19,7 @@ from dibs.local.processes import (
     is_hidden,
     realm,
     running,
+    variables_in,
 )
 from dibs.local.server_files import guarded_states, server_folder
 from dibs.startup.records import Record
@@ -228,7 +229,7 @@ def in_other_home(states: Iterable[str]) -> str:
     apart = (
         one.agent
         for one, given in _environments(states)
-        if given and server_folder(_variables(given)) != folder
+        if given and server_folder(variables_in(given)) != folder
     )
     return next(apart, "")
 
@@ -307,8 +308,3 @@ def _tmux_clients(socket: str, server: RunningProcess) -> list[int]:
         return []
     rows = [row.split() for row in done.stdout.splitlines()]
     return [int(row[1]) for row in rows if row[:1] == [b"%d" % server.pid] and row[1].isdigit()]
-
-
-def _variables(environment: frozenset[bytes]) -> dict[str, str]:
-    pairs = (os.fsdecode(line).partition("=") for line in environment)
-    return {name: value for name, _, value in pairs}

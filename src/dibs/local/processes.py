@@ -14,7 +14,7 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _PROC = "/proc"
 _BOOT = f"{_PROC}/sys/kernel/random/boot_id"
@@ -122,6 +122,12 @@ def environment_of(pid: int) -> frozenset[bytes]:
             return frozenset(file.read().split(b"\0"))
     except OSError:
         return frozenset()
+
+
+def variables_in(environment: Iterable[bytes]) -> dict[str, str]:
+    """Return the variables in a process's environment by name."""
+    pairs = (os.fsdecode(line).partition("=") for line in environment)
+    return {name: value for name, _, value in pairs}
 
 
 def is_foster(process: RunningProcess) -> bool:

@@ -11,7 +11,14 @@ from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, DibsError
 from dibs.local.identity import VARIABLE, agent_of_process, doubt_here, host, human_id, in_session
 from dibs.local.people import doubt_about
-from dibs.local.processes import above, environment_of, own_pid, running, session_number
+from dibs.local.processes import (
+    above,
+    environment_of,
+    own_pid,
+    running,
+    session_number,
+    variables_in,
+)
 from dibs.local.repository import find
 from dibs.local.server_files import guarded_states
 from dibs.server.projects import project_id, remembered
@@ -41,11 +48,12 @@ def identity_of_peer(peer: Peer, projects: Projects) -> RequestIdentity:
         if state:
             return RequestIdentity(caller, TokenScope.AGENT, project_id(state))
         return RequestIdentity(caller, TokenScope.AGENT, named_by=peer.pid)
+    own = variables_in(environment_of(peer.pid)) or os.environ
     doubt = doubt_about(peer.pid, states)
     if doubt:
-        id_ = human_id(os.environ, in_session(session))
+        id_ = human_id(own, in_session(session))
         return RequestIdentity(Caller(id_, HUMAN, host(), doubt=doubt), TokenScope.AGENT)
-    return RequestIdentity(Caller(human_id(os.environ), HUMAN, host()), TokenScope.ADMIN)
+    return RequestIdentity(Caller(human_id(own), HUMAN, host()), TokenScope.ADMIN)
 
 
 def _session(pid: int) -> int | None:
