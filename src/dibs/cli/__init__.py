@@ -197,10 +197,14 @@ def _ready_streams() -> None:
 def _open_closed_streams() -> None:
     import os
 
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        if getattr(sys, name) is None:
-            handle = os.open(os.devnull, os.O_RDWR)
-            if handle != number:
-                os.dup2(handle, number)
-                os.close(handle)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    names = ("stdin", "stdout", "stderr")
+    closed = [number for number, name in enumerate(names) if getattr(sys, name) is None]
+    for number in closed:
+        # A command prints nothing, but a hook, which writes to the descriptor, must see that it cannot.
+        handle = os.open(os.devnull, os.O_RDONLY)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+    for number in closed:
+        stream = open(os.devnull, "w" if number else "r", encoding="utf-8")  # noqa: SIM115
+        setattr(sys, names[number], stream)

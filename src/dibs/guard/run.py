@@ -5,12 +5,12 @@ start, so this one only loads compiled code; see docs/explanation/startup.md.
 """
 
 import gc
+import posix
 import sys
 
 
 def packed(package: str) -> tuple:  # type: ignore[type-arg] # a longer annotation costs time at each start
     """Return the pack of compiled modules and the start function; raise if the pack is unusable."""
-    import posix
     from _frozen_importlib_external import MAGIC_NUMBER
     from marshal import loads
 
@@ -29,6 +29,11 @@ def packed(package: str) -> tuple:  # type: ignore[type-arg] # a longer annotati
 
 if __name__ == "__main__":
     gc.disable()
+    for handle in range(3):
+        try:
+            posix.fstat(handle)
+        except OSError:  # a file that is opened later must not become standard output
+            posix.open("/dev/null", posix.O_RDONLY)
     package = __file__.rpartition("/guard/")[0]
     try:
         try:

@@ -374,8 +374,9 @@ def test_a_folder_that_contains_a_worktree_in_use_cannot_be_deleted(project, com
 
 
 @pytest.mark.parametrize("closed", [">&-", ">/dev/full", ">&- 2>&-"])
-def test_a_denial_that_cannot_be_printed_blocks_by_its_status(project, closed):
-    hook = f"'{sys.executable}' -I -S '{RUN}' claude {closed}"
+@pytest.mark.parametrize("program", [f"-I -S '{RUN}'", "-m dibs hook"])
+def test_a_denial_that_cannot_be_printed_blocks_by_its_status(project, closed, program):
+    hook = f"'{sys.executable}' {program} claude {closed}"
     given = {name: call("Write", file_path=f"{name}.txt") for name in ("held", "free")}
 
     done = [subprocess.run(["sh", "-c", hook], input=given[name], check=False, stderr=subprocess.PIPE)
