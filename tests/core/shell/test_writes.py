@@ -307,7 +307,7 @@ GIT = [
     ("git mv a b", ["-a/", "b/>a"], []),
     ("git merge topic", [], [("merge", "topic")]),
     ("git rebase main", [], [("merge", "main")]),
-    ("git merge --abort", [], [("reset", "")]),
+    ("git merge --abort", [], [("abort", "")]),
     ("git cherry-pick abc", [], [("pick", "abc")]),
     ("git cherry-pick -s abc", [], [("pick", "abc")]),
     ("git rebase -i main", [], [("merge", "main")]),

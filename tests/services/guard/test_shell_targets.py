@@ -1,6 +1,7 @@
 """Files that a shell command would write, according to the disk and git."""
 
 import os
+import subprocess
 
 import pytest
 from tests.services.guards import Guarded
@@ -75,6 +76,45 @@ def test_git_is_checked_by_the_files_it_would_change(guarded):
     guarded.git("add", "new.py")
     assert paths(guarded, "git commit -m x top.py") == ["top.py/"]
     assert paths(guarded, "git commit -m x") == ["new.py/"]
+
+
+@pytest.mark.parametrize("verb", ["merge", "rebase", "cherry-pick", "revert", "am"])
+def test_aborting_changes_files_only_while_git_has_something_to_abort(guarded, verb):
+    guarded.git("switch", "-q", "-c", "old")
+    guarded.write("src/a.py", "2\n")
+    guarded.commit()
+    guarded.git("switch", "-q", "main")
+    guarded.write("src/a.py", "3\n")
+    guarded.commit()
+    guarded.write("top.py", "dirty\n")
+
+    assert paths(guarded, f"git {verb} --abort") == []
+
+    guarded.git("restore", "top.py")
+    with pytest.raises(subprocess.CalledProcessError):
+        guarded.git("merge", "old")
+    assert paths(guarded, f"git {verb} --abort") == ["src/a.py/"]
+    assert paths(guarded, f"git {verb} --quit") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("git stash push -q -- src/a.py && git stash pop -q", ["src/a.py"]),
+        ("git stash -q && git stash apply && git stash pop", ["src/a.py/"]),
+        ("git stash pop && git stash -q", ["src/a.py/", "top.py/"]),
+        ("git stash -q; git stash pop; git stash pop", ["src/a.py/", "top.py/"]),
+        ("git stash -q; git stash pop stash@{1}", ["src/a.py/"]),
+    ],
+)
+def test_a_stash_that_the_command_itself_made_is_not_confused_with_the_last_one(
+    guarded, command, wanted
+):
+    guarded.write("top.py", "2\n")
+    guarded.git("stash")
+    guarded.write("src/a.py", "2\n")
+
+    assert paths(guarded, command) == wanted
 
 
 def test_git_in_another_folder_is_checked_there(guarded, tmp_path):

@@ -47,7 +47,7 @@ class WriteTarget(Record):
 class TreeCommand(Record):
     """A git command that may change any file of the working tree."""
 
-    #: checkout, force, switch, reset, stash, unstash, drop, unbranch, clean, merge, pick, add, commit
+    #: checkout, force, switch, reset, abort, stash, unstash, drop, unbranch, clean, merge, pick, add, commit
     verb: str
     #: The commit that it checks out, merges or applies, or the stash or branch that it deletes; empty for the
     #: last one.
@@ -143,6 +143,8 @@ class ShellEffects:
         #: The current folder: relative to the first one, absolute, or None if unknown.
         self.place: str | None = ""
         self._staged: list[str] = []
+        #: How many stashes git has made and not popped.
+        self.stashes = 0
 
     def run(self, args: Sequence[Arg]) -> None:
         """Collect what a command writes; its name is the first argument."""

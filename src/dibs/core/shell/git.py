@@ -125,7 +125,11 @@ def _stash(to: ShellEffects, given: ParsedOptions) -> None:
     paths = _paths_after_dashes(given) or given.operands[1:]
     if given.args[1:2] and given.args[1].text.startswith("-"):
         verb, paths = "push", _paths_after_dashes(given) or given.operands
-    if verb == "push" and paths:
+    if verb in {"push", "save"}:
+        to.stashes += 1
+    if verb in {"pop", "apply"} and not named and to.stashes:  # what it just stashed
+        to.stashes -= verb == "pop"
+    elif verb == "push" and paths:
         _write(to, paths)
     elif verb in {"push", "save"} and not given.has("staged S"):
         every = given.has("a all")
@@ -175,9 +179,9 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
     revisions = given.of("onto") or given.operands[:10]
     for arg in given.of("x exec"):
         to.script(arg.text)
-    if given.has("abort quit"):
-        to.tree("reset")
-    elif not given.acts:
+    if given.has("abort"):
+        to.tree("abort")
+    elif given.has("quit") or not given.acts:
         return
     elif verb == "pull":
         remote, *branches = [arg.text for arg in given.operands] or [""]
@@ -211,7 +215,7 @@ def _joining(tree: str, values: str, *, moves: bool = False) -> CommandRule:
 def _am(to: ShellEffects, given: ParsedOptions) -> None:
     """Apply patches from emails, or undo that."""
     if given.has("abort skip"):
-        to.tree("reset")
+        to.tree("abort")
     elif given.acts:
         patch(to, given)
 

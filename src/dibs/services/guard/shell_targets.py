@@ -240,6 +240,7 @@ def _ignored_by(there: Repository, whole: TreeCommand) -> Iterable[str]:
 
 def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) -> Iterable[str]:
     from dibs.git.refs import commit_of
+    from dibs.git.state import read_state
     from dibs.git.status import changed
     from dibs.git.untrusted import guarded_calls
 
@@ -247,6 +248,8 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
     verb, revision = whole.verb, whole.revision
     if verb in _NO_FILES:
         return ()
+    if verb == "abort":
+        verb = "reset" if read_state(git, there.common).under_way else "switch"
     if verb in {"checkout", "force"}:
         if os.path.lexists(os.path.join(folder, revision)) or not commit_of(git, revision):
             full = os.path.realpath(os.path.join(folder, revision))
