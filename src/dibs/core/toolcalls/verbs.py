@@ -128,8 +128,20 @@ _STATEMENTS = frozenset(("query", "sql", "statement"))
 #: The first words of statements and SQLite commands that change a database or write to a file.
 _SQL_CHANGES = frozenset({
     "insert", "update", "delete", "replace", "create", "drop", "alter", "vacuum", "reindex",
-    ".import", ".restore", ".recover", "copy", "export",
+    ".import", ".restore", ".recover", "copy", "export", "truncate", "merge", "upsert", "attach", "detach",
+    "call", "exec", "execute", "load", "unload", "import", "backup", "restore", "rename", "grant", "revoke",
+    "install", "optimize", "refresh",
 })  # fmt: skip
+#: The first words of statements that read, and the words with which they write.
+_SQL_READS = frozenset({
+    "select", "show", "explain", "describe", "desc", "with", "values", "table", "pragma",
+})  # fmt: skip
+_SQL_WRITES = frozenset({
+    "into", "insert", "update", "delete", "merge", "writefile", "lo_export", "load_extension",
+})  # fmt: skip
+_PRAGMAS = ("table", "index", "foreign", "function", "integrity", "quick", "database", "collation")
+#: A longer text is not read as SQL.
+_LONGEST_SQL = 8192
 #: Keys with the content of a file.
 CONTENT_KEYS = frozenset((
     *("content", "contents", "newstring", "filetext", "edits", "newstr", "newtext", "replacement"),
@@ -219,17 +231,39 @@ def _suspicious(words: frozenset[str], given: Mapping[str, Any], keys: Collectio
         return Effect.UNSURE
     if words & _CAPTURES and any(key_of(key) == "filename" for key in texts):
         return Effect.UNSURE
-    if any(key_of(key) in _STATEMENTS and changes_database(given[key]) for key in texts):
-        return Effect.WATCHED
+    for key in texts:
+        kind = key_of(key)  # a query may also be free text
+        if kind in _STATEMENTS and changes_database(given[key], unless_read=kind != "query"):
+            return Effect.WATCHED
     if COMMAND_KEYS.intersection(keys) and not all(_is_action(given, key) for key in given):
         return Effect.WATCHED
     return Effect.WATCHED if CONTENT_KEYS.intersection(keys) else Effect.READS
 
 
-def changes_database(text: str) -> bool:
-    """Return whether a statement or an SQLite command in a text changes the database."""
-    starts = [part.split(maxsplit=1)[:1] for part in text.replace("\n", ";").split(";")]
-    return any(words and words[0].lower() in _SQL_CHANGES for words in starts)
+def changes_database(text: str, *, unless_read: bool = False) -> bool:
+    """Return whether a statement or an SQLite command in a text changes the database or writes a file.
+
+    With ``unless_read``, everything counts that is not known to read.
+    """
+    import re
+
+    if len(text) > _LONGEST_SQL:
+        return True
+    plain = re.sub(r"--[^\n]*|/\*!\d*|/\*.*?\*/|'[^']*'", " '' ", text.lower(), flags=re.DOTALL)
+    for statement in plain.split(";"):
+        lines = [line.split() for line in statement.replace("(", " ( ").splitlines()]
+        words = [word for line in lines for word in line if word not in {"(", "''"}]
+        if any(line and line[0] in _SQL_CHANGES for line in (words, *lines)):
+            return True
+        if words and words[0] in _SQL_READS:
+            sets = "=" in statement or (
+                "(" in statement and not "".join(words[1:2]).startswith(_PRAGMAS)
+            )
+            if not _SQL_WRITES.isdisjoint(words) or (words[0] == "pragma" and sets):
+                return True
+        elif words and unless_read:
+            return True
+    return False
 
 
 def _is_action(given: Mapping[str, Any], key: str) -> bool:
