@@ -325,6 +325,11 @@ unzip -p release.zip a.txt
 unzip release.zip -d /tmp/out
 zip -r /tmp/src.zip src
 gzip -c src/app.py > /tmp/app.gz
+zip -q - src/app.py | wc -c
+zip -qj /tmp/o.zip src/app.py
+zip -sf src/app.py
+zstd -q src/app.py -o /tmp/o.zst
+dos2unix -n src/app.py /tmp/b
 gzip -t x.gz
 zcat x.gz | head
 cp src/app.py /tmp/

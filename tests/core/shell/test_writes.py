@@ -103,6 +103,14 @@ tar -xf a.tar one two                           | one/ two/
 tar czf out.tgz src                             | out.tgz
 unzip -d v a.zip                                | v/
 gzip a                                          | -a a.gz
+gzip -k a                                       | a.gz
+zip -q - a.py; zip -sf a.zip; zip -h            |
+zip -q /t/o.zip a.py; zip -r o.zip . -x '*.git*' 'b/*' | /t/o.zip o.zip
+zip -j o a.py; zip -9 -P pw o.jar a.py; zip a.zip -d b; zip x.zip b -O c.zip | o.zip o.jar a.zip c.zip
+zip -m o.zip a.py; zip -qm o.zip b              | o.zip -a.py/ -b/
+zstd -q a.py -o /t/o.zst; zstd b; zstd -d c.zst; zstd -T0 -19 e | /t/o.zst b.zst c e.zst
+zstd --rm a; zstd -c b                          | -a a.zst
+dos2unix -n a /t/b c d; unix2dos -q e; dos2unix -i f | /t/b d e
 curl -sSLo f http://h/x                         | f
 curl -O http://h/x.tgz                          | x.tgz
 wget -qO f http://h/x                           | f

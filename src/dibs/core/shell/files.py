@@ -164,11 +164,31 @@ _ENDINGS = {"gzip": ".gz", "gunzip": ".gz", "bzip2": ".bz2", "bunzip2": ".bz2", 
 
 def compress(to: ShellEffects, given: ParsedOptions) -> None:
     """Replace a file with one whose name gains or loses a suffix."""
-    ending = _ENDINGS.get(base(given.args[0].text), ".xz")
+    tool = base(given.args[0].text)
+    ending = _ENDINGS.get(tool, ".xz")
+    kept = not given.has("rm") if tool == "zstd" else given.has("k keep")
     for arg in given.operands if given.acts else ():
-        to.touch(arg, How.WRITE if given.has("k keep") else How.DELETE)
+        to.touch(arg, How.READ if kept else How.DELETE)
         cut = arg.text.removesuffix(ending)
-        to.touch(arg._replace(text=cut if cut != arg.text else arg.text + ending))
+        if not given.has(given.rule.output):
+            to.touch(arg._replace(text=cut if cut != arg.text else arg.text + ending))
+
+
+def zip_files(to: ShellEffects, given: ParsedOptions) -> None:
+    """Write the archive, and delete what moves into it."""
+    archive, *files = given.operands or [Arg("-")]
+    if given.acts and Arg("f") not in given.of("s"):  # -sf only lists
+        named = "." in base(archive.text) or archive.text == "-"
+        to.touch(archive if named else archive._replace(text=f"{archive.text}.zip"))
+        for arg in files if given.has("m move") else ():
+            to.touch(arg, How.DELETE, deep=True)
+
+
+def convert_lines(to: ShellEffects, given: ParsedOptions) -> None:
+    """Convert files in place, or each first file of a pair to the second one."""
+    written = given.operands[1::2] if given.has("n newfile") else given.operands
+    for arg in written if given.acts else ():
+        to.touch(arg)
 
 
 def curl(to: ShellEffects, given: ParsedOptions) -> None:

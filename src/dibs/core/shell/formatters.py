@@ -43,7 +43,7 @@ RULES: dict[str, CommandRule] = {
     "autopep8": _formats("i in-place", "aj max-line-length", here=False),
     **rules("yapf autoflake docformatter clang-format cmake-format swift-format pg_format", _IN_PLACE),
     **rules(
-        "pyupgrade dos2unix unix2dos nixfmt add-trailing-comma reorder-python-imports yamlfmt yamlfix "
+        "pyupgrade nixfmt add-trailing-comma reorder-python-imports yamlfmt yamlfix "
         "mdformat stylua csharpier sqlfmt alejandra elm-format scalafmt pint", _NAMED_FILES,
     ),
     "prettier": _formats("write w", " config parser ignore-path plugin", here=False),

@@ -216,10 +216,13 @@ RULES: dict[str, CommandRule] = {
         bundled=True, act=files.tar,
     )),
     "unzip": _Rule("dx", act=files.unzip, unless="l p t Z v"),
-    **rules("zipfile tarfile", _Rule(act=files.extract)), "zip": _Rule("xi"),
-    **rules("gzip gunzip bzip2 bunzip2 xz unxz zstd", _Rule(
+    **rules("zipfile tarfile", _Rule(act=files.extract)),
+    "zip": _Rule("xibntsPO out", act=files.zip_files, unless="O out show-files", output="O out"),
+    **rules("gzip gunzip bzip2 bunzip2 xz unxz", _Rule(
         "S", act=files.compress, unless="c stdout to-stdout t l",
     )),
+    "zstd": _Rule("oDM", act=files.compress, unless="c stdout to-stdout t l", output="o"),
+    **rules("dos2unix unix2dos", _Rule("c convmode", act=files.convert_lines, unless="i info")),
     "curl": _Rule(
         "oHdXuAebFTKmxwrECQtyYzcD output header data request user user-agent referer cookie form "
         "upload-file config max-time proxy write-out output-dir data-raw data-binary retry "
