@@ -252,6 +252,32 @@ def test_calls_in_parallel_are_compared_in_every_agent(repo, agent):
     assert claims(repo, "bob") == ["free.py"]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("$HOME/none/q.py", []), ("$HOME/../w/zz/q.py", []), ("${HOME}/q.py", []), ("~/q.py", []),
+        ("free.py::main", ["free.py"]), ("sub/new.py::A::b", ["sub/new.py"]),
+        ("$HERE/sub/q.py", ["sub/q.py"]),
+        ("${workspaceFolder}/sub/q.py", ["sub/q.py"]), ("odd::name.py", ["./odd::name.py"]),
+    ],
+)  # fmt: skip
+def test_a_path_is_claimed_as_the_file_that_it_means(repo, monkeypatch, text, wanted):
+    monkeypatch.setenv("HOME", "/nowhere/else")
+    monkeypatch.setenv("HERE", str(repo))
+    (repo / "odd::name.py").write_text("x")
+
+    said = say(repo, "claude", "PreToolUse", "mcp__x__write", {"path": text})
+    assert "deny" not in said
+    assert claims(repo, "bob") == wanted
+
+
+def test_a_path_with_a_test_or_a_variable_is_checked(repo, monkeypatch):
+    monkeypatch.setenv("HERE", str(repo))
+    for text in ("held.py::main", "$HERE/held.py", "${workspaceFolder}/held.py"):
+        for key in ("path", "location"):
+            assert "deny" in say(repo, "claude", "PreToolUse", "mcp__x__write", {key: text})
+
+
 def test_a_call_that_says_that_it_writes_claims_and_an_unclear_one_only_what_it_changed(repo):
     say(repo, "claude", "PreToolUse", "mcp__x__write", {"path": "free.py"}, call="1")
     say(repo, "claude", "PreToolUse", "mcp__x__frobnicate", {"path": "other.py"}, call="2")

@@ -47,7 +47,7 @@ def mentioned_paths(
 ) -> list[TouchedPath]:
     """Return the paths that other texts in the arguments mean; they are checked, not claimed."""
     cwd = heard.cwd or repository.root
-    texts = [path for text in heard.mentions[:_MOST] for path in candidate_paths(text)]
+    texts = [path for text in heard.mentions[:_MOST] for path in candidate_paths(_plain(text, cwd))]
     folders = dict.fromkeys((cwd, repository.root))
     for text in texts:
         place = os.path.join(cwd, text)
@@ -83,10 +83,20 @@ def is_held_by_other(store: Store, agent: str, paths: Iterable[TouchedPath]) -> 
 
 def _nearest(path: str, cwd: str, root: str) -> str:
     """Return where a path is: servers resolve a relative one from the root as often as from the folder."""
+    path = _plain(path, cwd)
     if os.path.isabs(path) or cwd == root or os.path.lexists(os.path.join(cwd, path)):
         return path
     from_root = os.path.join(root, path)
     return from_root if os.path.lexists(from_root) else path
+
+
+def _plain(path: str, cwd: str) -> str:
+    """Return a path with known variables expanded, and without a test or a symbol after it."""
+    path = os.path.expanduser(os.path.expandvars(path))
+    if path.startswith("$") and "/" in path:  # ${workspaceFolder}/src/a.py
+        path = path.partition("/")[2]
+    there = "::" not in path or os.path.lexists(os.path.join(cwd, path))
+    return path if there else path.partition("::")[0]
 
 
 def _places(text: str, folders: list[str]) -> Iterator[str]:
