@@ -5,10 +5,14 @@ Git hooks use this at every commit, so this module imports little.
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
 
-from dibs.errors import Unavailable
+from dibs.core.claims.plain_commits import PlainCommit, only_new
+from dibs.errors import DibsError, Unavailable
 from dibs.git.trees import differences, sections
+from dibs.local.files import regular
+from dibs.local.repository import git_dir_at
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -24,6 +28,10 @@ _PAIR = 2
 #: Refs whose commits are not new, because a check precedes each of their updates. Anyone can put a commit
 #: under any other ref, such as a tag.
 KNOWN = ("--branches", "--remotes")
+_OBJECT_NAMES = (40, 64)
+_FILE = "file://"
+#: How git shows the place of a local repository: without these at its end.
+_ENDINGS = ("", ".git", "/.git")
 
 
 class PathChange(Record):
@@ -42,6 +50,11 @@ class NewCommit(Record):
 
     oid: str
     changes: tuple[PathChange, ...]
+
+
+def is_object(word: str) -> bool:
+    """Return whether a word is an object name, and not something like ``ref:NAME``."""
+    return len(word) in _OBJECT_NAMES and set("0123456789abcdef").issuperset(word)
 
 
 def is_nothing(oid: str) -> bool:
@@ -68,6 +81,24 @@ def new_commits(
             hint="fetch or push them in smaller parts",
         )
     return list(_new(git, oids)) if oids else []
+
+
+def brought(
+    git: GitCalls,
+    old: str,
+    new: str,
+    beyond: Sequence[str] = (),
+    *,
+    known: Sequence[str] = KNOWN,
+) -> list[PlainCommit]:
+    """Return the commits that a branch gains from ``old`` to ``new`` and that no ref in ``known`` has."""
+    commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid], known=known)
+    if not commits:
+        return []
+    # An amended or rebased branch drops commits; repeating their changes is allowed.
+    gone = new_commits(git, old, [new], known=()) if old else []
+    replaced = [commit.changes for commit in gone]
+    return [PlainCommit(only_new(commit.changes, replaced), commit.oid) for commit in commits]
 
 
 def _new(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
@@ -126,3 +157,44 @@ def _path_change(row: tuple[str, str]) -> PathChange:
         for mode, oid in zip(parts[:count], parts[count:], strict=False)
     ]
     return PathChange(path, ", ".join(sides[:-1]), sides[-1])
+
+
+# -- where fetched commits come from
+
+
+def fetched(git: GitCalls, common: str, git_dir: str) -> list[str]:
+    """Return the commits that the last fetch got from another repository: they are not this caller's."""
+    try:
+        with open(
+            os.path.join(git_dir, "FETCH_HEAD"), encoding="utf-8", errors="replace", opener=regular
+        ) as file:
+            rows = [line.rstrip("\n").split("\t", 2) for line in file]
+    except OSError:
+        return []
+    return [
+        row[0]
+        for row in rows
+        if is_object(row[0]) and not is_same(row[-1].rpartition(" of ")[2], common, git.tree)
+    ]
+
+
+def is_same(place: str, common: str, tree: str) -> bool:
+    """Return whether a place that git can fetch from is this repository, or a file such as a bundle."""
+    path = place.removeprefix(_FILE)
+    if path in {"", "."} or (path == place and "://" in path):
+        return path in {"", "."}
+    if path != place and "%" in path:
+        from urllib.parse import unquote
+
+        path = unquote(path)
+    whole = os.path.join(tree, os.path.expanduser(path))
+    if os.path.isfile(whole):
+        return True
+    for ending in _ENDINGS:
+        try:
+            found = git_dir_at(whole + ending)
+        except (DibsError, OSError, ValueError):
+            continue
+        if found:
+            return os.path.realpath(found) == os.path.realpath(common)
+    return False

@@ -65,7 +65,7 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
 
     If the shared git directory ``common`` and the commit ``head`` are given, this needs no git process.
     """
-    git_dir = _git_dir(git.tree) if common and head else ""
+    git_dir = git_dir_of(git.tree) if common and head else ""
     if git_dir:
         return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
     result = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
@@ -97,7 +97,7 @@ def common_of(git_dir: str) -> str:
     return os.path.realpath(named) if named else git_dir
 
 
-def _git_dir(tree: str) -> str:
+def git_dir_of(tree: str) -> str:
     """Return the git directory of a working tree from its ``.git`` entry, or an empty text if in doubt."""
     entry = os.path.join(tree, ".git")
     git_dir = os.path.realpath(pointer(entry, b"gitdir: ") or entry)

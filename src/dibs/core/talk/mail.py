@@ -142,7 +142,8 @@ _FOREIGN = {
         "returned",
         True,
     ): "{sender} checked out {what} in {other} again, where you claimed files on it",
-    ("removed", True): "{sender} removed your {what} from {other}",
+    ("removed", True): "{sender} removed your {what} from {other}{why}",
+    ("remover", True): "your command removed {what} by {sender} from {other}{why}",
     (
         "taker",
         True,

@@ -80,6 +80,8 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     if not given:
         return OK
     from dibs.core.claims.plain_commits import PlainCommit
+    from dibs.local.branches import note_allowed
+    from dibs.local.loose_objects import head_commit
 
     project = opened()
     caller = committer(project)
@@ -89,6 +91,8 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     stopped = stopped or _others_work(project, caller, paths)
     if stopped:
         return refuse(stopped, "commit", caller, project)
+    here = project.place.repository
+    note_allowed(here, caller.id, parent=head_commit(here.root, here.common))
     needs_own = project.config.gate_unclaimed == "deny" and not caller.human
     if header and not needs_own:  # the caller's own claims may expire without a write
         agent = os.environ.get("DIBS_AGENT", "")

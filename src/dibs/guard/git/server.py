@@ -14,12 +14,12 @@ from dibs.core.claims.history import refusal
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
-from dibs.git.incoming import is_nothing
+from dibs.git.incoming import brought, is_nothing
 from dibs.git.refs import HEADS, is_in, removed_from
 from dibs.git.state import head_of
 from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse, say_refused
-from dibs.guard.git.updates import brought, git_here
+from dibs.guard.git.updates import git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
 from dibs.project.engines import open_engine
 from dibs.project.location import Location

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from dibs.core.claims.plain_commits import PlainCommit, only_new
-from dibs.git.incoming import KNOWN, is_nothing, new_commits
+from dibs.git.incoming import brought, fetched, is_nothing, is_object, new_commits
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.untrusted import guarded_calls
 from dibs.guard.git.history import head_moved, overwritten, rewritten
 from dibs.guard.git.messages import OK, refuse
 from dibs.guard.git.program import committer, opened
-from dibs.guard.git.sources import fetched, is_fetch_from_elsewhere, is_object
+from dibs.guard.git.sources import is_fetch_from_elsewhere
+from dibs.local.branches import note_allowed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,12 +58,18 @@ def moved(lines: Iterable[Sequence[str]], process: int) -> int:
     common = project.place.repository.common
     if len(wanted) < len(updates) and _makes_known(project, git, process):
         wanted = updates
-    beyond = fetched(git, common)
+    git_dir = os.environ.get("GIT_DIR") or os.path.join(git.tree, ".git")
+    beyond = fetched(git, common, git_dir)
     made: list[PlainCommit] = []
     for before, new, _ in wanted:
         if before != new and not is_nothing(new):
             made += brought(git, before, new, beyond)
-    return judge(project, made, "branch update")
+    status = judge(project, made, "branch update")
+    if status == OK:
+        who = committer(project).id
+        for _, new, _ in wanted:
+            note_allowed(project.place.repository, who, tip=new)
+    return status
 
 
 def _makes_known(project: Project, git: GitCalls, process: int) -> bool:
@@ -72,24 +79,6 @@ def _makes_known(project: Project, git: GitCalls, process: int) -> bool:
     """
     common = project.place.repository.common
     return not (committer(project).human or is_fetch_from_elsewhere(git, common, process))
-
-
-def brought(
-    git: GitCalls,
-    old: str,
-    new: str,
-    beyond: Sequence[str] = (),
-    *,
-    known: Sequence[str] = KNOWN,
-) -> list[PlainCommit]:
-    """Return the commits that a branch gains from ``old`` to ``new`` and that no ref in ``known`` has."""
-    commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid], known=known)
-    if not commits:
-        return []
-    # An amended or rebased branch drops commits; repeating their changes is allowed.
-    gone = new_commits(git, old, [new], known=()) if old else []
-    replaced = [commit.changes for commit in gone]
-    return [PlainCommit(only_new(commit.changes, replaced), commit.oid) for commit in commits]
 
 
 def pushed(lines: Iterable[Sequence[str]]) -> int:

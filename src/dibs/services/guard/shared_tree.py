@@ -120,12 +120,17 @@ def _meet(rows: Rows, caller: Caller) -> None:
         arrive(rows, caller)
 
 
-def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedCommit]) -> None:
-    """Record that landed commits were or would have been removed; tell their agents what a human did."""
+def tell_removed(
+    rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedCommit], *, saved: str = ""
+) -> None:
+    """Record that landed commits were or would have been removed; tell their agents if they were.
+
+    ``saved`` has commits that an agent has removed; without it, the agent was refused.
+    """
     branch = ref.removeprefix("refs/heads/")
     names = [commit.oid for commit in commits[:_TOLD]]
     what = few([f"{commit.oid[:10]} by {commit.agent}" for commit in commits])
-    if not caller.human:
+    if not (caller.human or saved):
         rows.emit(
             caller.id, caller.role, Kind.COMMIT_REFUSED,
             f"Dibs refused a branch update: it would remove {what} from {branch}",
@@ -135,11 +140,17 @@ def tell_removed(rows: Rows, caller: Caller, ref: str, commits: Sequence[LandedC
     _meet(rows, caller)
     rows.emit(
         caller.id, caller.role, Kind.HISTORY_REWRITTEN, f"{caller.id} removed {what} from {branch}",
-        commits=names, ref=ref,
+        commits=names, ref=ref, **({"salvage": saved} if saved else {}),
     )  # fmt: skip
+    why = f"it is still in {saved}" if saved else ""
     for commit in commits[:_TOLD]:
         if commit.agent != caller.id:
             tell(
                 rows, commit.agent, MailKind.FOREIGN_WRITE, (f"commit {commit.oid[:10]}",),
-                sender=caller.id, told="removed", sure=True, other=branch,
+                sender=caller.id, told="removed", sure=True, other=branch, reason=why,
             )  # fmt: skip
+    if saved:
+        tell(
+            rows, caller.id, MailKind.FOREIGN_WRITE, tuple(f"commit {name[:10]}" for name in names),
+            sender=commits[0].agent, told="remover", sure=True, other=branch, reason=why,
+        )  # fmt: skip

@@ -10,6 +10,7 @@ owner has an open call, the report only says that the file changed.
 from __future__ import annotations
 
 import contextlib
+import time
 
 from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.claims.ledger import Kind
@@ -17,9 +18,9 @@ from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE, Request
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import parse
-from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
+from dibs.local.branches import checked_branches
 from dibs.local.own_writes import stat_of
 from dibs.services.claims.views import held_in
 from dibs.services.guard.uncommitted.before_call import (
@@ -29,10 +30,10 @@ from dibs.services.guard.uncommitted.before_call import (
     TreeSnapshot,
     TreeSnapshots,
 )
+from dibs.services.guard.uncommitted.foreign import ForeignChange, tell_foreign
 from dibs.services.guard.uncommitted.hidden_files import HiddenFiles, read_status
 from dibs.services.salvage.before_command import CommandCopies
 from dibs.services.state.sessions import session_of
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,19 +49,6 @@ if TYPE_CHECKING:
 
 #: More new files than this are a program's output, not an edit.
 MOST_CLAIMED = 50
-
-
-class ForeignChange(Record):
-    """Another agent's file that changed during a call."""
-
-    path: str
-    holder: str
-    #: The ref with the old content; empty if the last commit has it.
-    salvage: str = ""
-    #: Whether the owner cannot have made the change.
-    sure: bool = True
-    #: Whether the old content could not be saved: it was too large, or git failed.
-    lost: bool = False
 
 
 class Attribution:
@@ -91,6 +79,7 @@ class Attribution:
         """
         if not self._repository.common:
             return
+        began = time.time()
         now, claims = self.claims()
         others = [held for held in claims if held.claim.agent != agent]
         hidden = HiddenFiles(self._repository, self._marks, others)
@@ -116,8 +105,9 @@ class Attribution:
         with contextlib.suppress(OSError):  # a full disk must not block the command
             blobs = self._copied(at_stake)
             mark = TreeSnapshot(
-                agent, call, now, stats, blobs, known, named=tuple(named), head=head
-            )
+                agent, call, now, stats, blobs, known, named=tuple(named), head=head,
+                branches=checked_branches(self._repository), began=began,
+            )  # fmt: skip
             self._marks.put(mark if work is None else self._with_work(mark, work, saved))
 
     def _copied(self, files: dict[str, list[int]]) -> dict[str, str]:
@@ -154,7 +144,7 @@ class Attribution:
         found: list[ForeignChange] = []
         for name in self._marks.left(agent):
             mark = self._marks.read(name)
-            found += self._since(mark) if mark is not None else []
+            found += self._both(mark) if mark is not None else []
             if mark is None or ended or name.endswith(ENDED):
                 self._marks.drop(name)
             else:
@@ -170,6 +160,14 @@ class Attribution:
         with contextlib.suppress(OSError, DibsError):
             return PeoplesWork(self._store, self._repository).look(agent, self.claims()[1])
         return None
+
+    def _both(self, mark: TreeSnapshot) -> list[ForeignChange]:
+        """Return what changed in the working tree and on branches."""
+        from dibs.services.guard.uncommitted.moved_branches import MovedBranches
+
+        found = self._since(mark)
+        moved = MovedBranches(self._store, self._repository, mark)
+        return [*found, *moved.report({one.path for one in found})]
 
     def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
         """Detect, report, and claim what changed since a snapshot."""
@@ -306,7 +304,7 @@ class Attribution:
                 else one._replace(lost=mark.stats.get(one.path) is not None)
                 for one in theirs
             ]
-            self._store.apply(lambda rows, kept=kept, ref=ref: _tell(rows, agent, kept, ref))  # type: ignore[misc]
+            self._store.apply(lambda rows, kept=kept, ref=ref: tell_foreign(rows, agent, kept, ref))  # type: ignore[misc]
             self._marks.note_own(holder, paths, mark.at)  # the owner knows
             found += kept
         return found
@@ -362,38 +360,5 @@ def _holder(cover: Cover, path: str) -> str:
     return next((held.claim.agent for held in cover.of(path)), "")
 
 
-def _tell(rows: Rows, agent: str, foreign: Sequence[ForeignChange], ref: str) -> None:
-    """Write a ledger entry, and notify the owner and the writer."""
-    from dibs.services.state.mailbox import tell
-
-    holder = foreign[0].holder
-    paths = tuple(one.path for one in foreign)
-    sure = all(one.sure for one in foreign)
-    shown = printable(few(list(paths)))
-    summary = f"{agent}'s command changed {shown}, held by {holder}"
-    if not sure:
-        summary = f"{shown}, held by {holder}, changed while {agent} ran a command"
-    rows.emit(
-        agent, "agent", Kind.FOREIGN_WRITE, summary,
-        paths=list(paths[:20]), count=len(paths), holder=holder, salvage=ref, sure=sure,
-        lost=[one.path for one in foreign if one.lost][:20],
-    )  # fmt: skip
-    for box, sender, told in ((holder, agent, "holder"), (agent, holder, "writer")):
-        tell(
-            rows, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
-            salvage=ref, reason=_where(foreign, ref),
-        )  # fmt: skip
-
-
 def _mode(about: Stat) -> int | None:
     return about[3] if about else None
-
-
-def _where(foreign: Sequence[ForeignChange], ref: str) -> str:
-    """Return where the old content is."""
-    lost = [one.path for one in foreign if one.lost]
-    found = f"the old content is in {ref}" if ref else "the old content is in the last commit"
-    if not lost:
-        return found
-    gone = f"no backup of {few(lost)} could be saved; the last commit may have it"
-    return gone if len(lost) == len(foreign) else f"{found}; {gone}"

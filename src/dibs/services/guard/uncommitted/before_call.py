@@ -88,6 +88,10 @@ class TreeSnapshot(Record):
     named: tuple[str, ...] = ()
     #: The commit that was checked out.
     head: str = ""
+    #: The branches and their commits.
+    branches: dict[str, str] = {}  # noqa: RUF012
+    #: When it was taken, by this machine's clock.
+    began: float = 0.0
 
 
 class TreeSnapshots:
