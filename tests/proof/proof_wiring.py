@@ -58,7 +58,7 @@ ATTEMPTS = (
     )),
     Attempt(
         "telling git to run other hooks: `git config core.hooksPath`, `git -c "
-        "core.hooksPath=…`, `GIT_CONFIG_*`", BLOCKED, (
+        "core.hooksPath=…`, `GIT_CONFIG_*`, `HOME=… git`", BLOCKED, (
         "git config core.hooksPath /dev/null", "git config --local core.hooksPath x",
         "git config --global core.hooksPath /dev/null", "git config --worktree core.hooksPath x",
         "git config --unset core.hooksPath", "git config --unset-all core.hookspath",
@@ -71,7 +71,11 @@ ATTEMPTS = (
         "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/x git commit -m x",
         "export GIT_CONFIG_PARAMETERS=\"'core.hooksPath=/x'\"; git commit -m x",
         "env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/x git commit -m x",
-        "GIT_CONFIG_GLOBAL=/tmp/c git commit -m x",
+        "GIT_CONFIG_GLOBAL=/tmp/c git commit -m x", "HOME=/tmp/c git commit -m x",
+        "XDG_CONFIG_HOME=/tmp/c git update-ref refs/heads/x HEAD", "export HOME=/tmp/c; git commit -m x",
+        "env HOME=/tmp/c git commit -m x", "HOME=/tmp/c bash -c 'git commit -m x'",
+        "git push --receive-pack='git -c core.hooksPath=/dev/null receive-pack' . HEAD:x",
+        "git config alias.ci '!git -c core.hooksPath=/dev/null commit'",
     )),
     Attempt("`dibs.toml`", BLOCKED, (
         "echo '[guard]' > dibs.toml", "rm dibs.toml", "mv dibs.toml x", "git rm -f dibs.toml",
@@ -121,6 +125,7 @@ HARMLESS = (
     "git init /tmp/other-repo",
     "GIT_CONFIG_GLOBAL=/dev/null git log", "mkdir -p .github/workflows && echo x > .github/workflows/ci.yml",
     "rm -rf .github/workflows", "git clean -fdx src", "git fetch", "git tag v9", "echo x > ~/notes.txt",
-    "git branch topic",
+    "git branch topic", "HOME=/tmp/c true; git tag v8", "HOME={home} git tag v7", "HOME=/tmp/c git log",
+    "git config alias.st status", "git push --receive-pack=git-receive-pack . HEAD:refs/heads/pushed",
     "python3 -c \"import json; p='.claude/settings.json'; json.load(open(p))\"",
 )  # fmt: skip

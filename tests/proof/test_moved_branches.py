@@ -46,7 +46,7 @@ def world(tmp_path, monkeypatch):
 
 
 def run(world, command, *, agent="rival", during=None, shown="make"):
-    """Run a command of which the agent's hook sees only ``shown``; return what the agent is told."""
+    """Run a command of which the agent's hook sees only ``shown``; return what the agent reads afterwards."""
     world.before(agent, "Bash", {"command": shown}, passes=True)
     if during is not None:
         during()

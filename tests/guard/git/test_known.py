@@ -84,10 +84,14 @@ def test_a_tagged_commit_is_refused_however_a_branch_moves_to_it(hidden, tmp_pat
         "fetch -q --depth 1 . {oid}:refs/remotes/origin/x",
         "tag v1 {oid} && git fetch -q {root} v1:refs/remotes/origin/x",
         "remote add me . && git tag v1 {oid} && git fetch -q me v1:refs/remotes/me/x",
-        "tag v1 {oid} && git -c url.{root}/.insteadOf=https://hub.invalid/ fetch -q https://hub.invalid/"
-        " v1:refs/remotes/origin/x",
-        "tag v1 {oid} && GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.{root}/.insteadOf"
-        " GIT_CONFIG_VALUE_0=hub: git fetch -q hub: v1:refs/remotes/origin/x",
+        (
+            "tag v1 {oid} && git -c url.{root}/.insteadOf=https://hub.invalid/ fetch -q https://hub.invalid/"
+            " v1:refs/remotes/origin/x"
+        ),
+        (
+            "tag v1 {oid} && GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.{root}/.insteadOf"
+            " GIT_CONFIG_VALUE_0=hub: git fetch -q hub: v1:refs/remotes/origin/x"
+        ),
         "push -q --no-verify origin {oid}:refs/heads/x",
     ],
 )

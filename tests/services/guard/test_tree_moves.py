@@ -168,6 +168,7 @@ def landed(guarded):
         "git update-ref HEAD HEAD~1",
         "git rebase --onto HEAD~1 HEAD", "git checkout -B main other", "git switch -C main other",
         "git push -f origin HEAD~1:main", "git push origin +other:main", "git push --force origin other:main",
+        "git branch -M other main", "git branch -C other main", "git branch -f -m other main",
         "git push origin :main", "git push origin --delete main", "bash -c 'git reset --soft HEAD~1'",
     ],
 )  # fmt: skip
@@ -181,6 +182,7 @@ def test_a_command_that_removes_anothers_landed_commit_is_blocked(landed, comman
 def test_a_branch_with_anothers_unmerged_commit_cannot_be_deleted_or_moved(landed):
     for command in (
         "git branch -D side",
+        "git branch -m side away",
         "git branch -f side main",
         "git update-ref -d refs/heads/side",
     ):
@@ -192,7 +194,7 @@ def test_a_branch_with_anothers_unmerged_commit_cannot_be_deleted_or_moved(lande
     [
         "git reset --soft HEAD", "git reset", "git revert HEAD", "git commit -m x", "git branch -d other",
         "git branch -f other main", "git push", "git push -f origin main", "git merge side",
-        "git branch -D new",
+        "git branch -D new", "git branch -m other away", "git branch -c side copy", "git branch -m new",
         "git push origin main:new", "git reset top.py",
     ],
 )  # fmt: skip

@@ -108,6 +108,8 @@ class ShellEffects:
 
     def __init__(self, *, reads: bool, disk: FileSource = NO_DISK) -> None:
         self.disk = disk
+        #: The user's home folder; empty if unknown.
+        self.home = ""
         #: The known variables, with all their possible values.
         self.variables: dict[str, tuple[str, ...]] = {}
         self.targets: dict[WriteTarget, None] = {}

@@ -293,7 +293,9 @@ RULES: dict[str, CommandRule] = {
         "mFCct message file reuse-message reedit-message template author date fixup squash trailer",
         "Su", act=_commit, unless="dry-run", moves=True,
     ),
-    "git push": rule_of("o push-option receive-pack exec repo", how="", moves=True),
+    "git push": rule_of(
+        "o push-option receive-pack exec repo", act=git_config.push, how="", moves=True
+    ),
     **dict.fromkeys(("git symbolic-ref", "git update-ref"), rule_of("m", how="", moves=True)),
     "git ls-files": rule_of("xX exclude", act=outputs.list_tracked),
     "git grep": rule_of("efmABC max-depth", act=outputs.search),

@@ -30,6 +30,9 @@ _FILES, _NO_FILE = (
     frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}),
     frozenset({"", "/dev/null"}),
 )
+#: Variables that name the folder of the user's settings.
+HOMES = ("HOME", "XDG_CONFIG_HOME")
+_ALIAS, _HOOKS = "alias.", "hookspath"
 #: Commands that run no hooks.
 _LOOKS = frozenset({
     "status", "log", "diff", "show", "blame", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe",
@@ -46,10 +49,19 @@ def is_hook_key(key: str) -> bool:
 
 
 def overridden(to: ShellEffects, given: ParsedOptions, verb: str) -> None:
-    """Record settings that ``git -c`` gives to one command that runs hooks."""
+    """Record settings that ``git -c``, or another home folder, gives to one command that runs hooks."""
+    if verb in _LOOKS:
+        return
     named = [*given.of("c"), *given.of("config-env")]
-    if verb not in _LOOKS and any(is_hook_key(arg.text.partition("=")[0]) for arg in named):
+    homes = {text for name in HOMES for text in to.variables.get(name, ())}
+    if any(is_hook_key(arg.text.partition("=")[0]) for arg in named) or homes - {to.home}:
         to.touch(CONFIG)
+
+
+def push(to: ShellEffects, given: ParsedOptions) -> None:
+    """Record what the program on the other side does, which may be on this machine."""
+    for program in given.of("receive-pack exec"):
+        to.script(program.text)
 
 
 def assigned(to: ShellEffects, name: str, values: Iterable[str]) -> None:
@@ -58,7 +70,7 @@ def assigned(to: ShellEffects, name: str, values: Iterable[str]) -> None:
     if name.startswith("GIT_CONFIG_KEY_"):
         found = not given or any(map(is_hook_key, given))
     elif name == "GIT_CONFIG_PARAMETERS":
-        found = not given or any("hookspath" in text.lower() for text in given)
+        found = not given or any(_HOOKS in text.lower() for text in given)
     else:
         found = name in _FILES and not _NO_FILE.issuperset(given)
     if found:
@@ -79,7 +91,9 @@ def change(to: ShellEffects, given: ParsedOptions) -> None:
             to.touch(CONFIG)
         return
     changes = bool(verb) or given.has(_CHANGES) or (len(names) > 1 and not _reads(given))
-    if changes and names and (is_hook_key(names[0]) or not given.operands[-len(names)].sure):
+    hooks = bool(names) and names[0].lower().startswith(_ALIAS) and _HOOKS in str(names[1:]).lower()
+    hooks = hooks or (bool(names) and is_hook_key(names[0]))
+    if changes and names and (hooks or not given.operands[-len(names)].sure):
         to.touch(CONFIG)
 
 

@@ -28,6 +28,8 @@ class MoveKind(metaclass=TextEnum):
     #: The commits that ``revision`` does not have are replaced.
     REBASE = "rebase"
     DELETE = "delete"
+    #: A branch gets another name.
+    RENAME = "rename"
     #: A branch of a remote moves to ``revision``, or is deleted.
     PUSH = "push"
 
@@ -159,7 +161,14 @@ def _branch(given: ParsedOptions) -> Iterator[tuple[str, str, str]]:
         for arg in given.operands:
             if arg.sure:
                 yield MoveKind.DELETE, arg.text, ""
-    elif given.has("f force") and not given.has("m M c C move copy") and _text(given.operands):
+    elif given.has("m M c C move copy"):
+        names = [_text([arg]) for arg in given.operands]
+        old, new = ("", *names)[-2:] if names else ("", "")
+        if given.has("M C f force") and new:
+            yield MoveKind.RESET, new, old or "HEAD"
+        if given.has("m M move") and new:
+            yield MoveKind.RENAME, old, ""
+    elif given.has("f force") and _text(given.operands):
         yield MoveKind.RESET, _text(given.operands), _text(given.operands, 1) or "HEAD"
 
 

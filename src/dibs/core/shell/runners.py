@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.shell.git_config import assigned
+from dibs.core.shell.git_config import HOMES, assigned
 from dibs.core.shell.options import HERE, text_of
 from dibs.core.shell.outputs import arguments, input_text, lines, standard_input
 from dibs.core.shell.words import Arg
@@ -31,12 +31,16 @@ def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
     if rest and rest[0].text in {"-c", "--command"}:  # flock FILE -c TEXT
         run_text(to, rest[1:2])
         return
+    outer = dict(to.variables)
     while rest and (rest[0].text == "-" or "=" in rest[0].text):
         name, _, value = rest[0].text.partition("=")
         assigned(to, name, [value] if rest[0].sure else [])
+        if name in HOMES:
+            to.variables[name] = (value,)
         del rest[0]
         to.is_read_only = False  # PAGER, PATH: may start another program
     to.run(rest)
+    to.variables = outer
 
 
 def run_text(to: ShellEffects, args: Sequence[Arg]) -> None:

@@ -120,7 +120,7 @@ class _Walk(ShellEffects):
     def __init__(self, cwd: str, home: str, *, reads: bool, disk: FileSource) -> None:
         super().__init__(reads=reads, disk=disk)
         self._cwd = cwd
-        self._home = home
+        self.home = home
         self._level = 0
         self.git_places: dict[str | None, None] = {}
         #: Whether the output of the script is wanted.
@@ -133,13 +133,13 @@ class _Walk(ShellEffects):
     @property
     def _scene(self) -> Scene:
         place = "" if self.place is None else joined(self._cwd, self.place)
-        return Scene(self.variables, self._home, place, self._output)
+        return Scene(self.variables, self.home, place, self._output)
 
     def _output(self, text: str) -> str | None:
         """Return what a command in a substitution prints, where known: names of files."""
         if self.disk is NO_DISK or self._level >= _DEEPEST_OUTPUT:
             return None
-        inner = _Walk(self._cwd, self._home, reads=False, disk=self.disk)
+        inner = _Walk(self._cwd, self.home, reads=False, disk=self.disk)
         inner.variables, inner.place = dict(self.variables), self.place
         inner._level = self._level + 2
         inner._left = self._left // 4
@@ -203,6 +203,7 @@ class _Walk(ShellEffects):
                 self.source = self.at(named[0]) if named else None
             elif sign == "<(" and (printed := self._output(word)) is not None:
                 step.stdin = "\n".join(printed.split())
+        before = {name: self.variables.get(name) for name in git_config.HOMES}
         words = self._assigned(step.words)
         if not words:
             # $(< file)
@@ -223,6 +224,10 @@ class _Walk(ShellEffects):
         for args in self._arguments(words, scene):
             self._left -= len(args)
             self.run(args)
+        for name, found in before.items():  # an assignment before a command is for it alone
+            self.variables.pop(name, None)
+            if found is not None:
+                self.variables[name] = found
 
     def _arguments(self, words: list[str], scene: Scene) -> Iterator[list[Arg]]:
         """Yield the arguments of a command: once, or if their order matters, for each value in a loop."""

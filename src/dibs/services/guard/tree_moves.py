@@ -134,13 +134,13 @@ def _losses(git: GitCalls, move: BranchMove, there: Repository) -> Iterator[Bran
     new = _NONE
     if kind == MoveKind.AMEND:
         new = commit_of(git, "HEAD~1") or _NONE
-    elif kind != MoveKind.DELETE:
+    elif kind not in {MoveKind.DELETE, MoveKind.RENAME}:
         new = commit_of(git, move.revision)
     if old and new and ref.startswith(HEADS):
         found, lost = removed_from(git, old, new, other_refs(ref))
         if kind == MoveKind.AMEND:
             found, lost = [old], lost & {old}
-        yield BranchLoss(ref, found, lost, kind == MoveKind.REBASE)
+        yield BranchLoss(ref, found, lost, kind in {MoveKind.REBASE, MoveKind.RENAME})
 
 
 def _pushed(git: GitCalls, move: BranchMove, there: Repository) -> Iterator[BranchLoss]:
