@@ -158,7 +158,9 @@ def test_an_attempt_hidden_in_a_script_is_reported_and_a_human_restores_it(wired
     assert "to restore it: `dibs doctor --fix`" in out
     main(["doctor", "--fix"])
 
-    assert "restored " in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "restored " in out
+    assert "no hook blocks writes" not in out
     after = wired.state()
     assert {path: after.get(path) for path in before} == before
     assert not WiringRecord(find(str(wired.root), {})).pending()

@@ -33,6 +33,8 @@ class Loaded(Record):
     origins: dict[str, str]
     #: Values in ``dibs.toml`` that do not count until they are committed.
     uncommitted: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
+    #: Why ``dibs.toml`` does not count, if the settings of the last commit were wanted instead.
+    invalid: str = ""
 
 
 def load(
@@ -41,16 +43,20 @@ def load(
     environ: Mapping[str, str],
     flags: Mapping[str, object],
     committed: Written | None = None,
+    *,
+    lenient: bool = False,
 ) -> Loaded:
     """Return the settings in effect for the working tree at ``root``.
 
     ``flags`` maps field names to values; None means not given. ``committed`` are the settings of the last
     commit, if it has any: they replace the file's settings that decide what agents may do. Raises
-    ``Misconfigured`` for an invalid file or variable, and ``BadInput`` for an invalid flag.
+    ``Misconfigured`` for an invalid file or variable, and ``BadInput`` for an invalid flag. If ``lenient``,
+    the settings of the last commit, or the defaults, replace an invalid file.
     """
+    file, invalid = _despite_errors(root, state, (committed or {}) if lenient else None)
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
-    written, uncommitted = _as_committed(_from_file(root, state), committed)
+    written, uncommitted = _as_committed(file, committed)
     for name, (value, line) in written.items():
         values[name], origins[name] = value, f"{cache.NAME}:{line}"
     origins.update(dict.fromkeys(uncommitted, f"{cache.NAME} of the last commit"))
@@ -68,7 +74,17 @@ def load(
         for name, value in PRESETS.get(preset, {}).items():
             if name not in values:
                 values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
-    return Loaded(Config(**values), origins, uncommitted)
+    return Loaded(Config(**values), origins, uncommitted, invalid)
+
+
+def _despite_errors(root: str, state: str, instead: Written | None) -> tuple[Written, str]:
+    """Return the file's settings, or ``instead`` of an invalid file other settings and what is wrong."""
+    try:
+        return _from_file(root, state), ""
+    except Misconfigured as error:
+        if instead is None:
+            raise
+        return instead, "; ".join(filter(None, (error.message, error.hint)))
 
 
 def _as_committed(written: Written, committed: Written | None) -> tuple[Written, dict[str, Any]]:

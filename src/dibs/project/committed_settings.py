@@ -24,11 +24,16 @@ _PATIENCE = 5.0
 
 
 def load_settings(
-    repository: Repository, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
+    repository: Repository,
+    environ: Mapping[str, str],
+    flags: Mapping[str, object] | None = None,
+    *,
+    lenient: bool = False,
 ) -> Loaded:
-    """Return the settings in effect for a working tree."""
+    """Return the settings in effect for a working tree; if ``lenient``, despite an invalid file."""
     guards = _guards(repository)
-    return load.load(repository.root, repository.state, environ, flags or {}, guards)
+    root, state = repository.root, repository.state
+    return load.load(root, state, environ, flags or {}, guards, lenient=lenient)
 
 
 def settings_version(repository: Repository) -> str:

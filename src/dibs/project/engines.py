@@ -155,7 +155,7 @@ def _open_git(place: Location, url: str) -> Engine:
     from dibs.project.remotes import resolve
     from dibs.services.tasks.queue_codec import QueueCodec
 
-    config, origins, _ = place.loaded
+    config, origins = place.loaded.config, place.loaded.origins
     address = resolve(place.repository, url)
     return GitEngine(
         address,

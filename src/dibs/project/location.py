@@ -54,15 +54,20 @@ def locate(
     start: str = "",
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
+    *,
+    lenient: bool = False,
 ) -> Location:
-    """Find a folder's project and read its settings; open and change nothing."""
+    """Find a folder's project and read its settings; open and change nothing.
+
+    If ``lenient``, the settings of the last commit replace those of an invalid file.
+    """
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
     if environ is None and any(name.startswith("DIBS_") for name in variables):
         from dibs.project.environment import trusted_variables
 
         variables = trusted_variables(variables, repository.state)
-    loaded = load_settings(repository, variables, flags)
+    loaded = load_settings(repository, variables, flags, lenient=lenient)
     if loaded.config.worktree_claims == "worktree":
         repository = _with_worktree_claims(repository, loaded.config)
     return Location(repository, loaded)

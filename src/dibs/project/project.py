@@ -384,9 +384,11 @@ def open_project(
     start: str = "",
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
+    *,
+    lenient: bool = False,
 ) -> Project:
     """Open a folder's project; in a git repository, the first change creates the state."""
-    return open_at(locate(start, environ, flags))
+    return open_at(locate(start, environ, flags, lenient=lenient))
 
 
 def open_at(place: Location, lender: Lender | None = None) -> Project:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Session:
     """One command's project and caller; closes the project at the end."""
 
-    def __init__(self, args: Namespace, **flags: object) -> None:
+    def __init__(self, args: Namespace, *, lenient: bool = False, **flags: object) -> None:
         self.json: bool = args.json
         self.verbose: bool = getattr(args, "verbose", False)
         check_names(args.agent, os.environ)  # before opening anything
-        self.project: Project = open_project(args.repo, flags=flags)
+        self.project: Project = open_project(args.repo, flags=flags, lenient=lenient)
         self.caller = self._caller(args)
         self.project.tell_board = self._tell_board
         self.project.board_progress = self._show_progress

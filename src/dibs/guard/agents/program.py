@@ -204,7 +204,9 @@ def _judged(
     """Ask each project that the call touches; outside of any project the call passes."""
     from dibs.guard.agents.projects import base_project, split_by_project
 
-    base = base_project({heard.cwd: None, cwd: None}, environ)
+    # After a call there is nothing to block, and it may be what made the settings invalid.
+    lenient = heard.moment == EventKind.AFTER
+    base = base_project({heard.cwd: None, cwd: None}, environ, lenient=lenient)
     if deadline is not None and base is not None:
         deadline.set(base.loaded.config.guard_deadline)
     if base is not None:

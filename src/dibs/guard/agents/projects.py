@@ -23,10 +23,12 @@ _TOOL = frozenset({EventKind.BEFORE, EventKind.AFTER})
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 
 
-def base_project(starts: Mapping[str, None], environ: Mapping[str, str]) -> Location | None:
-    """Return the project of the first folder that is in one."""
+def base_project(
+    starts: Mapping[str, None], environ: Mapping[str, str], *, lenient: bool = False
+) -> Location | None:
+    """Return the project of the first folder that is in one; if ``lenient``, despite invalid settings."""
     for start in (*starts, *(environ.get(name, "") for name in FOLDERS)):
-        place = _project(start, environ) if start else None
+        place = _project(start, environ, lenient=lenient) if start else None
         if place is not None:
             return place
     return None
@@ -111,12 +113,12 @@ def _there(folder: str) -> str:
     return folder
 
 
-def _project(start: str, environ: Mapping[str, str]) -> Location | None:
+def _project(start: str, environ: Mapping[str, str], *, lenient: bool = False) -> Location | None:
     """Return the project of a folder: of its repository, or else of the nearest one around that."""
     folder = start
     while True:
         try:
-            place = locate(folder, environ)
+            place = locate(folder, environ, lenient=lenient)
         except NotFound:
             return None
         if place.is_project:

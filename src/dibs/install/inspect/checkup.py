@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.core.text.findings import Level
-from dibs.errors import Unavailable
+from dibs.errors import Misconfigured, Unavailable
 from dibs.guard.git.install import GitHooks
 from dibs.install.inspect.agents import findings, guarded_by, look, unreachable, unwired
 from dibs.install.inspect.gaps import gaps
@@ -77,9 +77,9 @@ def check_up(
     """
     repository = project.place.repository
     refuse_links(repository.state)
+    done = _repair(project, caller, progress, accept=accept) if fix else None
     progress("checking agents")
     agents = look(repository.root, os.path.expanduser("~"), os.environ)
-    done = _repair(project, caller, progress, accept=accept) if fix else None
     missing = gaps(repository, agents)
     found = _findings(project, agents, missing, progress)
     standings = _despite_damage(project.doctoring.standings)
@@ -126,9 +126,11 @@ def _wiring(project: Project) -> list[Finding]:
     """Report changed files that guard agents, and settings that count only when they are committed."""
     from dibs.config.table import FIELDS
     from dibs.core.text.findings import Finding
+    from dibs.project.location import locate
     from dibs.services.guard.wiring_restore import findings as changed
 
-    loaded = project.place.loaded
+    # Not the settings with which the project was opened: a repair may have restored the file.
+    loaded = locate(project.place.repository.root, lenient=True).loaded
     shown = {field.name: f"{field.section}.{field.key}" for field in FIELDS}
     waiting = [
         Finding(
@@ -139,17 +141,34 @@ def _wiring(project: Project) -> list[Finding]:
         )
         for name, value in sorted(loaded.uncommitted.items())
     ]
-    return [*changed(project.place.repository), *waiting]
+    invalid = [Finding(Level.BAD, "settings", loaded.invalid)] if loaded.invalid else []
+    return [*changed(project.place.repository), *invalid, *waiting]
 
 
 def _despite_damage(check: Callable[[], list[T]]) -> list[T]:
-    """Return the result; nothing if rows are damaged, which the check of the store reports."""
+    """Return the result; nothing if rows are damaged or settings are wrong, which other checks report."""
     try:
         return check()
+    except Misconfigured:
+        return []
     except Unavailable as error:
         if error.code != "STORE_DAMAGED":
             raise
         return []
+
+
+def _part(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return the findings of a part; what is misconfigured there must not hide those of the others."""
+    from dibs.core.text.findings import Finding
+
+    def checked() -> list[Finding]:
+        try:
+            return check()
+        except Misconfigured as error:
+            text = "; ".join(filter(None, (error.message, error.hint)))
+            return [Finding(Level.BAD, name, text)]
+
+    return _despite_damage(checked)
 
 
 def _findings(
@@ -166,11 +185,11 @@ def _findings(
     progress("checking the store")
     found["engine"] = [*project.engine.inspect(), *damaged(project.engine)]
     progress("checking the board")
-    found["board"] = _despite_damage(lambda: boards.check(project.board, root))
+    found["board"] = _part("board", lambda: boards.check(project.board, root))
     progress("checking git")
-    found["git"] = _despite_damage(lambda: [*_git(project).inspect(), *project.check_queue()])
+    found["git"] = _part("git", lambda: [*_git(project).inspect(), *project.check_queue()])
     progress("checking worktrees and agents")
-    found["crew"] = _despite_damage(lambda: project.doctoring.inspect(__version__, wired=wired))
+    found["crew"] = _part("crew", lambda: project.doctoring.inspect(__version__, wired=wired))
     trees = _despite_damage(project.doctoring.trees)
     found["agents"] = [
         *findings(agents, root),

@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
         else:
             report.print()
         return UNSAFE
-    with Session(args) as session:
+    with Session(args, lenient=True) as session:
         with Progress(quiet=args.json, delay=0.0) as progress:
             found = check_up(
                 session.project, session.caller, fix=args.fix, accept=args.accept, progress=progress
@@ -88,7 +88,7 @@ def _wrong_store(args: Namespace) -> list[Finding]:
     from dibs.project.location import locate
 
     try:
-        is_recorded(locate(args.repo))
+        is_recorded(locate(args.repo, lenient=True))
     except Misconfigured as error:
         if error.code != "ENGINE_MISMATCH":
             raise
