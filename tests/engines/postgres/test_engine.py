@@ -287,6 +287,70 @@ def test_a_stricter_isolation_level_does_not_break_concurrent_writers(
         assert len(entries(engine)) == 120
 
 
+#: Functions and operators that fit better than the built-in ones.
+HIJACKS = [
+    f"CREATE FUNCTION public.{function} LANGUAGE plpgsql AS $$ BEGIN RAISE 'hijacked'; END $$"
+    for function in (
+        "cardinality(text[]) RETURNS int",
+        f"concat_ws(text, text, bigint, text{', bigint' * 5}, text, text, int) RETURNS text",
+        "clock_timestamp() RETURNS timestamptz",
+        "pg_backend_pid() RETURNS int",
+        "pg_try_advisory_lock_shared(int, text) RETURNS bool",
+        "same(text[], text[]) RETURNS bool",
+        "times(numeric, int) RETURNS numeric",
+    )
+] + [
+    "CREATE OPERATOR public.= (FUNCTION = public.same, LEFTARG = text[], RIGHTARG = text[])",
+    "CREATE OPERATOR public.<> (FUNCTION = public.same, LEFTARG = text[], RIGHTARG = text[])",
+    "CREATE OPERATOR public.* (FUNCTION = public.times, LEFTARG = numeric, RIGHTARG = int)",
+]
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("path", ["public", "public, pg_catalog"])
+def test_functions_of_other_roles_are_not_used(
+    postgres_server, postgres_url, tmp_path, path, pooled
+):
+    database = postgres_url.rpartition("/")[2]
+    postgres_server.sql(";".join(HIJACKS), postgres_url)
+    postgres_server.sql(f"ALTER DATABASE {database} SET search_path = {path}")
+    with ExitStack() as stack:
+        url = postgres_url
+        if pooled:
+            url = stack.enter_context(PgBouncer(tmp_path, postgres_server)).url_of(url)
+        engine = stack.enter_context(closing(PostgresEngine(url, "shop")))
+        alice = Agent("alice", engine)
+
+        held = alice.claim()
+        put(engine, kept="yes")
+        link = engine._session.link(time.monotonic() + 5)
+        link.lock((), (), time.monotonic() + 5)
+        link.finish()
+        assert engine.view(lambda txn: list(txn.events(agents=["alice"])))
+        assert engine.wait(0, 0.1)
+        assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(1,)]
+        assert alice.release(held.token)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_times_in_the_ledger_are_exact_whatever_the_database_prints(
+    postgres_server, postgres_url, tmp_path, pooled
+):
+    database = postgres_url.rpartition("/")[2]
+    postgres_server.sql(f"ALTER DATABASE {database} SET extra_float_digits = -15")
+    with ExitStack() as stack:
+        url = postgres_url
+        if pooled:
+            url = stack.enter_context(PgBouncer(tmp_path, postgres_server)).url_of(url)
+        engine = stack.enter_context(closing(PostgresEngine(url, "shop")))
+
+        engine.transact(increment)
+
+        (entry,) = entries(engine)
+        same = f"SELECT at = '{entry.at!r}' FROM dibs.ledger"
+        assert postgres_server.sql(same, postgres_url) == [(True,)]
+
+
 @pytest.mark.parametrize("by_the_last_writer", [False, True])
 @pytest.mark.parametrize("jump", [3600, -3600, 5])
 def test_a_jump_of_the_servers_clock_ends_the_life_and_time_continues(

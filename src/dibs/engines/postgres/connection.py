@@ -25,6 +25,8 @@ _ENTRIES = (
     b" AND ($4::text[] = '{}' OR agent = ANY ($4)) AND ($5::text[] = '{}' OR kind = ANY ($5))"
     b" ORDER BY seq %s LIMIT %d"
 )
+#: Before the entries: return their times in full.
+_EXACT: Statement = (b"SELECT dibs.isolate(), set_config('extra_float_digits', '3', true)", ())
 _SETTLE = b"SELECT * FROM dibs.settle($1, $2, $3, $4)"
 _BEGIN: Statement = (BEGIN, ())
 _COMMIT: Statement = (b"COMMIT", ())
@@ -177,7 +179,7 @@ class PostgresConnection(StoreLink):
         wanted = (_array(agents), _array(kinds))
         while after < upto:
             values = (self.project, b"%d" % after, b"%d" % upto, *wanted)
-            (rows,) = self.wire.run((text, values), until=until)
+            _, rows = self.wire.run(_EXACT, (text, values), until=until)
             for row in rows:
                 number, *words = map(_text, row)
                 yield stored_entry(int(number), *words)

@@ -20,6 +20,7 @@ _FIND = b"SELECT version.number, project.id FROM dibs.version LEFT JOIN dibs.pro
 _NEW = b"INSERT INTO dibs.project (name) VALUES ($1) ON CONFLICT DO NOTHING"
 _BEGIN = (
     BEGIN,
+    b"SET LOCAL search_path = pg_catalog, pg_temp",
     b"SELECT pg_advisory_xact_lock(1684628083, 0)",
     b"CREATE SCHEMA IF NOT EXISTS dibs",
     b"CREATE TABLE IF NOT EXISTS dibs.version (number integer NOT NULL)",

@@ -35,12 +35,15 @@ _SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
 
 #: Each statement sees what was committed before it: a stricter level has a snapshot from before a lock.
 _ISOLATION = b"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+#: As in dibs.isolate, which does the same behind a pooler.
+_BUILTINS = b"SET search_path = pg_catalog, pg_temp"
 BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 
 #: The server's process, cluster, and timeline.
 _ORIGIN = (
-    b"SELECT pg_backend_pid(), system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)"
-    b" FROM pg_control_system()"
+    b"SELECT pg_catalog.pg_backend_pid(), system_identifier,"
+    b" pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)"
+    b" FROM pg_catalog.pg_control_system()"
 )
 
 _monotonic = time.monotonic
@@ -78,7 +81,7 @@ class PostgresWire:
         self.pooled = int(own) != pg.backend_pid
         if not self.pooled:
             patience = b"SET statement_timeout = %d" % max(1, timeout * 1000)
-            self.run((patience, ()), (_ISOLATION, ()), until=until)
+            self.run((patience, ()), (_ISOLATION, ()), (_BUILTINS, ()), until=until)
 
     @property
     def usable(self) -> bool:
