@@ -79,9 +79,9 @@ def _invalid(why: str) -> Misconfigured:
 
 
 def _without_quotes(text: str) -> str:
-    """Return libpq's complaint about a URL without what it quotes, which may be the password."""
+    """Return libpq's complaint about a URL up to what it quotes, which may be the password."""
     import re
 
-    name = re.match(r'invalid URI query parameter: "[a-z_]+"$', text.strip())
-    hidden = re.sub(r'"([^"]*)"', lambda found: found[0] if len(found[1]) == 1 else "***", text)
-    return name[0] if name else " ".join(hidden.split())
+    name = r'invalid URI query parameter: "[a-z_]+"\n*$'
+    found = re.match(rf'{name}|[^"]*("]" in IPv6 host address in URI)?', text)
+    return " ".join(found[0].split()).rstrip(":").removesuffix(" found in") if found else ""
