@@ -253,6 +253,7 @@ CODES = {
     "NO_CONFLICT": Code((BadInput,), "a decision to revoke or refuse is not about a claim", "use `dibs decide confirm` or `dibs decide reject`"),
     "NO_ADDRESSEE": Code((NotFound, BadInput), "no agent, group, or role has that name, or it has no other members", "see `dibs agent ls`, `dibs group ls`"),
     "TO_SELF": Code((BadInput,), "the only recipient of a message is its sender", "name someone else"),
+    "TEXT_NUL": Code((BadInput,), "a message, a reason, a task, or a note contains a NUL character", "remove it"),
     "TEXT_EMPTY": Code((BadInput,), "a message has no text", "add some text"),
     "PRIORITY": Code((BadInput,), "the message priority is invalid", "use urgent, high, normal, or low"),
     "NO_THREAD": Code((BadInput,), "a message to a whole thread names no message of that thread, or also names a recipient", "use `dibs say --reply ID --all TEXT`"),

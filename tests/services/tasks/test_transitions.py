@@ -224,6 +224,12 @@ def test_a_failed_task_stays_with_its_agent_and_its_error_block_counts(begun):
         begun.start("bob", "a")
 
 
+def test_a_nul_character_in_a_trace_is_escaped(begun):
+    stored = begun.tasks.fail(caller("bob"), "a", message="no disk", trace="a\0b")
+
+    assert tree_of(stored.text)[0].top["error"]["stacktrace"] == "a\\0b"
+
+
 def test_the_error_that_a_retry_clears_stays_in_the_ledger(begun):
     begun.tasks.fail(caller("bob"), "a", message="no disk")
     begun.tasks.retry(caller("human"), "a", reason="bought one")

@@ -434,4 +434,4 @@ def check_text(text: str, field: str, limit: int = MAX_TEXT) -> str:
     if len(text) > limit:
         message = f"the {field} has {len(text)} characters (the limit is {limit})"
         raise BadInput(message, code="LIMIT", field=field)
-    return storable(text)
+    return storable(text, field)

@@ -80,8 +80,15 @@ _ANNOUNCING = (
 _LOGGING_IN = ("curl", "password ", "value=", 'auth"', "/:_", "identitytoken")
 
 
-def storable(text: str) -> str:
-    """Return ``text`` for storage: secrets masked, and invalid Unicode escaped."""
+def storable(text: str, field: str = "text") -> str:
+    """Return ``text`` for storage: secrets masked, and invalid Unicode escaped; refuse a NUL character.
+
+    PostgreSQL cannot store one, so a store that contains one could not be migrated.
+    """
+    if "\0" in text:
+        from dibs.errors import BadInput
+
+        raise BadInput(f"the {field} contains a NUL character", code="TEXT_NUL", field=field)
     return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 

@@ -313,4 +313,4 @@ def _because(said: str, words: str) -> str:
 def _masked(trace: str) -> str:
     from dibs.core.text.secrets import storable
 
-    return storable(trace[:MAX_TRACE])
+    return storable(trace[:MAX_TRACE].replace("\0", "\\0"))  # output of a program
