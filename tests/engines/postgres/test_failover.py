@@ -15,6 +15,7 @@ from dibs.core.claims.rules import Granted
 from dibs.engines.postgres.engine import PostgresEngine
 from dibs.engines.shared.failures import Cut
 from dibs.errors import Unavailable, Unknown
+from dibs.services.migration.measure import inspected
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing.steps import entries, increment
 
@@ -388,6 +389,22 @@ def test_the_check_says_what_a_failover_means(pair, synchronous, settings, level
 
     assert found["failover"].level == level
     assert text in found["failover"].text
+
+
+def test_the_check_reports_that_no_synchronous_standby_is_connected(pair):
+    servers = pair(synchronous=True)
+    PostgresEngine(servers.url, "shop").close()
+    servers.standby.stop()
+    engine = PostgresEngine(servers.url, "shop", timeout=2.0)
+
+    found, measured = inspected(engine)
+    engine.close()
+
+    bad = {finding.what: finding.text for finding in found if finding.level == "bad"}
+    assert bad["failover"].startswith("no loss: ")
+    assert bad["failover"].endswith("no synchronous standby is connected, so every change waits")
+    assert "it is unknown whether" in bad["transaction"]
+    assert measured.transaction is None
 
 
 def _replicated(servers):

@@ -15,6 +15,8 @@ SELECT current_setting('server_version'), (SELECT count(*) FROM dibs.kv WHERE pr
     current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
     current_setting('synchronous_standby_names'), dibs.replicated()::int,
     (SELECT count(*) FROM pg_stat_replication),
+    -- A role that may not see the states counts all standbys.
+    (SELECT count(*) FROM pg_stat_replication WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum')),
     (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())::int,
     coalesce(inet_client_addr() << '127.0.0.0/8' OR inet_client_addr() = '::1', true)::int
 """
@@ -27,7 +29,7 @@ def inspect(link: PostgresConnection, server: object, until: float) -> list[Find
     trip = (time.perf_counter() - started) * 1e3
     (((*words,),),) = link.wire.run((_FACTS, (link.project,)), until=until)
     version, rows, *facts = [(word or b"").decode() for word in words]
-    fsync, pages, commit, names, replicated, standbys, tls, local = facts
+    fsync, pages, commit, names, replicated, standbys, synchronous, tls, local = facts
     return [
         Finding(Level.OK, "store", f"{server}, version {version.split()[0]}, {rows} rows"),
         Finding(Level.OK, "reach", "every machine that can reach this server"),
@@ -36,7 +38,9 @@ def inspect(link: PostgresConnection, server: object, until: float) -> list[Find
             Level.OK, "clock", "the server's; if it jumps, Dibs detects this and voids all claims"
         ),
         _durability(fsync == "on" and pages == "on", commit),
-        _failover(replicated == "1", commit, names, int(standbys)),
+        _replicated(names, int(synchronous))
+        if replicated == "1"
+        else _failover(commit, names, int(standbys)),
         _access(tls == "1", local == "1"),
         *([_POOLED] if link.wire.pooled else ()),
     ]
@@ -59,10 +63,15 @@ def _durability(safe: bool, commit: str) -> Finding:
     return Finding(Level.OK, "durability", text)
 
 
-def _failover(replicated: bool, commit: str, names: str, standbys: int) -> Finding:
-    if replicated:
-        text = f"no loss: a change is confirmed once a synchronous standby has it ({names})"
+def _replicated(names: str, standbys: int) -> Finding:
+    text = f"no loss: a change is confirmed once a synchronous standby has it ({names})"
+    if standbys:
         return Finding(Level.OK, "failover", text)
+    text += "; no synchronous standby is connected, so every change waits"
+    return Finding(Level.BAD, "failover", text)
+
+
+def _failover(commit: str, names: str, standbys: int) -> Finding:
     if names:
         text = (
             f"a failover can lose the newest changes, which voids all claims: synchronous_commit is {commit}"

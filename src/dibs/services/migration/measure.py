@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 from dibs.core.text.findings import Finding, Level
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, Unknown
 from dibs.services.state.lifecycle import ClosedReason, closure, probe
 from dibs.startup.records import Record
 
@@ -54,7 +54,11 @@ def inspected(engine: Engine) -> tuple[list[Finding], Measured]:
 
     closed = is_open(engine)
     found = [*engine.inspect(), *findings(engine), *closed]
-    return found, measure(engine, write=not closed and getattr(engine, "exists", True))
+    try:
+        return found, measure(engine, write=not closed and getattr(engine, "exists", True))
+    except Unknown as error:  # what is known may say why
+        found.append(Finding(Level.BAD, "transaction", error.message))
+        return found, measure(engine, write=False)
 
 
 def measure(engine: Engine, *, write: bool) -> Measured:
