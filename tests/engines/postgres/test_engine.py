@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import ExitStack, closing
 
+import psycopg
 import pytest
 from tests.engines.agents import Agent, reasons
 from tests.servers import PgBouncer, PostgresServer
@@ -200,6 +201,38 @@ def test_a_newer_schema_is_refused(open_engine, postgres_server, postgres_url):
     postgres_server.sql("UPDATE dibs.version SET number = 99", postgres_url)
 
     assert refused(postgres_url).code == "VERSION"
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_schema_without_a_clear_version_is_refused(
+    open_engine, postgres_server, postgres_url, rows
+):
+    open_engine()
+    second = "INSERT INTO dibs.version SELECT number FROM dibs.version"
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        postgres_server.sql(second, postgres_url)
+    postgres_server.sql(
+        f"DROP INDEX dibs.one_version; {second}" if rows else "DELETE FROM dibs.version",
+        postgres_url,
+    )
+
+    error = refused(postgres_url, Unavailable)
+
+    assert error.code == "STORE_DAMAGED"
+    assert f"dibs.version has {rows} rows" in error.message
+
+
+def test_the_failure_of_several_servers_that_says_most_is_reported(postgres_server):
+    url = postgres_server.url_of("missing").replace("/missing", ",127.0.0.1:9/missing")
+
+    for one in (
+        url,
+        url.replace(
+            f"127.0.0.1:{postgres_server.port},127.0.0.1:9",
+            f"127.0.0.1:9,127.0.0.1:{postgres_server.port}",
+        ),
+    ):
+        assert refused(one).code == "POSTGRES_AUTH"
 
 
 def test_an_older_schema_is_upgraded_and_keeps_its_data(open_engine, postgres_server, postgres_url):

@@ -6,7 +6,7 @@ import os
 
 from dibs.engines.postgres.errors import ServerError
 from dibs.engines.postgres.wire import BEGIN
-from dibs.errors import Misconfigured
+from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +46,18 @@ def project_id(wire: PostgresWire, name: str, until: float) -> int:
         )
     while True:
         try:
-            (((number, project),),) = wire.run((_FIND, (name.encode(),)), until=until)
+            (rows,) = wire.run((_FIND, (name.encode(),)), until=until)
         except ServerError as error:
             if not error.is_missing:
                 raise
-            number = project = None
+            rows = [(None, None)]
+        if len(rows) != 1:
+            raise Unavailable(
+                f"the schema dibs was not restored correctly: dibs.version has {len(rows)} rows instead of 1",
+                code="STORE_DAMAGED",
+                hint="restore the backup again while no agent works",
+            )
+        ((number, project),) = rows
         version = int(number or 0)
         if version > len(_FILES):
             raise Misconfigured(
