@@ -1,5 +1,7 @@
 """Files that a shell command would write, for every kind of write in the table."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -455,3 +457,31 @@ def test_no_text_raises(command):
 )  # fmt: skip
 def test_a_long_text_is_parsed_in_time(piece):
     writes(piece * (1024 * 1024 // len(piece)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("node -e '" + 'a="b"+' * 60_000 + "'; ") * 10,
+        ("python3 -c 'x=" + "+".join(['"a"'] * 20_000) + "'; ") * 10,
+        "echo x; " * 600_000,
+        "echo " + "x" * 5_000_000 + "; ",
+    ],
+    ids=["node", "python", "commands", "word"],
+)
+def test_a_command_that_is_too_long_to_read_takes_little_time_and_is_unsure(text):
+    begun = time.process_time()
+    found = writes(f"{text}echo x > src/app.py")
+
+    assert found.unsure
+    assert not found.quiet
+    assert time.process_time() - begun < 2.0
+
+
+def test_a_program_that_is_too_long_does_not_hide_a_write_after_it():
+    found = writes(
+        "python3 -c '" + "x = 1\n" * 20_000 + '\'; echo x > a; python3 -c \'open("b", "w")\''
+    )
+
+    assert found.unsure
+    assert [target.path for target in found.targets] == ["a"]

@@ -19,6 +19,8 @@ MOST = 2000
 MOST_WORDS, LONGEST_TEXT = 200, 20_000
 #: What surrounds a path in an option or a program.
 _AROUND = dict.fromkeys(map(ord, "'\"`()[]{},;:=<>|&"), " ")
+#: The most text of programs that is read.
+MOST_CODE = 64_000
 #: The most files that a command shows; each one costs time.
 MOST_SHOWN = 20
 #: Prefixes of paths that are not lasting files.
@@ -134,6 +136,8 @@ class ShellEffects:
         self.fed_made: TreeCommand | None = None
         #: Whether another command uses what this one prints.
         self.feeds = False
+        #: How much more text of programs is read.
+        self.code_left = MOST_CODE
         #: The arguments of a program in a command.
         self.code_args: Sequence[Arg] = ()
         #: The file that the command before this one prints.

@@ -14,8 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
 
-#: The rest of a longer program is not read.
-_LONGEST = 400_000
 _TEXT = r"""[rbuf]{0,2}("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _NAME = r"\$?[A-Za-z_]\w{0,80}"
 _ARG = rf"(?:{_TEXT}|({_NAME}))"
@@ -92,13 +90,10 @@ _PLUS = re.compile(rf"{_STRING}{_GAP}[+.]{_GAP}{_STRING}")
 
 def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
     """Collect what a program writes; with ``shell_quotes``, text in backticks is a shell command."""
-    if len(text) > _LONGEST:
-        to.unsure = True
-    code = text[:_LONGEST]
     if shell_quotes:
-        for m in _BACKTICKS.finditer(code):
+        for m in _BACKTICKS.finditer(text):
             to.script(m[1])
-    code, known = _folded(code)
+    code, known = _folded(text)
     for call, hows in _CALLS:
         for m in call.finditer(code):
             for at, how in enumerate(hows):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
     from dibs.core.shell.python_values import Texts
 
-#: A longer program is not parsed.
-_LONGEST = 100_000
 _ONLY_AST = 0x400
 _CHANGED = frozenset("wax+")
 #: Functions by their last name, and what they do to their arguments.
@@ -40,8 +38,6 @@ _RUNS = frozenset(
 
 def look(to: ShellEffects, code: str) -> bool:
     """Collect what a program writes; return whether it could be parsed."""
-    if len(code) > _LONGEST:
-        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -101,6 +101,10 @@ def code(to: ShellEffects, text: str, given: ParsedOptions) -> None:
     from dibs.core.shell import inline_code
 
     to.mention(text)
+    if len(text) > to.code_left:
+        to.unsure = True
+        text = text[: to.code_left]
+    to.code_left -= len(text)
     language = given.args[0].text.rpartition("/")[2].rstrip("0123456789.")
     if language in {"python", "pypy"}:
         from dibs.core.shell import python_code

@@ -46,7 +46,7 @@ __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 #: The deepest nesting of commands: ``bash -c 'bash -c …'``, and of substitutions with a known output.
 _DEEPEST, _DEEPEST_OUTPUT = 12, 6
 #: The most text that is parsed.
-LONGEST = 4 * 1024 * 1024
+LONGEST = 1024 * 1024
 #: The number of steps after ``while read`` in which to look for its end.
 _FAR = 60
 #: For how many values of variables a command is read again.
@@ -89,6 +89,10 @@ def writes(
 
     ``disk`` knows the files that commands take names from, such as patches and lists.
     """
+    key = (command, cwd, home, powershell, reads)
+    known = _last.get(key) if disk is NO_DISK else None
+    if known is not None:
+        return known
     walk = _Walk(cwd, home, reads=reads, disk=disk)
     text = command[:LONGEST]
     if len(command) > LONGEST:
@@ -102,7 +106,7 @@ def writes(
             look(walk, text)
     effects = walk.targets or walk.unsure or walk.whole or walk.moves
     quiet = walk.is_read_only and not (effects or powershell or hides_program(text))
-    return ShellWrites(
+    found = ShellWrites(
         tuple(walk.targets),
         walk.unsure,
         tuple(walk.whole),
@@ -112,6 +116,14 @@ def writes(
         tuple(walk.git_places),
         tuple(walk.words),
     )
+    if disk is NO_DISK:
+        _last.clear()
+        _last[key] = found
+    return found
+
+
+#: The last result: a hook asks several times.
+_last: dict[tuple[str, str, str, bool, bool], ShellWrites] = {}
 
 
 class _Walk(ShellEffects):
@@ -144,7 +156,9 @@ class _Walk(ShellEffects):
         inner._level = self._level + 2
         inner._left = self._left // 4
         inner._captured = True
+        inner.code_left = self.code_left
         inner.script(text)
+        self.code_left = inner.code_left
         self._left = min(self._left, inner._left + self._left // 2)
         given = inner.printed
         if given is None or not all(arg.sure for arg in given):

@@ -34,13 +34,12 @@ class CallPaths:
             known = {one.pattern.key for one in paths if one.how != How.READ}
             paths += [one for one in self.mentioned_paths(heard) if one.pattern.key not in known]
         if heard.command:
-            from dibs.services.guard.shell_targets import PATIENCE, written_paths
+            from dibs.services.guard.shell_targets import written_paths
 
-            waits(PATIENCE)
             shell = heard.tool.casefold()
             paths += written_paths(
                 self._repository, heard.command, heard.cwd, fold_case=self._fold_case,
-                powershell=shell in {"powershell", "pwsh"}, reads=self._config.guard_reads,
+                powershell=shell in {"powershell", "pwsh"}, reads=self._config.guard_reads, waits=waits,
             )  # fmt: skip
         if not paths:
             return paths
@@ -75,7 +74,7 @@ class CallPaths:
         if heard.command:
             from dibs.core.shell.writes import writes
 
-            found = writes(heard.command)
+            found = writes(heard.command, heard.cwd, os.path.expanduser("~"))
             if not (found.quiet and found.git_places):
                 return not found.quiet
             from dibs.services.guard.git_programs import git_runs_programs, is_elsewhere

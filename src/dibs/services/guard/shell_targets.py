@@ -21,7 +21,7 @@ from dibs.services.guard.touched import DELETES, TouchedPath, both, touched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from dibs.core.shell.writes import TreeCommand, WriteTarget
     from dibs.git.calls import GitCalls
@@ -46,10 +46,12 @@ def written_paths(
     fold_case: bool,
     powershell: bool = False,
     reads: bool = False,
+    waits: Callable[[float], object] = lambda _: None,
 ) -> list[TouchedPath]:
     """Return the paths that ``command`` would write in the repository, and those it shows.
 
-    With ``reads``, it returns all that it reads.
+    With ``reads``, it returns all that it reads. ``waits`` is called before git is, with the time that this
+    may take, in seconds.
     """
     place = cwd or repository.root
     home = os.path.expanduser("~")
@@ -59,6 +61,8 @@ def written_paths(
     patterns: list[Touch] = []
     for target in found.targets:
         _place(target, place, repository.root, literal, patterns)
+    if patterns or found.whole:
+        waits(PATIENCE)
     paths = [
         # What does not exist is not claimed by deleting it.
         one._replace(deep=True) if one.how in DELETES and not _exists(repository, one) else one

@@ -243,7 +243,8 @@ class Protection:
     def _whole(self, heard: HookEvent) -> Sequence[TreeCommand]:
         from dibs.core.shell.writes import writes
 
-        return writes(heard.command, heard.cwd or self._repository.root).whole
+        place = heard.cwd or self._repository.root
+        return writes(heard.command, place, os.path.expanduser("~")).whole
 
     def _refs(self, agent: str, whole: Sequence[TreeCommand]) -> list[KeptWork]:
         """Save the stashes and branches that a command deletes."""
