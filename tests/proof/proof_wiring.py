@@ -37,6 +37,7 @@ ATTEMPTS = (
         "git clean -fdx ':(top).claude'", "chmod -R u+w . && rm -rf .",
         "find .claude -delete", "cp -r /tmp/x/. .claude/hooks", "rm -rf .cursor",
         "cd .claude && rm -rf ../.claude", "rm -rf {root}/.claude", "rsync -a --delete /tmp/empty/ .claude",
+        "find .git -name 'pre-*' | xargs rm", "find . -path './.git/hooks/*' -delete",
         "find . -name settings.local.json -delete", "rm .claude/*.json",
     )),
     Attempt(
@@ -46,6 +47,7 @@ ATTEMPTS = (
         "chmod -x .git/hooks/*", "chmod 644 .git/hooks/reference-transaction", "chmod 000 .git/hooks",
         "chmod -R 644 .", "chmod -R a-x .", "chmod -R -x .", "chmod -R u=r,g=r .", "chmod -R 000 {root}",
         "chown nobody .claude/settings.json", "chattr +i .claude/settings.json", "chmod a-x .git/dibs",
+        "chmod 000 .", "chmod 0 {root}", "chmod a-rwx .", "cd .. && chmod 000 repo",
     )),
     Attempt(
         "writing in `.git` by hand: `hooks`, `config`, `refs`, `packed-refs`, `HEAD`, `dibs`", BLOCKED, (
@@ -120,7 +122,7 @@ def table() -> str:
 #: Commands that change nothing that guards agents; they are neither blocked nor reported.
 HARMLESS = (
     "git config user.name x", "git config core.hooksPath", "git config --get core.hooksPath",
-    "git remote add other https://example.com/x", "git config --list", "chmod +x run.sh", "chmod 755 src",
+    "git remote add other https://example.com/x", "git config --list", "chmod +x run.sh", "chmod 755 src", "chmod 755 .", "chmod 700 .",
     "chmod -R u+w src", "chmod -R 644 src", "chmod -R 755 .", "chmod -R go-w .", "chmod -R u=rwX,go=rX .",
     "chmod -R +x .", "git -c core.hooksPath=/dev/null status", "ls -la .claude", "cat .git/config",
     "cat ~/.claude/settings.json", "rm -f .git/index.lock", "rm -f .git/refs/heads/main.lock",

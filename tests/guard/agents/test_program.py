@@ -314,9 +314,7 @@ def test_invalid_settings_block_unless_the_environment_says_otherwise(project):
     assert said(call("Write", file_path="a.txt"), DIBS_GUARD_ON_ERROR="allow")[2] == 0
 
 
-@pytest.mark.parametrize(
-    "event", ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"]
-)
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"])
 def test_a_failure_at_another_event_blocks_nothing(project, event):
     (project / "dibs.toml").write_text("nonsense = 1\n")
 

@@ -40,7 +40,7 @@ _LOOKS = frozenset({
 })  # fmt: skip
 #: Letters of chmod and chown that are options, not a mode.
 _MODE_OPTIONS = frozenset("RcfvhHLP")
-_READ_AND_RUN = 5
+_BITS = {"r": 4, "x": 1}
 
 
 def is_hook_key(key: str) -> bool:
@@ -121,23 +121,26 @@ def change_mode(to: ShellEffects, given: ParsedOptions) -> None:
     first = 0 if modes or given.has("reference") else 1
     modes += [arg.text for arg in given.operands[:first]]
     deep = given.has("R recursive")
-    takes = deep and given.args[0].text == "chmod" and any(map(_takes_rights, modes))
+    # A folder that its owner cannot read is as good as deleted.
+    rights = "rx" if deep else "r"
+    takes = given.args[0].text == "chmod" and any(_takes_rights(mode, rights) for mode in modes)
     for arg in given.operands[first:]:
         to.touch(arg, How.DELETE if takes else How.WRITE, deep=deep)
 
 
-def _takes_rights(mode: str) -> bool:
-    """Return whether a mode removes the owner's right to read files, or to run them, such as hooks."""
+def _takes_rights(mode: str, rights: str) -> bool:
+    """Return whether a mode removes one of the owner's ``rights``: to read files, or to run them."""
     if mode.isdigit():
-        return int(mode.zfill(3)[-3]) & _READ_AND_RUN != _READ_AND_RUN
+        kept = int(mode.zfill(3)[-3])
+        return any(not kept & _BITS[right] for right in rights)
     for clause in mode.split(","):
-        who, sign, rights = next(
+        who, sign, named = next(
             (clause.partition(one) for one in "-=+" if one in clause), ("", "", "")
         )
         if who and not {"u", "a"}.intersection(who):
             continue
-        if sign == "-" and set("rx").intersection(rights):
+        if sign == "-" and set(rights).intersection(named):
             return True
-        if sign == "=" and not ("r" in rights and set("xX").intersection(rights)):
+        if sign == "=" and not set(rights).issubset(named.replace("X", "x")):
             return True
     return False

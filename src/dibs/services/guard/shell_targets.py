@@ -118,12 +118,14 @@ def _place(
             literal += [Touch(f, target.how, target.deep and os.path.isdir(f)) for f in files]
             return
     if target.glob:
+        literal += [Touch(file, target.how) for file in _git_matched(path, root)]
         patterns.append(Touch(path, target.how, target.deep))
     elif target.into and os.path.isdir(path):
         inner = os.path.join(path, target.into)
         literal.append(Touch(inner, target.how, target.deep and os.path.isdir(inner)))
     elif os.path.isdir(path):
-        if target.deep or _is_wiring(path, root):  # chmod 000 .claude
+        # chmod 000 src; chmod 755 .claude
+        if target.deep or target.how in DELETES or _is_wiring(path, root):
             literal.append(Touch(path, target.how, True))
     else:
         literal.append(Touch(path, target.how))
@@ -162,6 +164,18 @@ def _wiring_matched(one: TouchedPath, root: str) -> list[str]:
 
     named = (name for name in WIRING if matches(one.pattern, f"./{name}"))
     return [name for name in named if os.path.lexists(os.path.join(root, name))]
+
+
+def _git_matched(pattern: str, root: str) -> Iterator[str]:
+    """Yield git's settings and hooks that match a pattern; one that matches every name must mention ``.git``."""
+    from fnmatch import fnmatchcase
+    from glob import iglob
+
+    folders, _, name = pattern.rpartition("/")
+    if ".git" in folders.split("/") or name.strip("*"):
+        for path in (f"{root}/.git/config", *iglob(f"{root}/.git/hooks/*")):
+            if fnmatchcase(path, pattern.replace("**/", "*")) and not path.endswith(".sample"):
+                yield path
 
 
 def _changed_by_git(
