@@ -122,7 +122,8 @@ def table() -> str:
 #: Commands that change nothing that guards agents; they are neither blocked nor reported.
 HARMLESS = (
     "git config user.name x", "git config core.hooksPath", "git config --get core.hooksPath",
-    "git remote add other https://example.com/x", "git config --list", "chmod +x run.sh", "chmod 755 src", "chmod 755 .", "chmod 700 .",
+    "git remote add other https://example.com/x", "git config --list", "chmod +x run.sh", "chmod 755 src",
+    "chmod 755 .", "chmod 700 .",
     "chmod -R u+w src", "chmod -R 644 src", "chmod -R 755 .", "chmod -R go-w .", "chmod -R u=rwX,go=rX .",
     "chmod -R +x .", "git -c core.hooksPath=/dev/null status", "ls -la .claude", "cat .git/config",
     "cat ~/.claude/settings.json", "rm -f .git/index.lock", "rm -f .git/refs/heads/main.lock",

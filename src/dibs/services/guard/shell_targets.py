@@ -167,7 +167,7 @@ def _wiring_matched(one: TouchedPath, root: str) -> list[str]:
 
 
 def _git_matched(pattern: str, root: str) -> Iterator[str]:
-    """Yield git's settings and hooks that match a pattern; one that matches every name must mention ``.git``."""
+    """Yield git's settings and hooks that match a pattern; ``*`` must be below ``.git``."""
     from fnmatch import fnmatchcase
     from glob import iglob
 
