@@ -49,4 +49,4 @@ if __name__ == "__main__":
         sys.stderr.write(
             f"dibs: blocked because the hook is broken: {type(error).__name__}: {error}\n"
         )
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, ImportError) else 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import dibs as dibs_package
 from dibs.core.claims.agents import Caller
 from dibs.guard.agents.program import INPUT_MAX, answer
+from dibs.install.entries.commands import Commands
 from dibs.project.project import create, open_project
 from dibs.services.state.deliveries import get_offer, reader_of
 
@@ -383,6 +385,35 @@ def test_a_denial_that_cannot_be_printed_blocks_by_its_status(project, closed, p
     assert [one.returncode for one in done] == [2, 0]
     lines = [one.stderr.count(b"could not be printed") for one in done]
     assert lines == [0 if "2>&-" in closed else 1, 0]
+
+
+@pytest.mark.parametrize("missing", ["apsw", "dibs.services"])
+def test_a_damaged_installation_is_named_with_the_hooks_to_delete(project, tmp_path, missing):
+    package = tmp_path / "site-packages" / "dibs"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(dibs_package.__file__).parent, package, ignore=ignored)
+    if missing == "apsw":
+        text = "raise ModuleNotFoundError(\"No module named 'apsw'\")"
+        (package.parent / "apsw.py").write_text(text)
+    else:
+        shutil.rmtree(package / "services")
+    words = (sys.executable, "-I", "-S", str(package / "guard" / "run.py"))
+    hook = Commands(words, ()).hook("claude", file=".claude/settings.json")
+    code = f"import sys; sys.path += [{str(package.parent)!r}]; import dibs.guard.githook as g; g.program()"
+    git = [sys.executable, "-I", "-S", "-c", code, "pre-commit", str(tmp_path / "note"), "1"]
+
+    done = subprocess.run(
+        ["sh", "-c", hook], input=call("Write", file_path="x"), capture_output=True, check=False
+    )
+    asked = subprocess.run(git, input=b"free.txt\0", capture_output=True, check=False)
+
+    assert done.returncode == 2
+    assert done.stderr.count(b"No module named") == 1
+    assert f"damaged in {package}: No module named '{missing}'" in done.stderr.decode()
+    assert b"delete its hooks from .claude/settings.json" in done.stderr
+    said = asked.stderr.decode()
+    assert (asked.returncode, said.count("\n")) == (113, 1), said  # the script says what to do
+    assert f"No module named '{missing}'" in said
 
 
 def test_a_hook_in_a_deleted_folder_uses_the_agents_folder(project, tmp_path):

@@ -40,13 +40,15 @@ DENIES = '"deny"'
 #: Printed if the answer itself cannot be printed.
 UNPRINTED = "dibs: blocked: the reason could not be printed on standard output; run: dibs status"
 FAILED = "dibs: blocked because the claim check failed: {}"
+#: The command in the agent's settings then says which hooks to delete.
+BROKEN = "dibs: blocked because Dibs is damaged in {}: {}; reinstall it and run dibs init"
 ALLOWED = "dibs: allowed although the claim check failed: {}"
 #: Whether the settings of the last call's project ask for a server.
 wishes = {"server": False}
 
 
 def attend(words: Sequence[str], given: bytes | None = None) -> int:
-    """Read a call, answer it, and return the exit status, always 0 or 2.
+    """Read a call, answer it, and return the exit status: 0 or 2, or 1 if Dibs is damaged.
 
     ``given`` is the call, if it was already read.
     """
@@ -134,6 +136,9 @@ def answer(
         return dialect.answer(verdict, heard), confirm
     except Late:
         why = LATE
+    except ImportError as error:
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        return HookReply(stderr=BROKEN.format(package, error), status=1), None
     except Exception as error:  # noqa: BLE001 - the top of a surface: a hook that fails guards nothing
         why = _said_of(error)
         wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"

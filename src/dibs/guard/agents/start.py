@@ -34,7 +34,8 @@ def start(pack: "Pack") -> "NoReturn":
     except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
         why = f"dibs: blocked because the claim check failed: {error.__class__.__name__}: {error}\n"
         posix.write(2, why.encode("utf-8", "replace"))
-        posix._exit(2)  # noqa: SLF001
+        # With 1, the command in the agent's settings says which hooks to delete.
+        posix._exit(1 if isinstance(error, ImportError) else 2)  # noqa: SLF001
     try:
         if wishes["server"] and given is None:  # no server listened
             from dibs.guard.agents.wake import wake

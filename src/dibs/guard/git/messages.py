@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dibs.project.project import Project
 
 OK, REFUSED = 0, 1
+#: The exit status with which the interpreter says that it cannot load Dibs.
+UNLOADABLE = 113
 #: The size of the header of SQLite's WAL index, which changes with every write.
 HEADER = 48
 #: What to do when the check is impossible and the command cannot wait.
@@ -45,9 +47,7 @@ def say_refused(lines: Iterable[str]) -> int:
     return REFUSED
 
 
-def not_asked(
-    error: DibsError | OSError | ImportError, *, allowed: bool, way_out: str = WAY_OUT
-) -> int:
+def not_asked(error: DibsError | OSError, *, allowed: bool, way_out: str = WAY_OUT) -> int:
     """Print that the check was impossible; refuse unless ``allowed``."""
     message = str(error)
     wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"

@@ -9,7 +9,7 @@ import os
 import sys
 
 from dibs.errors import DibsError
-from dibs.guard.git.messages import HEADER, OK, not_asked, refuse
+from dibs.guard.git.messages import HEADER, OK, UNLOADABLE, not_asked, refuse
 from dibs.local.files import regular
 
 TYPE_CHECKING = False
@@ -28,7 +28,11 @@ def program() -> NoReturn:
     import gc
 
     gc.set_threshold(100_000)
-    status = run(sys.argv[1:], sys.stdin.buffer.read())
+    try:
+        status = run(sys.argv[1:], sys.stdin.buffer.read())
+    except ImportError as error:
+        sys.stderr.write(f"dibs: {error}\n")
+        status = UNLOADABLE
     sys.stderr.flush()
     os._exit(status)
 
@@ -51,7 +55,7 @@ def run(words: Sequence[str], given: bytes) -> int:
         if name == "reference-transaction":
             return moved(lines, int(rest[0]) if rest else 0)
         return pushed(lines)
-    except (DibsError, OSError, ImportError) as error:
+    except (DibsError, OSError) as error:
         return not_asked(error, allowed=_on_error() == "allow")
 
 

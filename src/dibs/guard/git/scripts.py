@@ -11,7 +11,7 @@ import shlex
 import sys
 
 from dibs.git.hook_scripts import BEFORE, marked
-from dibs.guard.git.messages import HEADER, WAY_OUT
+from dibs.guard.git.messages import HEADER, UNLOADABLE, WAY_OUT
 
 LOCAL = ("pre-commit", "pre-push", "reference-transaction", "post-checkout", "post-rewrite")
 SERVER = ("pre-receive", "update")
@@ -76,9 +76,6 @@ the_end
     return 1
 }}
 """
-
-#: The exit status with which the interpreter says that it cannot load Dibs.
-_UNLOADABLE = 113
 
 _CODE = """\
 import sys
@@ -261,11 +258,11 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     way_out = WAY_OUT
     if name in SERVER:
         head, way_out = head + _ALONE, "  (on the server, by its administrator)"
-    code = _CODE.format(folders=_folders(), unloadable=_UNLOADABLE)
+    code = _CODE.format(folders=_folders(), unloadable=UNLOADABLE)
     ask = _ASK.format(
         python=shlex.quote(sys.executable),
         code=shlex.quote(code),
-        unloadable=_UNLOADABLE,
+        unloadable=UNLOADABLE,
         remove=_removal(name, before),
         state=state,
         way_out=way_out,

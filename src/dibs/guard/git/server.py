@@ -51,7 +51,7 @@ def received(updates: Sequence[tuple[str, str, str]]) -> int:
     settings = read_settings(folder)
     try:
         return _received(folder, settings, updates)
-    except (DibsError, OSError, ImportError) as error:
+    except (DibsError, OSError) as error:
         allowed = settings.get("gate_on_error") == "allow"
         return not_asked(error, allowed=allowed, way_out=_WAY_OUT)
 
