@@ -15,7 +15,7 @@ import pytest
 import dibs
 from dibs.core.claims.agents import Caller
 from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
-from dibs.git.calls import GitCalls, require_version
+from dibs.git.calls import GitCalls, last_words, require_version
 from dibs.git.config import executing, neutral, read
 from dibs.git.locks import AGE, find_stale, put_aside
 from dibs.git.run import GitResult
@@ -484,3 +484,9 @@ def test_two_concurrent_first_inspections_both_succeed(repo, monkeypatch):
     monkeypatch.undo()
     notes = [name for name in os.listdir(repo / ".git" / "dibs") if "hooks-seen" in name]
     assert notes == ["hooks-seen.json"]
+
+
+def test_a_hint_of_git_is_not_its_error():
+    printed = "error: Could not read 0123\nhint: Support for <GIT_DIR>/info/grafts is deprecated\n"
+
+    assert last_words(printed) == "Could not read 0123"

@@ -151,3 +151,16 @@ def test_a_purge_forgets_the_marks_of_all_worktrees(clone, tmp_path):
 
     assert not mark.exists()
     assert dibs(tmp_path / "tree", "claim", "a.py", "--new", "--agent", "eve").returncode == 0
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink(f"{path}.gone", path)])
+@pytest.mark.parametrize("words", [["doctor"], ["claim", "a.txt", "--new"], ["commit", "-m", "x"]])
+def test_a_fifo_or_a_link_in_place_of_the_store_is_refused(tmp_path, words, make):
+    root = tmp_path / "fresh"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / ".git" / "dibs").mkdir(mode=0o700)
+    make(str(root / ".git" / "dibs" / "dibs.db"))
+
+    done = dibs(root, *words)
+
+    assert (done.returncode, done.stdout) == (78, ""), done.stderr

@@ -72,3 +72,8 @@ def test_an_interpreter_without_the_c_functions_uses_json(monkeypatch):
 
     assert quickjson.encoder()({"a": ["é"]}) == '{"a":["é"]}'
     assert quickjson.encoder(spaced=True, ascii_only=True)(["é"]) == '["\\u00e9"]'
+
+
+def test_too_many_levels_are_a_value_error():
+    with pytest.raises(ValueError, match="Too many levels"):
+        quickjson.loads("[" * 200_000)

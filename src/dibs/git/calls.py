@@ -112,8 +112,8 @@ def identity(name: str) -> dict[str, str]:
 
 
 def last_words(text: str) -> str:
-    """Return the last line that git printed, for a message, or an empty text."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    """Return the last line that git printed, except hints, for a message, or an empty text."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("hint:")]
     return printable(lines[-1].removeprefix("fatal: ").removeprefix("error: ")) if lines else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from dibs.errors import Misconfigured
 from dibs.local.files import read_file
@@ -60,13 +61,17 @@ def open_sqlite(
 
 
 def exists(path: str) -> bool:
-    """Return whether a store is at ``path``; SQLite would accept an empty file as a new store."""
+    """Return whether a store is at ``path``; SQLite would accept an empty file as a new store.
+
+    What is not a file counts, too: the engine reports what it is.
+    """
     try:
-        return os.stat(path).st_size > 0
+        found = os.lstat(path)
+        return found.st_size > 0 or not stat.S_ISREG(found.st_mode)
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # the engine reports what it is
+        return True
 
 
 def database(place: Location, url: str) -> str:

@@ -100,6 +100,8 @@ def raw_decode(text: str, start: int = 0) -> tuple[Any, int]:
         return _scan(text, start)
     except StopIteration as error:
         raise _wrong("Expecting value", text, error.value) from None
+    except RecursionError:
+        raise _wrong("Too many levels", text, start) from None
     except SystemError:  # the scanner takes its exception from a module that may not be loaded yet
         from json import JSONDecoder
 
