@@ -28,7 +28,7 @@ def is_random(token: str) -> bool:
     """Return whether a text is random, not a name, a path, or a hash."""
     if (
         len(token) < RANDOM_MIN
-        or _HEX.issuperset(token)
+        or _HEX.issuperset(token.removeprefix("0x"))
         or token[:3].lower() == "sha"
         or ":" in token
     ):

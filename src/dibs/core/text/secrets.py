@@ -42,9 +42,10 @@ _ENTRY = (
     rf"(?im)^[ \t]*[\w.-]{{0,60}}(?:{_PASSWORD}):[ \t]+{_UNMASKED}(?P<secret>[^\s\[{{]\S*)[ \t]*$"
 )
 
-#: The user and the password in a call of curl, in .netrc, and in settings of NuGet and Docker.
+#: The user and the password in a call of curl or mysql, in .netrc, and in settings of NuGet and Docker.
 _LOGIN = (
     rf"(?i)(?:\bcurl\b[^\n]{{0,400}}?[ ](?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{{1,80}}:"
+    rf"|\b(?:mysql\w*|mariadb[\w-]*)[ ](?:[^\n]{{0,400}}?[ ])?(?-i:-p)"
     rf"|\blogin[ ]+\S{{1,80}}[ \n]+password[ ]+|key=\"[\w.]{{0,40}}password\"[ ]+value=\""
     rf"|\"(?:_?auth|identitytoken)\"[ ]*:[ ]*\"|//[^\s:]{{1,200}}/:_(?:auth|password)=)"
     rf"{_UNMASKED}(?![$<%{{*])(?P<secret>[^\s\"'<>]{{3,}})"
@@ -77,7 +78,7 @@ _ANNOUNCING = (
     *("pass", "pwd", "secret", "token", "credential", "key", "bearer", "basic", "authorization"),
 )
 #: Each text with a login contains one of these.
-_LOGGING_IN = ("curl", "password ", "value=", 'auth"', "/:_", "identitytoken")
+_LOGGING_IN = ("curl", "mysql", "mariadb", "password ", "value=", 'auth"', "/:_", "identitytoken")
 
 
 def storable(text: str, field: str = "text") -> str:
@@ -209,7 +210,9 @@ def _is_code(value: str) -> bool:
         return all(name.isidentifier() for name in names)
     if any(not name.replace("_", "a").replace("-", "a").isalpha() for name in names):
         return False
-    return len(names) > 1 or "_" in head.strip("_") or head.lower() in _NAMES
+    return (
+        len(names) > 1 or head.startswith("--") or "_" in head.strip("_") or head.lower() in _NAMES
+    )
 
 
 #: Placeholders for secrets in code, and their types.
@@ -220,7 +223,7 @@ def _mask_random(text: str) -> str:
     import re
 
     return re.sub(
-        r"(?i:sha\d{1,3}[-:]|data:(?:image|font|audio|video)/[\w.+-]{1,40};base64,)?"
+        r"(?i:sha\d{1,3}[-:]|\bh1:|data:(?:image|font|audio|video)/[\w.+-]{1,40};base64,)?"
         r"[A-Za-z0-9+/_-]{22,}={0,2}",
         lambda match: "[masked token]" if is_random(match[0]) else match[0],
         text,
