@@ -22,12 +22,11 @@ def put(text: str, block: str, marks: BlockMarkers, name: str) -> str:
         return text[: place[0]] + whole + text[place[1] :]
     if not text:
         return whole
-    gap = "" if text.endswith("\n") else newline
-    return f"{text}{gap}{newline}{whole}"
+    return f"{text}{newline}{whole}"  # an empty line, unless the last line has no end
 
 
 def take(text: str, marks: BlockMarkers, name: str) -> str:
-    """Return a text without the block and the empty line before it."""
+    """Return a text without the block, and without what ``put`` adds before it."""
     place = find(text, marks, name)
     if place is None:
         return text
@@ -36,6 +35,9 @@ def take(text: str, marks: BlockMarkers, name: str) -> str:
         if before.endswith(empty):
             before = before[: -len(empty) // 2]
             break
+    else:
+        if not after:
+            before = before.removesuffix("\n").removesuffix("\r")
     return before + after
 
 

@@ -28,7 +28,7 @@ _ACTS = {
 _ACT = 9
 #: So many files of one kind are one row.
 _MANY = 3
-_GIT_HOOKS = "pre-commit, pre-push, reference-transaction"
+_GIT_HOOKS = "5 git hooks (to list them: `dibs git status`)"
 _NO_GIT = (
     "this folder is not a git repository, so commits and pushes are not guarded;"
     " to guard them: `git init && dibs init`"
@@ -118,7 +118,7 @@ def _plan_lines(report: InitReport, *, done: bool) -> None:
     _agent_lines(report)
     rows = _grouped(report.pending, done=done)
     if report.gates:
-        rows.append((_ACTS["create"][done], f"git hooks: {_GIT_HOOKS}", "", ""))
+        rows.append((_ACTS["create"][done], _GIT_HOOKS, "", ""))
     print_changes(rows)
     _note_lines(report)
 
