@@ -295,6 +295,27 @@ def test_an_old_primary_is_refused_by_a_machine_that_saw_its_successor(
     assert agent("alice", servers.url, memory).release(held.token)
 
 
+def test_an_open_handle_refuses_an_old_primary_that_another_process_knows(pair, agent, tmp_path):
+    servers = pair(synchronous=False)
+    memory = tmp_path / "state" / "postgres.json"
+    alice = agent("alice", servers.url, memory, timeout=1.0)
+    alice.claim("before")
+    _replicated(servers)
+    servers.fail_over()
+    bob = agent("bob", servers.url, memory)
+    bob.claim()
+    bob.engine.close()
+    servers.primary.start()
+    servers.standby.stop()
+
+    with pytest.raises(Unavailable) as caught:
+        alice.claim()
+
+    assert caught.value.code == "POSTGRES_OUTDATED"
+    servers.standby.start()
+    assert not isinstance(alice.claim(), Granted)
+
+
 def test_another_cluster_is_used_whatever_its_timeline(pair, agent, tmp_path):
     """A backup was restored to a new server."""
     servers = pair(synchronous=False)

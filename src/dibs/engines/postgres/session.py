@@ -50,7 +50,7 @@ class PostgresSession(StoreSession):
     def wire(self, until: float) -> tuple[PostgresWire, int]:
         """Open a separate connection; return it and the project's number."""
         wire = primary(self._url, self._timeout, until)
-        self._memory = known = later(self._memory, recall(self._memory_path))
+        known = self._memory
         if wire.is_older(known.system, known.timeline):
             wire.close()
             raise Outdated(wire.timeline, known.timeline)
@@ -62,6 +62,7 @@ class PostgresSession(StoreSession):
 
     def open(self, until: float) -> PostgresConnection:
         """Open a connection and check the life of the store."""
+        self._memory = later(self._memory, recall(self._memory_path))  # what other processes saw
         wire, project = self.wire(until)
         try:
             link = PostgresConnection(wire, project, self.sources.since_boot)
