@@ -263,7 +263,7 @@ def test_an_old_primary_that_returns_is_not_used(pair, agent, synchronous):
     assert not isinstance(bob.claim(), Granted)
     assert isinstance(bob.claim("other"), Granted)
     assert alice.release(held.token)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     assert servers.primary.sql("SELECT timeline FROM dibs.project") == [("00000001",)]
 
 
@@ -284,7 +284,7 @@ def test_an_old_primary_is_refused_by_a_machine_that_saw_its_successor(
     before = servers.primary.sql("SELECT * FROM dibs.project")
 
     with pytest.raises(Unavailable) as caught:
-        agent("bob", servers.url if names_all else servers.primary.url, memory, timeout=1.0)
+        agent("bob", servers.url if names_all else servers.primary.url, memory, timeout=3.0)
 
     assert caught.value.code == "POSTGRES_OUTDATED"
     assert "its timeline is 1, but this machine has seen 2" in caught.value.message
@@ -298,7 +298,7 @@ def test_an_old_primary_is_refused_by_a_machine_that_saw_its_successor(
 def test_an_open_handle_refuses_an_old_primary_that_another_process_knows(pair, agent, tmp_path):
     servers = pair(synchronous=False)
     memory = tmp_path / "state" / "postgres.json"
-    alice = agent("alice", servers.url, memory, timeout=1.0)
+    alice = agent("alice", servers.url, memory, timeout=4.0)
     alice.claim("before")
     _replicated(servers)
     servers.fail_over()
@@ -338,9 +338,9 @@ def test_a_server_that_does_not_respond_does_not_delay_the_others_much(pair):
         hosts = servers.url.partition("@")[2].replace("/", f",127.0.0.1:{silent.getsockname()[1]}/")
         started = time.monotonic()
 
-        PostgresEngine(f"postgresql://dibs@{hosts}", "shop", timeout=5.0).close()
+        PostgresEngine(f"postgresql://dibs@{hosts}", "shop", timeout=10.0).close()
 
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 4
 
 
 def test_a_machine_that_saw_later_writes_detects_a_standby_that_lacks_them(pair, agent, tmp_path):
