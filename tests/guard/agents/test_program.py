@@ -289,6 +289,13 @@ def test_an_unreadable_store_blocks(project):
     assert "claim check failed" in line
 
 
+def test_an_unknown_agents_name_is_refused_with_the_valid_ones(project):
+    _, line, status = said(b"", ("nosuch",))
+
+    assert status == 2
+    assert "unknown agent 'nosuch'; the agents are: claude, codex, " in line
+
+
 def test_a_missing_store_blocks_and_says_so(project):
     for file in (project / ".git" / "dibs").glob("dibs.db*"):
         file.unlink()

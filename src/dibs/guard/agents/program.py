@@ -130,6 +130,7 @@ def answer(
     wrong_store = False
     try:
         event = words[1] if len(words) > 1 else ""
+        _refuse_unknown(words, given)
         dialect, heard = _hear(words[0] if words else "", _payload(given), event, environ)
         heard = heard._replace(cwd=_folder(heard.cwd) or cwd)
         verdict, confirm = _judged(heard, environ, cwd, process, deadline, lender)
@@ -161,6 +162,15 @@ def _record_later(
     from dibs.guard.agents.failures import record_failed_hook
 
     return lambda: record_failed_hook(error, why, starts, environ)
+
+
+def _refuse_unknown(words: Sequence[str], given: bytes) -> None:
+    """Refuse an unknown agent's name that a person typed; an agent's own call says which agent it is."""
+    from dibs.guard.dialects import NAMES
+    from dibs.guard.dialects.tools import bad
+
+    if words and words[0] not in NAMES and not given.strip():
+        raise bad(f"unknown agent {words[0]!r}; the agents are: {', '.join(NAMES)}")
 
 
 def _payload(given: bytes) -> dict[str, Any]:
