@@ -164,3 +164,12 @@ def test_a_fifo_or_a_link_in_place_of_the_store_is_refused(tmp_path, words, make
     done = dibs(root, *words)
 
     assert (done.returncode, done.stdout) == (78, ""), done.stderr
+
+
+def test_a_claim_is_refused_if_git_works_in_another_folder(clone, tmp_path):
+    run_git(clone, "config", "core.worktree", str(tmp_path))
+
+    done = dibs(clone, "claim", "a.txt", "--new")
+
+    assert done.returncode == 78
+    assert "core.worktree points to" in done.stderr
