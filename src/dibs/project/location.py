@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
+from dibs.local.files import read_file
 from dibs.local.repository import find, shared_state, with_own_state
 from dibs.project.committed_settings import load_settings
 from dibs.startup.records import Record
@@ -59,10 +60,12 @@ def locate(
 ) -> Location:
     """Find a folder's project and read its settings; open and change nothing.
 
-    If ``lenient``, the settings of the last commit replace those of an invalid file.
+    If ``lenient``, the last commit replaces an invalid file of settings, and git may work elsewhere.
     """
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
+    if not lenient:
+        _refuse_elsewhere(repository)
     if environ is None and any(name.startswith("DIBS_") for name in variables):
         from dibs.project.environment import trusted_variables
 
@@ -71,6 +74,18 @@ def locate(
     if loaded.config.worktree_claims == "worktree":
         repository = _with_worktree_claims(repository, loaded.config)
     return Location(repository, loaded)
+
+
+def _refuse_elsewhere(repository: Repository) -> None:
+    """Refuse a repository whose settings make git work on files in another folder."""
+    try:
+        text = read_file(f"{repository.common}/config") if repository.common else b""
+    except OSError:
+        return
+    if b"worktree" in text.lower():  # seldom, so that git need not be asked
+        from dibs.git.untrusted import guarded_calls
+
+        guarded_calls(repository.root, repository)
 
 
 def _with_worktree_claims(repository: Repository, config: Config) -> Repository:

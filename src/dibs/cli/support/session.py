@@ -6,7 +6,6 @@ import os
 import sys
 
 from dibs.errors import Unavailable
-from dibs.local.files import read_file
 from dibs.local.identity import acting_agent, check_names, host
 from dibs.project.project import open_project
 
@@ -32,8 +31,6 @@ class Session:
         self.verbose: bool = getattr(args, "verbose", False)
         check_names(args.agent, os.environ)  # before opening anything
         self.project: Project = open_project(args.repo, flags=flags, lenient=lenient)
-        if not lenient:
-            self._refuse_elsewhere()
         self.caller = self._caller(args)
         self.project.tell_board = self._tell_board
         self.project.board_progress = self._show_progress
@@ -41,20 +38,6 @@ class Session:
         #: Whether the command itself lists invalid task files.
         self.lists_aside = False
         self._told: set[str] = set()
-
-    def _refuse_elsewhere(self) -> None:
-        """Refuse a repository whose settings make git work on files in another folder."""
-        repository = self.project.place.repository
-        try:
-            text = (
-                read_file(os.path.join(repository.common, "config")) if repository.common else b""
-            )
-        except OSError:
-            return
-        if b"worktree" in text.lower():  # seldom, so that git need not be asked
-            from dibs.git.untrusted import guarded_calls
-
-            guarded_calls(repository.root, repository)
 
     def _caller(self, args: Namespace) -> Caller:
         """Return the acting agent; refuse a name that this process may not use."""
