@@ -19,6 +19,9 @@ import psutil
 
 import dibs
 from bench.measure import Row, Section, at_most, median
+from dibs.local.server_files import server_folder
+from dibs.server.security.identity import TokenScope
+from dibs.server.security.tokens import TokenStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +126,7 @@ def _unfinished(argv: list[str], folder: Path, environ: dict[str, str]) -> Case:
 
 @contextmanager
 def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Run a server; yield its address and a token, which must exist before this process is an agent."""
+    """Run a server; yield its address and a token, which an agent such as this process cannot request."""
 
     def run(*words: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "dibs", *words, "--json"]
@@ -131,7 +134,7 @@ def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    token = run("token", "new", "--scope", "read")["token"]
+    token, _ = TokenStore(server_folder(environ)).new(TokenScope.READ)
     started = run("serve", "start", "--port", str(_free_port()))
     server = psutil.Process(started["pid"])
     try:
