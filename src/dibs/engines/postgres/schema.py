@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.engines.postgres.errors import ServerError
+from dibs.engines.postgres.errors import MISSING, ServerError
 from dibs.engines.postgres.wire import BEGIN
 from dibs.errors import Misconfigured, Unavailable
 
@@ -48,7 +48,7 @@ def project_id(wire: PostgresWire, name: str, until: float) -> int:
         try:
             (rows,) = wire.run((_FIND, (name.encode(),)), until=until)
         except ServerError as error:
-            if not error.is_missing:
+            if error.code not in MISSING:
                 raise
             rows = [(None, None)]
         if len(rows) != 1:

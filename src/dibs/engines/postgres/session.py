@@ -7,7 +7,7 @@ was lost, and the life continues. Otherwise, or if this machine has seen later w
 from __future__ import annotations
 
 from dibs.engines.postgres.connection import PostgresConnection
-from dibs.engines.postgres.errors import Outdated, passes, unavailable
+from dibs.engines.postgres.errors import OUTDATED, ServerError, passes, unavailable
 from dibs.engines.postgres.schema import project_id
 from dibs.engines.postgres.wire import PostgresWire, primary
 from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped, later, recall
@@ -53,7 +53,9 @@ class PostgresSession(StoreSession):
         known = self._memory
         if wire.is_older(known.system, known.timeline):
             wire.close()
-            raise Outdated(wire.timeline, known.timeline)
+            numbers = int(wire.timeline, 16), int(known.timeline, 16)
+            text = "its timeline is %d, but this machine has seen %d, so another server was promoted since"
+            raise ServerError(OUTDATED, text % numbers)
         try:
             return wire, project_id(wire, self._project, until)
         except BaseException:
