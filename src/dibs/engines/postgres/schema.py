@@ -31,19 +31,17 @@ _BEGIN = (
 
 def project_id(wire: PostgresWire, name: str, until: float) -> int:
     """Return the number of a project; create it, and the schema, if they do not exist."""
-    if wire.server_version < OLDEST:
+    if wire.version < OLDEST:
         raise Misconfigured(
-            f"the server is PostgreSQL {wire.server_version // 10000}: Dibs needs {OLDEST // 10000} or newer",
-            code="POSTGRES_VERSION",
-            field="engine",
-        )
+            f"the server is PostgreSQL {wire.version // 10000}: Dibs needs {OLDEST // 10000} or newer",
+            code="POSTGRES_VERSION", field="engine",
+        )  # fmt: skip
     if wire.encoding not in {"UTF8", "SQL_ASCII"}:  # the latter stores all bytes as they are
         raise Misconfigured(
             f"the database has the encoding {wire.encoding}, which lacks some characters: Dibs needs UTF8",
-            code="POSTGRES_ENCODING",
-            field="engine",
+            code="POSTGRES_ENCODING", field="engine",
             hint="create one with: CREATE DATABASE dibs ENCODING 'UTF8' TEMPLATE template0",
-        )
+        )  # fmt: skip
     while True:
         try:
             (rows,) = wire.run((_FIND, (name.encode(),)), until=until)

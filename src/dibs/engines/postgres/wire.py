@@ -59,9 +59,11 @@ class PostgresWire:
         "_poll",
         "_prepared",
         "_warnings",
+        "encoding",
         "pooled",
         "system",
         "timeline",
+        "version",
     )
 
     def __init__(self, pg: PGconn, timeout: float, until: float) -> None:
@@ -70,6 +72,9 @@ class PostgresWire:
         self._names, self._prepared = count(), dict[bytes, bytes]()
         self.pooled = True
         self._pg = pg
+        #: The server's version, such as 150018, and the database's encoding, such as UTF8.
+        self.version = pg.server_version
+        self.encoding = (pg.parameter_status(b"server_encoding") or b"UTF8").decode()
         pg.notice_handler = self._noticed
         pg.nonblocking = 1
         pg.enter_pipeline_mode()
@@ -87,16 +92,6 @@ class PostgresWire:
     def usable(self) -> bool:
         """Whether the connection is open."""
         return self._pg.status == pq.ConnStatus.OK
-
-    @property
-    def server_version(self) -> int:
-        """The server's version, such as 150018."""
-        return self._pg.server_version
-
-    @property
-    def encoding(self) -> str:
-        """The database's encoding, such as UTF8."""
-        return (self._pg.parameter_status(b"server_encoding") or b"UTF8").decode()
 
     def is_older(self, system: str, timeline: str) -> bool:
         """Return whether this server is of the same cluster as another, which was promoted later."""
@@ -219,37 +214,36 @@ def connect(url: str, until: float) -> list[PGconn]:
     The first may be an old primary. So the others have a tenth of the time left to respond.
     """
     servers = [pq.PGconn.connect_start(server.encode()) for server in each_server(url)]
-    trying = dict.fromkeys(servers, pq.PollingStatus.WRITING)
+    states = dict.fromkeys(servers, pq.PollingStatus.WRITING)
     patience = max(0.0, until - _monotonic()) / 10
-    while ready := _ready(trying, until):
+    while ready := _ready(states, until):
         for pg in ready:
-            trying[pg] = status = pq.PollingStatus(pg.connect_poll())
-            if status in {pq.PollingStatus.OK, pq.PollingStatus.FAILED}:
-                del trying[pg]
-            if status == pq.PollingStatus.OK:
+            states[pg] = pq.PollingStatus(pg.connect_poll())
+            if states[pg] == pq.PollingStatus.OK:
                 until = min(until, _monotonic() + patience)
-    accepted = [pg for pg in servers if pg not in trying and pg.status == pq.ConnStatus.OK]
-    problems = [
-        "the server does not respond" if pg in trying else _plain(pg.get_error_message())
-        for pg in servers
-    ]
+    accepted = [pg for pg in servers if states[pg] == pq.PollingStatus.OK]
+    problems = []
     for pg in servers:
         if pg not in accepted:
+            silent = states[pg] in _EVENTS
+            problems.append(
+                "the server does not respond" if silent else _plain(pg.get_error_message())
+            )
             pg.finish()
     if not accepted:
         raise most_specific(problems)
     return accepted
 
 
-def _ready(trying: dict[PGconn, pq.PollingStatus], until: float) -> list[PGconn]:
+def _ready(states: dict[PGconn, pq.PollingStatus], until: float) -> list[PGconn]:
     """Return the connections that can continue; none if time is up."""
-    bad = [pg for pg in trying if pg.status == pq.ConnStatus.BAD]
-    if bad or not trying:
+    trying = [pg for pg, state in states.items() if state in _EVENTS]
+    if bad := [pg for pg in trying if pg.status == pq.ConnStatus.BAD]:
         return bad
     poll = select.poll()
-    for pg, status in trying.items():
-        poll.register(pg.socket, _EVENTS[status])
-    ready = dict(poll.poll(max(0.0, until - _monotonic()) * 1000))
+    for pg in trying:
+        poll.register(pg.socket, _EVENTS[states[pg]])
+    ready = dict(poll.poll(max(0.0, until - _monotonic()) * 1000)) if trying else {}
     return [pg for pg in trying if pg.socket in ready]
 
 
