@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from time import monotonic
 
-from dibs.engines.postgres.errors import ServerError
 from dibs.engines.postgres.wire import BEGIN
 from dibs.engines.shared.link import Header, StoreLink, micros
 from dibs.engines.shared.replica_txn import stored_entry
@@ -27,7 +26,7 @@ _ENTRIES = (
 )
 #: Before the entries: return their times in full.
 _EXACT: Statement = (b"SELECT dibs.isolate(), set_config('extra_float_digits', '3', true)", ())
-_SETTLE = b"SELECT * FROM dibs.settle($1, $2, $3, $4)"
+_SETTLE = b"SELECT dibs.settle($1, $2, $3, $4, $5)"
 _BEGIN: Statement = (BEGIN, ())
 _COMMIT: Statement = (b"COMMIT", ())
 _ROLLBACK: Statement = (b"ROLLBACK", ())
@@ -37,7 +36,6 @@ _PATIENCE = 2
 
 #: Greater than every key: longer than an index entry can be.
 _END = "\U0010ffff" * 1000
-_LAST, _BEFORE_SURROGATES, _AFTER_SURROGATES = "\U0010ffff", 0xD7FF, 0xE000
 
 
 class PostgresConnection(StoreLink):
@@ -48,15 +46,8 @@ class PostgresConnection(StoreLink):
     """
 
     __slots__ = (
-        "_crowded",
-        "_locked",
-        "_runs",
-        "project",
-        "system",
-        "timeline",
-        "was_replicated",
-        "wire",
-    )
+        "_crowded", "_locked", "_runs", "project", "system", "timeline", "was_replicated", "wire",
+    )  # fmt: skip
 
     def __init__(self, wire: PostgresWire, project: int, since_boot: Callable[[], float]) -> None:
         super().__init__(since_boot)
@@ -145,16 +136,10 @@ class PostgresConnection(StoreLink):
 
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
         """Determine the outcome of a write on top of ``version``; if it has not happened, prevent it."""
-        values = (
-            self.project,
-            b"%d" % _milliseconds(until),
-            b"%d" % max(0, version),
-            nonce.encode(),
-        )
-        ((row,),) = self.wire.run((_SETTLE, values), until=until)
-        status, current = row
-        assert status is not None
-        return status.decode() if current == life.encode() else "life"
+        limit, known = b"%d" % _milliseconds(until), b"%d" % max(0, version)
+        values = (self.project, limit, known, nonce.encode(), life.encode())
+        (((status,),),) = self.wire.run((_SETTLE, values), until=until)
+        return _text(status)
 
     def adopt(self, seconds: float, until: float) -> None:
         """Continue the life on another server: record its timeline, and shift the clock."""
@@ -226,8 +211,6 @@ class PostgresConnection(StoreLink):
                     values[_text(key)] = _text(value)
                 case n:
                     found[n - 2].append((_text(key), _text(value)))
-        if status == "gone":
-            raise ServerError("42P01", "the project was deleted")
         life, *words = text.split("|")
         version, nonce, now, newest, base, latest, offset, run, self.timeline, replicated = words
         self.was_replicated = replicated == "1"
@@ -245,11 +228,9 @@ class PostgresConnection(StoreLink):
 
 def high(prefix: str) -> str:
     """Return the lowest text above all texts that start with ``prefix``."""
-    rest = prefix.rstrip(_LAST)
-    if not rest:
-        return _END
-    point = ord(rest[-1])
-    return rest[:-1] + chr(_AFTER_SURROGATES if point == _BEFORE_SURROGATES else point + 1)
+    rest = prefix.rstrip("\U0010ffff")
+    after = "\ue000" if rest[-1:] == "\ud7ff" else chr(ord(rest[-1:] or " ") + 1)
+    return rest[:-1] + after if rest else _END
 
 
 def _bounds(ranges: Collection[tuple[str, str]]) -> tuple[bytes, bytes, bytes]:

@@ -102,8 +102,7 @@ BEGIN
     PERFORM dibs.isolate();
     SELECT * INTO p FROM dibs.project WHERE id = _project;
     IF NOT FOUND THEN
-        RETURN QUERY SELECT -1, 'gone', '';
-        RETURN;
+        RAISE undefined_table USING MESSAGE = 'the project was deleted';
     END IF;
     IF _version >= 0 AND p.life IS NOT NULL AND (_version, _nonce) <> (p.version, p.nonce) THEN
         SELECT nonce INTO found_nonce FROM dibs.step WHERE project = _project AND version = _version;
@@ -205,8 +204,8 @@ END $$;
 
 -- Return whether a step that was to follow a version was applied ('again') or not ('ok'). An empty step makes sure that
 -- it never will be, and that a synchronous standby confirms everything so far.
-CREATE FUNCTION dibs.settle(_project integer, _wait integer, _version bigint, _nonce text)
-RETURNS TABLE (status text, life text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION dibs.settle(_project integer, _wait integer, _version bigint, _nonce text, _life text)
+RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     p dibs.project;
     found_nonce text;
@@ -214,11 +213,9 @@ BEGIN
     PERFORM dibs.enter(_project, _wait);
     SELECT * INTO p FROM dibs.project WHERE id = _project;
     SELECT nonce INTO found_nonce FROM dibs.step WHERE project = _project AND version = _version + 1;
-    life := p.life;
-    status := CASE WHEN found_nonce = _nonce THEN 'again' WHEN found_nonce IS NULL AND p.version > _version THEN 'unknown'
-        ELSE 'ok' END;
     INSERT INTO dibs.step VALUES (_project, p.version + 1, gen_random_uuid(), '{}');
     UPDATE dibs.project SET version = version + 1, replicated = dibs.replicated(),
         nonce = (SELECT nonce FROM dibs.step WHERE project = _project AND version = p.version + 1) WHERE id = _project;
-    RETURN NEXT;
+    RETURN CASE WHEN p.life IS DISTINCT FROM _life THEN 'life' WHEN found_nonce = _nonce THEN 'again'
+        WHEN found_nonce IS NULL AND p.version > _version THEN 'unknown' ELSE 'ok' END;
 END $$;

@@ -53,18 +53,9 @@ class PostgresWire:
     """One connection. One thread uses it at a time."""
 
     __slots__ = (
-        "_names",
-        "_pg",
-        "_pid",
-        "_poll",
-        "_prepared",
-        "_warnings",
-        "encoding",
-        "pooled",
-        "system",
-        "timeline",
-        "version",
-    )
+        "_names", "_pg", "_pid", "_poll", "_prepared", "_warnings", "encoding", "pooled", "system",
+        "timeline", "version",
+    )  # fmt: skip
 
     def __init__(self, pg: PGconn, timeout: float, until: float) -> None:
         self._pid = os.getpid()
