@@ -383,6 +383,14 @@ def test_an_invalid_variable_is_named(place):
     assert "DIBS_TTL: invalid ttl" in refusal(place, {"DIBS_TTL": "abc"})
 
 
+@pytest.mark.parametrize("name", ["DIBS_ENGINE", "DIBS_NOTIFY_WEBHOOK"])
+def test_a_url_that_is_not_a_single_line_is_refused_without_its_secrets(place, name):
+    told = refusal(place, {name: "https://user:s3cret\n@host/s3cret"})
+
+    assert f"{name}: invalid" in told
+    assert "s3cret" not in told
+
+
 def test_an_invalid_flag_is_bad_input(place):
     with pytest.raises(BadInput) as caught:
         read(place, ttl="4s")

@@ -131,7 +131,7 @@ def one_line(value: object) -> str:
     """Parse a single line of text."""
     if isinstance(value, str) and value.isprintable():
         return value
-    raise BadInput(f"must be a single line of text, not {quote(value)}")
+    raise BadInput("must be a single line of text")  # it may be a URL with a password
 
 
 def plain_name(value: object) -> str:
