@@ -153,6 +153,17 @@ def test_a_missing_database_is_a_configuration_error(postgres_server):
     assert refused(postgres_server.url_of("missing")).code == "POSTGRES_AUTH"
 
 
+def test_a_wrong_setting_in_the_url_is_a_configuration_error(
+    postgres_server, postgres_url, tmp_path
+):
+    wrong = f"{postgres_url}?options=-c%20statement_timout%3D5s"
+    assert refused(wrong).code == "POSTGRES_URL"
+
+    with PgBouncer(tmp_path, postgres_server) as pooler:
+        url = f"{pooler.url_of(postgres_url)}?options=-c%20extra_float_digits%3D1%20-c%20work_mem%3D1MB"
+        assert refused(url).code == "POSTGRES_URL"
+
+
 def test_an_untrusted_certificate_is_refused(tmp_path):
     with PostgresServer(tmp_path, tls=True) as server:
         plain = server.url.partition("?")[0]

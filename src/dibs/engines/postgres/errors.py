@@ -18,7 +18,8 @@ _PASSING = (
 #: Causes: the codes that mean it (or how they start), parts of texts from libpq, which have no code, and the
 #: error. The first that matches applies; if several servers fail, the one that says most about the cause.
 _CAUSES: tuple[tuple[tuple[str, ...], tuple[str, ...], DibsError], ...] = (
-    ((), ("invalid ", "definition of service", "service file"),
+    ((), ("invalid ", "definition of service", "service file", "configuration parameter",
+      "startup parameter"),
      Misconfigured("cannot use {}: {}", code="POSTGRES_URL", field="engine")),
     (("28", "42501"),
      ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist",
