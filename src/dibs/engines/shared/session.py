@@ -167,11 +167,14 @@ class StoreSession:
     def _connect(self, until: float) -> Any:
         pause = _FIRST_PAUSE
         while True:
+            started = _monotonic()
             try:
                 self._link = self.open(until)
             except (NotSent, Cut) as problem:
                 self.follow(problem)
-                if not self.passes(problem) or _monotonic() + pause >= until:
+                # An attempt with less time than this one can end before the server says what is wrong.
+                now = _monotonic()
+                if not self.passes(problem) or now + pause + (now - started) >= until:
                     raise self.unavailable(problem) from problem
             else:
                 return self._link
