@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, sleep
 
 from dibs.engines.postgres.wire import BEGIN
 from dibs.engines.shared.link import Header, StoreLink, micros
 from dibs.engines.shared.replica_txn import stored_entry
+from dibs.engines.shared.turns import jitter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ _BEGIN: Statement = (BEGIN, ())
 _COMMIT: Statement = (b"COMMIT", ())
 _ROLLBACK: Statement = (b"ROLLBACK", ())
 _PAGE = 500
-#: Number of failed attempts in one call after which a writer waits in line for the lock.
-_PATIENCE = 2
+#: Seconds for which a writer lets others continue before it waits for the lock; randomized.
+_PAUSE = 0.015
 
 #: Greater than every key: longer than an index entry can be.
 _END = "\U0010ffff" * 1000
@@ -42,11 +43,11 @@ class PostgresConnection(StoreLink):
     """One connection's knowledge of a project's store.
 
     A write is one statement, which locks the store only while it runs. If others write at the same time, the
-    step runs again while the connection holds the lock, and the next step waits for the lock first.
+    connection pauses, waits for the lock, and keeps it while the step runs again.
     """
 
     __slots__ = (
-        "_crowded", "_locked", "_runs", "project", "system", "timeline", "was_replicated", "wire",
+        "_locked", "_runs", "project", "system", "timeline", "was_replicated", "wire",
     )  # fmt: skip
 
     def __init__(self, wire: PostgresWire, project: int, since_boot: Callable[[], float]) -> None:
@@ -54,8 +55,6 @@ class PostgresConnection(StoreLink):
         self.wire = wire
         self.project = b"%d" % project
         self._locked = False
-        #: Whether others had locked the store when this connection last needed it.
-        self._crowded = False
         #: The timeline that wrote the store, and the server's, as last judged.
         self._runs = ("", "")
         #: The server's cluster, and its timeline, which a failover changes.
@@ -91,15 +90,10 @@ class PostgresConnection(StoreLink):
     ) -> Header:
         """Lock the store, and read it."""
         self._locked = True
-        _, ((waited,),), rows = self.wire.run(
+        _, _, rows = self.wire.run(
             _BEGIN, self._entering(until), self._reading(points, ranges), until=until
         )
-        self._crowded = waited == b"t"
         return self._header(rows, points, len(ranges))
-
-    def enter(self, until: float) -> Header | None:
-        """Lock the store for a step, and read it, if others write at the same time."""
-        return self.lock((), (), until) if self._crowded else None
 
     def write(
         self,
@@ -112,7 +106,7 @@ class PostgresConnection(StoreLink):
     ) -> Header | None:
         """Write a step's changes if everything it read is unchanged; otherwise return what changed.
 
-        If others write at the same time, the store stays locked until the next attempt.
+        If others write at the same time, wait for the lock, and keep it until the next attempt.
         """
         points, ranges = list(txn.guessed_points), list(txn.guessed_ranges)
         if self._locked and txn.guesses:  # check them first, and keep the lock
@@ -129,7 +123,8 @@ class PostgresConnection(StoreLink):
             self.clock.note(int(now or 0))
             self._runs = (self.timeline, self.timeline)
             return None
-        if status == b"busy" or tries >= _PATIENCE:
+        if status == b"busy" or tries:
+            sleep(jitter(_PAUSE))
             return self.lock(points, ranges, until)
         header = self._header(rows, points, len(ranges))
         return header._replace(status=status.decode()) if header.status == "ok" else header

@@ -72,21 +72,14 @@ BEGIN
         AND p.latest OPERATOR(pg_catalog.<=) (now OPERATOR(pg_catalog.+) 250000) THEN p.latest ELSE now END;
 END $$;
 
--- Lock a project for this transaction; return whether others had locked it. A client that stops in the transaction loses
--- it after a while.
-CREATE FUNCTION dibs.enter(_project integer, _wait integer) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    is_free boolean;
+-- Lock a project for this transaction. A client that stops in the transaction loses it after a while.
+CREATE FUNCTION dibs.enter(_project integer, _wait integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM dibs.isolate();
-    is_free := pg_try_advisory_xact_lock(1684628083, _project);
     PERFORM set_config('lock_timeout', _wait::text, true),
         set_config('idle_in_transaction_session_timeout', (_wait * 3 / 5)::text, true);
     PERFORM dibs.be_safe();
-    IF NOT is_free THEN
-        PERFORM pg_advisory_xact_lock(1684628083, _project);
-    END IF;
-    RETURN NOT is_free;
+    PERFORM pg_advisory_xact_lock(1684628083, _project);
 END $$;
 
 -- Read a store in one snapshot: its header (n = -1), the rows that changed since a version (n = 0), some keys (n = 1),

@@ -79,10 +79,6 @@ class StoreLink:
     def finish(self) -> None:
         """Release what a call has locked."""
 
-    def enter(self, until: float) -> Header | None:  # noqa: ARG002 - for links that lock
-        """Lock the store for a step, and read it, if that is faster than trying without."""
-        return None
-
     def look(
         self, points: Sequence[str], ranges: Sequence[tuple[str, str]], until: float
     ) -> Header:

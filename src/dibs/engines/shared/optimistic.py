@@ -140,7 +140,7 @@ class OptimisticEngine:
         """Run a step until everything it read is unchanged when it is written."""
         tries, longest = 0, 0.0
         self._session.link(until).replica.bound()
-        seen = self._entered(until) if kind is ReplicaTxn else -1
+        seen = -1
         while True:
             link = self._session.link(until + longest)
             read = partial(link.entries, until=until + longest)
@@ -171,19 +171,6 @@ class OptimisticEngine:
             tries += 1
             if _monotonic() >= until + longest:
                 raise busy(self._place)
-
-    def _entered(self, until: float) -> int:
-        """Lock the store if others write at the same time; return the version that was read then, or -1."""
-        link = self._session.link(until)
-        try:
-            header = link.enter(until)
-        except (NotSent, Cut) as problem:
-            self._session.failed(problem, until)
-            return -1
-        if header is None or not self._session.is_usable(link, header, until):
-            return -1
-        link.learn(header, (), ())
-        return int(header.version)
 
     def _confirmed(self, link: Any, txn: ReplicaTxn, until: float) -> bool:
         """Ask the server whether everything a step read is true; learn what is not."""
