@@ -17,161 +17,87 @@ class SecretFormat(Record):
     marks: tuple[str, ...]
     expression: str
     #: The shortest such token.
-    least: int = 16
+    least: int
 
 
 _START = r"(?<![A-Za-z0-9])"
 _WORD = r"[A-Za-z0-9_-]"
 
-_SHAPED = (
-    SecretFormat(
-        "aws key", ("akia", "asia", "abia", "acca"), _START + r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}"
-    ),
-    SecretFormat(
-        "github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}"
-    ),
-    SecretFormat("github token", ("github_pat_",), r"github_pat_\w{20,}"),
-    SecretFormat("dibs token", ("dibs_",), r"dibs_[0-9a-f]{40,}"),
-    SecretFormat(
-        "gitlab token",
-        ("gl",),
-        _START
-        + r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[\w-]{20,}(?:\.[0-9a-z]{9})?",
-    ),
-    SecretFormat("gitlab token", ("gl",), _START + r"gl[a-z]{1,6}-(?=[\w-]{0,99}\d)[\w-]{20,}"),
-    SecretFormat("gitlab session", ("_gitlab_session=",), r"(?<=_gitlab_session=)[0-9a-z]{32}"),
-    SecretFormat(
-        "slack token", ("xox", "xapp-"), r"(?:xoxe\.)?(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}"
-    ),
-    SecretFormat(
-        "slack webhook",
-        ("hooks.slack",),
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}",
-    ),
-    SecretFormat(
-        "discord webhook",
-        ("/api/webhooks/",),
-        rf"(?<=/api/webhooks/)\d{{15,21}}/{_WORD}{{50,}}",
-    ),
-    SecretFormat("teams webhook", ("webhook.office.com",), r"webhook\.office\.com/[\w@/-]{60,}"),
-    SecretFormat("zapier webhook", ("hooks.zapier",), r"hooks\.zapier\.com/hooks/catch/\d+/\w+"),
-    SecretFormat(
-        "stripe key",
-        ("_live_", "_test_", "_prod_"),
-        _START + r"[prs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}",
-    ),
-    SecretFormat(
-        "payment key",
-        ("live_", "test_"),
-        _START + r"(?:live|test)_(?:pub_)?(?=[A-Za-z0-9]{0,60}\d)[A-Za-z0-9]{30,}",
-        35,
-    ),
-    SecretFormat("razorpay key", ("rzp_",), _START + r"rzp_(?:live|test)_[A-Za-z0-9]{14}"),
-    SecretFormat("braintree token", ("access_token$",), r"access_token\$\w+\$[a-z0-9$]{24,}"),
-    SecretFormat("1password key", ("a3-",), _START + r"A3(?:-[A-Z0-9]{5,11}){5,6}(?![A-Z0-9])", 30),
-    SecretFormat("airtable token", ("pat",), _START + r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", 80),
-    SecretFormat(
-        "asana token", (":",), _START + r"(?:[12]/)?\d{13,16}(?:/\d{13,16})?:[0-9a-f]{32}", 46
-    ),
-    SecretFormat("amazon mws token", ("amzn.mws.",), r"amzn\.mws\.[0-9a-f-]{36}"),
-    SecretFormat("cloudflare key", ("v1.0-",), _START + r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}"),
-    SecretFormat(
-        "doppler token",
-        ("dp.",),
-        _START + r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,35}\.)?[A-Za-z0-9]{40,}",
-        44,
-    ),
-    SecretFormat("dropbox token", ("sl.",), _START + rf"sl\.(?:u\.)?{_WORD}{{100,}}", 100),
-    SecretFormat(
-        "dynatrace token",
-        ("dt0",),
-        _START + r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}",
-        80,
-    ),
-    SecretFormat("facebook token", ("|",), _START + rf"\d{{15,16}}\|{_WORD}{{27,40}}", 43),
-    SecretFormat(
-        "harness token",
-        ("pat.", "sat."),
-        _START + rf"[ps]at\.{_WORD}{{22}}\.[A-Za-z0-9]{{24}}\.[A-Za-z0-9]{{20}}",
-        70,
-    ),
-    SecretFormat("hubspot token", ("pat-",), _START + r"pat-[a-z]{2,4}\d-[0-9a-f-]{36}", 40),
-    SecretFormat(
-        "launchdarkly key",
-        ("sdk-", "api-", "mob-"),
-        _START + r"(?:sdk|api|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-        40,
-    ),
-    SecretFormat(
-        "plaid token", ("access-",), r"access-(?:sandbox|development|production)-[0-9a-f-]{36}", 50
-    ),
-    SecretFormat(
-        "langsmith key", ("lsv2_",), _START + r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}", 50
-    ),
-    SecretFormat(
-        "mailgun key", ("-",), _START + r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9a-f-])", 50
-    ),
-    SecretFormat(
-        "mapbox token", ("k.eyj",), _START + rf"[pst]k\.eyJ{_WORD}{{40,}}\.{_WORD}{{20,}}", 64
-    ),
-    SecretFormat("maxmind key", ("_mmk",), _START + r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", 40),
-    SecretFormat("openshift token", ("sha256~",), rf"sha256~{_WORD}{{43}}", 50),
-    SecretFormat("resend key", ("re_",), _START + r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}", 30),
-    SecretFormat("twitch token", ("oauth:",), r"(?<=oauth:)[a-z0-9]{30}(?![a-z0-9])", 36),
-    SecretFormat(
-        "vault token", ("s.",), r"(?<![\w.])s\.(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}(?![\w.])", 26
-    ),
-    SecretFormat(
-        "password hash", ("$",), r"\$(?:2[aby]|[156y]|apr1|argon2(?:id?|d))\$[\w./$,=+]{20,}", 24
-    ),
-    SecretFormat("webhook secret", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{16,}"),
-    SecretFormat("anthropic key", ("sk-ant-",), _START + rf"sk-ant-{_WORD}{{16,}}"),
-    SecretFormat("openai key", ("sk-",), _START + rf"sk-(?={_WORD}{{0,99}}\d){_WORD}{{20,}}"),
-    SecretFormat("google key", ("aiza",), rf"AIza{_WORD}{{30,}}"),
-    SecretFormat(
-        "google token", ("ya29.", "gocspx-", "1//0"), rf"(?:ya29\.|GOCSPX-|1//0){_WORD}{{20,}}"
-    ),
-    SecretFormat("npm token", ("npm_",), _START + r"npm_[A-Za-z0-9]{30,}"),
-    SecretFormat(
-        "pypi token",
-        ("pypi-",),
-        rf"pypi-(?={_WORD}{{0,99}}\d)(?={_WORD}{{0,99}}[A-Z]){_WORD}{{30,}}",
-    ),
-    SecretFormat("jwt", ("eyj",), rf"(?<![\w-])eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}(?:\.{_WORD}*)?"),
-    SecretFormat("sendgrid key", ("sg.",), _START + rf"SG\.{_WORD}{{16,}}\.{_WORD}{{16,}}"),
-    SecretFormat("twilio key", ("ac", "sk"), _START + r"(?:AC|SK)[0-9a-f]{32}(?![0-9a-f])", 34),
-    SecretFormat("telegram token", (":aa",), rf"\d{{8,10}}:AA{_WORD}{{30,}}"),
-    SecretFormat(
-        "discord token",
-        (".",),
-        _START + rf"[MNO]{_WORD}{{22,27}}\.{_WORD}{{6}}\.{_WORD}{{27,}}",
-        58,
-    ),
-    SecretFormat("hugging face token", ("hf_",), _START + r"hf_[A-Za-z0-9]{30,}"),
-    SecretFormat("digitalocean token", ("_v1_",), r"do[opr]_v1_[a-f0-9]{40,}"),
-    SecretFormat("heroku key", ("hrku-",), rf"HRKU-{_WORD}{{30,}}"),
-    SecretFormat("azure secret", ("q~",), r"[A-Za-z0-9]{3}\dQ~[\w.~-]{31,}"),
-    SecretFormat("azure signature", ("sig=",), r"(?<=sig=)[A-Za-z0-9%+/=]{40,}"),
-    SecretFormat("shopify token", ("shp",), r"shp[a-z]{2}_[a-fA-F0-9]{32}"),
-    SecretFormat("square token", ("sq0",), rf"sq0[a-z]{{3}}-{_WORD}{{22,}}"),
-    SecretFormat("mailgun key", ("key-",), _START + r"key-[0-9a-f]{32}"),
-    SecretFormat("mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}"),
-    SecretFormat("databricks token", ("dapi",), _START + r"dapi[0-9a-f]{32}"),
-    SecretFormat("new relic key", ("nrak-",), r"NRAK-[A-Z0-9]{20,}"),
-    SecretFormat("linear key", ("lin_",), r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
-    SecretFormat("vault token", ("hvs.", "hvb.", "hvr."), _START + rf"hv[sbr]\.{_WORD}{{20,}}"),
-    SecretFormat("docker token", ("dckr_pat_",), rf"dckr_pat_{_WORD}{{20,}}"),
-    SecretFormat("supabase token", ("sbp_",), r"sbp_[a-f0-9]{40}"),
-    SecretFormat("groq key", ("gsk_",), r"gsk_[A-Za-z0-9]{30,}"),
-    SecretFormat("xai key", ("xai-",), _START + r"xai-[A-Za-z0-9]{30,}"),
-    SecretFormat("replicate token", ("r8_",), _START + r"r8_[A-Za-z0-9]{30,}"),
-    SecretFormat("postman key", ("pmak-",), r"PMAK-[a-f0-9-]{40,}"),
-    SecretFormat("grafana token", ("glsa_", "glc_"), _START + r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}"),
-    SecretFormat(
-        "terraform token", (".atlasv1.",), rf"[A-Za-z0-9]{{10,40}}\.atlasv1\.{_WORD}{{30,}}"
-    ),
-    SecretFormat("age key", ("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
-)
+#: Kind; marks; least length; expression, where ``^`` is the start of a word and ``&`` one of its characters.
+_SHAPED = r"""
+aws key; akia asia abia acca; 16; ^A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}
+github token; ghp_ gho_ ghu_ ghs_ ghr_; 16; gh[pousr]_[A-Za-z0-9]{20,}
+github token; github_pat_; 16; github_pat_\w{20,}
+dibs token; dibs_; 16; dibs_[0-9a-f]{40,}
+gitlab token; gl; 16; ^gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[\w-]{20,}(?:\.[0-9a-z]{9})?
+gitlab token; gl; 16; ^gl[a-z]{1,6}-(?=[\w-]{0,99}\d)[\w-]{20,}
+gitlab session; _gitlab_session=; 16; (?<=_gitlab_session=)[0-9a-z]{32}
+slack token; xox xapp-; 16; (?:xoxe\.)?(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}
+slack webhook; hooks.slack; 16; hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}
+discord webhook; /api/webhooks/; 16; (?<=/api/webhooks/)\d{15,21}/&{50,}
+teams webhook; webhook.office.com; 16; webhook\.office\.com/[\w@/-]{60,}
+zapier webhook; hooks.zapier; 16; hooks\.zapier\.com/hooks/catch/\d+/\w+
+stripe key; _live_ _test_ _prod_; 16; ^[prs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}
+payment key; live_ test_; 35; ^(?:live|test)_(?:pub_)?(?=[A-Za-z0-9]{0,60}\d)[A-Za-z0-9]{30,}
+razorpay key; rzp_; 16; ^rzp_(?:live|test)_[A-Za-z0-9]{14}
+braintree token; access_token$; 16; access_token\$\w+\$[a-z0-9$]{24,}
+1password key; a3-; 30; ^A3(?:-[A-Z0-9]{5,11}){5,6}(?![A-Z0-9])
+airtable token; pat; 80; ^pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
+asana token; :; 46; ^(?:[12]/)?\d{13,16}(?:/\d{13,16})?:[0-9a-f]{32}
+amazon mws token; amzn.mws.; 16; amzn\.mws\.[0-9a-f-]{36}
+cloudflare key; v1.0-; 16; ^v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}
+doppler token; dp.; 44; ^dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,35}\.)?[A-Za-z0-9]{40,}
+dropbox token; sl.; 100; ^sl\.(?:u\.)?&{100,}
+dynatrace token; dt0; 80; ^dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}
+facebook token; |; 43; ^\d{15,16}\|&{27,40}
+harness token; pat. sat.; 70; ^[ps]at\.&{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}
+hubspot token; pat-; 40; ^pat-[a-z]{2,4}\d-[0-9a-f-]{36}
+launchdarkly key; sdk- api- mob-; 40; ^(?:sdk|api|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
+plaid token; access-; 50; access-(?:sandbox|development|production)-[0-9a-f-]{36}
+langsmith key; lsv2_; 50; ^lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}
+mailgun key; -; 50; ^[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9a-f-])
+mapbox token; k.eyj; 64; ^[pst]k\.eyJ&{40,}\.&{20,}
+maxmind key; _mmk; 40; ^[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk
+openshift token; sha256~; 50; sha256~&{43}
+resend key; re_; 30; ^re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}
+twitch token; oauth:; 36; (?<=oauth:)[a-z0-9]{30}(?![a-z0-9])
+vault token; s.; 26; (?<![\w.])s\.(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}(?![\w.])
+password hash; $; 24; \$(?:2[aby]|[156y]|apr1|argon2(?:id?|d))\$[\w./$,=+]{20,}
+webhook secret; whsec_; 16; whsec_[A-Za-z0-9+/=]{16,}
+anthropic key; sk-ant-; 16; ^sk-ant-&{16,}
+openai key; sk-; 16; ^sk-(?=&{0,99}\d)&{20,}
+google key; aiza; 16; AIza&{30,}
+google token; ya29. gocspx- 1//0; 16; (?:ya29\.|GOCSPX-|1//0)&{20,}
+npm token; npm_; 16; ^npm_[A-Za-z0-9]{30,}
+pypi token; pypi-; 16; pypi-(?=&{0,99}\d)(?=&{0,99}[A-Z])&{30,}
+jwt; eyj; 16; (?<![\w-])eyJ&{8,}\.&{8,}(?:\.&*)?
+sendgrid key; sg.; 16; ^SG\.&{16,}\.&{16,}
+twilio key; ac sk; 34; ^(?:AC|SK)[0-9a-f]{32}(?![0-9a-f])
+telegram token; :aa; 16; \d{8,10}:AA&{30,}
+discord token; .; 58; ^[MNO]&{22,27}\.&{6}\.&{27,}
+hugging face token; hf_; 16; ^hf_[A-Za-z0-9]{30,}
+digitalocean token; _v1_; 16; do[opr]_v1_[a-f0-9]{40,}
+heroku key; hrku-; 16; HRKU-&{30,}
+azure secret; q~; 16; [A-Za-z0-9]{3}\dQ~[\w.~-]{31,}
+azure signature; sig=; 16; (?<=sig=)[A-Za-z0-9%+/=]{40,}
+shopify token; shp; 16; shp[a-z]{2}_[a-fA-F0-9]{32}
+square token; sq0; 16; sq0[a-z]{3}-&{22,}
+mailgun key; key-; 16; ^key-[0-9a-f]{32}
+mailchimp key; -us; 16; [0-9a-f]{32}-us\d{1,2}
+databricks token; dapi; 16; ^dapi[0-9a-f]{32}
+new relic key; nrak-; 16; NRAK-[A-Z0-9]{20,}
+linear key; lin_; 16; lin_(?:api|oauth)_[A-Za-z0-9]{30,}
+vault token; hvs. hvb. hvr.; 16; ^hv[sbr]\.&{20,}
+docker token; dckr_pat_; 16; dckr_pat_&{20,}
+supabase token; sbp_; 16; sbp_[a-f0-9]{40}
+groq key; gsk_; 16; gsk_[A-Za-z0-9]{30,}
+xai key; xai-; 16; ^xai-[A-Za-z0-9]{30,}
+replicate token; r8_; 16; ^r8_[A-Za-z0-9]{30,}
+postman key; pmak-; 16; PMAK-[a-f0-9-]{40,}
+grafana token; glsa_ glc_; 16; ^gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}
+terraform token; .atlasv1.; 16; [A-Za-z0-9]{10,40}\.atlasv1\.&{30,}
+age key; age-secret-key-; 16; AGE-SECRET-KEY-1[A-Z0-9]{50,}
+"""
 
 #: The characters of random text: letters and digits, the same with ``_`` and ``-``, hexadecimal, base64, and
 #: capitals and digits.
@@ -258,7 +184,13 @@ yandex token; y0_ y1_ y2_ y3_; u50
 """
 
 
-def _of_line(line: str) -> SecretFormat:
+def _shaped(line: str) -> SecretFormat:
+    kind, marks, least, expression = line.split("; ")
+    plain = expression.replace("^", _START).replace("&", _WORD)
+    return SecretFormat(kind, tuple(marks.split()), plain, int(least))
+
+
+def _prefixed(line: str) -> SecretFormat:
     kind, starts, rest = line.split("; ")
     prefixes, least = starts.split(), int(rest[1:])
     # No prefix contains a special character except "-" and ".", which needs no escape here.
@@ -267,4 +199,7 @@ def _of_line(line: str) -> SecretFormat:
     return SecretFormat(kind, tuple(map(str.lower, prefixes)), expression, shortest)
 
 
-FORMATS = (*_SHAPED, *map(_of_line, _PREFIXED.strip().splitlines()))
+FORMATS = (
+    *map(_shaped, _SHAPED.strip().splitlines()),
+    *map(_prefixed, _PREFIXED.strip().splitlines()),
+)
