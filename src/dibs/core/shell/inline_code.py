@@ -1,4 +1,4 @@
-"""Find what a program inside a command writes: ``python -c``, ``node -e``, and patches. Pure.
+"""Find what a program inside a command writes, for languages other than Python: ``node -e``. Pure.
 
 Only literal paths are recognized, and variables that were assigned one.
 """
@@ -14,47 +14,40 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
 
-_TEXT = r"""[rbuf]{0,2}("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
+_TEXT = r"""("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _NAME = r"\$?[A-Za-z_]\w{0,80}"
 _ARG = rf"(?:{_TEXT}|({_NAME}))"
-_SET = re.compile(rf"({_NAME})\s{{0,9}}=\s{{0,9}}(?:(?:pathlib\.)?Path\(\s{{0,9}})?{_TEXT}")
-_METHOD = re.compile(
-    rf"(?:\bPath\(\s{{0,9}}{_ARG}\s{{0,9}}\)|\b({_NAME}))\s{{0,9}}\.\s{{0,9}}"
-    r"(write_text|write_bytes|unlink|touch|rename|replace|rmdir|open)\s{0,9}\(([^()\n]{0,200})"
-)
+_SET = re.compile(rf"({_NAME})\s{{0,9}}=\s{{0,9}}{_TEXT}")
 _GAP = r"\s{0,9}"
 _FS = r"(?:fs\w{0,10}|promises|require\([^()\n]{1,40}\)|import\([^()\n]{1,40}\)\)?)"
 _DELETES = (
-    rf"os\.(?:remove|unlink|rmdir)|shutil\.rmtree|{_FS}\.(?:unlink|rm|rmdir)|\b(?:unlink|rm|rmdir)Sync"
+    rf"{_FS}\.(?:unlink|rm|rmdir)|\b(?:unlink|rm|rmdir)Sync"
     r"|File\.(?:delete|unlink)|FileUtils\.(?:rm|rm_f|rm_rf|rm_r)|Deno\.remove(?:Sync)?|\bunlink"
     r"|\brmtree|\bremove_tree"
 )
 _WRITES = (
-    rf"os\.truncate|{_FS}\.(?:writeFile|appendFile|truncate)|\b(?:truncate|outputFile|writeJson)Sync"
+    rf"{_FS}\.(?:writeFile|appendFile|truncate)|\b(?:truncate|outputFile|writeJson)Sync"
     r"|(?:fs\.)?createWriteStream|File\.write|IO\.write|file_put_contents"
     r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write|\b(?:writeFileSync|appendFileSync)"
 )
 _MOVES = (
-    rf"os\.(?:rename|replace|renames)|shutil\.move|{_FS}\.rename|\brenameSync|File\.rename"
+    rf"{_FS}\.rename|\brenameSync|File\.rename"
     r"|FileUtils\.mv|\brename|Deno\.rename(?:Sync)?"
 )
 _COPIES = (
-    rf"shutil\.copy(?:file|2|tree|fileobj)?|{_FS}\.(?:copyFile|cp)|\b(?:copyFile|cp)Sync"
+    rf"{_FS}\.(?:copyFile|cp)|\b(?:copyFile|cp)Sync"
     r"|FileUtils\.cp(?:_r)?|\bcopy|Deno\.copyFile(?:Sync)?"
 )
 _COMMA = rf"{_GAP},{_GAP}"
-#: Modes in which Python, Ruby, and Perl open a file to change it.
+#: Modes in which Ruby, Node, and Perl open a file to change it.
 _MODE = r"""["'](?![rbt]{1,4}["'])[rwaxbt+]{1,4}["']"""
-_RUBY_MODE = r"""["'](?:[wa]\+?b?|r\+)["']"""
 _PERL_MODE = r"""["']\+?>>?[^"']{0,20}["']"""
 #: Calls, and what each does to its arguments.
 _CALLS = [(re.compile(text), hows) for text, hows in (
-    (rf"\bopen{_GAP}\({_GAP}{_ARG}{_COMMA}(?:mode{_GAP}={_GAP})?{_MODE}", (How.WRITE,)),
-    (rf"File\.open\({_GAP}{_ARG}{_COMMA}{_RUBY_MODE}", (How.WRITE,)),
+    (rf"\bopen(?:Sync)?{_GAP}\({_GAP}{_ARG}{_COMMA}{_MODE}", (How.WRITE,)),
     (rf"\bopen{_GAP}\(?[^,\n]{{0,60}}{_COMMA}{_PERL_MODE}{_COMMA}{_ARG}", (How.WRITE,)),
     (rf"(?:{_DELETES}){_GAP}[\s(]{_GAP}{_ARG}", (How.DELETE,)),
     (rf"(?:{_WRITES}){_GAP}[\s(]{_GAP}{_ARG}", (How.WRITE,)),
-    (rf"\bopenSync\({_GAP}{_ARG}{_COMMA}{_RUBY_MODE}", (How.WRITE,)),
     (rf"(?:{_MOVES}){_GAP}[\s(]{_GAP}{_ARG}{_COMMA}{_ARG}", (How.DELETE, How.WRITE)),
     (rf"(?:{_COPIES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.READ, How.WRITE)),
 )]  # fmt: skip
@@ -62,30 +55,27 @@ _PERL_TWO = re.compile(
     r"""\bopen\s{0,9}\(?[^,\n]{0,60},\s{0,9}["']\+?>>?\s{0,9}([^"'\n>]{1,300})["']"""
 )
 _SHELLS = re.compile(
-    r"(?:os\.system|os\.popen|subprocess\.\w{1,20}|\bexecSync|\bexec|\bsystem|\bspawnSync)\s{0,9}"
+    r"(?:\bexecSync|\bexec|\bsystem|\bspawnSync)\s{0,9}"
     rf"[\s(]\s{{0,9}}{_TEXT}"
 )
-_LISTS = re.compile(r"subprocess\.\w{1,20}\(\s{0,9}\[([^\[\]]{1,2000})\]")
 _STARTS = re.compile(
     rf"\b(?:execFile|spawn)(?:Sync)?\(\s{{0,9}}{_TEXT}\s{{0,9}},\s{{0,9}}\[([^\[\]]{{0,2000}})\]"
 )
 _TEXTS = re.compile(_TEXT)
-_CHANGED = frozenset("wax+")
 _BACKTICKS = re.compile(r"`([^`\n]{1,400})`")
 #: How many times constant expressions are joined.
 _ROUNDS = 12
-_STRING = r"""("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _EACH = re.compile(rf"\b(?:const|let|var|my)\s({_NAME})\sof\s\[([^\[\]\n]{{1,2000}})\]")
 _TEMPLATE = re.compile(r"`([^`'\n]{0,400})`")
 _NAME_PLUS = re.compile(r"""(\$?[A-Za-z_]\w{0,80})(\s{0,9}[+.]\s{0,9}["'])""")
 _JOINS = rf"(?:\bpath\w{{0,9}}\.(?:join|resolve)|\brequire\([^()\n]{{1,40}}\)\.join|\bFile\.join)\({_GAP}"
-_JOIN = re.compile(rf"({_JOINS}){_STRING}{_COMMA}{_STRING}")
-_JOINED = re.compile(rf"{_JOINS}{_STRING}{_GAP}\)")
+_JOIN = re.compile(rf"({_JOINS}){_TEXT}{_COMMA}{_TEXT}")
+_JOINED = re.compile(rf"{_JOINS}{_TEXT}{_GAP}\)")
 _ARRAY = re.compile(
-    rf"\[((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\]\.join\({_GAP}{_STRING}{_GAP}\)"
-    rf"|(?<![.\w])join\({_GAP}{_STRING}{_COMMA}((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\)"
+    rf"\[((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\]\.join\({_GAP}{_TEXT}{_GAP}\)"
+    rf"|(?<![.\w])join\({_GAP}{_TEXT}{_COMMA}((?:{_GAP}{_TEXT.replace('(', '(?:', 1)}{_GAP},?){{1,20}})\)"
 )
-_PLUS = re.compile(rf"{_STRING}{_GAP}[+.]{_GAP}{_STRING}")
+_PLUS = re.compile(rf"{_TEXT}{_GAP}[+.]{_GAP}{_TEXT}")
 
 
 def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
@@ -100,8 +90,6 @@ def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
                 _argument(to, m[2 * at + 1], m[2 * at + 2], how, known)
     for m in _PERL_TWO.finditer(code):
         to.touch(_named(m[1].strip()))
-    for m in _METHOD.finditer(code):
-        _method(to, m, known)
     _started(to, code)
 
 
@@ -155,26 +143,6 @@ def _argument(
         to.unsure = True
 
 
-def _method(to: ShellEffects, m: re.Match[str], known: dict[str, list[str]]) -> None:
-    """Collect what a path's method does; a variable counts only if it has a known path."""
-    literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
-    path = literal[1:-1] if literal else next(iter(known.get(inner or name or "", ())), None)
-    if path is None:
-        if inner and verb != "open":
-            to.unsure = True
-        return
-    if verb == "open" and _CHANGED.isdisjoint(given.replace("mode", "")):
-        return
-    if verb in {"rename", "replace"}:
-        texts = _TEXTS.findall(given)
-        if verb == "replace" and len(texts) != 1:
-            return  # a string method
-        for found in texts[:1]:
-            to.touch(_named(found[1:-1]))
-    gone = verb in {"unlink", "rmdir", "rename", "replace"}
-    to.touch(_named(path), How.DELETE if gone else How.WRITE)
-
-
 def _named(path: str) -> Arg:
     """Return a path in a program; one with braces is known only at run time."""
     return Arg(path, sure="{" not in path and "$" not in path)
@@ -184,7 +152,5 @@ def _started(to: ShellEffects, code: str) -> None:
     """Process the commands that a program starts."""
     for m in _SHELLS.finditer(code):
         to.script(m[1][1:-1])
-    for m in _LISTS.finditer(code):
-        to.run([Arg(found[1:-1]) for found in _TEXTS.findall(m[1])])
     for m in _STARTS.finditer(code):
         to.run([Arg(found[1:-1]) for found in (m[1], *_TEXTS.findall(m[2]))])

@@ -36,14 +36,15 @@ _RUNS = frozenset(
 )
 
 
-def look(to: ShellEffects, code: str) -> bool:
-    """Collect what a program writes; return whether it could be parsed."""
+def look(to: ShellEffects, code: str) -> None:
+    """Collect what a program writes, if it can be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = compile(code, "program", "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        return False
+        to.unsure = True
+        return
     nodes = list(walk(tree))
     values = ProgramValues(to.code_args)
     program = _ProgramCalls(to, values)
@@ -59,7 +60,6 @@ def look(to: ShellEffects, code: str) -> bool:
         program.write_databases()
     except RecursionError:  # an expression with thousands of parts
         to.unsure = True
-    return True
 
 
 class _ProgramCalls:

@@ -98,8 +98,6 @@ def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
 
 def code(to: ShellEffects, text: str, given: ParsedOptions) -> None:
     """Find what a program writes, in its interpreter's language."""
-    from dibs.core.shell import inline_code
-
     to.mention(text)
     if len(text) > to.code_left:
         to.unsure = True
@@ -111,11 +109,12 @@ def code(to: ShellEffects, text: str, given: ParsedOptions) -> None:
 
         kept = to.place
         to.code_args = given.operands[given.operands[:1] == [Arg("-")] :]
-        parsed = python_code.look(to, text)
+        python_code.look(to, text)
         to.place = kept
-        if parsed:
-            return
-    inline_code.look(to, text, shell_quotes=language in {"perl", "ruby", "php"})
+    else:
+        from dibs.core.shell import inline_code
+
+        inline_code.look(to, text, shell_quotes=language in {"perl", "ruby", "php"})
 
 
 def evaluate_code(to: ShellEffects, given: ParsedOptions) -> None:
