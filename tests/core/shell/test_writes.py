@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dibs.core.shell.effects import FileSource
 from dibs.core.shell.writes import TreeCommand, writes
 from dibs.core.toolcalls.values import How
 
@@ -485,3 +486,27 @@ def test_a_program_that_is_too_long_does_not_hide_a_write_after_it():
 
     assert found.unsure
     assert [target.path for target in found.targets] == ["a"]
+
+
+def test_a_command_that_takes_no_names_from_files_is_read_once():
+    class Disk(FileSource):
+        """Files that nothing must ask for."""
+
+    first = writes("sed -i s/a/b/ c.py")
+
+    assert writes("sed -i s/a/b/ c.py", disk=Disk()) is first
+
+
+def test_a_command_that_takes_names_from_files_is_read_again_with_them():
+    class Disk(FileSource):
+        """Files with one list."""
+
+        def text(self, path):
+            return {"list": "c.py"}.get(path)
+
+    assert writes("xargs rm < list").targets == ()
+
+    found = writes("xargs rm < list", disk=Disk())
+
+    assert [target.path for target in found.targets] == ["c.py"]
+    assert writes("xargs rm < list").targets == ()

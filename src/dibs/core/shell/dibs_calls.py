@@ -7,6 +7,7 @@ process that runs such a command is checked instead (``local/people.py`` and ``s
 from __future__ import annotations
 
 from dibs.core.claims.commands import FILTERS, human_only
+from dibs.core.shell.options import base
 from dibs.core.shell.runners import SHELLS
 from dibs.core.shell.syntax import StepKind, parse
 from dibs.core.shell.words import DECLARES, Scene, expand, value
@@ -161,7 +162,7 @@ class _Finder:
         for sign, word in step.redirects:
             if sign == "<<<":
                 stdin = " ".join(arg.text for arg in expand(word, scene))
-        if _base(args[0]) in {"echo", "printf", "cat"}:
+        if base(args[0]) in {"echo", "printf", "cat"}:
             self._printed = " ".join(args[1:]) if args[0] != "cat" else stdin
         yield from self._run(args, given if given is not None else self._named, stdin, depth)
 
@@ -177,7 +178,7 @@ class _Finder:
     def _run(
         self, args: Sequence[str], named: str | None, stdin: str, depth: int
     ) -> Iterator[DibsCall]:
-        program = _base(args[0])
+        program = base(args[0])
         if program == _DIBS:
             yield from self._call(args[1:], named, depth)
             return
@@ -206,10 +207,10 @@ class _Finder:
             if arg.startswith(f"{_NAME}="):
                 named = arg[len(_NAME) + 1 :]
             elif arg in {"-i", "-", "--ignore-environment", f"--unset={_NAME}", f"-u{_NAME}"}:
-                named = "" if _base(args[0]) == "env" or "env" in args[:place] else named
+                named = "" if base(args[0]) == "env" or "env" in args[:place] else named
             elif arg == _NAME and args[place - 1] in {"-u", "--unset"}:
                 named = ""
-            elif _base(arg) == _DIBS:
+            elif base(arg) == _DIBS:
                 if args[place - 1] == "-m" or not _is_option_value(args, place):
                     yield from self._call(args[place + 1 :], named, depth)
                 return
@@ -233,10 +234,6 @@ class _Finder:
             yield from _Finder().script(found[2], depth + 1)
 
 
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _is_text(arg: str) -> bool:
     """Return whether an argument may be a command line, and not one word."""
     return _DIBS in arg.lower() and any(c in arg for c in " \t\n;|&(")
@@ -244,4 +241,4 @@ def _is_text(arg: str) -> bool:
 
 def _is_option_value(args: Sequence[str], place: int) -> bool:
     """Return whether the word is the value of an option of a program that is not known to run others."""
-    return args[place - 1].startswith("-") and _base(args[0]) not in _RUNS
+    return args[place - 1].startswith("-") and base(args[0]) not in _RUNS

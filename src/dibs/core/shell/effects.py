@@ -109,7 +109,9 @@ class ShellEffects:
     """Collects what commands write."""
 
     def __init__(self, *, reads: bool, disk: FileSource = NO_DISK) -> None:
-        self.disk = disk
+        self._disk = disk
+        #: Whether the result depends on files.
+        self.asked = False
         #: The user's home folder; empty if unknown.
         self.home = ""
         #: The known variables, with all their possible values.
@@ -151,6 +153,12 @@ class ShellEffects:
         self._staged: list[str] = []
         #: How many stashes git has made and not popped.
         self.stashes = 0
+
+    @property
+    def disk(self) -> FileSource:
+        """The files that commands take names from."""
+        self.asked = True
+        return self._disk
 
     def run(self, args: Sequence[Arg]) -> None:
         """Collect what a command writes; its name is the first argument."""

@@ -90,8 +90,8 @@ def writes(
     ``disk`` knows the files that commands take names from, such as patches and lists.
     """
     key = (command, cwd, home, powershell, reads)
-    known = _last.get(key) if disk is NO_DISK else None
-    if known is not None:
+    known, asked = _last.get(key, (None, True))
+    if known is not None and (disk is NO_DISK or not asked):
         return known
     walk = _Walk(cwd, home, reads=reads, disk=disk)
     text = command[:LONGEST]
@@ -116,14 +116,14 @@ def writes(
         tuple(walk.git_places),
         tuple(walk.words),
     )
-    if disk is NO_DISK:
+    if disk is NO_DISK or not walk.asked:
         _last.clear()
-        _last[key] = found
+        _last[key] = found, walk.asked
     return found
 
 
-#: The last result: a hook asks several times.
-_last: dict[tuple[str, str, str, bool, bool], ShellWrites] = {}
+#: The last result, and whether it would be another one with files: a hook asks several times.
+_last: dict[tuple[str, str, str, bool, bool], tuple[ShellWrites, bool]] = {}
 
 
 class _Walk(ShellEffects):

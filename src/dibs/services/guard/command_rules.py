@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from dibs.core.toolcalls.values import Verdict, Word
 
 TYPE_CHECKING = False
@@ -45,13 +47,13 @@ def refuse_command(
     return Verdict(Word.DENY, why, f"dibs: {note}", reader=agent) if why else None
 
 
-def note_own_move(store: Store, repository: Repository, command: str, agent: str) -> None:
+def note_own_move(store: Store, repository: Repository, heard: HookEvent, agent: str) -> None:
     """Record the branch for an agent's claims after it moved HEAD itself."""
-    if not _may_move(repository, command):
+    if not _may_move(repository, heard.command):
         return
     from dibs.core.shell.writes import writes
 
-    if writes(command).moves:
+    if writes(heard.command, heard.cwd, os.path.expanduser("~")).moves:
         from dibs.services.guard.shared_tree import note_branch
 
         store.apply(lambda rows: note_branch(rows, agent))

@@ -171,7 +171,7 @@ class Guarding:
             if heard.command:
                 from dibs.services.guard.command_rules import note_own_move
 
-                note_own_move(self._store, self._repository, heard.command, session.id)
+                note_own_move(self._store, self._repository, heard, session.id)
         elif heard.moment == EventKind.PROMPTED:
             mail = bool(self._attribution.found(session.id)) or mail
             self._undone(session, tells=False)
