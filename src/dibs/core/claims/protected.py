@@ -17,7 +17,7 @@ GUARDED_FOLDERS = (
     *(".husky/", ".githooks/"),
 )
 #: Folders of agents, which hold such files among others.
-_FOLDERS = frozenset({".git", ".claude", ".gemini", ".opencode", ".cursor", ".windsurf"})
+AGENT_FOLDERS = (".claude", ".gemini", ".opencode", ".cursor", ".windsurf")
 #: The user's own files that configure agents, git, and Dibs, in the home folder.
 HOME_GUARDED = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json",
@@ -43,7 +43,7 @@ def guarded(path: str) -> bool:
 def is_guarded_folder(path: str) -> bool:
     """Return whether a folder contains files that configure tools; ignore case."""
     lowered = path.lower()
-    return lowered in _FOLDERS or f"{lowered}/" in GUARDED_FOLDERS
+    return lowered in {".git", *AGENT_FOLDERS} or f"{lowered}/" in GUARDED_FOLDERS
 
 
 def guarded_beneath(folder: str) -> list[str]:

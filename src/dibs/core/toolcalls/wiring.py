@@ -6,6 +6,8 @@ a change of the parts below can switch a guard off.
 
 from __future__ import annotations
 
+from dibs.core.claims.protected import AGENT_FOLDERS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,14 +21,7 @@ WIRING = (
     ".cursor/mcp.json", ".windsurf/hooks.json",
 )  # fmt: skip
 #: More folders whose modes matter.
-WIRING_FOLDERS = (
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".opencode",
-    ".cursor",
-    ".windsurf",
-)
+WIRING_FOLDERS = (*AGENT_FOLDERS, ".codex")
 #: Keys of JSON settings that hold hooks or disable them, and those with a table of MCP servers.
 _HOOK_KEYS = ("hooks", "disableAllHooks", "hooksConfig")
 _SERVER_KEYS = ("mcpServers", "mcp", "servers")
