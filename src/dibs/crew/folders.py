@@ -12,7 +12,7 @@ from dibs.core.crew.roles import NAME, read_config
 from dibs.core.text.names import printable
 from dibs.core.text.secrets import mask
 from dibs.errors import Misconfigured
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, regular, write_file
 from dibs.local.repository import crew_folder
 
 TYPE_CHECKING = False
@@ -81,10 +81,7 @@ def record_crash(state: str, agent: str, record: Mapping[str, Any]) -> None:
 def crashes_of(state: str, agent: str) -> list[dict[str, Any]]:
     """Return the crash records of an agent, oldest first."""
     try:
-        with open(
-            os.path.join(agent_folder(state, agent), _CRASHES), encoding="utf-8", opener=regular
-        ) as file:
-            found = json.load(file)
+        found = json.loads(read_file(os.path.join(agent_folder(state, agent), _CRASHES)))
     except (OSError, ValueError):
         return []
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

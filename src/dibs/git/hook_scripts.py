@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,8 @@ def _own_text(path: str) -> str:
     if os.path.islink(path):
         return ""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
-            _, mark, text = file.read().split("\n", 2)
-    except (OSError, ValueError):
+        _, mark, text = read_or_empty(path).decode("utf-8", "surrogateescape").split("\n", 2)
+    except ValueError:
         return ""
     if not mark.startswith((MARK, _OLD_MARK)):
         return ""

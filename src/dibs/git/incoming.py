@@ -11,7 +11,7 @@ from itertools import combinations
 from dibs.core.claims.plain_commits import PlainCommit, only_new
 from dibs.errors import DibsError, Unavailable
 from dibs.git.trees import differences, sections
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 from dibs.local.repository import git_dir_at
 from dibs.startup.records import Record
 
@@ -164,13 +164,8 @@ def _path_change(row: tuple[str, str]) -> PathChange:
 
 def fetched(git: GitCalls, common: str, git_dir: str) -> list[str]:
     """Return the commits that the last fetch got from another repository: they are not this caller's."""
-    try:
-        with open(
-            os.path.join(git_dir, "FETCH_HEAD"), encoding="utf-8", errors="replace", opener=regular
-        ) as file:
-            rows = [line.rstrip("\n").split("\t", 2) for line in file]
-    except OSError:
-        return []
+    text = read_or_empty(os.path.join(git_dir, "FETCH_HEAD")).decode("utf-8", "replace")
+    rows = [line.split("\t", 2) for line in text.split("\n")]
     return [
         row[0]
         for row in rows

@@ -6,13 +6,15 @@ import os
 
 from dibs.core.text.names import printable
 from dibs.errors import Unavailable
-from dibs.local.files import read_file, regular
+from dibs.local.files import read_or_empty
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
+#: The longest file that names a git directory or a branch, in bytes.
+_POINTER_MAX = 65_536
 #: The files that git keeps in its directory during an operation, and the operation.
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -81,11 +83,8 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
 
 def pointer(file: str, before: bytes = b"") -> str:
     """Return the path that a git file contains after ``before``, or an empty text."""
-    try:
-        text = read_file(file).rstrip(b"\r\n")
-    except OSError:
-        return ""
-    if not text.startswith(before):
+    text = read_or_empty(file, _POINTER_MAX).rstrip(b"\r\n")
+    if not text or not text.startswith(before):
         return ""
     named = os.fsdecode(text.removeprefix(before))
     return os.path.normpath(os.path.join(os.path.dirname(file), named))
@@ -122,23 +121,14 @@ def branch_of(git: GitCalls, git_dir: str) -> str:
 
 def head_of(git_dir: str) -> str:
     """Return the full name of the branch that a git directory's HEAD names; empty if unknown or detached."""
-    try:
-        with open(os.path.join(git_dir, "HEAD"), "rb", opener=regular) as file:
-            text = file.read(4096)
-    except OSError:
-        return ""
+    text = read_or_empty(os.path.join(git_dir, "HEAD"), _POINTER_MAX)
     return os.fsdecode(text[len(_BRANCH) :].strip()) if text.startswith(_BRANCH) else ""
 
 
 def rebased_ref(git_dir: str) -> str:
     """Return the branch that is being rebased in a git directory; empty if none."""
-    for note in _REBASED:
-        try:
-            with open(os.path.join(git_dir, note), "rb", opener=regular) as file:
-                return os.fsdecode(file.read(4096)).strip()
-        except OSError:
-            continue
-    return ""
+    found = (read_or_empty(os.path.join(git_dir, note), _POINTER_MAX).strip() for note in _REBASED)
+    return os.fsdecode(next(filter(None, found), b""))
 
 
 def refusal(errors: str) -> Unavailable:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from dibs.errors import Unavailable
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_file, read_or_empty, write_file
 from dibs.local.locks import FileLock
 from dibs.local.repository import refuse_links, with_own_state
 from dibs.startup.records import Record
@@ -66,8 +66,7 @@ def folder_of(repository: Repository) -> str:
 def load(repository: Repository) -> Manifest:
     """Return the manifest of a working tree; an empty one if it is missing or unreadable."""
     try:
-        with open(os.path.join(folder_of(repository), _NAME), "rb", opener=regular) as file:
-            found = json.loads(file.read())
+        found = json.loads(read_file(os.path.join(folder_of(repository), _NAME)))
         files = {path: InstalledFile(*kept) for path, kept in found.pop("files").items()}
         for name in ("agents", "folders", "hidden", "local"):
             found[name] = tuple(found[name])
@@ -107,13 +106,7 @@ def kept(repository: Repository, name: str) -> bytes | None:
     """Return a backup; None if it is missing or damaged."""
     if not name:
         return None
-    try:
-        with open(
-            os.path.join(folder_of(repository), _BACKUPS, name), "rb", opener=regular
-        ) as file:
-            content = file.read()
-    except OSError:
-        return None
+    content = read_or_empty(os.path.join(folder_of(repository), _BACKUPS, name))
     return content if digest(content) == name else None
 
 

@@ -8,7 +8,7 @@ from dibs.git.calls import GitCalls
 from dibs.git.worktrees import present
 from dibs.install.entries import blocks
 from dibs.install.manifest import replace_file
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 from dibs.local.repository import shared_state, with_own_state
 from dibs.services.worktrees.place import is_ignored
 
@@ -116,17 +116,7 @@ def _place(repository: Repository) -> str:
 
 
 def _read(repository: Repository) -> str:
-    try:
-        with open(
-            _place(repository),
-            encoding="utf-8",
-            errors="surrogateescape",
-            newline="",
-            opener=regular,
-        ) as file:
-            return file.read()
-    except OSError:
-        return ""
+    return read_or_empty(_place(repository)).decode("utf-8", "surrogateescape")
 
 
 def _write(repository: Repository, text: str) -> None:

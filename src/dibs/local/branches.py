@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.local.files import append_file, read_file, write_file
+from dibs.local.files import append_file, read_file, read_or_empty, write_file
 from dibs.local.repository import shared_state
 
 TYPE_CHECKING = False
@@ -37,12 +37,12 @@ def checked_branches(repository: Repository) -> dict[str, str]:
 def branch_tips(common: str) -> dict[str, str]:
     """Return the commit of each branch by full name; nothing with the reftable format."""
     found, links = dict[str, str](), dict[str, str]()
-    for line in _read(f"{common}/packed-refs").split(b"\n"):
+    for line in read_or_empty(f"{common}/packed-refs").split(b"\n"):
         oid, _, name = line.partition(b" ")
         if name.startswith(_HEADS.encode()):
             found[os.fsdecode(name)] = oid.decode("ascii", "replace")
     for ref, path in _files(common, _HEADS):
-        text = _read(path).strip()
+        text = read_or_empty(path).strip()
         found[ref] = text.decode("ascii", "replace")
         if text.startswith(_LINK):
             links[ref] = os.fsdecode(text[len(_LINK) :].strip())
@@ -63,7 +63,7 @@ def written_remotes(common: str, since: float) -> list[str]:
                 continue
         except OSError:
             continue
-        message = _read(f"{common}/logs/{ref}").rstrip(b"\n").rpartition(b"\t")[2]
+        message = read_or_empty(f"{common}/logs/{ref}").rstrip(b"\n").rpartition(b"\t")[2]
         if not message.decode("utf-8", "replace").startswith(_FETCHES):
             found.append(ref)
     return found
@@ -77,13 +77,6 @@ def _files(common: str, prefix: str) -> Iterator[tuple[str, str]]:
             if not name.endswith(".lock"):
                 path = os.path.join(folder, name)
                 yield prefix + path[len(top) :], path
-
-
-def _read(path: str) -> bytes:
-    try:
-        return read_file(path)
-    except OSError:
-        return b""
 
 
 # -- updates that the hooks have allowed
@@ -107,7 +100,7 @@ def allowed_to_others(
     """Return the commits that others may put on a branch, and the parents of such commits."""
     tips, parents = set[str](), set[str]()
     for line in (
-        _read(os.path.join(shared_state(repository), _ALLOWED))
+        read_or_empty(os.path.join(shared_state(repository), _ALLOWED))
         .decode("utf-8", "replace")
         .split("\n")
     ):

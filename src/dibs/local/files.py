@@ -78,6 +78,14 @@ def read_file(path: str, limit: int = 0) -> bytes:
     return content
 
 
+def read_or_empty(path: str, limit: int = 0) -> bytes:
+    """Return the bytes of a regular file; empty if it cannot be read or has more than the ``limit``."""
+    try:
+        return read_file(path, limit)
+    except OSError:
+        return b""
+
+
 def append_file(path: str, data: bytes) -> int:
     """Add to a file that only its owner can read, and create it and its folder; return its size."""
     try:

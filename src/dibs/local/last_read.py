@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.local.files import append_file, read_file, tree_name, write_file
+from dibs.local.files import append_file, read_or_empty, tree_name, write_file
 from dibs.local.loose_objects import head_commit
 
 TYPE_CHECKING = False
@@ -57,12 +57,8 @@ def last_read(repository: Repository, agent: str) -> dict[str, str]:
 
 
 def _table(place: str) -> dict[str, str]:
-    try:
-        content = read_file(place)
-    except OSError:
-        return {}
     found: dict[str, str] = {}
-    for record in os.fsdecode(content).split("\0")[:-1]:
+    for record in os.fsdecode(read_or_empty(place)).split("\0")[:-1]:
         commit, space, path = record.partition(" ")
         if space:
             found.pop(path, None)  # so that the newest come last

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 from dibs.local.processes import above, is_there, own_pid, realm, running
 from dibs.local.repository import SESSIONS
 from dibs.startup.records import Record
@@ -141,8 +141,5 @@ def _records(state: str) -> list[str]:
 
 
 def _noted(state: str, pid: int) -> list[str]:
-    try:
-        with open(os.path.join(state, SESSIONS, str(pid)), "rb", opener=regular) as file:
-            return file.read(_MOST).decode("ascii", "replace").split()
-    except OSError:
-        return []
+    text = read_or_empty(os.path.join(state, SESSIONS, str(pid)), _MOST)
+    return text.decode("ascii", "replace").split()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.files import append_file, regular, write_file
+from dibs.local.files import append_file, read_or_empty, regular, write_file
 from dibs.startup.quickjson import dumps, raw_decode
 
 TYPE_CHECKING = False
@@ -62,13 +62,9 @@ def replace_written(place: str, noted: Mapping[str, list[Any]]) -> None:
 
 def read_written(place: str) -> dict[str, list[Any]]:
     """Return the newest record of each path: stat, time, and checksums if known."""
-    try:
-        with open(place, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
-            lines = file.read().split("\n")
-    except (OSError, ValueError):
-        return {}
+    text = read_or_empty(place).decode("utf-8", "surrogateescape")
     found: dict[str, list[Any]] = {}
-    for line in lines:
+    for line in text.split("\n"):
         try:
             record = raw_decode(line)[0] if line else None
         except ValueError:

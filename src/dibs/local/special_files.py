@@ -11,7 +11,7 @@ import stat
 
 from dibs.core.text.names import quote
 from dibs.errors import Misconfigured
-from dibs.local.files import read_file
+from dibs.local.files import read_or_empty
 
 #: What git reads in a working tree, in its git directory, and in the common git directory.
 _IN_TREE = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
@@ -76,7 +76,4 @@ def _is_null(path: str) -> bool:
 
 
 def _pointer(path: str) -> str:
-    try:
-        return os.fsdecode(read_file(path, _POINTER_MAX)).strip()
-    except OSError:
-        return ""
+    return os.fsdecode(read_or_empty(path, _POINTER_MAX)).strip()

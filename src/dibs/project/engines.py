@@ -6,7 +6,7 @@ import os
 
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.local.repository import shared_state
 from dibs.project import local_store
 
@@ -72,10 +72,7 @@ def is_recorded(place: Location) -> bool:
     """Return whether the clone's record names this store; raise an error if it names another one."""
     config = place.loaded.config
     try:
-        with open(
-            f"{shared_state(place.repository)}/{RECORD}", "rb", buffering=0, opener=regular
-        ) as file:
-            text = file.read()
+        text = read_file(f"{shared_state(place.repository)}/{RECORD}")
     except FileNotFoundError:
         return False
     except OSError:

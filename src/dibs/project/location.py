@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
-from dibs.local.files import read_file
+from dibs.local.files import read_or_empty
 from dibs.local.repository import find, shared_state, with_own_state
 from dibs.project.committed_settings import load_settings
 from dibs.startup.records import Record
@@ -78,10 +78,7 @@ def locate(
 
 def _refuse_elsewhere(repository: Repository) -> None:
     """Refuse a repository whose settings make git work on files in another folder."""
-    try:
-        text = read_file(f"{repository.common}/config") if repository.common else b""
-    except OSError:
-        return
+    text = read_or_empty(f"{repository.common}/config") if repository.common else b""
     if b"worktree" in text.lower():  # seldom, so that git need not be asked
         from dibs.git.untrusted import guarded_calls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Misconfigured
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,12 +101,8 @@ def _address(repository: Repository, name: str) -> str:
 def _written(path: str, section: str) -> str:
     """Read a remote's URL from a git configuration; empty if only git can interpret it."""
     inside, found = False, ""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
-            lines = [line.strip() for line in file]
-    except OSError:
-        return ""
-    for line in lines:
+    text = read_or_empty(path).decode("utf-8", "surrogateescape")
+    for line in map(str.strip, text.split("\n")):
         if line.startswith("["):
             inside = line == section
             if line[1:].lower().startswith(("include", "url ")):

@@ -7,7 +7,7 @@ import time
 
 from dibs.cli.support.parsing import number
 from dibs.errors import Misconfigured, Unavailable
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,11 +60,8 @@ def _reason(folder: str) -> str:
     from dibs.server.process.background import CANNOT_START
 
     path = os.path.join(folder, "server.log")
-    try:
-        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
-            found = [line.partition(CANNOT_START)[2] for line in file if CANNOT_START in line]
-    except OSError:
-        found = []
+    lines = read_or_empty(path).decode("utf-8", "replace").split("\n")
+    found = [line.partition(CANNOT_START)[2] for line in lines if CANNOT_START in line]
     return f": {found[-1].strip()}" if found else f"; see {path}"
 
 

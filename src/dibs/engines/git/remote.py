@@ -11,7 +11,7 @@ from dibs.engines.git import errors
 from dibs.engines.git.repo import EngineGit, real_dir
 from dibs.errors import Misconfigured
 from dibs.git.run import TimedOut
-from dibs.local.files import regular
+from dibs.local.files import read_file
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -269,13 +269,10 @@ def remote_settings(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]
 def _has_remote_settings(git_dir: str) -> bool:
     """Return whether it is worth asking git: most repositories have no such settings."""
     try:
-        with open(
-            os.path.join(git_dir, "config"), encoding="utf-8", errors="replace", opener=regular
-        ) as file:
-            text = file.read().lower()
+        text = read_file(os.path.join(git_dir, "config")).lower()
     except OSError:
         return True
-    return "[http" in text or "[url" in text
+    return b"[http" in text or b"[url" in text
 
 
 def _age(path: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.local.files import regular, write_file
+from dibs.local.files import read_or_empty, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ def change(
 
     ``before`` is the original content if we have changed the file before.
     """
-    was = _text(read(config)) if before is None else before
+    was = _text(read_or_empty(config)) if before is None else before
     record = {**known, "before": was, "after": ""}
     write(memory, json.dumps(record), mode=0o600)  # first, so that a kill loses nothing
     act()
-    write(memory, json.dumps({**record, "after": _text(read(config))}), mode=0o600)
+    write(memory, json.dumps({**record, "after": _text(read_or_empty(config))}), mode=0o600)
 
 
 def recall(memory: str) -> dict[str, Any] | None:
     """Return what ``change`` saved in the file ``memory``, or None."""
     try:
-        found: dict[str, Any] = json.loads(read(memory))
+        found: dict[str, Any] = json.loads(read_or_empty(memory))
     except ValueError:
         return None
     return found
@@ -43,7 +43,7 @@ def recall(memory: str) -> dict[str, Any] | None:
 
 def restore(config: str, record: Mapping[str, Any]) -> bool:
     """Restore the original bytes of ``config``; return False if it has changed since ``change``."""
-    if read(config) != record["after"].encode("utf-8", "surrogateescape"):
+    if read_or_empty(config) != record["after"].encode("utf-8", "surrogateescape"):
         return False
     mode = os.stat(config).st_mode & 0o777
     lock = f"{config}.lock"  # git's own lock on this file
@@ -55,19 +55,10 @@ def restore(config: str, record: Mapping[str, Any]) -> bool:
     return True
 
 
-def read(path: str) -> bytes:
-    """Return the bytes of a file, or nothing if it cannot be read."""
-    try:
-        with open(path, "rb", opener=regular) as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def write(path: str, text: str, mode: int = 0o755) -> None:
     """Write a file atomically, unless it already has this text and mode."""
     content = text.encode("utf-8", "surrogateescape")
-    if read(path) == content and os.access(path, os.X_OK) == bool(mode & 0o100):
+    if read_or_empty(path) == content and os.access(path, os.X_OK) == bool(mode & 0o100):
         return
     write_file(path, content, mode=mode)
 

@@ -14,8 +14,9 @@ from stat import S_ISREG
 from dibs.errors import Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.hook_scripts import BEFORE, HOOKS_BEFORE, is_ours
-from dibs.guard.git.config_backup import change, read, recall, restore, write
+from dibs.guard.git.config_backup import change, recall, restore, write
 from dibs.guard.git.scripts import LOCAL, NOTE, USUAL, script
+from dibs.local.files import read_or_empty
 from dibs.local.repository import refuse_links
 from dibs.startup.records import Record
 
@@ -82,7 +83,7 @@ class GitHooks:
                 place = _passed_on(place) or place
             installed = is_ours(place) and os.access(place, os.X_OK)
             earlier = self._earlier(name, ours=ours)
-            text = read(place)
+            text = read_or_empty(place)
             current = installed and text == self._text(name, ours=ours).encode()
             found.append(Hook(name, installed, current, earlier))
         return found
@@ -256,7 +257,7 @@ def _keep(place: str) -> None:
 def _passed_on(place: str) -> str:
     """Return the path of our hook if the pre-commit framework renamed it and runs it, or an empty text."""
     kept = place + _LEGACY
-    return kept if is_ours(kept) and _FRAMEWORK in read(place) else ""
+    return kept if is_ours(kept) and _FRAMEWORK in read_or_empty(place) else ""
 
 
 def _alike(one: str, other: str) -> bool:
@@ -268,7 +269,7 @@ def _alike(one: str, other: str) -> bool:
     if os.path.samestat(first, second):
         return True
     plain = S_ISREG(first.st_mode) and first.st_mode == second.st_mode
-    return plain and read(one) == read(other)
+    return plain and read_or_empty(one) == read_or_empty(other)
 
 
 def _same(one: str, other: str) -> bool:

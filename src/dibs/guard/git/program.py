@@ -10,7 +10,7 @@ import sys
 
 from dibs.errors import DibsError
 from dibs.guard.git.messages import HEADER, OK, UNLOADABLE, not_asked, refuse
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,11 +134,7 @@ def _store_header(project: Project) -> bytes:
     """
     if project.config.engine:
         return b""
-    try:
-        with open(f"{project.place.repository.state}/dibs.db-shm", "rb", opener=regular) as file:
-            return file.read(HEADER)
-    except OSError:
-        return b""
+    return read_or_empty(f"{project.place.repository.state}/dibs.db-shm")[:HEADER]
 
 
 def _leave(note: str, text: bytes, header: bytes) -> None:

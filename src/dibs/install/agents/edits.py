@@ -9,7 +9,7 @@ from dibs.install.agents.table import AGENTS, PATIENCE, SHORT_PATIENCE
 from dibs.install.entries import texts
 from dibs.install.entries.json_scan import Style
 from dibs.install.entries.pieces import Block, Default, HookEntries, McpEntry, Table, WholeFile
-from dibs.local.files import regular
+from dibs.local.files import read_file, read_or_empty
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -44,13 +44,8 @@ class Choice(Record):
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; empty if it cannot be read."""
-        try:
-            with open(
-                os.path.join(self.root, path), encoding="utf-8", errors="replace", opener=regular
-            ) as file:
-                return [line.strip() for line in file]
-        except OSError:
-            return []
+        text = read_or_empty(os.path.join(self.root, path)).decode("utf-8", "replace")
+        return [line.strip() for line in text.split("\n")]
 
 
 class FileEdit(Record):
@@ -136,8 +131,7 @@ def _handler(agent: AgentSettings, event: str, choice: Choice, file: str) -> dic
 def plugin_text(choice: Choice) -> str:
     """Return the opencode plug-in, with the command filled in."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
-    with open(path, encoding="utf-8", opener=regular) as file:
-        text = file.read()
+    text = read_file(path).decode()
     words = [*choice.commands.hook_words, "opencode"]
     return text.replace(_PLUGIN_COMMAND, json.dumps(words, ensure_ascii=False))
 

@@ -12,7 +12,7 @@ import stat
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.git.status import changed
-from dibs.local.files import read_file
+from dibs.local.files import read_or_empty
 from dibs.services.state.tasks import digest
 from dibs.startup.records import Record
 from dibs.workdir.scan import ENDINGS
@@ -180,10 +180,7 @@ def _texts(git: GitCalls, oids: set[str]) -> dict[str, str]:
 
 
 def _content(path: str) -> str:
-    try:
-        return read_file(path).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return read_or_empty(path).decode("utf-8", "replace")
 
 
 def _status(texts: list[str]) -> str:

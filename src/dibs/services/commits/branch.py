@@ -9,7 +9,7 @@ from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import printable, shown
 from dibs.errors import Unavailable
 from dibs.git.refs import is_in, value_of
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,17 +57,8 @@ def _is_same(git: GitCalls, state: TreeState, branch: str) -> bool:
 
 def _renamed(git_dir: str, branch: str) -> str:
     """Return the newest name of a branch according to the reflog of HEAD."""
-    try:
-        with open(
-            os.path.join(git_dir, "logs", "HEAD"),
-            encoding="utf-8",
-            errors="replace",
-            opener=regular,
-        ) as file:
-            lines = [line.partition("\t")[2].strip() for line in file]
-    except OSError:
-        return branch
-    for line in lines:
+    log = read_or_empty(os.path.join(git_dir, "logs", "HEAD")).decode("utf-8", "replace")
+    for line in (row.partition("\t")[2].strip() for row in log.split("\n")):
         old, _, new = line.removeprefix(_RENAMED).partition(" to ")
         if line.startswith(_RENAMED) and old == branch:
             branch = new

@@ -11,7 +11,7 @@ import os
 import stat
 
 from dibs.core.toolcalls.wiring import WIRING, WIRING_FOLDERS, guard_part
-from dibs.local.files import regular, tree_name, write_file
+from dibs.local.files import read_file, tree_name, write_file
 from dibs.local.loose_objects import unlogged_branches
 from dibs.local.repository import shared_state
 from dibs.local.wiring_files import home_guarded
@@ -98,10 +98,7 @@ class WiringRecord:
         if not change.copy:
             return None
         try:
-            with open(
-                os.path.join(self._folder, "content", change.copy), "rb", opener=regular
-            ) as file:
-                return file.read()
+            return read_file(os.path.join(self._folder, "content", change.copy))
         except OSError:
             return None
 
@@ -191,8 +188,7 @@ class WiringRecord:
 
     def _load(self) -> dict[str, Any]:
         try:
-            with open(self._file, "rb", opener=regular) as file:
-                kept = quickjson.loads(file.read())
+            kept = quickjson.loads(read_file(self._file))
             if isinstance(kept["seen"], dict) and isinstance(kept["changes"], list):
                 return dict(kept)
         except (OSError, ValueError, KeyError, TypeError):
@@ -225,8 +221,7 @@ def _content(path: str, about: list[int]) -> bytes | None:
     if not stat.S_ISREG(about[-2]) or about[-4] > _LARGEST:
         return None
     try:
-        with open(path, "rb", opener=regular) as file:
-            return file.read(_LARGEST)
+        return read_file(path, _LARGEST)
     except OSError:
         return None
 

@@ -12,7 +12,7 @@ from dibs.cli.support.watcher import SLICE, FileWatcher
 from dibs.core.changes.forecasts import news
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
-from dibs.local.files import read_file
+from dibs.local.files import read_or_empty
 from dibs.shapes.forecast import pair, shape
 
 TYPE_CHECKING = False
@@ -185,8 +185,5 @@ class TreeWatcher(FileWatcher):
         """Return the working tree of a git directory, or an empty text if that cannot be read."""
         if folder == self._common:
             return os.path.dirname(folder)
-        try:
-            entry = read_file(os.path.join(folder, "gitdir")).rstrip(b"\n")
-            return os.path.dirname(os.path.join(folder, os.fsdecode(entry)))
-        except OSError:
-            return ""
+        entry = os.fsdecode(read_or_empty(os.path.join(folder, "gitdir")).rstrip(b"\n"))
+        return os.path.dirname(os.path.join(folder, entry)) if entry else ""

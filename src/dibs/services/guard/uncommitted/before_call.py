@@ -12,7 +12,7 @@ import time
 from itertools import islice
 
 from dibs.errors import DibsError
-from dibs.local.files import checksum, regular, tree_name, write_file
+from dibs.local.files import checksum, read_file, tree_name, write_file
 from dibs.local.own_writes import (
     is_as_left,
     note_written,
@@ -250,13 +250,9 @@ class TreeSnapshots:
 
     def _read(self, name: str) -> Any:
         try:
-            with open(
-                os.path.join(self.folder, name),
-                encoding="utf-8",
-                errors="surrogateescape",
-                opener=regular,
-            ) as file:
-                return decode(file.read())
+            return decode(
+                read_file(os.path.join(self.folder, name)).decode("utf-8", "surrogateescape")
+            )
         except (OSError, ValueError, DibsError):
             return None
 

@@ -10,7 +10,7 @@ from dibs.errors import DibsError
 from dibs.git.refs import HEADS, commit_of, unmerged, value_of
 from dibs.git.trees import differences
 from dibs.git.untrusted import guarded_calls
-from dibs.local.files import regular
+from dibs.local.files import read_or_empty
 from dibs.services.guard.uncommitted.people import KeptWork
 from dibs.services.salvage.entries import REFS
 from dibs.services.salvage.save import save_commits
@@ -29,11 +29,8 @@ _UNTRACKED = 3
 
 def stashes_in(common: str) -> list[str]:
     """Return the commits of all stashes, the newest first, from git's own file."""
-    try:
-        with open(os.path.join(common, "logs", "refs", "stash"), "rb", opener=regular) as file:
-            words = [line.split(b" ", 2) for line in file]
-    except OSError:
-        return []
+    log = read_or_empty(os.path.join(common, "logs", "refs", "stash"))
+    words = [line.split(b" ", 2) for line in log.split(b"\n")]
     return [word[1].decode("ascii", "replace") for word in reversed(words) if len(word) > 1]
 
 
