@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from dibs.config.cache import NAME, SIZE_MAX
+from dibs.config.cache import SIZE_MAX
 from dibs.local.files import read_file
-from dibs.local.loose_objects import file_in, object_in
 from dibs.startup import quickjson
 
 TYPE_CHECKING = False
@@ -27,7 +26,7 @@ _MOST = 64
 _known: dict[str, dict[str, Any]] = {}
 
 
-def object_of(common: str, state: str, commit: str, ask: Callable[[str], str]) -> str:
+def object_of(state: str, commit: str, ask: Callable[[str], str]) -> str:
     """Return the object of ``dibs.toml`` in a commit; empty if it has none.
 
     ``ask`` asks git for it.
@@ -35,8 +34,7 @@ def object_of(common: str, state: str, commit: str, ask: Callable[[str], str]) -
     kept = _kept(state)
     known = kept["commits"].get(commit)
     if not isinstance(known, str):
-        found = file_in(common, commit, NAME)
-        known = ask(commit) if found is None else found
+        known = ask(commit)
         commits = {**dict(list(kept["commits"].items())[1 - _MOST :]), commit: known}
         _keep(state, {**kept, "commits": commits, "last": known or kept.get("last", "")})
     return known
@@ -48,19 +46,14 @@ def last_object(state: str) -> str:
 
 
 def settings_of(
-    common: str,
-    state: str,
-    blob: str,
-    parse: Callable[[bytes], Written],
-    read: Callable[[str], bytes],
+    state: str, blob: str, parse: Callable[[bytes], Written], read: Callable[[str], bytes]
 ) -> Written:
-    """Return the settings in an object, parsed by ``parse``; ``read`` gets its content from git."""
+    """Return the settings in an object, parsed by ``parse``; ``read`` gets its content."""
     kept = _kept(state)
     known = kept["settings"].get(blob)
     if isinstance(known, dict):
         return {str(name): (value, int(line)) for name, (value, line) in known.items()}
-    content = object_in(common, blob)
-    found = parse((read(blob) if content is None else content)[:SIZE_MAX])
+    found = parse(read(blob)[:SIZE_MAX])
     settings = {**dict(list(kept["settings"].items())[1 - _MOST :]), blob: found}
     _keep(state, {**kept, "settings": settings})
     return found

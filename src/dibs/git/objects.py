@@ -53,12 +53,16 @@ def write_loose(folder: str, kind: str, content: bytes, like: str) -> str:
     return oid
 
 
-def read_loose(folder: str, oid: str) -> tuple[str, bytes]:
-    """Return the kind and content of a loose object; raise ``OSError`` or ``zlib.error``."""
+def read_loose(folder: str, oid: str, most: int = 0) -> tuple[str, bytes]:
+    """Return the kind and content of a loose object, or its first ``most`` bytes.
+
+    Raises ``OSError`` or ``zlib.error``.
+    """
     import zlib
 
     packed = read_file(f"{folder}/{oid[:2]}/{oid[2:]}")
-    head, _, content = zlib.decompress(packed).partition(b"\0")
+    whole = zlib.decompressobj().decompress(packed, most) if most else zlib.decompress(packed)
+    head, _, content = whole.partition(b"\0")
     return head.split(b" ", 1)[0].decode(), content
 
 

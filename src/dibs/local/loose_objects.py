@@ -1,10 +1,6 @@
-"""Read HEAD, branches, and small git objects that are not packed, without a git process.
+"""Read HEAD and branches without a git process."""
 
-The objects of a new commit are in files of their own. Those of an older one may be in a pack, which only git
-reads.
-"""
-
-# On the path of hooks: import only built-in modules, and zlib when there is something to read.
+# On the path of hooks: import only built-in modules.
 
 from __future__ import annotations
 
@@ -17,9 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The largest object that is read, in bytes.
-_LARGEST = 4 << 20
-_TREE = b"tree "
 _OBJECT_NAMES = (40, 64)
 #: The end of a log that is read, in bytes, and the most branches in one folder.
 _LOG_LINE, _MOST = 4096, 200
@@ -86,39 +79,3 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)[:_MOST]
     except OSError:
         return []
-
-
-def object_in(common: str, name: str) -> bytes | None:
-    """Return the content of an object in the git directory ``common``; None if it is packed or damaged."""
-    try:
-        with open(f"{common}/objects/{name[:2]}/{name[2:]}", "rb", opener=regular) as file:
-            packed = file.read(_LARGEST)
-    except OSError:
-        return None
-    import zlib
-
-    try:
-        _, end, content = zlib.decompressobj().decompress(packed, _LARGEST).partition(b"\0")
-    except zlib.error:
-        return None
-    return content if end else None
-
-
-def file_in(common: str, commit: str, name: str) -> str | None:
-    """Return the object of a file at the top of a commit: empty if there is none, None if that is unknown."""
-    about = object_in(common, commit)
-    if about is None or not about.startswith(_TREE):
-        return None
-    tree = object_in(common, about[len(_TREE) :].partition(b"\n")[0].decode("ascii", "replace"))
-    if tree is None:
-        return None
-    size, wanted, place = len(commit) // 2, name.encode(), 0
-    while place < len(tree):
-        end = tree.find(b"\0", place)
-        if end < 0:
-            return None
-        found = tree[place:end].partition(b" ")[2]
-        place = end + 1 + size
-        if found == wanted:
-            return tree[end + 1 : place].hex()
-    return ""
