@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: The default number of characters shown.
 LIMIT = 200
-NONCE_LENGTH = 8
 #: How many candidates for a nonce are tried; the second is almost never needed.
 _TRIES = 100
 #: The combining marks allowed in a row; more of them only cover other lines.

@@ -197,11 +197,6 @@ def has_private(common: str, id_: str) -> bool:
     return os.path.lexists(os.path.join(common, _FOLDER, id_))
 
 
-def private_folder(common: str) -> str:
-    """Return the folder with all entries that contain ignored files."""
-    return os.path.join(common, _FOLDER)
-
-
 def write_private(entry: PrivateEntry, place: str) -> None:
     """Write the files of an entry below ``place``; existing files stay as they are."""
     for one in entry.files:
