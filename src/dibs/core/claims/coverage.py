@@ -116,6 +116,10 @@ class Cover:
             if matches(held.pattern, f"./{path}"):
                 yield held
 
+    def holder(self, path: str) -> str:
+        """Return the agent with a claim on ``path``; empty if there is none."""
+        return next((held.claim.agent for held in self.of(path)), "")
+
     def exclusive(self, agent: str, path: str) -> OwnedPattern | None:
         """Return the claim that lets ``agent`` write ``path``."""
         for held in self.of(path):

@@ -246,8 +246,7 @@ class Admission:
         found = session_of(rows, conflict.holder)
         if conflict.ticket or found is None:
             return not conflict.ticket
-        own = tree or session.root
-        return found[1].root in {"", own} or own in found[1].also
+        return found[1].works_in(tree or session.root)
 
     def _claim_plain(
         self,

@@ -76,7 +76,7 @@ def broad_claims(
     def step(rows: Rows) -> set[str]:
         return {str(found.record["pattern"]) for one in paths for found in rows.near(one.pattern)}
 
-    texts = {text: _as_path(text) for text in store.look(step)}
+    texts = {text: as_path(text) for text in store.look(step)}
     named = ignored(repository.root, repository.common, list(texts.values()), "--no-index")
     return frozenset(text for text, name in texts.items() if name not in named)
 
@@ -105,7 +105,7 @@ def _name(one: TouchedPath) -> str:
     return f"{one.path}/**" if one.deep and "*" not in one.path else one.path
 
 
-def _as_path(pattern: str) -> str:
+def as_path(pattern: str) -> str:
     """Return a pattern as a path; for a folder, what is in it."""
     text = pattern.removeprefix("./")
     return f"{text}**" if text.endswith("/") else text

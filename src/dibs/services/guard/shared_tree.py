@@ -54,7 +54,7 @@ def is_in(rows: Rows, claim: Claim, tree: str) -> bool:
     other_clone = claim.tree and not claim.tree.startswith(here.removesuffix(tree))
     if found is None or other_clone:
         return not claim.tree
-    return found[1].root in {"", tree} or tree in found[1].also
+    return found[1].works_in(tree)
 
 
 def are_related(rows: Rows, one: str, other: str) -> bool:

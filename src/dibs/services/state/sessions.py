@@ -49,6 +49,10 @@ class SessionRow(Record):
     #: Other working trees that it wrote to.
     also: tuple[str, ...] = ()
 
+    def works_in(self, tree: str) -> bool:
+        """Return whether it works in a working tree, or nobody knows in which one."""
+        return self.root in {"", tree} or tree in self.also
+
 
 class UnfinishedFile(Record):
     """Uncommitted content of a file, as it was when it changed owner.

@@ -83,19 +83,16 @@ class Attribution:
         now, claims = self.claims()
         others = [held for held in claims if held.claim.agent != agent]
         hidden = HiddenFiles(self._repository, self._marks, others)
-        look: TreeStatus | OthersWork | None = work
-        if work is None:
-            look = read_status(self._repository, ignored=bool(hidden))
+        look = work or read_status(self._repository, ignored=bool(hidden))
         dirty = None if look is None else look.dirty
+        theirs = {} if work is None else work.files
         cover = Cover(others)
         paths = {held.pattern.path.removeprefix("./") for held in others if held.pattern.literal}
-        known = dirty is not None
-        paths.update(dirty or (), work.files if work is not None else ())
+        paths.update(dirty or (), theirs)
         paths.update(hidden.ignored(look.ignored if look else ()), hidden.marked_unchanged())
         root = self._repository.root
         stats = {path: stat_of(root, path) for path in sorted(paths)}
         # Include files that git reports as unchanged: they may be ignored or marked assume-unchanged.
-        theirs = {} if work is None else work.files
         at_stake = {
             path: about
             for path, about in stats.items()
@@ -105,7 +102,7 @@ class Attribution:
         with contextlib.suppress(OSError):  # a full disk must not block the command
             blobs = self._copied(at_stake)
             mark = TreeSnapshot(
-                agent, call, now, stats, blobs, known, named=tuple(named), head=head,
+                agent, call, now, stats, blobs, dirty is not None, named=tuple(named), head=head,
                 branches=checked_branches(self._repository), began=began,
             )  # fmt: skip
             self._marks.put(mark if work is None else self._with_work(mark, work, saved))
@@ -183,7 +180,7 @@ class Attribution:
         if not changes:
             return taken
         cover = Cover(claims)
-        owners = {path: _holder(cover, path) for path in changes}
+        owners = {path: cover.holder(path) for path in changes}
         owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
         lost = {one.path for one in taken}
         own = [p for p, holder in owners.items() if holder in {agent, ""} and p not in lost]
@@ -245,7 +242,7 @@ class Attribution:
             return False
         root = self._repository.root
         found = self._store.look(lambda rows: session_of(rows, holder))
-        return found is not None and found[1].root not in {"", root} and root not in found[1].also
+        return found is not None and not found[1].works_in(root)
 
     def _changes(
         self, mark: TreeSnapshot, look: TreeStatus | None, hidden: HiddenFiles
@@ -354,10 +351,6 @@ def _claim(rows: Rows, store: Store, agent: str, path: str) -> bool:
 
     mail_left(rows, agent, take_over(rows, agent, (pattern,)))
     return True
-
-
-def _holder(cover: Cover, path: str) -> str:
-    return next((held.claim.agent for held in cover.of(path)), "")
 
 
 def _mode(about: Stat) -> int | None:

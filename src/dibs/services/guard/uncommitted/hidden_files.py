@@ -17,6 +17,7 @@ from dibs.git.calls import GitCalls
 from dibs.git.status import begin_changed, compared_with, ignored_of, parsed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.own_writes import stat_of
+from dibs.services.guard.ignored import as_path
 from dibs.services.guard.ignored import ignored as ignored_by_git
 from dibs.services.guard.uncommitted.differing import differing
 from dibs.startup.records import Record
@@ -77,7 +78,7 @@ class HiddenFiles:
         if not (self._wide and listed):
             return []
         root, common = self._repository.root, self._repository.common
-        texts = {held.pattern.text: _as_path(held.pattern.text) for held in self._wide}
+        texts = {held.pattern.text: as_path(held.pattern.text) for held in self._wide}
         said = ignored_by_git(root, common, list(texts.values()), "--no-index")
         named = {text for text, path in texts.items() if path in said}
         bases = [path.partition("*")[0].lower() for path in texts.values() if path in said]
@@ -148,8 +149,3 @@ class HiddenFiles:
             return [one.path for one in differences(git, old, new) if any(self._cover.of(one.path))]
         except (DibsError, OSError):
             return []
-
-
-def _as_path(pattern: str) -> str:
-    text = pattern.removeprefix("./")
-    return f"{text}**" if text.endswith("/") else text

@@ -116,7 +116,7 @@ class PeoplesWork:
         cover, mine = self._cover(claims, root), {agent, self._parent(agent)}
         found: dict[str, str] = {}
         for path, about in files.items():
-            held = next((held.claim.agent for held in cover.of(path)), "")
+            held = cover.holder(path)
             new = any(matches(pattern, f"./{path}") for pattern in fresh)
             author = author_of(
                 "" if new and held in mine else held, mine,

@@ -10,7 +10,7 @@ import os
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.toolcalls.policy import DeniedPath
-from dibs.core.toolcalls.values import How
+from dibs.core.toolcalls.values import How, key_of
 from dibs.errors import DibsError
 from dibs.services.guard.uncommitted.before_call import STAGED, STASH, TreeSnapshots
 from dibs.startup.records import Record
@@ -277,7 +277,7 @@ class Protection:
         cover = Cover(held for held in attribution.claims()[1] if held.claim.agent != agent)
         found = []
         for path in swept(whole, work.dirty or [], work.untracked, root, cwd):
-            held = next((held.claim.agent for held in cover.of(path)), "")
+            held = cover.holder(path)
             if held or path in work.files:
                 found.append((path, held or work.files[path]))
         return found
@@ -285,7 +285,7 @@ class Protection:
 
 def _replaces(heard: HookEvent) -> bool:
     """Return whether a tool replaces a whole file."""
-    return heard.tool.casefold().replace("_", "").replace("-", "") in _WHOLE
+    return key_of(heard.tool) in _WHOLE
 
 
 def words(done: Protected, draw: Callable[[], str]) -> str:
