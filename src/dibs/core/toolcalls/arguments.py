@@ -84,14 +84,8 @@ def collect(given: Mapping[str, Any], *, moves: bool, copies: bool, patches: boo
     """
     walk = _Walk(moves=moves, copies=copies, patches=patches)
     walk.table(given, 0)
-    return CallArguments(
-        _once(walk.paths), _once(walk.sources), _once(walk.mentions), _once(walk.patches),
-        _once(walk.commands), _once(walk.code), _once(walk.typed), walk.folder,
-    )  # fmt: skip
-
-
-def _once(texts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+    fields: dict[str, Any] = {name: tuple(texts) for name, texts in walk.found.items()}
+    return CallArguments(**fields, folder=walk.folder)
 
 
 class _Walk:
@@ -100,13 +94,8 @@ class _Walk:
     def __init__(self, *, moves: bool, copies: bool, patches: bool) -> None:
         self._moves, self._copies, self._patches = moves, copies, patches
         self._left = _MOST
-        self.paths: list[str] = []
-        self.sources: list[str] = []
-        self.mentions: list[str] = []
-        self.patches: list[str] = []
-        self.commands: list[str] = []
-        self.code: list[str] = []
-        self.typed: list[str] = []
+        #: The values of each field but the last one, each once.
+        self.found: dict[str, dict[str, None]] = {name: {} for name in CallArguments._fields[:-1]}
         self.folder = ""
 
     def table(self, given: Mapping[str, Any], depth: int, above: str = "") -> None:
@@ -117,11 +106,14 @@ class _Walk:
                 continue
             if is_pathlike(key):
                 # A key that is a path has the file's content or edits as its value.
-                (self.paths if _is_path_key(above) else self.mentions).append(key)
+                self._add("paths" if _is_path_key(above) else "mentions", key)
                 if isinstance(value, dict | list) or is_pathlike(str(value)):
                     self._value("", value, depth + 1)
             else:
                 self._value(key, value, depth)
+
+    def _add(self, field: str, *texts: str) -> None:
+        self.found[field].update(dict.fromkeys(texts))
 
     def _run(self, given: Mapping[str, Any]) -> None:
         """Collect a command together with its arguments."""
@@ -133,13 +125,13 @@ class _Walk:
             if not all(isinstance(word, str) for word in words):
                 continue
             if key_of(key) in {"commands", "cmds", "scripts"}:
-                self.commands += words
+                self._add("commands", *words)
             elif isinstance(more, list) and all(isinstance(word, str) for word in more):
-                self.commands.append(_joined([*words, *more]))
+                self._add("commands", _joined([*words, *more]))
             elif isinstance(more, str):
-                self.commands.append(" ".join([*words, more]))
+                self._add("commands", " ".join([*words, more]))
             else:
-                self.commands.append(value if isinstance(value, str) else _joined(words))
+                self._add("commands", value if isinstance(value, str) else _joined(words))
 
     def _value(self, key: str, value: Any, depth: int) -> None:
         if depth > _DEEPEST or self._left <= 0:
@@ -156,11 +148,11 @@ class _Walk:
     def _text(self, key: str, value: str, depth: int) -> None:
         plain = key_of(key)
         if plain in _CODE_KEYS:
-            self.code.append(value)
+            self._add("code", value)
         if plain in _TYPED:
-            self.typed.append(value)
+            self._add("typed", value)
         if (plain in _PATCH_KEYS or self._patches) and is_any_patch(value[:_LONGEST_TEXT]):
-            self.patches.append(value[:_LONGEST_TEXT])
+            self._add("patches", value[:_LONGEST_TEXT])
             return
         words = frozenset(words_of(key))
         ends = self._moves and bool(words & (_FROM | _TO)) and len(words) == 1
@@ -169,7 +161,7 @@ class _Walk:
         if self._nested(key, value, depth) or len(value) > _LONGEST or not _is_text(value):
             return
         if self._copies and words & _FROM and (ends or words & _PATH_WORDS):
-            self.sources.append(value)
+            self._add("sources", value)
         elif ends or _is_path_key(key):
             self._path(plain, value)
         else:
@@ -178,15 +170,15 @@ class _Walk:
     def _other(self, words: frozenset[str], value: str) -> None:
         if words & _BASE_WORDS and not (words & _TO or self.folder or "://" in value):
             self.folder = value
-        self.mentions.append(value)
+        self._add("mentions", value)
 
     def _path(self, key: str, value: str) -> None:
         """Add the value of a key for paths; the path of the whole project is the folder of the others."""
         if _BASE_WORDS.intersection(words_of(key)) or key in _BASES:
             self.folder = self.folder or value
         elif "://" not in value or value[:5].lower() == "file:":
-            self.paths.append(value)
-        self.mentions.append(value)
+            self._add("paths", value)
+        self._add("mentions", value)
 
     def _nested(self, key: str, value: str, depth: int) -> bool:
         """Collect from JSON in a string; return whether it is that."""
