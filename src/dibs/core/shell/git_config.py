@@ -26,10 +26,8 @@ _CHANGES = "unset unset-all add replace-all"
 _VERBS = frozenset({"set", "unset"})
 _WHOLE = frozenset({"remove-section", "rename-section"})
 #: Variables that name a file of settings, and what disables it.
-_FILES, _NO_FILE = (
-    frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}),
-    frozenset({"", "/dev/null"}),
-)
+_FILES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"})
+_NO_FILE = frozenset({"", "/dev/null"})
 #: Variables that name the folder of the user's settings.
 HOMES = ("HOME", "XDG_CONFIG_HOME")
 _ALIAS, _HOOKS = "alias.", "hookspath"

@@ -14,15 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-MASK, VAR, QUOTED, RUN, END, HOLE, RUN_QUOTED = (
-    "\x00",
-    "\x01",
-    "\x02",
-    "\x03",
-    "\x04",
-    "\x05",
-    "\x06",
-)
+MASK, VAR, QUOTED, RUN, END, HOLE, RUN_QUOTED = map(chr, range(7))
 _EXPANDED = frozenset((VAR, QUOTED, RUN, RUN_QUOTED))
 #: A word expands to at most this many arguments; the rest is unknown. A long word has fewer alternatives.
 MOST_ARGS, MOST = 2000, 64

@@ -213,11 +213,8 @@ def _only_asks(words: list[str], found: frozenset[str]) -> bool:
         return True
     if found & _BROWSERS and not found & _SAVING:
         return True
-    if words[:2] == [
-        "convert",
-        "to",
-    ]:  # it returns the result, unless an argument says where to write it
-        return True
+    if words[:2] == ["convert", "to"]:
+        return True  # it returns the result, unless an argument says where to write it
     return words[:1] != [] and (words[0] in _ASKING or bool(found & _TRYING))
 
 

@@ -33,15 +33,17 @@ _GIT = frozenset((
     *("rm", "mv", "clean", "revert", "push"),
 ))  # fmt: skip
 _REFS = (
-    "target",
-    "branch",
-    "branchname",
-    "commit",
-    "commithash",
-    "ref",
-    "revision",
-    "treeish",
-    "onto",
+    *(
+        "target",
+        "branch",
+        "branchname",
+        "commit",
+        "commithash",
+        "ref",
+        "revision",
+        "treeish",
+        "onto",
+    ),
 )
 _GIT_FILES = ("files", "paths", "file", "path", "filepath", "filepaths", "pathspec")
 _GIT_OPTIONS = {
@@ -156,14 +158,7 @@ def _git(words: list[str], server: str, given: Mapping[str, Any]) -> tuple[str, 
 
 
 _FOLDERS = (
-    "repopath",
-    "repositorypath",
-    "repo",
-    "repository",
-    "cwd",
-    "workingdir",
-    "directory",
-    "dir",
+    *("repopath", "repositorypath", "repo", "repository", "cwd", "workingdir", "directory", "dir"),
 )
 
 
