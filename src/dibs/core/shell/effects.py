@@ -108,51 +108,52 @@ NO_DISK = FileSource()
 class ShellEffects:
     """Collects what commands write."""
 
+    #: Whether the result depends on files.
+    asked = False
+    #: The user's home folder; empty if unknown.
+    home = ""
+    #: Whether it may write something unknown.
+    unsure = False
+    #: Whether all commands so far are known to write nothing.
+    is_read_only = True
+    #: The text of a here-document, and the file that the command reads instead.
+    stdin: str | None = None
+    source: str | None = None
+    #: The patch or archive that git prints to the next command.
+    made: TreeCommand | None = None
+    fed_made: TreeCommand | None = None
+    #: Whether another command uses what this one prints.
+    feeds = False
+    #: How much more text of programs is read.
+    code_left = MOST_CODE
+    #: The arguments of a program in a command.
+    code_args: Sequence[Arg] = ()
+    #: The file that the command before this one prints.
+    shows: Arg | None = None
+    fed_file: Arg | None = None
+    #: The output of the command before it and of this one, as arguments, where known.
+    fed: list[Arg] | None = None
+    gives: list[Arg] | None = None
+    #: The current folder: relative to the first one, absolute, or None if unknown.
+    place: str | None = ""
+    #: How many stashes git has made and not popped.
+    stashes = 0
+
     def __init__(self, *, reads: bool, disk: FileSource = NO_DISK) -> None:
         self._disk = disk
-        #: Whether the result depends on files.
-        self.asked = False
-        #: The user's home folder; empty if unknown.
-        self.home = ""
         #: The known variables, with all their possible values.
         self.variables: dict[str, tuple[str, ...]] = {}
         self.targets: dict[WriteTarget, None] = {}
-        #: Whether it may write something unknown.
-        self.unsure = False
         self.whole: dict[TreeCommand, None] = {}
         #: How git moves HEAD and branches.
         self.moves: dict[BranchMove, None] = {}
-        #: Whether all commands so far are known to write nothing.
-        self.is_read_only = True
         #: Whether reads are collected among the targets, too.
         self.reads = reads
         #: Words of commands and programs that may be paths.
         self.words: dict[str, None] = {}
         #: The files that commands show.
         self.shown: dict[WriteTarget, None] = {}
-        #: The text of a here-document, and the file that the command reads instead.
-        self.stdin: str | None = None
-        self.source: str | None = None
-        #: The patch or archive that git prints to the next command.
-        self.made: TreeCommand | None = None
-        self.fed_made: TreeCommand | None = None
-        #: Whether another command uses what this one prints.
-        self.feeds = False
-        #: How much more text of programs is read.
-        self.code_left = MOST_CODE
-        #: The arguments of a program in a command.
-        self.code_args: Sequence[Arg] = ()
-        #: The file that the command before this one prints.
-        self.shows: Arg | None = None
-        self.fed_file: Arg | None = None
-        #: The output of the command before it and of this one, as arguments, where known.
-        self.fed: list[Arg] | None = None
-        self.gives: list[Arg] | None = None
-        #: The current folder: relative to the first one, absolute, or None if unknown.
-        self.place: str | None = ""
         self._staged: list[str] = []
-        #: How many stashes git has made and not popped.
-        self.stashes = 0
 
     @property
     def disk(self) -> FileSource:
