@@ -273,12 +273,12 @@ class Guarding:
             protection.resume(agent, decided.resumed)
         if watched:
             from dibs.services.guard.uncommitted.before_call import TreeSnapshots
-            from dibs.services.guard.wiring_restore import watch
+            from dibs.services.guard.wiring_restore import report, watch
 
             marks = TreeSnapshots(self._repository)
             marks.end(agent, heard.call)  # some agents give their calls no IDs
             if marks.left(agent):
-                self._wiring_changed(agent)
+                report(self._store, self._repository, agent)
             watch(self._repository)
             done = protection.before_command(heard, agent, paths, decided.fresh, self._attribution)
         else:
@@ -363,32 +363,22 @@ class Guarding:
         from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 
         marks = TreeSnapshots(self._repository)
-        watched = self._paths.is_watched(heard) or self._was_marked(heard, session.id)
+        watched = self._paths.is_watched(heard)
+        # A tool that reads, by its name, may have named a held file.
+        watched = watched or (heard.watch == Watch.HELD and marks.has(session.id, heard.call))
         if not watched:
             self._paths.note(session.id, heard, self._store.now())
         marks.end(session.id, heard.call)
         left = marks.left(session.id)  # also of calls whose hook was too late, or never ran
-        wiring = (watched or left) and self._wiring_changed(session.id)
-        if not left:
-            return bool(wiring)
-        self.waits(_PATIENCE)
-        return bool(self._attribution.found(session.id)) or bool(wiring)
-
-    def _was_marked(self, heard: HookEvent, agent: str) -> bool:
-        """Return whether the tree was compared before a call whose tool reads, by its name."""
-        if heard.watch != Watch.HELD:
-            return False
-        from dibs.services.guard.uncommitted.before_call import TreeSnapshots
-
-        return TreeSnapshots(self._repository).has(agent, heard.call)
-
-    def _wiring_changed(self, agent: str) -> bool:
-        """Report files that guard agents and changed during a command; return whether there are any."""
-        if self._store.config.commit_guarded != "human":
+        if not (watched or left):
             return False
         from dibs.services.guard.wiring_restore import report
 
-        return bool(report(self._store, self._repository, agent))
+        wiring = bool(report(self._store, self._repository, session.id))
+        if not left:
+            return wiring
+        self.waits(_PATIENCE)
+        return bool(self._attribution.found(session.id)) or wiring
 
     @property
     def _attribution(self) -> Attribution:

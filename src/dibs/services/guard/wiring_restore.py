@@ -29,7 +29,9 @@ _REPAIR = "to restore it: `dibs doctor --fix`; to keep it: `dibs doctor --fix --
 
 
 def report(store: Store, repository: Repository, agent: str) -> list[WiringChange]:
-    """Report what changed since the last look, to the ledger, the agent, and the humans."""
+    """Tell the ledger, the agent, and the humans what changed since the last look, unless agents may."""
+    if store.config.commit_guarded != "human":
+        return []
     changes = WiringRecord(repository).changed(agent, store.now())
     if not changes:
         return []
