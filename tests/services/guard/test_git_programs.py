@@ -1,6 +1,7 @@
 """Git that is configured to run programs does not count as read-only."""
 
 import os
+import threading
 
 import pytest
 from tests.services.guards import Guarded
@@ -92,3 +93,17 @@ def test_included_files_the_users_files_and_hooks_count(guarded, tmp_path):
     guarded.write("hooks/post-index-change", "#!/bin/sh\n")
     os.chmod(f"{guarded.root}/hooks/post-index-change", 0o755)
     assert git_runs_programs(guarded.repository)
+
+
+def test_a_fifo_in_place_of_included_settings_is_not_waited_for(guarded, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    guarded.git("config", "include.path", str(tmp_path / "fifo"))
+    found = []
+    asking = threading.Thread(
+        target=lambda: found.append(git_runs_programs(guarded.repository)), daemon=True
+    )
+
+    asking.start()
+    asking.join(10)
+
+    assert found == [False]

@@ -9,6 +9,7 @@ import os
 
 from dibs.core.shell.words import from_top
 from dibs.errors import DibsError
+from dibs.local.files import regular
 from dibs.local.repository import find
 
 TYPE_CHECKING = False
@@ -100,7 +101,7 @@ def _counts(section: str, key: str, value: str, *, own: bool) -> bool:
 def _settings(file: str) -> Iterator[tuple[str, str, str]]:
     """Yield section, key, and value of each line that has them; names in lower case."""
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+        with open(file, encoding="utf-8", errors="surrogateescape", opener=regular) as opened:
             text = opened.read(_LONGEST)
     except (OSError, ValueError):
         return
