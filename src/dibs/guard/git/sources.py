@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.git.incoming import is_same
+from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +40,7 @@ def is_fetch_from_elsewhere(git: GitCalls, common: str, process: int) -> bool:
 
 def _operands(process: int) -> Iterator[str]:
     """Yield the words of a git process from its subcommand on."""
-    try:
-        with open(f"/proc/{process}/cmdline", "rb") as file:
-            words = iter(os.fsdecode(file.read()).split("\0")[1:-1])
-    except OSError:
-        return
+    words = iter(os.fsdecode(read_or_empty(f"/proc/{process}/cmdline")).split("\0")[1:-1])
     for word in words:
         if word in _WITH_VALUE:
             next(words, "")

@@ -11,6 +11,7 @@ import time
 
 from dibs.core.shell.effects import FileSource
 from dibs.core.shell.words import TOP
+from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,15 +144,10 @@ def _named(base: str, paths: Sequence[Arg], *, deep: bool) -> Iterator[str]:
 def _read(path: str, most: int) -> bytes | None:
     """Return the start of a regular file; never wait for a pipe or a device."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb", opener=regular) as file:
+            return file.read(most)
     except (OSError, ValueError):
         return None
-    try:
-        return os.read(handle, most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
 
 
 def _is_zip(path: str) -> bool:
