@@ -494,6 +494,7 @@ def test_an_editors_event_for_another_agents_session_is_refused(world):
 
 
 def test_a_detached_process_cannot_send_a_sessions_events(world):
+    world.edit(world.alice, "11111111-a", "detached.py")  # another test may have ended her session
     payload = {"session_id": "11111111-a", "cwd": world.bob.root, "hook_event_name": "SessionEnd"}
     (world.root.parent / "event").write_text(json.dumps(payload))
     done = world.root.parent / "sent"
