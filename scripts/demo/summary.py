@@ -27,7 +27,8 @@ def show(console: Console, stage: Stage, fenced: int) -> None:
     entries, *others = [
         machine.dibs("log", "--json", "-n", "1000").json for machine in stage.machines
     ]
-    if any(other != entries for other in others):
+    # A machine that is asked later may know more.
+    if any(other[: len(entries)] != entries for other in others):
         raise DemoError("the machines have different ledgers")
     kinds = [entry["kind"] for entry in entries]
     doubles, most = _double_holds(stage.watcher, entries)
