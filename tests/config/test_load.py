@@ -367,6 +367,10 @@ def test_a_value_set_by_name_overrides_a_preset(place):
         ("[claims]\nttl = \n", ("dibs.toml:2: invalid TOML: Invalid value",)),
         ("a = 1\na = 2\n", ("dibs.toml:2: invalid TOML",)),
         ('[claims]\nttl = "5', ("dibs.toml:2: invalid TOML",)),
+        (
+            f"# deep\na = {'[' * 20_000}{']' * 20_000}",
+            ("dibs.toml:2: invalid TOML: a value is nested too deeply",),
+        ),
         (b"[claims]\n# \xff\nttl = 5", ("dibs.toml:2: not UTF-8 text",)),
     ],
 )

@@ -56,13 +56,16 @@ def _parse(text: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         what, line = fault(error, text)
         raise Misconfigured(f"{NAME}:{line}: invalid TOML: {what}") from None
 
 
-def fault(error: ValueError, text: str) -> tuple[str, int]:
+def fault(error: ValueError | RecursionError, text: str) -> tuple[str, int]:
     """Return tomllib's error message and its line."""
+    if isinstance(error, RecursionError):  # which names no line
+        deepest = max(text.splitlines(), key=lambda line: line.count("[") + line.count("{"))
+        return "a value is nested too deeply", text.splitlines().index(deepest) + 1
     what, _, where = str(error).partition(" (at ")
     number = where.removeprefix("line ").partition(",")[0]
     return what, int(number) if number.isdigit() else text.count("\n") + 1

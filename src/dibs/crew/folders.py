@@ -51,7 +51,7 @@ def load_config(path: str, environ: Mapping[str, str]) -> tuple[CrewConfig, byte
         document = tomllib.loads(text)
     except UnicodeDecodeError:
         raise Misconfigured(f"{NAME} is not UTF-8 text", code="CREW_CONFIG") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         what, line = fault(error, text)
         raise Misconfigured(f"{NAME}:{line}: invalid TOML: {what}", code="CREW_CONFIG") from None
     return read_config(document, environ), data

@@ -49,7 +49,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     """Parse a text; an error names the line."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         what, line = fault(error, text)
         raise BadInput(
             f"{name}:{line}: invalid TOML: {what}",
