@@ -177,6 +177,13 @@ def test_an_agent_may_name_its_subagents():
         assert refused_call(command, "me", ("me", "me.kid")) == ("", "")
 
 
+@pytest.mark.parametrize(
+    "command", ["dibs serve stop", "dibs serve --install", "dibs token new", "dibs crew stop"]
+)
+def test_a_refusal_names_the_whole_command_for_humans(command):
+    assert refused_call(command, "me")[0] == command
+
+
 @pytest.mark.parametrize("name", HUMAN_ONLY)
 def test_every_command_for_humans_is_found_by_its_words(name):
     words = [

@@ -69,7 +69,7 @@ def human_only(words: Sequence[str]) -> str:
             return name
         found = next((word for word in needs if _has(word, rest)), "")
         if found:
-            return f"{name} {found}" if found[:1] == "-" else name
+            return name if found in {WORD, ALONE} else f"{name} {found}"
     return ""
 
 
