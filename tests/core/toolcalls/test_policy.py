@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dibs.core.claims.agents import check_own_id
 from dibs.core.text.names import check_agent_id, distinct
-from dibs.core.toolcalls.messages import NAMED, half_done, kept, refusal
+from dibs.core.toolcalls.messages import NAMED, half_done, kept, note, refusal
 from dibs.core.toolcalls.policy import (
     DeniedPath,
     GuardPolicy,
@@ -149,3 +149,27 @@ def test_a_file_with_an_odd_name_can_be_checked_as_a_folder():
     assert policy.fate("new\nline.txt", How.DELETE, deep=True) == PathRule.CLAIM
     assert policy.fate("[a]", How.DELETE, deep=True) == PathRule.CLAIM
     assert policy.fate("secret", How.DELETE, deep=True) == PathRule.HUMAN
+
+
+def test_a_refusal_for_the_whole_working_tree_names_it_once_and_in_words():
+    refused = [
+        DeniedPath(".", "held", "bob", "a.py", expires_in=5.0),
+        DeniedPath(".", "guarded"),
+    ]
+
+    assert note("amy", refused) == (
+        "dibs: blocked amy from changing the whole working tree, held by bob"
+    )
+    assert "- the whole working tree: it contains settings or hooks" in refusal(refused, draw)
+
+
+def test_a_refused_git_option_is_not_called_a_change_of_a_file():
+    text = refusal([DeniedPath(".git/config", "guarded")], draw, "command")
+
+    assert "also for one command (`git -c`, `HOME=...`)" in text
+
+
+def test_a_stopped_agent_reads_that_it_must_stop_working():
+    text = refusal([DeniedPath("", "stopped", reason="enough")], draw, "call")
+
+    assert text.splitlines()[-1] == "Stop working. Only a human can let you back in."

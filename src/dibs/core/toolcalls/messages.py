@@ -24,11 +24,20 @@ NAMED = 10
 _REASON = 200
 _BY_SETTINGS = {
     "human": "only humans may change it ([guard] human in dibs.toml)",
-    "guarded": "it configures the user's tools; only humans may change it",
+    "guarded": "it contains settings or hooks that only humans may change",
     "unclaimed": "this project requires a claim before an edit, and you have none",
     "people": "it has your user's uncommitted changes, which this would discard",
     "uncopied": "it has your user's uncommitted changes, and no copy of it could be saved (too large?)",
 }
+
+
+#: How messages name the root of the working tree.
+_TREE = "the whole working tree"
+#: Why a command may not change git's settings: ``git -c`` and the like count as a change of their file.
+_OVERRIDES = (
+    "only humans may change settings that can disable hooks, also for one command (`git -c`,"
+    " `HOME=...`)"
+)
 
 
 class _Fence:
@@ -114,9 +123,8 @@ def note(agent: str, refused: Sequence[DeniedPath]) -> str:
     """Return one line about a blocked call for the person who watches."""
     holders = list(dict.fromkeys(one.holder for one in refused if one.holder))
     held = f", held by {few(holders)}" if holders else ""
-    return (
-        f"dibs: blocked {agent} from changing {printable(few([one.path for one in refused]))}{held}"
-    )
+    paths = list(dict.fromkeys(_TREE if one.path == "." else one.path for one in refused))
+    return f"dibs: blocked {agent} from changing {printable(few(paths))}{held}"
 
 
 def _line(one: DeniedPath, fence: _Fence) -> str:
@@ -129,6 +137,9 @@ def _line(one: DeniedPath, fence: _Fence) -> str:
     if one.why == "queued":
         how = "is ahead of you" if one.waits else "is writing it"
         return f"{path}: one agent at a time may write it, and {one.holder} {how}; you keep your position"
+    if one.path == ".git/config" and one.why == "guarded":
+        return f"{path}: {_OVERRIDES}"
+    path = _TREE if one.path == "." else path
     return f"{path}: {_BY_SETTINGS.get(one.why) or f'{one.holder} is ahead of you in the queue'}"
 
 
@@ -144,7 +155,7 @@ def _owner(one: DeniedPath, fence: _Fence) -> str:
 def _next(refused: Sequence[DeniedPath]) -> list[str]:
     """Return what an agent can do now."""
     whys = {one.why for one in refused}
-    words = []
+    words = ["Stop working. Only a human can let you back in."] if "stopped" in whys else []
     held = [one for one in refused if one.why == "held"]
     if held:
         words.append(f"Do other work, {_ask_or_wait(held)}")
