@@ -129,10 +129,19 @@ def test_a_transfer_names_the_new_owner(dibs):
 def test_a_claim_cannot_be_transferred_to_an_unknown_agent(dibs):
     dibs("claim", "a", agent="alice")
 
-    answer = dibs("transfer", "a", "--to", "nobody", agent="alice")
+    answer = dibs("transfer", "a", "--to", "nobody1", agent="alice")
 
     assert answer.status == 6
+    assert "(register it first: dibs agent join --agent nobody1)" in answer.err
     assert dibs("release", "a", agent="alice").status == 0
+
+
+def test_a_transfer_to_a_reserved_name_suggests_no_name_that_cannot_join(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("transfer", "a", "--to", "human", agent="alice")
+
+    assert answer.err == "dibs: unknown agent human (`dibs agent ls` lists the agents)\n"
 
 
 def test_a_transfer_checks_the_token(dibs):

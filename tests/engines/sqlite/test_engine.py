@@ -75,8 +75,10 @@ class TestPlace:
     def test_a_folder_is_not_a_store(self, path):
         path.mkdir(parents=True, mode=0o700)
 
-        with pytest.raises(Misconfigured, match="not a file"):
+        with pytest.raises(Misconfigured, match="not a file") as caught:
             SqliteEngine(path)
+
+        assert caught.value.hint == f"move it away: mv {path} {path}.old"
 
     def test_a_file_is_not_a_folder(self, path):
         path.parent.write_text("")

@@ -155,7 +155,12 @@ def _look(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found.st_mode):
-        raise Misconfigured(f"not a file: {path}", code="STORE_NAME")
+        from shlex import quote
+
+        raise Misconfigured(
+            f"not a file: {path}", code="STORE_NAME",
+            hint=f"move it away: mv {quote(path)} {quote(f'{path}.old')}",
+        )  # fmt: skip
     folders.refuse_writable(path, found)
     return found
 

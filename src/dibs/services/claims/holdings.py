@@ -154,7 +154,10 @@ class Holdings:
 
     def revoke(self, caller: Caller, pattern: Pattern, *, reason: str) -> list[Claim]:
         """Revoke all claims that overlap ``pattern``; for humans only."""
-        check_human(caller, "only a human may revoke a claim", hint="request it: dibs ask PATTERN")
+        from shlex import quote
+
+        instead = f"request it: dibs ask {quote(pattern.text)}"
+        check_human(caller, "only a human may revoke a claim", hint=instead)
         if not reason.strip():
             raise BadInput("a reason is required: --reason", code="REASON", field="reason")
         words = check_text(reason, "reason")

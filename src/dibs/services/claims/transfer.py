@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import Agent, Beat, is_terminal
+from dibs.core.claims.agents import Agent, Beat, is_reserved, is_terminal
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Claim, Lost, compatible
 from dibs.core.patterns.pattern import overlap
@@ -37,6 +37,8 @@ def _heir(rows: Rows, giver: str, to: str) -> Agent:
     if heir is None or is_terminal(heir.status):
         message = f"unknown agent {to}"
         hint = f"register it first: dibs agent join --agent {to}"
+        if is_reserved(to):
+            hint = "`dibs agent ls` lists the agents"
         raise NotFound(message, code="NO_AGENT", field="to", hint=hint)
     if to == giver:
         raise BadInput(f"{to} already holds it", code="AGENT_SAME", field="to")
