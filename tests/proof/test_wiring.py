@@ -209,8 +209,10 @@ def test_only_a_human_restores_and_the_humans_get_a_message(wired, capsys):
 
     main(["doctor", "--fix", "--agent", "mallory"])
 
-    assert "did not restore files that guard agents: only a human may do this" in " ".join(
-        capsys.readouterr().out.split()
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "did not restore files that guard agents: only a human may do this; you are mallory (see"
+        " `dibs whoami -v`)" in said
     )
     assert not (wired.root / ".claude").exists()
     assert main(["inbox", "--json"]) == 0

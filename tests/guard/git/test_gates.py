@@ -349,6 +349,7 @@ def test_an_agent_cannot_commit_a_file_that_configures_tools(repo, dibs, words):
     said = repo.refused(*words, "-qm", "x", agent="bob")
 
     assert "  .mcp.json: it configures tools: let a human commit it" in said
+    assert "\n  only a human may do this; you are bob (see `dibs whoami -v`)" in said
     assert "c.txt" not in said
     assert "dibs claim" not in said
     repo.refused(*words, "-qm", "x", agent="bob", DIBS_COMMIT_GUARDED="anyone")

@@ -250,8 +250,17 @@ def check_human(caller: Caller, message: str, *, hint: str, field: str = "") -> 
     if caller.human:
         return
     if caller.doubt:
-        raise NotAllowed(f"{message}; {caller.doubt}", code="HUMANS_ONLY", hint=PROOF, field=field)
+        raise NotAllowed(
+            f"{message}; {caller.doubt}", code="HUMANS_ONLY", field=field,
+            hint=f"agents: {hint}; humans: {PROOF}",
+        )  # fmt: skip
     raise humans_only(message, caller.id, hint=hint, field=field)
+
+
+def why_not(caller: Caller) -> str:
+    """Return why a caller may not do what only humans may do."""
+    who = caller.doubt or f"you are {caller.id}"
+    return f"only a human may do this; {who} (see `dibs whoami -v`)"
 
 
 def check_speaker(caller: Caller) -> None:

@@ -74,6 +74,10 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
     if len(stopped) > SHOWN:
         found.append(f"  and {len(stopped) - SHOWN} more")
     first = {stop.why: _word(stop.path) for stop in reversed(stopped)}
+    if BlockReason.GUARDED in first and caller is not None and not caller.human:
+        from dibs.core.claims.agents import why_not
+
+        found.append(f"  {why_not(caller)}")
     if BlockReason.UNCLAIMED in first:
         found.append(f"  to claim it: dibs claim {first[BlockReason.UNCLAIMED]}")
     if BlockReason.INHERITED in first:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from dibs.core.claims.agents import why_not
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.core.text.findings import Finding, Level
@@ -76,7 +77,7 @@ def restore(
     if not changes:
         return []
     if not caller.human:
-        return ["did not restore files that guard agents: only a human may do this"]
+        return [f"did not restore files that guard agents: {why_not(caller)}"]
     done = []
     for one in sorted(changes):  # a folder before its files
         name = _shown(one.path, repository)
