@@ -522,6 +522,19 @@ def test_prove_fails_if_a_guard_that_init_installed_is_missing(dibs, repo, damag
     assert not answer.json["well"]
     told = [f for f in answer.json["findings"] if f["what"] == guard and f["level"] == "warn"]
     assert told
+    assert guard != "git" or len(told) == 1
+
+
+def test_a_folder_of_hooks_is_reported_with_its_value_and_the_command_that_allows_it(dibs, repo):
+    dibs("init", "--agents", "claude", "--no-mcp")
+    _hooks_path_changed(repo)
+
+    (told,) = [
+        f["text"] for f in dibs("doctor", "--json").json["findings"] if "hookspath" in f["text"]
+    ]
+
+    assert told.startswith("core.hookspath in .git/config is '/nowhere'")
+    assert "`dibs git trust core.hookspath`" in told
 
 
 def test_hooks_that_skip_reads_are_reported_until_init_runs_again(dibs, repo):

@@ -10,7 +10,7 @@ from dibs.core.text.findings import Level
 from dibs.errors import Misconfigured, Unavailable
 from dibs.guard.git.install import GitHooks
 from dibs.install.inspect.agents import findings, guarded_by, look, unreachable, unwired
-from dibs.install.inspect.gaps import gaps
+from dibs.install.inspect.gaps import as_findings, gaps
 from dibs.install.inspect.listener import foreign_listener
 from dibs.local.repository import refuse_links
 from dibs.services.board import check as boards
@@ -114,10 +114,11 @@ def _repair(
 
 
 def _repair_store(project: Project, caller: Caller) -> list[str]:
+    from dibs.core.claims.agents import why_not
     from dibs.services.state.row_repair import move_aside
 
     if not caller.human:
-        return ["left the store as it is: only a human can repair it"]
+        return [f"did not repair the store: {why_not(caller)}"]
     state = project.place.repository.state
     return [*project.engine.repair(), *move_aside(project.store, caller, state)]
 
@@ -194,7 +195,7 @@ def _findings(
     found["agents"] = [
         *findings(agents, root),
         *_wiring(project),
-        *(gap.as_finding() for gap in missing),
+        *as_findings(missing),
         *unreachable(agents, os.environ),
         *unwired(root, trees, os.path.expanduser("~"), os.environ),
         *foreign_listener(),

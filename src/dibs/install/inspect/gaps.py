@@ -6,6 +6,7 @@ Testing the guards that exist does not reveal a missing one.
 from __future__ import annotations
 
 from dibs.core.text.findings import Finding, Level
+from dibs.core.text.names import few
 from dibs.guard.git.install import GitHooks
 from dibs.install import manifest
 from dibs.install.agents.table import AGENTS
@@ -39,9 +40,15 @@ class Gap(Record):
         """Return it as a failed guard test: nothing blocks the write."""
         return failed(self.guard, self.what, self.text)
 
-    def as_finding(self) -> Finding:
-        """Return it as a warning."""
-        return Finding(Level.WARN, self.guard, f"{self.what}: {self.text}")
+
+def as_findings(missing: Sequence[Gap]) -> list[Finding]:
+    """Return a warning for all gaps with the same guard and repair."""
+    same: dict[tuple[str, str], list[str]] = {}
+    for gap in missing:
+        same.setdefault((gap.guard, gap.text), []).append(gap.what)
+    return [
+        Finding(Level.WARN, guard, f"{few(names)}: {text}") for (guard, text), names in same.items()
+    ]
 
 
 def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
@@ -52,7 +59,7 @@ def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
     if known.gates and repository.common:
         there = GitHooks(repository.common, repository.state).look()
         found += [
-            Gap("git", hook.name, "the git hook is missing or cannot run: run `dibs git install`")
+            Gap("git", hook.name, "not installed, or cannot run: run `dibs git install`")
             for hook in there
             if not hook.installed
         ]

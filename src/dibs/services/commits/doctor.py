@@ -11,6 +11,7 @@ import os
 
 from dibs.core.text.durations import show_span
 from dibs.core.text.findings import Finding, Level
+from dibs.core.text.names import quote
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.config import executing
@@ -97,7 +98,8 @@ class GitCare:
             Finding(
                 Level.WARN,
                 "git settings",
-                f"{setting.key} in {setting.origin} names a program: Dibs does not run it, but git may",
+                f"{setting.key} in {setting.origin} is {quote(setting.value)}: git may run programs from it,"
+                f" but Dibs does not (to let Dibs run them, too: `dibs git trust {setting.key}`)",
             )
             for setting in refused
         ]
