@@ -153,11 +153,14 @@ _FOREIGN = {
         False,
     ): "files that guard agents were changed while {sender} ran a command: {what}{why}",
     ("undone", True): "your uncommitted changes to {what} were discarded outside your calls{why}",
-    ("taker", False): "{what} with {whose} uncommitted changes changed while your command ran{why}",
+    (
+        "taker",
+        False,
+    ): "{what}, with {whose} uncommitted changes, changed while your command ran{why}",
     (
         "author",
         False,
-    ): "{what} with your uncommitted changes changed while {sender} ran a command{why}",
+    ): "{what}, with your uncommitted changes, changed while {sender} ran a command{why}",
 }
 #: For an owner that did not keep its promise.
 _PROMISED = "{sender} is still waiting for {what}, which you promised by now{why}"

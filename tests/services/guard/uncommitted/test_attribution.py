@@ -88,7 +88,7 @@ def test_a_foreign_write_is_reported_to_both_and_the_old_content_is_saved(guarde
     assert guarded.git("show", f"{ref}:src/a.py") == "half done"
     assert heard.word == Word.TELL
     assert f"which {ONE} holds" in heard.text
-    assert ref in heard.text
+    assert f"`dibs salvage show {ref.removeprefix('refs/salvage/')}`" in heard.text
     assert f"{TWO}'s command changed src/a.py" in told(guarded, ONE)
 
 

@@ -107,7 +107,7 @@ def test_what_a_command_hides_is_saved_and_both_sides_learn_of_it(guarded):
     assert guarded.git("show", f"{ref}:src/a.py") == "by a person again"
     assert "dibs salvage show" in after.text
     brief = Briefings(guarded.store).prepare(Caller("anna", "human"), full=True)
-    assert "src/a.py with your uncommitted changes changed" in brief.text + brief.whole
+    assert "src/a.py, with your uncommitted changes, changed" in brief.text + brief.whole
 
 
 @pytest.mark.parametrize("command", ["git checkout .", "rm src/a.py", "git stash"])

@@ -58,7 +58,11 @@ def tell_foreign(
 def _where(foreign: Sequence[ForeignChange], ref: str) -> str:
     """Return where the old content is."""
     lost = [one.path for one in foreign if one.lost]
-    found = f"the old content is in {ref}" if ref else "the old content is in the last commit"
+    found = "the old content is in the last commit"
+    if ref:
+        found = (
+            f"to see the old content, run `dibs salvage show {ref.removeprefix('refs/salvage/')}`"
+        )
     if not lost:
         return found
     gone = f"no backup of {few(lost)} could be saved; the last commit may have it"

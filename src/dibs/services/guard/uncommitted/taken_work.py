@@ -97,13 +97,13 @@ def _tell(rows: Rows, agent: str, copies: Sequence[KeptWork]) -> None:
         shown = printable(few(list(copy.paths)))
         rows.emit(
             agent, "agent", Kind.WORK_SALVAGED,
-            f"{shown} with {copy.author or 'a person'}'s uncommitted changes changed while {agent} ran "
+            f"{shown}, with {copy.author or 'a person'}'s uncommitted changes, changed while {agent} ran "
             "a command; the old content was saved",
             ref=copy.ref, paths=list(copy.paths[:20]), count=len(copy.paths),
         )  # fmt: skip
         what = f" {copy.what}" if copy.what else ""
         name = copy.ref.removeprefix("refs/salvage/")
-        reason = f"Dibs saved a copy of the old{what} content: dibs salvage show {name}"
+        reason = f"to see the old{what} content, run `dibs salvage show {name}`"
         boxes = ((agent, copy.author, "taker"), (copy.author or HUMANS, agent, "author"))
         for box, sender, told in boxes:
             tell(
