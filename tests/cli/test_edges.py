@@ -9,6 +9,10 @@ import time
 
 import pytest
 
+from dibs.cli.support.serving import need_extra
+from dibs.crew.control import _need_packages
+from dibs.errors import Misconfigured
+
 from .conftest import PROGRAM
 
 
@@ -180,3 +184,13 @@ def test_a_terminal_says_how_wide_a_page_is(dibs, repo):
     child.close()
 
     assert 50 < max(map(len, child.before.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("check", "extra"), [(lambda: need_extra("serve"), "server"), (_need_packages, "crew")]
+)
+def test_a_missing_extra_is_named_as_one_installs_it(monkeypatch, check, extra):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(Misconfigured, match=f"needs the extra `{extra}`, which is not installed$"):
+        check()

@@ -185,11 +185,10 @@ def _config(project: Project) -> CrewConfig | None:
 def _need_packages() -> None:
     from importlib.util import find_spec
 
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
+    if any(find_spec(name) is None for name in _NEEDED):
         from dibs.local.installation import install_command
 
         raise Misconfigured(
-            f"dibs crew needs {', '.join(missing)}, which is not installed", code="EXTRA_MISSING",
+            "dibs crew needs the extra `crew`, which is not installed", code="EXTRA_MISSING",
             hint=f"run: {install_command('crew')}",
         )  # fmt: skip

@@ -69,12 +69,11 @@ def need_extra(command: str) -> None:
     """Fail with one line if the packages that the server needs are missing."""
     from importlib.util import find_spec
 
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
+    if any(find_spec(name) is None for name in _NEEDED):
         from dibs.local.installation import install_command
 
         raise Misconfigured(
-            f"dibs {command} needs {', '.join(missing)}, which is not installed",
+            f"dibs {command} needs the extra `server`, which is not installed",
             code="EXTRA_MISSING",
             hint=f"run: {install_command('server')}",
         )
