@@ -63,6 +63,16 @@ def test_a_dry_run_names_the_files_and_changes_nothing(dibs, repo, settings, hoo
     assert not hooks.exists()
 
 
+def test_the_plan_names_files_in_the_home_folder_briefly_and_says_what_they_are(
+    dibs, repo, settings
+):
+    out = dibs("init", "--agents", "gemini,copilot", "--user", "--dry-run").out
+
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "update ~/.gemini/settings.json hooks for all your repositories" in rows
+    assert "create ~/.copilot/hooks/dibs.json hooks for all your repositories" in rows
+
+
 def test_uninstall_leaves_other_repositories_guarded_unless_asked(dibs, repo, settings, hooks):
     dibs("init", "--agents", "gemini,copilot", "--user")
 

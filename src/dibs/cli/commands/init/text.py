@@ -161,7 +161,10 @@ def _grouped(changes: Sequence[PlannedChange], *, done: bool) -> list[tuple[str,
 def change_row(change: PlannedChange, *, done: bool) -> tuple[str, str, str, str]:
     """Return what happens to a file: the word, the path, what Dibs puts there, and a note."""
     note = change.note if change.act != "keep" else ""
-    return _ACTS[change.act][done], change.path, ", ".join(change.what), note
+    home = os.path.expanduser("~")
+    inside = change.path.startswith(f"{home}/")
+    path = f"~{change.path.removeprefix(home)}" if inside else change.path
+    return _ACTS[change.act][done], path, ", ".join(change.what), note
 
 
 def print_changes(rows: Iterable[tuple[str, str, str, str]]) -> None:
