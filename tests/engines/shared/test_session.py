@@ -12,7 +12,7 @@ from dibs.errors import Unavailable
 
 
 class Standby(session.StoreSession):
-    """Needs 0.3 s to find out that the server is a standby."""
+    """Needs 0.3 s to detect that the server is a standby."""
 
     moment = 0.0
 
