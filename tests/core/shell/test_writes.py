@@ -256,6 +256,19 @@ CODE = [
     ("shutil.copy('a', 'b'); shutil.rmtree('d')", ["-d/", "b>a"]),
     ("os.system('rm a')", ["-a"]),
     ("subprocess.run(['sed', '-i', 's/a/b/', 'x'])", ["x"]),
+    ("def put(p):\n    s = open(p)\n    open(p, 'w')\nput('a')\nput(p='b')", ["a", "b"]),
+    ("def get(p): return open(p)\ndef put(p): open(p, 'w')\nget('a'); put('b')", ["b"]),
+    ("def a(p): open(p, 'w')\ndef main():\n    for p in ['x', 'y']: a(p)\nmain()", ["x", "y"]),
+    (
+        "def put(ps):\n    for p in ps:\n        q = Path(p)\n        q.unlink()\nput(['x'])",
+        ["-x/"],
+    ),
+    ("d = {'a': 1, 'b': 2}\nfor n, t in d.items(): open(n, 'w')", ["a", "b"]),
+    ("for n in {'a': 1}: open(n, 'w')", ["a"]),
+    ("for a, b in [('x', 'y'), ('z', 'w')]: shutil.copyfile(a, b)", ["w", "y"]),
+    ("for i, n in enumerate(['a', 'b']): open(n, 'w')", ["a", "b"]),
+    ("for l in fileinput.input(['a', 'b'], inplace=True): print(l)", ["a", "b"]),
+    ("for l in fileinput.input(files=('a',)): print(l)", []),
 ]
 
 

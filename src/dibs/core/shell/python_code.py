@@ -49,8 +49,7 @@ def look(to: ShellEffects, code: str) -> None:
     values = ProgramValues(to.code_args)
     program = _ProgramCalls(to, values)
     try:
-        for node in nodes:
-            values.assign(node)
+        values.learn(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
                 program.call(node)
@@ -68,6 +67,7 @@ class _ProgramCalls:
     def __init__(self, to: ShellEffects, values: ProgramValues) -> None:
         self._to = to
         self._texts = values.texts
+        self._items = values.items
         #: Whether the program contains a statement that changes a database, and the databases.
         self.changes_data = False
         self._databases: list[Texts] = []
@@ -83,7 +83,8 @@ class _ProgramCalls:
         elif name in _RUNS:
             self._run(node)
         elif name in {"input", "FileInput"} and self._keyword(node, "inplace") is not None:
-            self._touch(self._texts(node.args[0] if node.args else self._keyword(node, "files")))
+            files = node.args[0] if node.args else self._keyword(node, "files")
+            self._touch(self._texts(files) or self._items(files))
         elif name == "extractall":
             self._extract(node)
         elif name in _METHODS and not self._is_module(node.func):

@@ -1,4 +1,4 @@
-"""The constant texts and paths in a Python program: literals, variables, joins, loops, and globs. Pure.
+"""The constant texts and paths in a Python program: literals, variables, joins, loops, and calls. Pure.
 
 A value is a set of texts, each a path or a pattern; None if unknown.
 """
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The most values of one expression.
 _MOST = 200
+#: Functions that call each other at most this deep pass values on.
+_DEPTH = 3
 _PATHS = frozenset({
     "Path", "PosixPath", "PurePath", "str", "fspath", "abspath", "realpath", "normpath",
 })  # fmt: skip
@@ -30,6 +32,11 @@ class ProgramValues:
     def __init__(self, args: Sequence[Arg]) -> None:
         self._args = args
         self._known: dict[str, Texts] = {}
+        #: The lists and dictionaries that variables are set to.
+        self._literals: dict[str, ast.expr] = {}
+        #: The parameters of each function, and the values that calls give to all of them.
+        self._functions: dict[str, list[str]] = {}
+        self._given: dict[str, Texts] = {}
         self._kinds: dict[type, Callable[..., Texts]] = {
             ast.Constant: self._constant,
             ast.Name: lambda node: self._known.get(node.id),
@@ -47,41 +54,83 @@ class ProgramValues:
         kind = self._kinds.get(type(node))
         return None if kind is None else kind(node)
 
-    def assign(self, node: ast.AST) -> None:
-        """Record the values of a variable: all that are assigned, or that a loop sets."""
+    def learn(self, nodes: Sequence[ast.AST]) -> None:
+        """Record the values of all variables."""
+        for node in reversed(nodes):  # inner functions first
+            if isinstance(node, ast.FunctionDef):
+                self._define(node)
+        for _ in range(_DEPTH if self._functions else 1):
+            self._known, self._given = self._given, {}
+            for node in nodes:
+                self._assign(node)
+
+    def _define(self, node: ast.FunctionDef) -> None:
+        """Make the names of a function's parameters unique."""
+        own = {one.arg: f"{node.name}({one.arg}" for one in node.args.args}
+        self._functions[node.name] = list(own.values())
+        for inner in walk(node):
+            if isinstance(inner, ast.Name):
+                inner.id = own.get(inner.id, inner.id)
+
+    def _assign(self, node: ast.AST) -> None:
+        """Record the values of a variable: all that are assigned, or that a loop or a call sets."""
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             self._set(node.targets[0], self.texts(node.value) or self.items(node.value))
+            if isinstance(node.targets[0], ast.Name):
+                self._literals[node.targets[0].id] = node.value
         elif isinstance(node, ast.NamedExpr):
             self._set(node.target, self.texts(node.value))
         elif isinstance(node, ast.For | ast.comprehension):
             self._loop(node.target, node.iter)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._set(node.optional_vars, None)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+            named = ((f"{name}({one.arg}", one.value) for one in node.keywords)
+            for one, arg in (*zip(self._functions.get(name, ()), node.args, strict=False), *named):
+                _add(self._given, one, self.texts(arg) or self.items(arg))
 
     def _loop(self, target: ast.expr, over: ast.expr) -> None:
-        walks = isinstance(over, ast.Call) and name_of(over.func) in {"walk", "fwalk"}
-        if walks and isinstance(target, ast.Tuple) and isinstance(over, ast.Call):
-            top = self.texts(over.args[0]) if over.args else None
-            below = None if top is None else tuple(f"{one}/**" for one in top)
-            for place, one in enumerate(target.elts):
-                self._set(one, ("*",) if place else below)
+        if isinstance(target, ast.Tuple):
+            for one, texts in zip(target.elts, self._columns(over), strict=False):
+                self._set(one, texts)
         else:
             self._set(target, self.items(over))
 
+    def _columns(self, over: ast.expr) -> list[Texts]:
+        """Return the values of each variable of a loop that sets several."""
+        name = name_of(over.func) if isinstance(over, ast.Call) else ""
+        first = over.args[0] if isinstance(over, ast.Call) and over.args else None
+        if name in {"walk", "fwalk"}:
+            top = self.texts(first)
+            return [None if top is None else tuple(f"{one}/**" for one in top), ("*",), ("*",)]
+        if first is not None and name in {"enumerate", *_LISTS}:
+            return [None, self.items(first)] if name == "enumerate" else self._columns(first)
+        if name == "items" and isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute):
+            over = over.func.value
+        found = self._literals.get(over.id) if isinstance(over, ast.Name) else over
+        if isinstance(found, ast.Dict):
+            return [self._all(found.keys), self._all(found.values)]
+        rows = [getattr(row, "elts", ()) for row in getattr(found, "elts", ())]
+        return [self._all(column) for column in zip(*rows, strict=False)]
+
+    def _all(self, nodes: Sequence[ast.expr | None]) -> Texts:
+        """Return the values of all of these expressions; None if one is unknown."""
+        found = [self.texts(one) for one in nodes]
+        if None in found:
+            return None
+        return tuple(text for texts in found for text in texts or ())[:_MOST]
+
     def _set(self, target: ast.expr, texts: Texts) -> None:
         if isinstance(target, ast.Name):
-            before = self._known.get(target.id, ())
-            unknown = before is None or texts is None
-            both = dict.fromkeys((*(before or ()), *(texts or ())))
-            self._known[target.id] = None if unknown else tuple(both)[:_MOST]
+            _add(self._known, target.id, texts)
 
-    def items(self, node: ast.expr) -> Texts:
+    def items(self, node: ast.expr | None) -> Texts:
         """Return the values of the items of a list, or of files that a function lists."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
-            found = [self.texts(one) for one in node.elts]
-            if None in found:
-                return None
-            return tuple(text for texts in found for text in texts or ())[:_MOST]
+            return self._all(node.elts)
+        if isinstance(node, ast.Dict):
+            return self._all(node.keys)
         if isinstance(node, ast.Name):
             return self._known.get(node.id)
         return self._listed(node) if isinstance(node, ast.Call) else None
@@ -154,6 +203,13 @@ class ProgramValues:
         if sign is None or not whole or any(one is None or len(one) != 1 for one in whole):
             return None
         return (sign[0].join("".join(one or ()) for one in whole),)
+
+
+def _add(known: dict[str, Texts], name: str, texts: Texts) -> None:
+    """Add to the values of a variable; they are unknown if one is."""
+    before = known.get(name, ())
+    both = dict.fromkeys((*(before or ()), *(texts or ())))
+    known[name] = None if before is None or texts is None else tuple(both)[:_MOST]
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
