@@ -43,6 +43,8 @@ awk '{print | "cat > a"}' b                     | a
 cargo fmt --check; cargo fmt --all -- --check   |
 cargo fmt                                       | ?**/*.rs
 yarn run prettier -w 'a/**/*.ts'                | ?a/**/*.ts/
+prettier --write 'a/*.{js,ts}' "b/{c,d}.js"     | ?a/*.js/ ?a/*.ts/ b/c.js/ b/d.js/
+npx -y prettier@3 -w a; npx @biomejs/biome@2.1.0 format --write b | a/ b/
 oxlint a; oxlint --fix a; mdformat b            | a/ b/
 git config -f a x.y z; git config x.y           | a
 git archive -o a HEAD                           | a
@@ -79,6 +81,7 @@ cp a b                                          | b>a
 cp a b c/                                       | c/a c/b
 cp -r a b                                       | b/>a
 cp -t d a b                                     | d/a d/b
+cp -rT a b                                      | b/
 mv a b                                          | -a/ b/>a
 mv a b d                                        | -a/ -b/ d/a/ d/b/
 rm a b                                          | -a -b

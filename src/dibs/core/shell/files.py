@@ -33,7 +33,8 @@ def copy(to: ShellEffects, given: ParsedOptions) -> None:
     if not sources:  # ln with one operand makes a link of its name here
         to.touch(last._replace(text=base(last.text)))
     elif len(sources) == 1 and not last.text.endswith("/"):
-        to.touch(last, deep=deep, into="" if sources[0].glob else base(sources[0].text))
+        whole = sources[0].glob or given.has("T no-target-directory")
+        to.touch(last, deep=deep, into="" if whole else base(sources[0].text))
         if sources[0].glob:
             to.touch(within(last, sources[0]), deep=deep)
     else:

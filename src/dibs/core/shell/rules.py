@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.core.shell import files, formatters, git, git_config, outputs, runners
 from dibs.core.shell.options import HERE, output, parse_options, rule_of, rules, text_of
-from dibs.core.shell.words import Arg
+from dibs.core.shell.words import Arg, braces
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ _Rule = rule_of
 
 
 def find_rule(name: str) -> CommandRule | None:
-    """Return a command's rule; ``python3.12`` has that of ``python``."""
-    return RULES.get(name) or RULES.get(name.rstrip("0123456789."))
+    """Return a command's rule; ``python3.12`` and ``python@3`` have that of ``python``."""
+    return RULES.get(name) or RULES.get(name.partition("@")[0].rstrip("0123456789."))
 
 
 def apply_rule(to: ShellEffects, rule: CommandRule, args: Sequence[Arg]) -> None:
@@ -70,9 +70,9 @@ def _operands(to: ShellEffects, given: ParsedOptions) -> None:
     for arg in paths[skip:] or ([HERE] if rule.here else []):
         if rule.deep and arg.text.endswith("..."):  # Go's word for all beneath a folder
             arg = arg._replace(text=arg.text[:-3].rstrip("/") or ".")  # noqa: PLW2901
-        elif rule.deep and "*" in arg.text:  # quoted, so that the formatter itself expands it
-            arg = arg._replace(glob=True)  # noqa: PLW2901
-        to.touch(arg, how, deep=deep)
+        # A formatter itself expands a pattern that is quoted.
+        for text in braces(arg.text) if rule.deep else [arg.text]:
+            to.touch(Arg(text, arg.glob or (rule.deep and "*" in text), arg.sure), how, deep=deep)
         if how == How.READ and not deep and not given.args[0].text.endswith("wc"):
             to.show(arg)
 
@@ -81,7 +81,7 @@ def _subcommand(to: ShellEffects, given: ParsedOptions) -> None:
     """Apply the rule of a subcommand or a package manager."""
     if not given.operands:
         return
-    tool = given.args[0].text.rpartition("/")[2]
+    tool = given.args[0].text.rpartition("/")[2].partition("@")[0]
     verb, *rest = given.operands
     texts = [arg.text for arg in rest]
     if texts == ["-h"] or texts[:1] == ["--help"]:

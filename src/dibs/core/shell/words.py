@@ -60,7 +60,7 @@ def expand(word: str, scene: Scene) -> list[Arg]:
     found: list[Arg] = []
     for text, split in _put_in(word, scene):
         for piece in text.split() if split else [text]:
-            for alternative in _braces(piece):
+            for alternative in braces(piece):
                 if len(found) >= (MOST if len(text) > _LONGEST else MOST_ARGS):
                     return [*found, Arg("", sure=False)]
                 found.append(_finished(alternative, scene))
@@ -153,7 +153,7 @@ def _command(text: str, scene: Scene) -> tuple[str, ...]:
     return (HOLE if known is None else known,)
 
 
-def _braces(text: str) -> list[str]:
+def braces(text: str) -> list[str]:
     """Return the alternatives of ``{a,b}``, the first of all before the rest."""
     pending = [text]
     found: list[str] = []
