@@ -286,6 +286,13 @@ def test_a_python_program_writes(code, wanted):
     [
         ("""node -e "require('fs').writeFileSync('a', 'x')" """, ["a"]),
         ("""node -e "fs.unlinkSync('a'); fs.renameSync('b', 'c')" """, ["-a/", "-b/", "c"]),
+        ("""node -e "fs.writeFileSync(path.join(process.cwd(), 'a', 'b'), 'x')" """, ["a/b"]),
+        ("""node -e "['a', 'b'].forEach(f => fs.appendFileSync(f, 'x'))" """, ["a", "b"]),
+        ("""node -e "for (const f of ['a', 'b']) fs.writeFileSync(f, 'x')" """, ["a", "b"]),
+        (
+            """node --input-type=module -e "import {writeFile} from 'fs'; await writeFile('a', 'x')" """,
+            ["a"],
+        ),
         ("""ruby -e 'File.write("a", "x"); File.open("b", "w")' """, ["a", "b"]),
         ("""perl -e 'open(my $f, ">", "a"); unlink("b")' """, ["a", "-b/"]),
         ("""perl -e 'open(F, ">a")' """, ["a"]),

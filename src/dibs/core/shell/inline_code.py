@@ -26,9 +26,9 @@ _DELETES = (
     r"|\brmtree|\bremove_tree"
 )
 _WRITES = (
-    rf"{_FS}\.(?:writeFile|appendFile|truncate)|\b(?:truncate|outputFile|writeJson)Sync"
+    rf"{_FS}\.truncate|\b(?:write|append)File|\b(?:truncate|outputFile|writeJson)Sync"
     r"|(?:fs\.)?createWriteStream|File\.write|IO\.write|file_put_contents"
-    r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write|\b(?:writeFileSync|appendFileSync)"
+    r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write"
 )
 _MOVES = (
     rf"{_FS}\.rename|\brenameSync|File\.rename"
@@ -47,7 +47,7 @@ _CALLS = [(re.compile(text), hows) for text, hows in (
     (rf"\bopen(?:Sync)?{_GAP}\({_GAP}{_ARG}{_COMMA}{_MODE}", (How.WRITE,)),
     (rf"\bopen{_GAP}\(?[^,\n]{{0,60}}{_COMMA}{_PERL_MODE}{_COMMA}{_ARG}", (How.WRITE,)),
     (rf"(?:{_DELETES}){_GAP}[\s(]{_GAP}{_ARG}", (How.DELETE,)),
-    (rf"(?:{_WRITES}){_GAP}[\s(]{_GAP}{_ARG}", (How.WRITE,)),
+    (rf"(?:{_WRITES})(?:Sync)?{_GAP}[\s(]{_GAP}{_ARG}", (How.WRITE,)),
     (rf"(?:{_MOVES}){_GAP}[\s(]{_GAP}{_ARG}{_COMMA}{_ARG}", (How.DELETE, How.WRITE)),
     (rf"(?:{_COPIES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.READ, How.WRITE)),
 )]  # fmt: skip
@@ -65,7 +65,13 @@ _TEXTS = re.compile(_TEXT)
 _BACKTICKS = re.compile(r"`([^`\n]{1,400})`")
 #: How many times constant expressions are joined.
 _ROUNDS = 12
-_EACH = re.compile(rf"\b(?:const|let|var|my)\s({_NAME})\sof\s\[([^\[\]\n]{{1,2000}})\]")
+_LIST = r"\[([^\[\]\n]{1,2000})\]"
+_EACH = (
+    re.compile(rf"\b(?:const|let|var|my)\s(?P<name>{_NAME})\sof\s{_LIST}"),
+    re.compile(rf"{_LIST}\.forEach\(\s{{0,9}}(?:async\s)?\(?\s{{0,9}}(?P<name>{_NAME})"),
+)
+#: Names of the current folder.
+_FOLDER = re.compile(r"\bprocess\.cwd\(\)|\b__dirname\b")
 _TEMPLATE = re.compile(r"`([^`'\n]{0,400})`")
 _NAME_PLUS = re.compile(r"""(\$?[A-Za-z_]\w{0,80})(\s{0,9}[+.]\s{0,9}["'])""")
 _JOINS = rf"(?:\bpath\w{{0,9}}\.(?:join|resolve)|\brequire\([^()\n]{{1,40}}\)\.join|\bFile\.join)\({_GAP}"
@@ -96,12 +102,14 @@ def look(to: ShellEffects, text: str, *, shell_quotes: bool = False) -> None:
 def _folded(code: str) -> tuple[str, dict[str, list[str]]]:
     """Return a program with its constant paths joined, and the variables with known values."""
     known: dict[str, list[str]] = {}
+    code = _FOLDER.sub("'.'", code)
     for _ in range(_ROUNDS):
         known = {}
         for m in _SET.finditer(code):
             known.setdefault(m[1], []).append(m[2][1:-1])
-        for m in _EACH.finditer(code):
-            known.setdefault(m[1], []).extend(one[1:-1] for one in _TEXTS.findall(m[2]))
+        for each in _EACH:
+            for m in each.finditer(code):
+                known.setdefault(m["name"], []).extend(one[1:-1] for one in _TEXTS.findall(m[0]))
         single = {name: texts[0] for name, texts in known.items() if len(texts) == 1}
         folded = _TEMPLATE.sub(lambda m, known=single: _filled(m, known), code)  # type: ignore[misc]
         folded = _NAME_PLUS.sub(lambda m, known=single: _put_in(m, known), folded)  # type: ignore[misc]
