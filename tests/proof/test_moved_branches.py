@@ -81,6 +81,16 @@ def test_a_commit_of_anothers_file_on_a_branch_is_reported_to_both(world, capsys
     assert "claude-rival's command changed src/a.py, which you hold" in inbox(capsys)
 
 
+def test_a_commit_is_reported_even_if_a_persons_stash_of_the_same_file_is_gone(world, capsys):
+    world.write("src/a.py", "stashed by a person\n")
+    world.git("stash")
+
+    said = run(world, f"git stash drop -q; {PLAIN} branch new {{H}}")
+
+    assert "your command changed src/a.py, which claude-holder holds" in said, said
+    assert "claude-rival's command changed src/a.py, which you hold" in inbox(capsys)
+
+
 @pytest.mark.parametrize(
     "command",
     [

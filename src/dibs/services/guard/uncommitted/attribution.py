@@ -164,7 +164,7 @@ class Attribution:
 
         found = self._since(mark)
         moved = MovedBranches(self._store, self._repository, mark)
-        return [*found, *moved.report({one.path for one in found})]
+        return [*found, *moved.report({(one.path, one.holder) for one in found})]
 
     def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
         """Detect, report, and claim what changed since a snapshot."""

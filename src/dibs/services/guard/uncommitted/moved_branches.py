@@ -50,8 +50,8 @@ class MovedBranches:
             if ref != own and mark.branches.get(ref, "") != self._now.get(ref, "")
         ]
 
-    def report(self, reported: Container[str]) -> list[ForeignChange]:
-        """Report what the hooks would have refused, except paths that are ``reported`` already."""
+    def report(self, reported: Container[tuple[str, str]]) -> list[ForeignChange]:
+        """Report what the hooks would have refused, except owners' paths that are ``reported`` already."""
         found: list[ForeignChange] = []
         if not self._moved:
             return found
@@ -68,7 +68,7 @@ class MovedBranches:
         return found
 
     def _gained(
-        self, ref: str, old: str, new: str, reported: Container[str]
+        self, ref: str, old: str, new: str, reported: Container[tuple[str, str]]
     ) -> list[ForeignChange]:
         """Report the commits of others' files that a branch gained."""
         git, common, mark = self._git, self._repository.common, self._mark
@@ -82,7 +82,7 @@ class MovedBranches:
         sure = set(TreeSnapshots(self._repository).running()) <= {mark.agent}
         theirs: dict[str, list[str]] = {}
         for stop in stopped:
-            if stop.why == BlockReason.HELD and stop.path not in reported:
+            if stop.why == BlockReason.HELD and (stop.path, stop.holder) not in reported:
                 theirs.setdefault(stop.holder, []).append(stop.path)
         where = f"commit {new[:10]} on {ref.removeprefix(HEADS)}"
         where += f", which was at {old[:10]} before" if old else ""
