@@ -165,6 +165,13 @@ while read x; do rm a; done < list              | -a
 { rm a; rm b; } > log                           | -a -b log
 f() { rm a; }; f                                | -a
 function g { rm a; }                            | -a
+f() { sed -i s/a/b/ "$1"; }; f a; f b           | a b
+f() { local p="$2"; tee "$p"; }; f a b; f c "d e" | b d e
+function g { rm "$@"; }; g a b; rm $1           | -a -b
+function h() { rm "$1"; }; for x in a b; do h $x; done | -a -b
+f() { g "$1"; }; g() { rm d/$1; }; f a          | -d/a
+f() { { rm "$1"; }; }; xargs -n1 bash -c 'f "$0"' <<< a | -a
+:(){ :|:& };:; rm a                             | -a
 case $x in a) rm a;; b|c) rm b;; esac           | -a -b
 a=(x y); rm "${a[@]}"                           | -x -y
 ((i > 3)); echo $((1 > 2)) > x                  | x

@@ -1,7 +1,7 @@
 """Parse a shell command into steps in order: simple commands, loops, and the bounds of subshells.
 
 Pure; never raises, and takes time proportional to the length of the text. It is not a shell: functions are
-read as if they ran where they are defined, and both branches of a condition as if both ran.
+read as if they also ran where they are defined, and both branches of a condition as if both ran.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ class StepKind(metaclass=TextEnum):
     #: A subshell: its variables and current folder end with it.
     OPEN = "open"
     CLOSE = "close"
+    #: The end of a function: its name and steps.
+    FUNCTION = "function"
 
 
 class ShellStep:
     """One step; a loop's ``words`` are its variable and then its values."""
 
-    __slots__ = ("kind", "piped", "redirects", "stdin", "words")
+    __slots__ = ("body", "kind", "piped", "redirects", "stdin", "words")
 
     def __init__(self, kind: str = StepKind.COMMAND) -> None:
         self.kind = kind
@@ -44,6 +46,8 @@ class ShellStep:
         self.stdin: str | None = None
         #: Whether it reads what the command before it writes.
         self.piped = False
+        #: The steps of a function.
+        self.body: list[ShellStep] = []
 
 
 class _TooMuch(Exception):
@@ -68,6 +72,9 @@ class _Scanner(WordReader):
         self.depth = depth
         self.steps: list[ShellStep] = []
         self._cases = 0
+        #: The function that the next brace opens, and for each open brace its function and first step.
+        self._named = ""
+        self._braces: list[tuple[str, int]] = []
         #: Here-documents whose bodies start on the next line: command, end marker, whether tabs are stripped.
         self._awaited: list[tuple[ShellStep, str, bool]] = []
 
@@ -121,6 +128,7 @@ class _Scanner(WordReader):
             closing = self.text.find(")", self.at)
             if closing > 0 and not self.text[self.at + 1 : closing].strip():
                 self.at = closing + 1
+                self._named = step.words[-1]
                 return ShellStep()
         elif self.text.startswith("((", self.at):
             self.skip_arithmetic(self.at + 2)
@@ -172,6 +180,7 @@ class _Scanner(WordReader):
             return
         if not step.words and word in _LEADERS:
             self._cases -= word == "esac" and self._cases > 0
+            self._brace(word)
             return
         step.words.append(word)
         words = step.words
@@ -189,6 +198,18 @@ class _Scanner(WordReader):
             words.clear()
             self._cases += 1
             self._skip_pattern()
+
+    def _brace(self, word: str) -> None:
+        """Note where a function begins, and add it where it ends."""
+        if word == "{":
+            self._braces.append((self._named, len(self.steps)))
+            self._named = ""
+        elif word == "}" and self._braces:
+            name, begin = self._braces.pop()
+            if name:
+                step = ShellStep(StepKind.FUNCTION)
+                step.words, step.body = [name], self.steps[begin:]
+                self.steps.append(step)
 
     def _array(self, step: ShellStep, word: str) -> None:
         """Read ``name=(…)``; the variable has each of the words as a value."""
@@ -258,6 +279,8 @@ class _Scanner(WordReader):
         """Add a complete command."""
         words = step.words
         if words and words[0] == "function":
+            self._named = "".join(words[1:2])
+            self._brace("".join(words[2:3]))
             del words[: 3 if words[2:3] == ["{"] else 2]
         elif len(words) > 1 and words[0] in {"for", "select"}:
             step.kind = StepKind.LOOP

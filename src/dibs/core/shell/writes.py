@@ -18,6 +18,7 @@ from dibs.core.shell.effects import (
     WriteTarget,
     joined,
 )
+from dibs.core.shell.outputs import arguments
 from dibs.core.shell.read_only import SHOWS, hides_program, is_read_only, may_start
 from dibs.core.shell.rules import apply_rule, find_rule
 from dibs.core.shell.syntax import ShellStep, StepKind, parse
@@ -49,6 +50,8 @@ _DEEPEST, _DEEPEST_OUTPUT = 12, 6
 LONGEST = 1024 * 1024
 #: The number of steps after ``while read`` in which to look for its end.
 _FAR = 60
+#: A step of a called function counts as so many arguments.
+_CALL = 20
 #: For how many values of variables a command is read again.
 _MOST_RUNS = 200
 #: Commands whose last argument is the target.
@@ -135,6 +138,8 @@ class _Walk(ShellEffects):
         self.home = home
         self._level = 0
         self.git_places: dict[str | None, None] = {}
+        #: The steps of each function of the script.
+        self._functions: dict[str, Sequence[ShellStep]] = {}
         #: Whether the output of the script is wanted.
         self._captured = False
         #: The output of the last script, where known.
@@ -153,6 +158,7 @@ class _Walk(ShellEffects):
             return None
         inner = _Walk(self._cwd, self.home, reads=False, disk=self.disk)
         inner.variables, inner.place = dict(self.variables), self.place
+        inner._functions = self._functions
         inner._level = self._level + 2
         inner._left = self._left // 4
         inner._captured = True
@@ -190,6 +196,8 @@ class _Walk(ShellEffects):
                     self.variables, self.place, self.gives = outer.pop()
             elif step.kind == StepKind.LOOP:
                 self._loop(step)
+            elif step.kind == StepKind.FUNCTION:
+                self._functions[step.words[0]] = step.body
             else:
                 if "read" in step.words[:2]:
                     _redirect_loop(step, steps[number + 1 : number + _FAR])
@@ -245,7 +253,8 @@ class _Walk(ShellEffects):
 
     def _arguments(self, words: list[str], scene: Scene) -> Iterator[list[Arg]]:
         """Yield the arguments of a command: once, or if their order matters, for each value in a loop."""
-        many = [] if _ORDERED.isdisjoint(words) else _loop_variables(words, self.variables)
+        ordered = words[0] in self._functions or not _ORDERED.isdisjoint(words)
+        many = _loop_variables(words, self.variables) if ordered else []
         each = product(*(self.variables[name] for name in many))
         for values in islice(each, _MOST_RUNS):
             known = {name: (value,) for name, value in zip(many, values, strict=True)}
@@ -293,15 +302,27 @@ class _Walk(ShellEffects):
             self.git_places[self.place] = None
         for arg in args:
             self.mention(arg.text)
+        body = self._functions.get(name)
         rule = find_rule(name)
-        if rule is None:
+        if body is None and rule is None:
             return
         if self._level >= _DEEPEST:
             self.unsure = True
             return
         self._level += 1
-        apply_rule(self, rule, args)
+        if body is not None:
+            self._call(body, args[1:])
+        elif rule is not None:
+            apply_rule(self, rule, args)
         self._level -= 1
+
+    def _call(self, body: Sequence[ShellStep], args: Sequence[Arg]) -> None:
+        """Run a function of the script."""
+        self._left -= _CALL * len(body)
+        outer = dict(self.variables)
+        arguments(self, args)
+        self._steps(body)
+        self.variables = outer
 
 
 def _loop_variables(words: Sequence[str], variables: Mapping[str, Sequence[str]]) -> list[str]:
