@@ -514,4 +514,55 @@ iconv -f utf-8 -t ascii src/app.py
 ssh host 'cat > /tmp/x' < src/app.py
 D=$(mktemp -d); cp -r src $D/; (cd $D/src && sed -i s/x/y/ app.py)
 cd $(mktemp -d) && echo x > README.md && git init -q
+show() { grep -n "$1" src/app.py; }; show x
+each() { for f in "$@"; do wc -l "$f"; done; }; each src/*.py
+put() { cat > "$1"; }; put /tmp/app.py < src/app.py
+run() { "$@"; }; run cat src/app.py
+log() { echo "$@" >> /tmp/run.log; }; log rm src/app.py
+python3 -c "[print(k, open(k).read()) for k, v in {'src/app.py': 'w'}.items()]"
+python3 -c "get = lambda path: open(path).read(); print(get('src/app.py'))"
+python3 -c 'import ast, sys; ast.parse(open("src/app.py").read())'
+node -e "['src/app.ts'].forEach(f => console.log(require('fs').readFileSync(f, 'utf8')))"
+node -p "require('path').join(process.cwd(), 'src', 'app.ts')"
+npx prettier@3 --check 'src/*.{ts,js}'
+npx -y eslint@9 'src/**/*.{ts,tsx}'
+npx @biomejs/biome@2.1.0 check src
+uvx ruff@latest check src
+cp -rT src /tmp/src-copy
+git diff HEAD | head -50
+git diff -- src/app.py | grep '^[+-]' | wc -l
+git diff HEAD --name-only | xargs wc -l
+git --no-pager log -3
+git -c color.ui=always diff | head
+GIT_PAGER=cat git log -2
+git check-attr -a src/app.py
+git diff-tree --no-commit-id -r --name-only HEAD
+git diff-index HEAD --name-only
+git rev-list --objects HEAD | head -2
+git archive HEAD | (mkdir -p /tmp/exp && tar x -C /tmp/exp)
+git symbolic-ref HEAD
+git var GIT_EDITOR
+git fsck --no-progress | head -2
+git restore --staged .
+diff -u src/app.py src/util.py > /tmp/app.patch; patch --dry-run src/app.py /tmp/app.patch
+while IFS= read -r line; do echo "> $line"; done < src/app.py
+exec 3< src/app.py; head -1 <&3; exec 3<&-
+echo 'sed -i s/a/b/ src/app.py'
+echo "do not run rm src/app.py" >&2
+printf 'echo x > src/app.py\n' > /tmp/script.sh
+read -r first < src/app.py; echo "$first"
+cat src/app.py 2>&1 1>/dev/null
+T=$(mktemp -d) && cp -r . $T/ && cd $T && sed -i s/x/y/ src/app.py && cd - && rm -rf $T
+trap 'rm -rf /tmp/h-x' EXIT; mkdir -p /tmp/h-x && cp src/app.py /tmp/h-x && sed -i s/x/y/ /tmp/h-x/app.py
+docker run --rm -v "$PWD":/app:ro alpine cat /app/src/app.py
+docker cp app:/tmp/report.txt /tmp/report.txt
+gh pr create --title 'fix' --body 'src/app.py > src/util.py'
+curl -sf -X POST -d @package.json http://127.0.0.1:8000/
+curl -sT src/app.py http://127.0.0.1:8000/
+gcc -o build/app -x c - <<< 'int main(){return 0;}'
+rm -rf dist build && mkdir -p build
+vim -R -es -c q src/app.py
+less src/app.py | cat
+bash -n scripts/build.sh
+nohup sleep 0.1 > /dev/null 2>&1 &
 """
