@@ -266,6 +266,7 @@ CODE = [
     ("shutil.copy('a', 'b'); shutil.rmtree('d')", ["-d/", "b>a"]),
     ("os.system('rm a')", ["-a"]),
     ("subprocess.run(['sed', '-i', 's/a/b/', 'x'])", ["x"]),
+    ("subprocess.run(['rm', 'a'], cwd='d'); os.remove('b')", ["-b/", "-d/a"]),
     ("def put(p):\n    s = open(p)\n    open(p, 'w')\nput('a')\nput(p='b')", ["a", "b"]),
     ("def get(p): return open(p)\ndef put(p): open(p, 'w')\nget('a'); put('b')", ["b"]),
     ("def a(p): open(p, 'w')\ndef main():\n    for p in ['x', 'y']: a(p)\nmain()", ["x", "y"]),

@@ -76,8 +76,7 @@ class _ProgramCalls:
         """Record what a call writes."""
         name = name_of(node.func)
         if name == "chdir" and node.args:
-            found = self._texts(node.args[0])
-            self._to.go(Arg(found[0] if found and len(found) == 1 else "", sure=bool(found)))
+            self._go(node.args[0])
         elif name == "open":
             self._open(node)
         elif name in _RUNS:
@@ -155,13 +154,21 @@ class _ProgramCalls:
     def _run(self, node: ast.Call) -> None:
         """Process the command that a program starts."""
         first = node.args[0] if node.args else self._keyword(node, "args")
-        texts = self._texts(first)
+        texts, outer, folder = self._texts(first), self._to.place, self._keyword(node, "cwd")
+        if folder is not None:
+            self._go(folder)
         if texts is not None:
             for text in texts[:3]:
                 self._to.script(text)
         elif isinstance(first, ast.List | ast.Tuple):
             words = [self._texts(one) for one in first.elts]
             self._to.run([Arg((one or ("…",))[0], sure=bool(one)) for one in words])
+        self._to.place = outer
+
+    def _go(self, folder: ast.expr) -> None:
+        """Change the current folder."""
+        found = self._texts(folder)
+        self._to.go(Arg(found[0] if found and len(found) == 1 else "", sure=bool(found)))
 
     def _touch(
         self, texts: Texts, how: str = How.WRITE, *, deep: bool = False, into: str = ""
