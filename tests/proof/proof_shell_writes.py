@@ -186,6 +186,22 @@ csplit -s -f @D/x free.txt 1 && mv @D/x00 @F
 script -c true @F
 busybox cp free.txt @F
 make --eval 'x: ; @echo x > @F' x
+cp -rT kit/tree/@D @D
+cp -b --suffix=.old free.txt @F
+sed 's/x/y/' @F > @F.new && mv -f @F.new @F
+sed 's/x/y/' free.txt > free.new && mv -f free.new @F
+tmp=$(mktemp) && sed 's/old/new/' @F > "$tmp" && cat "$tmp" > @F
+printf '%s\n' '1d' 'wq' | ed -s @F
+vim -Nes '+%s/old/new/' '+wq' @F
+ex -sc '%s/old/new/|x' @F
+perl -0777 -i -pe 's/old/new/s' @F
+for i in 1 2; do echo $i; done > @F
+if true; then echo x; fi > @F
+case x in x) echo y;; esac >> @F
+ls nope 2> @F
+cat free.txt 1<> @F
+echo x | tee >(cat > @F) > /dev/null; sleep 0.3
+(cd kit/tree && tar cf - @F) | tar xf -
 """
 #: Programs inside the command.
 CODE = r"""
@@ -237,6 +253,18 @@ python3 - <<'E'\nimport os\nfor base, _, names in os.walk('@D'):\n    for name i
 python3 - <<'E'\nfrom pathlib import Path\nfor p in Path('.').rglob('@N'):\n    p.write_text('x')\nE
 python3 - @F <<'E'\nimport sys\nopen(sys.argv[1], 'w').write('x')\nE
 python3 - <<'E'\nwith open('@F', 'r+') as f:\n    f.truncate()\nE
+python3 - <<'E'\ndef fix(path):\n    s = open(path).read()\n    open(path, 'w').write(s + 'x')\nfix('@F')\nE
+python3 - <<'E'\nfrom pathlib import Path\ndef fix(path, more):\n    p = Path(path)\n    p.write_text(p.read_text() + more)\ndef main():\n    for name in ['@F']:\n        fix(name, 'x')\nmain()\nE
+python3 - <<'E'\nfrom pathlib import Path\nfor name, more in [('free.txt', 'a'), ('@F', 'x')]:\n    p = Path(name)\n    p.write_text(p.read_text() + more)\nE
+python3 - <<'E'\nfor name, text in {'@F': 'x'}.items():\n    open(name, 'w').write(text)\nE
+python3 - <<'E'\nfiles = {'@F': 'x'}\nfor name in files:\n    open(name, 'w').write(files[name])\nE
+python3 -c "import fileinput; [print(l, end='x') for l in fileinput.input(['@F'], inplace=True)]"
+python3 -c "import codecs; codecs.open('@F', 'w', 'utf-8').write('x')"
+python3 -c "import tempfile, os; t = tempfile.mkstemp(dir='.')[1]; os.replace(t, '@F')"
+python3 -c "import os; os.symlink('../free.txt', 'soft'); os.replace('soft', '@F')"
+python3 -c "import sys; open(sys.argv[-1], 'w')" @F
+python3 <(echo "open('@F', 'w')")
+P=@F python3 -c "import os; open(os.environ['P'], 'w')"
 echo "open('@F', 'w').write('x')" | python3
 python3 @K.py
 python3 kit/writer.py @F
@@ -269,6 +297,12 @@ node --input-type=module -e "import fs from 'fs'; fs.writeFileSync('@F', 'x')"
 node -p "require('fs').writeFileSync('@F', 'x')"
 node <<'E'\nrequire('fs').writeFileSync('@F', 'x')\nE
 node @K.js
+node -e "const fs = require('fs'), path = require('path'); fs.writeFileSync(path.join(process.cwd(), '@D', '@N'), 'x')"
+node -e "['@F'].forEach(f => require('fs').writeFileSync(f, 'x'))"
+node --input-type=module -e "import {writeFile} from 'node:fs/promises'; await writeFile('@F', 'x')"
+node <<'E'\nimport('fs').then(fs => fs.writeFileSync('@F', 'x'))\nE
+perl -e 'open(F, "+<", "@F"); print F "x"'
+perl <<'E'\nopen(my $f, '>', '@F'); print $f "x";\nE
 ruby -e 'File.write("@F", "x")'
 ruby -e 'File.open("@F", "w") { |f| f.puts 1 }'
 ruby -e 'File.delete("@F")'
@@ -466,6 +500,17 @@ A=1 cp free.txt @F
 $(echo cp) free.txt @F
 c=cp; $c free.txt @F
 alias zz='cp free.txt'; shopt -s expand_aliases; eval 'zz @F'
+edit() { sed -i "s/$1/$2/" "$3"; }; edit old new @F
+put() { local to="$1"; cat > "$to"; }; echo x | put @F
+function each { for f in "$@"; do echo x > "$f"; done; }; each free.txt @F
+run() { "$@"; }; run sed -i s/old/new/ @F
+for f in @F; do hit() { echo x > "$1"; }; hit "$f"; done
+bash -c 'w() { echo x > "$1"; }; w "$0"' @F
+find @D -type f -exec bash -c 'for f; do echo x > "$f"; done' _ {} +
+ls @D/*.@E | xargs sh -c 'for f; do echo x > "$f"; done' _
+F=(@F free.txt); for f in "${F[@]}"; do echo x >> "$f"; done
+exec {fd}>@F; echo x >&$fd
+TO=@F bash -c 'echo x > $TO'
 """
 #: Git.
 GIT = r"""
@@ -597,10 +642,23 @@ git archive -o @F HEAD
 git bundle create @F HEAD
 git format-patch -1 -o @D; echo x > @F
 git hash-object -w free.txt > @F
+git checkout none -- @F 2> /dev/null || git checkout older -- @F
+git checkout "$(git rev-list -n1 older)" -- @F
+git restore -s older ':(glob)@D/*'
+git diff stash@{0}^ stash@{0} -- @F | git apply
+git diff side main -- @F | git apply -R
+git diff --name-only older main -- @D | xargs rm
+git show older:./@F | tee @F > /dev/null
+GIT_DIR=.git GIT_WORK_TREE=. git checkout older -- @F
+git -c user.name=x commit -q --allow-empty -m x && git checkout older -- @F
 """
 #: Tools that rewrite source files; most are not installed on the machine that runs this table.
 TOOLS = r"""
 black @F
+npx prettier --write '@D/*.{@E,zz}'
+npx -y prettier@3 --write @F
+npx @biomejs/biome@2.1.0 check --write @D
+uvx ruff@latest format @F
 black @D
 ruff format @F
 ruff format @D
