@@ -166,16 +166,18 @@ class StoreSession:
 
     def _connect(self, until: float) -> Any:
         pause = _FIRST_PAUSE
+        earlier: Exception | None = None
         while True:
-            started = _monotonic()
             try:
                 self._link = self.open(until)
             except (NotSent, Cut) as problem:
                 self.follow(problem)
-                # An attempt with less time than this one can end before the server says what is wrong.
-                now = _monotonic()
-                if not self.passes(problem) or now + pause + (now - started) >= until:
-                    raise self.unavailable(problem) from problem
+                left = until - _monotonic()
+                # An attempt that had too little time did not learn what is wrong.
+                cause = earlier if earlier and left < _FIRST_PAUSE else problem
+                if not self.passes(problem) or left <= pause:
+                    raise self.unavailable(cause) from cause
+                earlier = problem
             else:
                 return self._link
             time.sleep(pause)
