@@ -10,7 +10,7 @@ from dibs.engines.postgres.connection import PostgresConnection
 from dibs.engines.postgres.errors import OUTDATED, ServerError, passes, unavailable
 from dibs.engines.postgres.schema import project_id
 from dibs.engines.postgres.wire import PostgresWire, primary
-from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped, later, recall
+from dibs.engines.shared.memory import LifeVerdict, jump_since, jumped, later, loss, recall
 from dibs.engines.shared.session import StoreSession
 
 TYPE_CHECKING = False
@@ -82,10 +82,8 @@ class PostgresSession(StoreSession):
     def _judge(self, link: PostgresConnection, header: Header) -> LifeVerdict:
         """Decide whether the life of the store continues."""
         memory = self._memory
-        if header.life is None:
-            return LifeVerdict("the database was emptied" if memory.life else FRESH)
-        if header.status == "astray" or max(header.newest, header.base) < memory.newest:
-            return LifeVerdict("its newest writes are missing")
+        if why := loss(header, memory, "database"):
+            return LifeVerdict(why)
         jump = jump_since(link.clock, header, memory, self.sources)
         if header.run == link.timeline:
             return jumped(jump)

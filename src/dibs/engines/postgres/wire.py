@@ -101,12 +101,11 @@ class PostgresWire:
         """
         self._check()
         self._warnings.clear()
-        new: dict[bytes, bytes] = {}
         wanted: list[bool] = []
         finished = False
         try:
             for text, values in statements:
-                wanted += self._send(text, values, new)
+                wanted += self._send(text, values)
             self._pg.pipeline_sync()
             results = self._results(until)
             finished = True
@@ -117,10 +116,10 @@ class PostgresWire:
                 self.close()
         for result in results:
             if result.status == _FATAL:
+                self._prepared.clear()  # some may be missing
                 raise _server_error(result)
         if self._warnings:  # a synchronous standby did not confirm the commit
             raise Cut(self._warnings[0])
-        self._prepared.update(new)
         return [
             _rows(result) for result, is_wanted in zip(results, wanted, strict=True) if is_wanted
         ]
@@ -145,18 +144,18 @@ class PostgresWire:
             self.close()
             raise NotSent(_plain(error)) from error
 
-    def _send(self, text: bytes, values: Sequence[bytes], new: dict[bytes, bytes]) -> list[bool]:
+    def _send(self, text: bytes, values: Sequence[bytes]) -> list[bool]:
         """Send a statement, prepared if possible; return which of its results contain its rows."""
         if any(b"\0" in value for value in values):
             raise ServerError("22021", "PostgreSQL cannot store a NUL character")
         if not values or self.pooled:  # a pooler may use another connection the next time
             self._pg.send_query_params(text, values)
             return [True]
-        name = self._prepared.get(text) or new.get(text)
+        name = self._prepared.get(text)
         if name is not None:
             self._pg.send_query_prepared(name, values)
             return [True]
-        name = new[text] = b"dibs_%d" % next(self._names)
+        name = self._prepared[text] = b"dibs_%d" % next(self._names)
         self._pg.send_prepare(name, text)
         self._pg.send_query_prepared(name, values)
         return [False, True]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.engines.redis import server
 from dibs.engines.redis.connection import TORN
-from dibs.engines.shared.memory import FRESH, LifeVerdict, jump_since, jumped
+from dibs.engines.shared.memory import LifeVerdict, jump_since, jumped, loss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,4 @@ def _loss(header: Header, memory: StoreMemory) -> str:
     """Describe what is certainly lost."""
     if header.status == "damaged" or (header.life or "").startswith(TORN):
         return "some of its keys were deleted"
-    if header.life is None:
-        return "the server was emptied" if memory.life else FRESH
-    below = max(header.newest, header.base) < memory.newest
-    return "its newest writes are missing" if below or header.status == "astray" else ""
+    return loss(header, memory, "server")

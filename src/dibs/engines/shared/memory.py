@@ -120,6 +120,14 @@ def base_of_life(wall: float, newest: int, memory: StoreMemory) -> int:
     return max(seconds * _PER_SECOND, newest + _MARGIN, memory.newest + _MARGIN)
 
 
+def loss(header: Header, memory: StoreMemory, place: str) -> str:
+    """Return why a store on a server or in a database is certainly not complete; empty if it may be."""
+    if header.life is None:
+        return f"the {place} was emptied" if memory.life else FRESH
+    below = max(header.newest, header.base) < memory.newest
+    return "its newest writes are missing" if below or header.status == "astray" else ""
+
+
 def jumped(seconds: float) -> LifeVerdict:
     """Return what follows from a clock jump, or from none."""
     return LifeVerdict(f"the server's clock jumped by {seconds:+.1f} s" if seconds else "", seconds)
