@@ -156,7 +156,7 @@ CODES = {
     "REDIS_REPLICAS": Code((Unavailable,), "too few replicas are connected", "restart them"),
     "REDIS_UNREACHABLE": Code((Unavailable,), "the server cannot be reached", "try again when it is running"),
     "REDIS_ERROR": Code((Unavailable,), "the server returned another error", "the message quotes it"),
-    "POSTGRES_URL": Code((Misconfigured,), "the PostgreSQL URL is invalid, or names an unknown service", "the message says where; percent-encode special characters in a password"),
+    "POSTGRES_URL": Code((Misconfigured,), "the PostgreSQL URL is invalid, or names an unknown service or setting", "the message says where; percent-encode special characters in a password"),
     "POSTGRES_AUTH": Code((Misconfigured,), "the server rejects the user, the password, or the database, the user lacks permissions, or the server's certificate is not trusted", "check them with `psql`"),
     "POSTGRES_ENCODING": Code((Misconfigured,), "the database's encoding lacks some characters", "use a database with the encoding UTF8"),
     "POSTGRES_VERSION": Code((Misconfigured,), "the server is older than 13", "upgrade it"),
