@@ -171,8 +171,16 @@ def test_an_invalid_file_is_reported_with_its_line(dibs, repo):
     assert "dibs.toml:3" in answer.err
 
 
-def test_a_password_in_the_engine_url_is_not_shown(dibs, monkeypatch):
-    monkeypatch.setenv("DIBS_ENGINE", "redis://user:hunter2secret@host/0")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://user:hunter2secret@host/0",
+        "postgresql:/user:hunter2secret@host/db",
+        "postgresql://user@host/db?sslpassword=hunter2secret",
+    ],
+)
+def test_a_password_in_the_engine_url_is_not_shown(dibs, monkeypatch, url):
+    monkeypatch.setenv("DIBS_ENGINE", url)
 
     for answer in (dibs("config"), dibs("config", "--json"), dibs("init", "--agents", "none")):
         assert "hunter2secret" not in answer.out + answer.err

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dibs.core.text.findings import Level
 from dibs.core.text.names import closest, quote
-from dibs.core.text.secrets import mask
-from dibs.core.text.urls import site
+from dibs.core.text.urls import shown, site
 from dibs.errors import NotFound
 
 TYPE_CHECKING = False
@@ -47,7 +46,7 @@ def value_of(field: Field, loaded: Loaded) -> Any:
     value = getattr(loaded.config, field.name)
     if field.name == "notify_webhook":
         return site(value)
-    return mask(value) if field.name == "engine" else value
+    return shown(value) if field.name == "engine" and value else value
 
 
 def settings(repository: Repository, loaded: Loaded, name: str = "") -> Shape:

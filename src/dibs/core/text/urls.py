@@ -7,6 +7,8 @@ from dibs.core.text.names import printable
 HIDDEN = "***"
 #: Schemes of local paths, in which an @ is part of a name.
 _PATHS = ("sqlite:", "file:", "git:file:")
+#: Schemes of servers, whose URLs may contain a password.
+_SERVERS = ("postgres:", "postgresql:", "redis:", "rediss:")
 #: Schemes in which a user name without a password is usually a token.
 _TOKENS = ("http", "https", "git:http", "git:https")
 #: The name of the embedded engine, whose URL is empty.
@@ -27,6 +29,8 @@ def shown(url: str) -> str:
             name = f"{user}:{HIDDEN}" if colon and user else HIDDEN if hidden else user
             rest = f"{name}@{place}"
         url = f"{scheme}://{_options(rest)}"
+    elif url.startswith(_SERVERS) and "@" in url:  # a slash is missing
+        url = f"{url.partition(':')[0]}:{HIDDEN}"
     return printable(url)
 
 
