@@ -529,6 +529,20 @@ def test_an_agent_that_ends_its_own_session_is_still_an_agent(world):
     eve.close()
 
 
+def test_the_name_of_an_ended_session_works_only_in_its_process_tree_until_its_process_exits(world):
+    eve, name = Actor(world.root), "claude-12121212"
+    eve.hook("12121212-l", "SessionStart", source="startup")
+    world.edit(eve, "12121212-l", "left.py")
+    (world.root / "left.py").write_text("unfinished")
+    eve.hook("12121212-l", "SessionEnd", reason="other")
+
+    assert world.script.dibs("commit", "-m", "mine", "--agent", name) == "NOT_YOU"
+    assert world.script.dibs("release", "left.py", "--agent", name) == "NOT_YOU"
+    assert world.holder("left.py") == [name]
+    assert world.person.dibs("release", "left.py", "--agent", name) == ""
+    eve.close()
+
+
 def test_a_session_that_runs_on_in_a_second_terminal_is_another_agent(world):
     other = Actor(world.root, DIBS_AGENT="alice")
     other.hook("11111111-a", "SessionStart", source="resume")

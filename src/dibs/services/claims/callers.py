@@ -88,18 +88,19 @@ def _session(rows: Rows, agent: str) -> SessionRow | None:
 
 def _check_tree(session: SessionRow, pid: int, *, by_human: bool) -> None:
     from dibs.local.processes import above
-    from dibs.services.state.sessions import runs_here
+    from dibs.services.state.sessions import has_process
 
-    if runs_here(session):
+    if has_process(session):
         related = {pid, *(one.pid for one in above(pid))}
         if session.pid in related or pid in {one.pid for one in above(session.pid)}:
             return
-        why = f"{session.id} is a running session ({session.dialect}, process {session.pid})"
+        kind = "an ended session whose process still runs" if session.over else "a running session"
+        why = f"{session.id} is {kind} ({session.dialect}, process {session.pid})"
     elif not session.over and _is_outside(session):
         why = f"{session.id} is a session outside of this PID namespace"
     else:
         return
-    own = f"use a name of your own, such as --agent {session.id}-2"
+    own = f"use a name of your own, such as {session.id}-2"
     human = "omit the name to act as yourself; a human may use it for `dibs release` and similar commands"
     raise NotAllowed(
         f"{why}, so its name works only in its own process tree",

@@ -156,11 +156,16 @@ def _same_machine(other: str) -> bool:
 
 
 def runs_here(session: SessionRow) -> bool:
-    """Return whether a session has a process of its own, which still runs on this machine.
+    """Return whether a session has not ended, and its own process still runs on this machine."""
+    return not session.over and has_process(session)
+
+
+def has_process(session: SessionRow) -> bool:
+    """Return whether a session's own process still runs on this machine, even if the session has ended.
 
     The process of an editor outlives its sessions, so it says nothing about them.
     """
-    known = bool(session.pid) and not session.over and session.dialect not in EDITORS
+    known = bool(session.pid) and session.dialect not in EDITORS
     return known and session.realm == realm() and is_there(session.pid, session.born)
 
 
