@@ -264,7 +264,20 @@ def test_a_stopped_agent_runs_no_tool(guarded):
 
     assert verdict.word == Word.DENY
     assert "runs in circles" in verdict.text
+    assert f"`dibs agent join --agent {ONE}`" in verdict.text
     assert guarded.hear(A, EventKind.AFTER).word == Word.PASS
+
+
+def test_a_stopped_agents_new_session_is_told_at_its_start_who_can_let_it_back_in(guarded):
+    guarded.start(A)
+    guarded.agents.stop(Caller("anna", "human"), ONE, reason="runs in circles")
+
+    verdict = guarded.start(A, source="resume")
+
+    assert verdict.word == Word.TELL
+    for said in (verdict.text, verdict.note):
+        assert "runs in circles" in said
+        assert f"`dibs agent join --agent {ONE}`" in said
 
 
 def test_a_session_start_joins_briefs_fully_and_is_recorded_once(guarded):

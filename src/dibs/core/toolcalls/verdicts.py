@@ -24,13 +24,17 @@ def blocked(
     return Verdict(Word.DENY, refusal(refused, draw, what), note(agent, refused), reader=agent)
 
 
-def stopped_agent(heard: HookEvent, message: str, draw: Callable[[], str]) -> Verdict:
-    """Block every tool of a stopped agent; ignore its other events."""
-    if heard.moment != EventKind.BEFORE:
+def stopped_agent(heard: HookEvent, message: str, hint: str, draw: Callable[[], str]) -> Verdict:
+    """Block every tool of a stopped agent, and say so when its session starts; ignore its other events."""
+    starts = heard.moment == EventKind.STARTED
+    if heard.moment != EventKind.BEFORE and not starts:
         return PASSED
     reason = message.partition(": ")[2]
-    text = refusal([DeniedPath(".", "stopped", reason=reason)], draw, "call")
-    return Verdict(Word.DENY, text, f"dibs: {message}")
+    text = refusal(
+        [DeniedPath(".", "stopped", reason=reason)], draw, "session" if starts else "call"
+    )
+    text = f"{text}\n{hint[:1].upper()}{hint[1:]}"
+    return Verdict(Word.TELL if starts else Word.DENY, text, f"dibs: {message}; {hint}")
 
 
 def refused_event(heard: HookEvent, message: str, hint: str) -> Verdict:

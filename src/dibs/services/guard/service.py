@@ -114,7 +114,7 @@ class Guarding:
                 raise
             from dibs.core.toolcalls.verdicts import stopped_agent
 
-            return stopped_agent(heard, refused.message, _draw)
+            return stopped_agent(heard, refused.message, refused.hint, _draw)
         if heard.touches and verdict.word != Word.DENY and self._logs_files():
             from dibs.services.guard.file_log import log_files
 
