@@ -84,6 +84,20 @@ def test_a_process_below_an_agents_session_is_that_agent_whatever_its_environmen
     assert owner(server, "below.py") == "carol"
 
 
+def test_a_refusal_at_the_socket_names_the_process_and_not_a_token(server):
+    state, me = find(str(server.repo)).state, running(os.getpid())
+    note(state, me.pid, me.born, "carol")
+    try:
+        other = server.request("GET", "/api/v1/status", headers={"Dibs-Agent": "bob"})
+        revoked = server.request("POST", "/api/v1/claims/revoke", {"pattern": "x", "reason": "y"})
+    finally:
+        forget(state, me.pid, "carol")
+
+    said = other.json["error"]
+    assert (said["message"], said["hint"]) == ("the process belongs to carol", "omit the header")
+    assert "the process has agent" in revoked.json["error"]["message"]
+
+
 def test_a_detached_process_is_not_a_human_while_a_session_runs(server):
     state = find(str(server.repo)).state
     agent = subprocess.Popen(["sleep", "60"])

@@ -71,13 +71,18 @@ def caller_for(identity: RequestIdentity, named: str, field: str = AGENT) -> Cal
     if identity.scope < TokenScope.HUMAN:
         own = "omit the header" if field == AGENT else f"send {identity.caller.id} as {field}"
         raise NotAllowed(
-            f"the token belongs to {identity.caller.id}",
+            f"the {_proof(identity)} belongs to {identity.caller.id}",
             code="NOT_YOU",
             field=field,
-            hint=f"{own}, or use that agent's token",
+            hint=f"{own}, or use that agent's token" if identity.token else own,
         )
     human = identity.caller
     return Caller(check_agent_id(named), "agent", human.host, by=human.id, by_human=True)
+
+
+def _proof(identity: RequestIdentity) -> str:
+    """Return what identifies the sender of a request; at the Unix socket, no token does."""
+    return "token" if identity.token else "process"
 
 
 def require(identity: RequestIdentity, needed: TokenScope) -> None:
@@ -86,7 +91,7 @@ def require(identity: RequestIdentity, needed: TokenScope) -> None:
         has, needs = identity.scope.name.lower(), needed.name.lower()
         new = "--agent NAME" if needed == TokenScope.AGENT else f"--scope {needs}"
         raise NotAllowed(
-            f"this needs the scope {needs}, and the token has {has}",
+            f"this needs the scope {needs}, and the {_proof(identity)} has {has}",
             code="TOKEN_SCOPE",
             hint=f"a human creates a token: dibs token new {new}",
         )
