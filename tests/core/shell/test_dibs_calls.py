@@ -12,6 +12,7 @@ from dibs.core.shell.dibs_calls import find_calls, refused_call
 REFUSED = (
     "echo '{}' | dibs hook claude",
     "dibs hook cursor preToolUse < event.json",
+    "/venv/bin/python -I -S /venv/lib/python3.11/site-packages/dibs/guard/run.py claude < event.json",
     "dibs release --all --agent alice",
     "dibs release --agent=alice a.py",
     "dibs agent stop alice",
@@ -102,6 +103,7 @@ REFUSED = (
 )
 HARMLESS = (
     "dibs hook --help",
+    "python -m ruff check src/dibs/guard/run.py",
     "dibs claim a.py",
     "dibs status",
     "dibs release --all",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAME = "DIBS_AGENT"
 _DIBS = "dibs"
+#: The script that agents' settings run as their hook, as its path ends.
+_HOOK = "dibs/guard/run.py"
 _DEEPEST = 6
 _LONGEST = 50_000
 #: Programs that only read, print, or store the text that they are given.
@@ -190,6 +192,8 @@ class _Finder:
         if interprets:
             if list(args[1:3]) == ["-m", _DIBS]:
                 yield from self._call(args[3:], named, depth)
+            if next((arg for arg in args[1:] if arg[:1] != "-"), "").endswith(_HOOK):
+                yield DibsCall(("hook",), named)
             for text in texts:
                 yield from self._code(text, depth)
         for text in texts if not interprets else ():
