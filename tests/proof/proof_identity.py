@@ -27,6 +27,7 @@ AS_AGENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "release": (("release", "{path}"), _ACTS),
     "transfer": (("transfer", "{path}", "--to", "heir"), _ACTS),
     "answer": (("answer", "{path}", "no"), _ACTS),
+    "escalate": (("escalate", "{path}.other"), _ACTS),
     "commit": (("commit", "-m", "x"), _ACTS),
     "run": (("run", "--claim", "{path}.run", "--", "true"), _IS),
     "say": (("say", "heir", "hello"), _IS),
@@ -35,16 +36,25 @@ AS_AGENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ask": (("ask", "{path}.other"), _IS),
     "decide new": (("decide", "new", "use it"), _IS),
     "task take": (("task", "take"), _IS),
+    "task done": (("task", "done", "none"), _ACTS),
+    "task fail": (("task", "fail", "none", "--message", "x"), _ACTS),
+    "task release": (("task", "release", "none"), _ACTS),
+    "task block": (("task", "block", "none", "--reason", "x"), _ACTS),
+    "task reassign": (("task", "reassign", "none", "--to", "heir"), _IS),
     "agent report": (("agent", "report", "--note", "well"), _ACTS),
     "agent beat": (("agent", "beat"), _IS),
     "agent join": (("agent", "join"), _ACTS),
     "status": (("status",), _SEES),
     "who": (("who", "{path}"), _SEES),
+    "check": (("check", "{path}"), _SEES),
+    "salvage show": (("salvage", "show", "none"), _SEES),
+    "alerts": (("alerts",), _SEES),
     "agent leave": (("agent", "leave"), _ACTS),
 }
 #: Results that are not about identity: the caller was accepted.
 ACCEPTED = frozenset({
-    "", "NOT_HELD", "NOT_ASKED", "NOTHING_CHANGED", "NO_AGENT", "QUEUE_EMPTY", "FENCED",
+    "", "NOT_HELD", "NOT_ASKED", "NOTHING_CHANGED", "NO_AGENT", "NO_TASK", "NO_SALVAGE", "QUEUE_EMPTY",
+    "FENCED",
 })  # fmt: skip
 
 #: All commands under the name of someone without a running session, with an answer for each of these callers.

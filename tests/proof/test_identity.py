@@ -33,7 +33,7 @@ from tests.proof.proof_identity import (
 
 from dibs import Dibs
 from dibs.core.claims.agents import Agent
-from dibs.core.claims.commands import HUMAN_ONLY, human_only
+from dibs.core.claims.commands import FOR_AGENTS, HUMAN_ONLY, human_only
 from dibs.errors import BadInput
 from dibs.local.identity import MARKERS
 from dibs.local.repository import find
@@ -238,6 +238,10 @@ def test_a_shell_may_use_the_name_of_an_agent_without_hooks_but_not_of_a_human(w
     for who, expected in answers.items():
         code = call_as(world, who, words, target)
         assert code in (ACCEPTED if expected == YES else {expected.strip("`")}), who
+
+
+def test_the_matrix_has_every_command_in_which_a_human_may_name_a_running_agent():
+    assert set(AS_AGENT) >= FOR_AGENTS - {"agent stop"}  # its test stops an agent
 
 
 def test_an_agent_stops_only_itself_and_the_agents_below_it(world):

@@ -268,7 +268,7 @@ def test_a_stopped_agent_runs_no_tool(guarded):
     assert guarded.hear(A, EventKind.AFTER).word == Word.PASS
 
 
-def test_a_stopped_agents_new_session_is_told_at_its_start_who_can_let_it_back_in(guarded):
+def test_the_start_of_a_stopped_agents_session_shows_who_can_let_it_back_in(guarded):
     guarded.start(A)
     guarded.agents.stop(Caller("anna", "human"), ONE, reason="runs in circles")
 

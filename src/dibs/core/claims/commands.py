@@ -35,14 +35,14 @@ HUMAN_ONLY: dict[str, tuple[str, ...]] = {
 #: Commands with which a human may act for an agent whose session runs.
 FOR_AGENTS = frozenset({
     "release", "transfer", "answer", "escalate", "commit", "agent leave", "agent stop", "agent join",
-    "agent report", "task done", "task fail", "task release", "task return", "task block",
+    "agent report", "task done", "task fail", "task release", "task block",
 })  # fmt: skip
 #: Commands that only show something, under any name.
 READS = frozenset({
     "status", "who", "check", "log", "explain", "whoami", "agent ls", "agent show", "changes", "diff",
-    "forecast", "config", "config show", "task ls", "task show", "task graph", "decide ls", "decide show",
-    "group ls", "worktree ls", "salvage ls", "alerts", "report", "doctor", "crew ls", "crew show",
-    "crew logs",
+    "forecast", "config", "task ls", "task show", "task graph", "task validate", "decide ls", "decide show",
+    "group ls", "group show", "worktree ls", "worktree env", "salvage ls", "salvage show", "alerts",
+    "alerts ls", "alerts show", "report", "doctor", "crew ls", "crew show", "crew logs",
 })  # fmt: skip
 #: Commands whose option ``--agent`` selects what is shown, and not who acts.
 FILTERS = frozenset({"log", "changes"})
