@@ -167,9 +167,3 @@ def test_a_refused_git_option_is_not_called_a_change_of_a_file():
     text = refusal([DeniedPath(".git/config", "guarded")], draw, "command")
 
     assert "also for one command (`git -c`, `HOME=...`)" in text
-
-
-def test_a_stopped_agent_reads_that_it_must_stop_working():
-    text = refusal([DeniedPath("", "stopped", reason="enough")], draw, "call")
-
-    assert text.splitlines()[-1] == "Stop working. Only a human can let you back in."

@@ -155,7 +155,7 @@ def _owner(one: DeniedPath, fence: _Fence) -> str:
 def _next(refused: Sequence[DeniedPath]) -> list[str]:
     """Return what an agent can do now."""
     whys = {one.why for one in refused}
-    words = ["Stop working. Only a human can let you back in."] if "stopped" in whys else []
+    words = []
     held = [one for one in refused if one.why == "held"]
     if held:
         words.append(f"Do other work, {_ask_or_wait(held)}")
