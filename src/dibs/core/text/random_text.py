@@ -43,10 +43,10 @@ def is_random(token: str) -> bool:
         return False
     if not mixed and (separators or digits * 8 < len(bare)):
         return False
-    return _regularity(bare) < (4.2 if digits else 3.8)
+    return regularity(bare) < (4.2 if digits else 3.8)
 
 
-def _regularity(token: str) -> float:
+def regularity(token: str) -> float:
     """Return a score that is low for random text: the length of its runs, and its share of common pairs.
 
     A run is a word, a number or an acronym, as in ``get|HTTP|Response|2``.

@@ -25,7 +25,7 @@ _WORD = r"[A-Za-z0-9_-]"
 
 #: Kind; marks; least length; expression, where ``^`` is the start of a word and ``&`` one of its characters.
 _SHAPED = r"""
-aws key; akia asia abia acca; 16; ^A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}
+aws key; akia asia abia acca a3t; 16; ^A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}
 github token; ghp_ gho_ ghu_ ghs_ ghr_; 16; gh[pousr]_[A-Za-z0-9]{20,}
 github token; github_pat_; 16; github_pat_\w{20,}
 dibs token; dibs_; 16; dibs_[0-9a-f]{40,}
@@ -89,6 +89,8 @@ new relic key; nrak-; 16; NRAK-[A-Z0-9]{20,}
 linear key; lin_; 16; lin_(?:api|oauth)_[A-Za-z0-9]{30,}
 vault token; hvs. hvb. hvr.; 16; ^hv[sbr]\.&{20,}
 docker token; dckr_pat_; 16; dckr_pat_&{20,}
+sourcegraph token; sgp_; 16; sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}
+sidekiq credentials; sys__com=; 16; (?<=CONTRIBSYS__COM=)[0-9a-f]{8}:[0-9a-f]{8}
 supabase token; sbp_; 16; sbp_[a-f0-9]{40}
 groq key; gsk_; 16; gsk_[A-Za-z0-9]{30,}
 xai key; xai-; 16; ^xai-[A-Za-z0-9]{30,}
@@ -126,7 +128,9 @@ clojars token; CLOJARS_; w60
 cloudflare token; cfut_ cfat_ cfk_; u36
 cockroach key; CCDB1_; u40
 contentful token; CFPAT-; u40
+context7 key; ctx7sk-; u32
 crates token; cio; w32
+cursor key; key_; x60
 defined networking key; dnkey-; u60
 docker token; dckr_oat_; u20
 duffel token; duffel_test_ duffel_live_; u40
@@ -134,6 +138,7 @@ easypost key; EZAK EZTK; w50
 elevenlabs key; sk_; x48
 facebook token; EAAM EAAC EAAB EAAG; w90
 figma token; figd_ figo_ figu_; u36
+firecrawl key; fc-; x32
 fireworks key; fw_; w22
 flutterwave key; FLWSECK- FLWSECK_TEST- FLWPUBK_TEST-; w12
 fly token; fo1_; u40
@@ -145,6 +150,7 @@ hugging face token; api_org_; w30
 infracost key; ico-; w32
 intra42 secret; s-s4t2ud- s-s4t2af-; x64
 mongodb secret; mdb_sa_sk_; u36
+n8n key; n8n_api_; u40
 neon key; napi_; w50
 netlify token; nfp_; w36
 new relic key; NRII- NRIQ- NRRA- NRSP- NRAA-; u27
@@ -170,8 +176,6 @@ sentry token; sntrys_; b60
 settlemint token; sm_aat_ sm_pat_ sm_sat_; w16
 shippo token; shippo_live_ shippo_test_; x40
 sonar token; sqp_ squ_ sqa_; x40
-sourcegraph token; sgp_; x40
-sourcegraph token; sgp_local_; x40
 square token; EAAA; u55
 supabase key; sb_secret_; u30
 tailscale key; tskey-api- tskey-auth- tskey-client- tskey-scim- tskey-webhook-; u16

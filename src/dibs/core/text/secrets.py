@@ -10,7 +10,7 @@ a short ordinary text costs a few microseconds.
 
 from __future__ import annotations
 
-from dibs.core.text.random_text import RANDOM_MIN, is_random
+from dibs.core.text.random_text import RANDOM_MIN, is_random, regularity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,27 +42,32 @@ _ENTRY = (
     rf"(?im)^[ \t]*[\w.-]{{0,60}}(?:{_PASSWORD}):[ \t]+{_UNMASKED}(?P<secret>[^\s\[{{]\S*)[ \t]*$"
 )
 
-#: The user and the password in a call of curl or mysql, in .netrc, and in settings of NuGet and Docker.
+#: The user and the password in a call of curl, mysql, and others, in .netrc, and in settings of programs.
 _LOGIN = (
     rf"(?i)(?:\bcurl\b[^\n]{{0,400}}?[ ](?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{{1,80}}:"
     rf"|\b(?:mysql\w*|mariadb[\w-]*)[ ](?:[^\n]{{0,400}}?[ ])?(?-i:-p)"
+    rf"|\b(?:sshpass[ ]|(?:docker|podman)[ ]login[ ](?:[^\n;&|]{{0,200}}?[ ])?)(?-i:-p)[ ]?[\"']?"
+    rf"|\bredis-cli[ ](?:[^\n;&|]{{0,200}}?[ ])?(?-i:-a)[ ]"
     rf"|\blogin[ ]+\S{{1,80}}[ \n]+password[ ]+|key=\"[\w.]{{0,40}}password\"[ ]+value=\""
     rf"|\"(?:_?auth|identitytoken)\"[ ]*:[ ]*\"|//[^\s:]{{1,200}}/:_(?:auth|password)=)"
     rf"{_UNMASKED}(?![$<%{{*])(?P<secret>[^\s\"'<>]{{3,}})"
 )
 #: Services whose keys are plain hexadecimal or alphanumeric text.
 _ISSUERS = (
-    "adafruit", "airtable", "algolia", "alibaba", "asana", "bitbucket", "cloudflare", "codecov", "cohere",
-    "coinbase", "confluent", "contentful", "datadog", "discord", "dropbox", "etsy", "fastly", "finnhub",
-    "gitter", "heroku", "hubspot", "intercom", "jfrog", "kraken", "kucoin", "mailchimp", "mailgun",
+    "adafruit", "airtable", "algolia", "alibaba", "asana", "beamer", "bitbucket", "bittrex", "cloudflare",
+    "codecov", "cohere", "coinbase", "confluent", "contentful", "datadog", "discord", "droneci", "dropbox",
+    "etsy", "fastly", "finicity", "finnhub", "flickr", "freshbooks", "gitter", "heroku", "hubspot",
+    "intercom", "jfrog", "kraken", "kucoin", "launchdarkly", "linkedin", "looker", "mailchimp", "mailgun",
     "mattermost", "meraki", "messagebird", "netlify", "nytimes", "okta", "plaid", "rapidapi", "sendbird",
-    "snyk", "sonar", "squarespace", "sumo", "telegram", "travis", "twitch", "twilio", "twitter", "yandex",
-    "zendesk",
+    "sentry", "snyk", "sonar", "squarespace", "sumo", "telegram", "travis", "trello", "twitch", "twilio",
+    "twitter", "yandex", "zendesk",
 )  # fmt: skip
+#: The regularity from which such a value consists of words and numbers.
+_WORDS = 6.0
 #: The rest of such a name, and the key; a release or an id is often a commit.
 _ISSUED = (
     r"(?i)(?:{})(?![\w.-]{{0,20}}(?:sha|commit|release|version|build|hash|digest|[_-]id|ref|rev)\b)"
-    r"(?:[_.-](?:api|auth|access|app|client|oauth|global|login|private|user|pat|sid)){{0,3}}"
+    r"(?:[ _.-](?:api|auth|access|admin|app|client|oauth|global|key|login|private|user|pat|sid)){{0,3}}"
     r"[\"']?[ ]{{0,3}}(?::=|=>|=|:)[ ]{{0,3}}[\"'`]?(?P<secret>[A-Za-z0-9_=-]{{15,}})"
 )
 
@@ -78,7 +83,20 @@ _ANNOUNCING = (
     *("pass", "pwd", "secret", "token", "credential", "key", "bearer", "basic", "authorization"),
 )
 #: Each text with a login contains one of these.
-_LOGGING_IN = ("curl", "mysql", "mariadb", "password ", "value=", 'auth"', "/:_", "identitytoken")
+_LOGGING_IN = (
+    *(
+        "curl",
+        "mysql",
+        "mariadb",
+        "sshpass",
+        "docker",
+        "podman",
+        "redis-cli",
+        "password ",
+        "value=",
+    ),
+    *('auth"', "/:_", "identitytoken"),
+)
 
 
 def storable(text: str, field: str = "text") -> str:
@@ -144,7 +162,7 @@ def _mask_each(expression: str, text: str, judge: Callable[[str], bool] = bool) 
 def _is_key(value: str) -> bool:
     """Return whether a value is random text, as a key is: many digits, and no words."""
     digits = sum(character.isdigit() for character in value)
-    return digits * 8 >= len(value) and not _is_code(value)
+    return digits * 8 >= len(value) and regularity(value) < _WORDS and not _is_code(value)
 
 
 def _mask_announced(text: str) -> str:
@@ -223,7 +241,7 @@ def _mask_random(text: str) -> str:
     import re
 
     return re.sub(
-        r"(?i:sha\d{1,3}[-:]|\bh1:|data:(?:image|font|audio|video)/[\w.+-]{1,40};base64,)?"
+        r"(?i:sha\d{1,3}(?:[-:]|[ ]?=[ ]?\"?)|\bh1:|data:(?:image|font|audio|video)/[\w.+-]{1,40};base64,)?"
         r"[A-Za-z0-9+/_-]{22,}={0,2}",
         lambda match: "[masked token]" if is_random(match[0]) else match[0],
         text,
