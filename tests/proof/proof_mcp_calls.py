@@ -150,6 +150,21 @@ DETECTED: tuple[Call, ...] = (
     ("mcp__web__fetch_to_file", {"url": "https://x/", "file": PATH}),
     ("mcp__format__frobnicate_project", {"projectPath": "{root}"}),
     ("mcp__x__frobnicate", {"encoded": "c3JjL2EucHk="}),
+    # names in which another word than the reading one may be the verb
+    ("mcp__lsp__perform_code_action", {"id": 3}),
+    ("mcp__ide__accept_diff", {"tab_name": "a.py"}),
+    ("mcp__lsp__optimize_imports", {"scope": "project"}),
+    ("mcp__lsp__sort_imports", {}),
+    ("mcp__editor__indent_lines", {"buffer": 1}),
+    ("mcp__todo__mark_todos_done", {}),
+    ("mcp__ui__apply_preview", {"id": 9}),
+    ("mcp__ui__confirm_preview", {"id": 9}),
+    ("mcp__release__prepare_release", {"version": "2.0"}),
+    ("mcp__fs__upload_and_extract", {"archive": "x.zip"}),
+    ("mcp__fs__create_files_in_folder", {"id": 3}),
+    ("mcp__fs__set_project_file", {"id": "a"}),
+    ("mcp__browser__browser_write_file", {"handle": 1}),
+    ("mcp__agents__ask-codex", {"prompt": "edit it", "cd": "{root}"}),
 )
 
 PROSE = "Look at src/a.py and `src/a.py:12`: it writes {root}/src/a.py."
@@ -171,6 +186,10 @@ HARMLESS: tuple[Call, ...] = (
     ("mcp__lsp__call_hierarchy", {"uri": URI}),
     ("mcp__lsp__textDocument/hover", {"textDocument": {"uri": URI}}),
     ("mcp__lsp__prepareRename", {"uri": URI}),
+    ("mcp__lsp__prepareCallHierarchy", {"uri": URI}),
+    ("mcp__lsp__preview_rename", {"uri": URI, "newName": "b"}),
+    ("mcp__lsp__semantic_tokens", {"uri": URI}),
+    ("mcp__mcp-language-server__content", {"filePath": PATH}),
     ("mcp__lsp__type_definition", {"path": "src/a.py"}),
     ("mcp__lsp__outline", {"path": "src/a.py"}),
     ("mcp__lsp__explain", {"path": "src/a.py", "line": 3}),
@@ -268,6 +287,9 @@ HARMLESS: tuple[Call, ...] = (
     ("mcp__git__git_blame", {"repo_path": "{root}", "path": "src/a.py"}),
     ("mcp__git__git_branch", {"repo_path": "{root}", "branch_type": "local"}),
     ("mcp__shell__execute_command", {"command": "cat src/a.py"}),
+    # Dibs' own tools, if the agent does not name the server
+    ("MCP:claim", {"paths": ["src/a.py"], "wait": "5m"}),
+    ("MCP:ask", {"path": "src/a.py"}),
 )  # fmt: skip
 
 

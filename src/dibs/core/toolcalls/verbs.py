@@ -20,7 +20,7 @@ class Effect(metaclass=TextEnum):
 
     #: It only reads: it claims nothing, is not blocked, and the tree is not compared.
     READS = "reads"
-    #: The paths it names are not its targets, but the tree is compared.
+    #: It runs or reads the paths that it names, but the tree is compared.
     WATCHED = "watched"
     #: It may write the files that it names: they are checked, but not claimed before they change.
     UNSURE = "unsure"
@@ -32,12 +32,12 @@ class Effect(metaclass=TextEnum):
 _LOOK_VERBS = frozenset((
     *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "fetch"),
     *("query", "describe", "lookup", "check", "analyze", "analyse", "inspect", "preview", "lint"),
-    *("validate", "resolve", "explain", "count", "compare", "verify", "ask", "cat", "summarize"),
+    *("validate", "resolve", "explain", "count", "compare", "verify", "cat", "summarize", "simulate"),
     *("retrieve", "recall", "locate", "detect", "audit", "scan", "estimate", "measure", "is", "has"),
     *("navigate", "click", "wait", "hover", "think", "review", "trace", "goto", "ls", "tail", "head"),
-    *("upload", "mkdir", "whoami", "ping", "suggest", "recommend", "sleep", "highlight", "prepare"),
+    *("upload", "mkdir", "whoami", "ping", "suggest", "recommend", "sleep", "highlight"),
     *("parse", "tokenize", "tokenise", "hash", "checksum", "exists", "peek", "watch", "embed", "select"),
-    *("critique", "summarise", "wc", "ocr", "transcribe", "play", "chat", "consult", "close", "browse"),
+    *("critique", "summarise", "wc", "ocr", "transcribe", "play", "close", "browse"),
     *("identify", "classify", "score", "predict", "infer", "examine", "explore", "discover", "print"),
     *("enumerate", "display", "echo", "notify", "subscribe", "crawl", "scrape", "identify", "du"),
 ))  # fmt: skip
@@ -53,7 +53,13 @@ _LOOK_NOUNS = frozenset((
     *("linter", "typecheck", "sonar", "tabs", "sequentialthinking", "ast", "imports", "graph"),
     *("callgraph", "selection", "range", "ranges", "action", "actions", "codereview", "metadata"),
     *("md5", "sha256", "existence", "size", "lines", "todos", "hints", "codelens", "context"),
-    *("thinkdeep", "consensus", "precommit", "secaudit", "testgen"),
+    *("thinkdeep", "consensus", "precommit", "secaudit", "testgen", "content"),
+))  # fmt: skip
+#: Words that may be next to such a noun. Any other one may be a verb: ``accept_diff``, ``sort_imports``.
+_BESIDE = frozenset((
+    *("document", "workspace", "text", "type", "call", "code", "file", "files", "project", "go", "to"),
+    *("git", "lsp", "language", "server", "editor", "find", "signature", "directory", "function"),
+    *("unstaged", "staged", "for", "of", "in", "by", "with", "sizes", "incoming", "outgoing", "ide"),
 ))  # fmt: skip
 #: Nouns of tools that do not write the files that a call names.
 _WATCHED = frozenset((
@@ -62,6 +68,8 @@ _WATCHED = frozenset((
     *("console", "network", "test", "tests", "debug", "debugger", "build", "compile", "index"),
     *("configuration", "project", "server", "sequential", "session", "config", "pytest", "jest"),
     *("vitest", "profile", "profiler", "benchmark", "simulator", "emulator", "device"),
+    *("ask", "chat", "consult"),  # another agent, which may also write
+    "claim",  # Cursor does not name the server, which may be Dibs
 ))  # fmt: skip
 _CHANGING = frozenset((
     *("write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert", "append"),
@@ -73,10 +81,11 @@ _CHANGING = frozenset((
     *("store", "record", "duplicate", "erase", "destroy", "unlink", "render", "translate"),
     *("formatter", "formatting", "prettier", "black", "isort", "gofmt", "rustfmt", "autoformat"),
     *("conflict", "conflicts", "unstash", "switch", "codemod", "install", "uninstall", "convert", "pub"),
+    *("accept", "confirm"),
 ))  # fmt: skip
 #: A tool whose name starts with one of these only reads, unless the name joins two verbs.
 _ASKING = frozenset(("get", "list", "show", "describe", "count", "is", "has"))
-#: Words that mean the same anywhere in the name.
+#: Words that mean the same before a verb that changes something: ``preview_edit``, not ``apply_preview``.
 _TRYING = frozenset(("prepare", "preview", "simulate"))
 #: Tools that only create a folder, or choose one to work in.
 _FOLDERS = frozenset(("directory", "folder", "dir"))
@@ -196,26 +205,44 @@ def _by_name(words: list[str]) -> str:
     changes, looks = found & _CHANGING, found & _LOOK_VERBS
     if _only_asks(words, found):
         return Effect.READS
-    if not changes and (looks or (found & _LOOK_NOUNS and not found & RUNS)):
+    if not changes and _looks(words):
         return Effect.READS
     if found & _THINGS and not found & _FILES:
         return Effect.WATCHED
-    if not changes and found & (RUNS | _WATCHED):  # it runs or reads the files that it names
+    if not changes and found & (RUNS | _WATCHED | _LOOK_NOUNS):
         return Effect.WATCHED
     return Effect.CHANGES if changes and not looks else Effect.UNSURE
+
+
+def _looks(words: list[str]) -> bool:
+    """Return whether a name without a verb that changes something says that it reads."""
+    part: set[str] = set()
+    for word in (*words, "and"):
+        if word not in _JOINING:
+            part.add(word)
+        elif not part & _LOOK_VERBS and not (
+            part & _LOOK_NOUNS and part <= _LOOK_NOUNS | _WATCHED | _BESIDE
+        ):
+            return False
+        else:
+            part = set()
+    return True
 
 
 def _only_asks(words: list[str], found: frozenset[str]) -> bool:
     """Return whether a name says that nothing changes, or only a folder or a page in a browser."""
     if found & _JOINING:
         return False
-    if (found & _FOLDERS and found & _MAKING) or (found & _PLACES and found & _CHOOSING):
+    makes, chooses = found & _FOLDERS and found & _MAKING, found & _PLACES and found & _CHOOSING
+    if (makes or chooses) and not found & _FILES:
         return True
-    if found & _BROWSERS and not found & _SAVING:
+    if found & _BROWSERS and not found & (_SAVING | _FILES):
         return True
     if words[:2] == ["convert", "to"]:
         return True  # it returns the result, unless an argument says where to write it
-    return words[:1] != [] and (words[0] in _ASKING or bool(found & _TRYING))
+    first = next((word for word in words if word in _TRYING | _CHANGING), "")
+    tries = first in _TRYING and bool(found & _CHANGING)
+    return tries or not _ASKING.isdisjoint(words[:1])
 
 
 def _suspicious(words: frozenset[str], given: Mapping[str, Any], keys: Collection[str]) -> str:
