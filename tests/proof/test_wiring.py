@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.proof.proof_wiring import ATTEMPTS, BLOCKED, HARMLESS, RESTORED, TABLE, table
@@ -17,6 +18,9 @@ from dibs.guard.agents.program import answer
 from dibs.local.repository import find
 from dibs.project.project import create
 from dibs.services.guard.wiring import WiringRecord
+
+if TYPE_CHECKING:
+    from dibs.core.toolcalls.values import HookReply
 
 FILES = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".gemini/settings.json",
@@ -59,15 +63,17 @@ class Wired:
         )
 
     def hook(self, event: str, command: str, tool: str = "Bash") -> str:
+        return self.reply(event, command, tool).stdout
+
+    def reply(self, event: str, command: str, tool: str = "Bash") -> HookReply:
         given = {"command": command} if tool == "Bash" else {"file_path": command, "content": "{}"}
         payload = {
             "session_id": "s1", "cwd": str(self.root), "hook_event_name": event, "tool_name": tool,
             "tool_input": given, "tool_use_id": "t1", "tool_response": {},
         }  # fmt: skip
-        said, _ = answer(
+        return answer(
             ["claude"], json.dumps(payload).encode(), dict(os.environ), str(self.root), 0
-        )
-        return said.stdout
+        )[0]
 
     def is_blocked(self, command: str) -> bool:
         filled = command.replace("{root}", str(self.root)).replace("{home}", str(self.home))
@@ -280,6 +286,25 @@ def test_a_branch_that_a_script_wrote_is_reported_and_a_human_moves_it_back(wire
     assert wired.sh("git rev-parse main").stdout == before
     main(["doctor"])
     assert "written without git" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("rm .git/HEAD", "HEAD, objects, or refs is missing"),
+        ("rm -rf .git/refs", "HEAD, objects, or refs is missing"),
+        ("mv .git x", "has a dibs.toml, but is not in a git repository"),
+        ("rm -rf .git", "has a dibs.toml, but is not in a git repository"),
+    ],
+)
+def test_after_a_script_removed_the_git_directory_every_write_is_blocked(wired, command, says):
+    wired.hook("PreToolUse", "sh run.sh")
+    wired.sh(command)
+
+    reply = wired.reply("PreToolUse", str(wired.root / "src/a.py"), "Write")
+
+    assert reply.status == 2
+    assert says in reply.stderr
 
 
 def test_a_branch_that_git_moved_is_not_reported(wired):

@@ -239,6 +239,11 @@ def _from_disk(folder: str) -> Repository:
         if stat.S_ISDIR(mode) and _is_git_dir(entry):
             git_dir = os.path.realpath(entry)
             return _in_git(folder, place, _common_of(_own_git_dir(place, git_dir)))
+        if stat.S_ISDIR(mode) and stat.S_ISDIR(_mode(_join(entry, STATE_IN_GIT))):
+            raise Misconfigured(
+                f"{quote(entry)} is not a git directory: HEAD, objects, or refs is missing",
+                hint="restore it, for example from another clone",
+            )
         if _is_git_dir(place):
             raise _no_working_tree(place)
         state = _join(place, STATE_OUTSIDE_GIT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.toolcalls.values import EventKind, Watch
-from dibs.errors import NotFound
+from dibs.errors import Misconfigured, NotFound
 from dibs.project.location import locate
 
 TYPE_CHECKING = False
@@ -26,11 +26,21 @@ FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 def base_project(
     starts: Mapping[str, None], environ: Mapping[str, str], *, lenient: bool = False
 ) -> Location | None:
-    """Return the project of the first folder that is in one; if ``lenient``, despite invalid settings."""
-    for start in (*starts, *(environ.get(name, "") for name in FOLDERS)):
-        place = _project(start, environ, lenient=lenient) if start else None
+    """Return the project of the first folder that is in one; if ``lenient``, despite invalid settings.
+
+    A folder with settings but without a repository was a project, whose git directory was moved or deleted.
+    """
+    folders = [*starts, *filter(None, (environ.get(name, "") for name in FOLDERS))]
+    for start in folders:
+        place = _project(start, environ, lenient=lenient)
         if place is not None:
             return place
+    for folder in filter(None, folders):
+        if os.path.exists(f"{folder}/dibs.toml"):
+            raise Misconfigured(
+                f"{folder} has a dibs.toml, but is not in a git repository",
+                hint="restore .git, or run `dibs init`, or delete dibs.toml",
+            )
     return None
 
 
