@@ -306,6 +306,7 @@ INNOCENT = [
     "the password is required",
     "the secret is out",
     "secret: see the manual for it",
+    'password="\'"',
     "password=None",
     "password=self.password",
     "password = getpass()",

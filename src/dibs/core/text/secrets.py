@@ -220,7 +220,11 @@ def _is_prose(value: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """Return whether a value is a name, a call, a placeholder, or a constant, not a literal."""
-    if value[0] in "$<*%({[" or value in ("None", "null", "True", "False", "true", "false", "..."):
+    if (
+        not value
+        or value[0] in "$<*%({["
+        or value in ("None", "null", "True", "False", "true", "false", "...")
+    ):
         return True
     head, opened, _ = value.replace("[", "(").partition("(")
     names = head.split(".")
