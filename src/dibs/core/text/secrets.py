@@ -84,18 +84,8 @@ _ANNOUNCING = (
 )
 #: Each text with a login contains one of these.
 _LOGGING_IN = (
-    *(
-        "curl",
-        "mysql",
-        "mariadb",
-        "sshpass",
-        "docker",
-        "podman",
-        "redis-cli",
-        "password ",
-        "value=",
-    ),
-    *('auth"', "/:_", "identitytoken"),
+    *("curl", "mysql", "mariadb", "sshpass", "docker", "podman", "redis-cli"),
+    *("password ", "value=", 'auth"', "/:_", "identitytoken"),
 )
 
 
@@ -220,11 +210,7 @@ def _is_prose(value: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """Return whether a value is a name, a call, a placeholder, or a constant, not a literal."""
-    if (
-        not value
-        or value[0] in "$<*%({["
-        or value in ("None", "null", "True", "False", "true", "false", "...")
-    ):
+    if value[:1] in "$<*%({[" or value in ("None", "null", "True", "False", "true", "false", "..."):
         return True
     head, opened, _ = value.replace("[", "(").partition("(")
     names = head.split(".")
