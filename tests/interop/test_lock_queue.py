@@ -7,6 +7,7 @@ import pytest
 from tests.interop.shared import Shared
 from tests.services.several_agents import caller
 
+from dibs.engines.git.remote import PushOutcome
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.project.remotes import queue_remote
 from dibs.services.claims.service import Claims
@@ -48,6 +49,19 @@ class Dying:
         return getattr(self.remote, name)
 
 
+class Losing(Dying):
+    """Connects to the remote, and loses the first race."""
+
+    def __init__(self):
+        super().__init__("lost")
+
+    def push(self, *what):
+        if self.when:
+            self.when = ""
+            return PushOutcome.LOST
+        return self.remote.push(*what)
+
+
 def held(queue):
     return {task.name: task.holder for task in queue.all() if task.holder}
 
@@ -80,6 +94,16 @@ def test_a_push_whose_outcome_is_unknown_is_looked_up(shared):
 
     assert taken.stored.id == "a"
     assert shared.subjects().count("claim: ") == 1
+
+
+def test_a_lost_race_does_not_wait_for_another_process_that_fetches_in_the_same_clone(shared):
+    shared.put_tasks("a")
+    queue = shared.queue("machine", connect=Losing())
+    locked = shared.folder / "machine/.git/refs/dibs/lock-queue.lock"
+    locked.parent.mkdir(parents=True)
+    locked.touch()
+
+    assert queue.take(caller("bob")).stored.id == "a"
 
 
 def test_a_shallow_clone_of_a_file_url_takes_and_finishes_tasks(shared):

@@ -76,7 +76,10 @@ class QueueBranch:
         """Return the branch's commit after a lost race, with one call: each moment makes losing likelier."""
         if not self.place.remote:
             return self.tip()
-        self._remote.fetch(_NEXT, time.monotonic() + self._timeout)
+        try:
+            self._remote.fetch(_NEXT, time.monotonic() + self._timeout)
+        except Unavailable:  # another process of this clone may be fetching to the same ref
+            return self.tip()
         return commit_of(self.git, _NEXT) or self.tip()
 
     def clean_up(self) -> None:
