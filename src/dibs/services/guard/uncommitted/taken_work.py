@@ -103,7 +103,7 @@ def _tell(rows: Rows, agent: str, copies: Sequence[KeptWork]) -> None:
         )  # fmt: skip
         what = f" {copy.what}" if copy.what else ""
         name = copy.ref.removeprefix("refs/salvage/")
-        reason = f"to see the old{what} content, run `dibs salvage show {name}`"
+        reason = f"Dibs saved a copy of the old{what} content: `dibs salvage show {name}`"
         boxes = ((agent, copy.author, "taker"), (copy.author or HUMANS, agent, "author"))
         for box, sender, told in boxes:
             tell(
