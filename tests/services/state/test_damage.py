@@ -370,7 +370,7 @@ def test_doctor_lists_all_damaged_rows_and_fix_repairs_them(repo):
     assert refused.returncode == 77
     assert "a human" in refused.stderr
     left = run(repo, "doctor", "--fix", "--agent", "eve")
-    assert "only a human can repair it" in left.stdout
+    assert "only a human may do this" in left.stdout
 
     assert "freed held.py, claimed by bob" in run(repo, "doctor", "--fix").stdout
     assert "is damaged" not in run(repo, "doctor").stdout
