@@ -1,13 +1,63 @@
-"""A signal that arrives while a process starts ends that process, too."""
+"""No signal is missed: neither before a wait, nor while a process starts."""
 
 import os
+import resource
 import signal
 import subprocess
+import threading
 
 import psutil
 import pytest
 
-from dibs.local.signals import process_group
+from dibs.local.signals import SignalPipe, process_group
+
+
+@pytest.fixture
+def signals():
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    pipe = SignalPipe()
+    yield pipe
+    pipe.close()
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.fixture
+def many_open_files():
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2000, limit[1]), limit[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY)]
+    while opened[-1] < 1100:
+        opened.append(os.dup(opened[0]))
+    yield
+    for one in opened:
+        os.close(one)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
+def test_a_signal_before_the_wait_ends_it_and_only_once(signals):
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+    signals.wait(3600)
+    signals.wait(0)  # nothing is left to read
+    ended = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
+    ended.start()
+    signals.wait(3600)
+    ended.join()
+
+
+def test_a_wait_works_with_more_than_1024_open_files(many_open_files, signals):
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+    signals.wait(3600)
+
+
+def test_a_closed_pipe_gives_the_signals_back():
+    before = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(before)
+
+    SignalPipe().close()
+
+    assert signal.set_wakeup_fd(before) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,6 @@ is its assignment. What ends the runner ends the agent's processes first.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import time
@@ -26,6 +25,7 @@ from dibs.errors import DibsError, Fenced, NotFound, Unavailable, Unknown
 from dibs.local.locks import FileLock
 from dibs.local.noted_agents import forget, note
 from dibs.local.processes import running
+from dibs.local.signals import SignalPipe
 from dibs.project.project import open_project
 from dibs.services.crew.service import CrewMembers
 
@@ -50,28 +50,22 @@ WAKE = signal.SIGUSR1
 
 
 class Wakeup:
-    """Signals, as a file that becomes readable; no signal is missed between a look and the wait."""
+    """The signals that wake a runner or ask it to end."""
 
     def __init__(self) -> None:
-        self._read, write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.set_blocking(write, False)
+        self._signals = SignalPipe()
         #: Whether the runner was asked to end.
         self.stopping = False
         for number in _SIGNALS:
             signal.signal(number, self._stop)
         signal.signal(WAKE, lambda *_: None)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
 
     def _stop(self, *_: object) -> None:
         self.stopping = True
 
     def wait(self, timeout: float) -> None:
         """Wait for a signal."""
-        select.select([self._read], [], [], timeout)
-        with suppress(BlockingIOError):
-            while os.read(self._read, 512):
-                pass
+        self._signals.wait(timeout)
 
 
 class Runner:

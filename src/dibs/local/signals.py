@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from dibs.local.processes import end_group
 
@@ -16,6 +16,37 @@ if TYPE_CHECKING:
 
 #: The signals that ask a process to exit.
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class SignalPipe:
+    """Signals as a pipe that becomes readable, so that none is missed between a look and the wait.
+
+    It sees only signals that have a handler in Python, in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a signal, but no longer than ``seconds``."""
+        import select
+
+        # Unlike select.select, this works with any descriptor number.
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        poll.poll(max(0.0, seconds) * 1000)
+        with suppress(BlockingIOError):
+            while os.read(self._read, 512):
+                pass
+
+    def close(self) -> None:
+        """Restore what received the signals before."""
+        signal.set_wakeup_fd(self._before)
+        os.close(self._read)
+        os.close(self._write)
 
 
 def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:

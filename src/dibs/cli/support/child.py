@@ -7,13 +7,12 @@ that group moves to the foreground, as in a shell, so that Ctrl-C and Ctrl-Z rea
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import time
 from contextlib import suppress
 
-from dibs.local.signals import not_ignored
+from dibs.local.signals import SignalPipe, not_ignored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +51,7 @@ class ChildProcess:
         self._streams = streams
         self._process: subprocess.Popen[bytes] | None = None
         self._terminal = _Terminal()
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
-        self._wakeup = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        self._signals = SignalPipe()
         # Ignored signals stay ignored, for the command, too: it may run under nohup.
         self._handlers = {n: signal.signal(n, self._forward) for n in not_ignored(FORWARDED)}
         self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _ignore)
@@ -103,8 +99,7 @@ class ChildProcess:
         """
         status = self._look()
         if status is None:
-            select.select([self._wake_read], [], [], max(0.0, timeout))
-            self._drain()
+            self._signals.wait(timeout)
             status = self._look()
         return status
 
@@ -202,18 +197,11 @@ class ChildProcess:
         else:
             self.signal(number)
 
-    def _drain(self) -> None:
-        with suppress(BlockingIOError):
-            while os.read(self._wake_read, 512):
-                pass
-
     def _give_back(self) -> None:
         self._terminal.take_back()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(self._wakeup)
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._signals.close()
 
 
 class _Terminal:
