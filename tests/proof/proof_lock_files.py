@@ -17,12 +17,16 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+_Done = TypeVar("_Done")
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 DIBS = Path(sys.executable).with_name("dibs")
@@ -207,17 +211,20 @@ class Member:
         (self.world.orders / f"{what}-{self.name}").touch()
 
     @contextmanager
-    def overtaken(self) -> Iterator[None]:
-        """Run the block when the member is about to push for the first time, and before it does."""
+    def overtaken(self, act: Callable[[Member], _Done]) -> Iterator[Future[_Done]]:
+        """Let the member act, and run the block right before its first push; yield what it will return."""
         orders = self.world.orders
-        self.order("hold")
         os.mkfifo(orders / f"go-{self.name}")
-        give_up = time.monotonic() + 60
-        while not (orders / f"held-{self.name}").exists():
-            assert time.monotonic() < give_up, f"{self.name} does not push"
-            time.sleep(0.01)
-        yield
-        (orders / f"go-{self.name}").write_text("go")
+        self.order("hold")  # before it acts: it could push right away
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(act, self)
+            give_up = time.monotonic() + 60
+            while not (orders / f"held-{self.name}").exists():
+                assert not done.done(), f"{self.name} did not push: {done.result()}"
+                assert time.monotonic() < give_up, f"{self.name} does not push"
+                time.sleep(0.01)
+            yield done
+            (orders / f"go-{self.name}").write_text("go")
 
     def git(self, *words: str, at: Path | None = None, check: bool = True) -> str:
         """Run git to completion, and return what it printed."""

@@ -275,12 +275,10 @@ def test_a_take_that_loses_its_claim_before_the_push_does_not_harm_the_next_owne
     world.put({"a": PLAIN})
     slow = world.member("slow")
     next_ = Member(world, "next", heir_of=slow)
-    with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(take, slow)
-        with slow.overtaken():
-            assert next_.dibs("release", "task:a", DIBS_AGENT="slow").returncode == 0
-            assert take(next_) == "a"
-        assert late.result() == ""
+    with slow.overtaken(take) as late:
+        assert next_.dibs("release", "task:a", DIBS_AGENT="slow").returncode == 0
+        assert take(next_) == "a"
+    assert late.result() == ""
 
     done = next_.dibs("task", "done", "a")
 

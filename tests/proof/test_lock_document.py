@@ -30,11 +30,9 @@ def world(tmp_path: Path) -> World:
 
 def take_at_once(first: Member, first_kind: str, second: Member, second_kind: str) -> list[str]:
     """Let both take a task; the first one pushes right before the second one does."""
-    with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(TAKE[second_kind], second)
-        with second.overtaken():
-            taken = TAKE[first_kind](first)
-        return [taken, late.result()]
+    with second.overtaken(TAKE[second_kind]) as late:
+        taken = TAKE[first_kind](first)
+    return [taken, late.result()]
 
 
 def test_the_script_is_the_documents_except_for_the_path_of_the_repository():
@@ -96,11 +94,9 @@ def test_agent_03_loses_the_push_and_moves_to_the_next_task(world: World, first:
 def test_git_rejects_the_second_push_and_agent_03_sees_the_owner(world: World):
     world.put({"fix-header-lint": "title: fix it\n"})
     agent_02, agent_03 = world.member("agent-02"), world.member("agent-03")
-    with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(agent_03.run, "bash", str(SCRIPT))
-        with agent_03.overtaken():
-            assert TAKE["dibs"](agent_02) == "fix-header-lint"
-        done = late.result()
+    with agent_03.overtaken(lambda member: member.run("bash", str(SCRIPT))) as late:
+        assert TAKE["dibs"](agent_02) == "fix-header-lint"
+    done = late.result()
 
     assert "[rejected]" in done.stderr
     agent_03.git("pull", "-q", "--rebase")
