@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import weakref
 
 from dibs.core.claims.agents import Caller
 from dibs.project.project import open_project
@@ -31,6 +32,7 @@ class World:
         self.project = open_project(
             self.root, {"DIBS_ENGINE": engine, "DIBS_PROJECT": "p"} if engine else {}
         )
+        weakref.finalize(self, self.project.close)  # at the end of the test: it has open files
 
     def git(self, *words, check=True, given=None):
         done = subprocess.run(
