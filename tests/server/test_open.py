@@ -127,6 +127,15 @@ def test_it_starts_the_server_if_none_is_running(stopped):
     assert [path for path in kept if code.encode() in path.read_bytes()] == []
 
 
+def test_a_port_that_cannot_exist_is_refused(stopped):
+    for words in (["serve"], ["open", "--print"]):
+        done = run_dibs(*stopped, *words, "--port", "65536")
+
+        assert done.returncode == 65
+        assert done.stderr.startswith("dibs: a port is a number from 0 to 65535, not 65536")
+        assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_port_in_use_is_one_line(stopped, server):
     repo, environ = stopped
 

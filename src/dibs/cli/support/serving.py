@@ -6,7 +6,8 @@ import os
 import time
 
 from dibs.cli.support.parsing import number
-from dibs.errors import Misconfigured, Unavailable
+from dibs.core.changes.worktrees import LAST_PORT
+from dibs.errors import BadInput, Misconfigured, Unavailable
 from dibs.local.files import read_or_empty
 
 TYPE_CHECKING = False
@@ -23,7 +24,10 @@ _NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", 
 
 def port_number(text: str) -> int:
     """Return the value of an option for a port; 0 means any."""
-    return 0 if text == "0" else number(text)
+    port = 0 if text == "0" else number(text)
+    if port > LAST_PORT:
+        raise BadInput(f"a port is a number from 0 to {LAST_PORT}, not {port}", code="NUMBER")
+    return port
 
 
 def start_server(given: dict[str, Any]) -> ServerInfo:
