@@ -205,6 +205,18 @@ def test_parts_that_are_no_longer_wanted_are_removed(dibs, repo):
     assert tree(repo) == {}
 
 
+def test_an_unwanted_server_is_removed_from_a_file_with_hooks(dibs, repo):
+    dibs("init", "--agents", "gemini")
+    both = (repo / ".gemini" / "settings.json").read_text()
+
+    dibs("init", "--agents", "gemini", "--no-mcp")
+
+    settings = json.loads((repo / ".gemini" / "settings.json").read_text())
+    assert settings.keys() == {"hooks"}
+    dibs("init", "--agents", "gemini")
+    assert (repo / ".gemini" / "settings.json").read_text() == both
+
+
 def test_git_ignores_machine_specific_files(dibs, repo):
     dibs("init", "--agents", EVERY)
 

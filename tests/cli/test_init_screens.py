@@ -217,6 +217,28 @@ def test_a_dry_run_shows_the_purge_even_while_an_agent_holds_a_claim(dibs, repo)
     assert (repo / ".git" / "dibs").exists()
 
 
+def test_every_file_to_be_removed_is_named(dibs, repo):
+    dibs("init", "--agents", "claude,gemini")
+
+    out = dibs("init", "--no-mcp", "--no-instructions", "--dry-run").out
+
+    assert "update   .gemini/settings.json" in out
+    for path in (".mcp.json", "AGENTS.md", ".claude/skills/dibs/SKILL.md", "GEMINI.md"):
+        assert f"  remove   {path}\n" in out
+
+
+def test_an_uninstall_names_only_what_exists(dibs, repo):
+    dibs("init", "--agents", "gemini")
+    (repo / "GEMINI.md").unlink()
+
+    planned = dibs("init", "--uninstall", "--dry-run").out
+    done = dibs("init", "--uninstall").out
+
+    assert "GEMINI.md" not in planned + done
+    assert "  keep     .git/dibs" in planned
+    assert "  kept     .git/dibs" in done
+
+
 @pytest.mark.parametrize("purge", [[], ["--purge", "--yes"]])
 def test_the_task_files_stay_and_are_named(dibs, repo, purge):
     dibs("init", "--agents", "claude")

@@ -117,7 +117,8 @@ def plan_uninstall(repository: Repository) -> tuple[PlannedChange, ...]:
     """Return the changes that an uninstall would make; change nothing."""
     known = manifest.load(repository)
     if known.files:
-        return tuple(plan_restore(repository, path, known) for path in known.files)
+        changes = (plan_restore(repository, path, known) for path in known.files)
+        return tuple(change for change in changes if change.old is not None)
     known = guess_manifest(repository)
     changes = (plan_restore(repository, path, known) for path in known.files)
     return tuple(change for change in changes if change.act != "keep")

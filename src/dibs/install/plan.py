@@ -103,8 +103,12 @@ def _change(
     old, mode = read(ground.repository, path)
     pieces = _once([edit.piece for _, edit in edits])
     record = known.files.get(path)
-    base = _base(ground.repository, path, pieces, old, record)
+    wanted = {type(piece) for piece in pieces}
+    others = every_piece(ground.repository, path, known)
+    unwanted = tuple(piece for piece in others if type(piece) not in wanted)
+    base = _base(ground.repository, path, (*pieces, *unwanted), old, record)
     kept = old is not None and put_all(pieces, old, path) == old
+    kept = kept and not _has_ours(unwanted, old, path)
     new = old if kept else put_all(pieces, base or b"", path)
     local = any(edit.local for _, edit in edits)
     hide = note = False

@@ -144,7 +144,7 @@ def _grouped(changes: Sequence[PlannedChange], *, done: bool) -> list[tuple[str,
     """Return a row for each file, and one for many files of the same kind, such as a board's."""
     kinds: dict[object, list[PlannedChange]] = {}
     for change in changes:
-        alone = change.path if change.agents or change.note else ""
+        alone = change.path if change.agents or change.note or not change.what else ""
         kinds.setdefault((change.act, change.what, alone), []).append(change)
     rows = []
     for same in kinds.values():

@@ -204,7 +204,7 @@ def _show(
     _print_changes(changes, gates=gates, done=not dry)
     if plan is not None:
         _print_purge(plan, done=not dry)
-    text.print_changes(("kept", path, what, "") for path, what in kept.items())
+    text.print_changes(("keep" if dry else "kept", path, what, "") for path, what in kept.items())
     if dry:
         if plan is not None and plan.owners and not args.force:
             text.say(f"agents hold claims: {', '.join(plan.owners)}; a purge needs --force")
