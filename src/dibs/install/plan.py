@@ -107,8 +107,9 @@ def _change(
     others = every_piece(ground.repository, path, known)
     unwanted = tuple(piece for piece in others if type(piece) not in wanted)
     base = _base(ground.repository, path, (*pieces, *unwanted), old, record)
-    kept = old is not None and put_all(pieces, old, path) == old
-    kept = kept and not _has_ours(unwanted, old, path)
+    kept = (
+        old is not None and put_all(pieces, old, path) == old and not _has_ours(unwanted, old, path)
+    )
     new = old if kept else put_all(pieces, base or b"", path)
     local = any(edit.local for _, edit in edits)
     hide = note = False

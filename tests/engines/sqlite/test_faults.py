@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import shutil
@@ -298,6 +299,39 @@ def test_a_writer_takes_its_turn_and_a_reader_needs_none(engine, path):
     assert keys(engine) == []
     gate.close()
     put(engine, "k")
+
+
+class Interrupted(Exception):
+    """What a signal handler raises."""
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_signal_handler_that_raises_leaves_the_store_usable(engine, write):
+    def act():
+        if write:
+            engine.transact(lambda txn: txn.put("key", "value"))
+        else:
+            engine.view(lambda txn: txn.get("key"))
+
+    def interrupt(_, event, __):  # Python runs signal handlers when a function of C has returned
+        nonlocal left
+        left -= event == "c_return"
+        if left == 0:
+            raise Interrupted
+
+    for number in itertools.count(1):
+        left = number
+        sys.setprofile(interrupt)
+        try:
+            act()
+            break
+        except Interrupted:
+            pass
+        finally:
+            sys.setprofile(None)
+        act()
+
+    assert number > 5
 
 
 class TestFiles:

@@ -130,11 +130,19 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
 
 
 def _run(cycle: Callable[[bool], Cycle], changed: bool) -> Cycle:
-    """Run a cycle; a folder that is moved or removed meanwhile is an error that may pass."""
+    """Run a cycle; a folder that is moved or removed meanwhile is an error that may pass.
+
+    A signal takes effect when the cycle has ended.
+    """
+    from dibs.local.signals import defer
+
+    deliver = defer()
     try:
         return cycle(changed)
     except OSError as error:
         raise system_error(error) from error
+    finally:
+        deliver()
 
 
 def _say_once(error: DibsError, lost: bool) -> bool:

@@ -88,17 +88,16 @@ class OptimisticEngine:
         """Report what this store guarantees as it is configured."""
         from dibs.core.text.findings import Finding, Level
 
-        until = self._enter()
+        until = self._deadline()
         try:
-            link = self._session.link(until)
-            started = time.perf_counter()
-            link.look((), (), until)
-            trip = (time.perf_counter() - started) * 1e3
-            store, *others = self.check(link, until)
+            with self._lock:
+                link = self._session.link(until)
+                started = time.perf_counter()
+                link.look((), (), until)
+                trip = (time.perf_counter() - started) * 1e3
+                store, *others = self.check(link, until)
         except (NotSent, Cut) as problem:
             raise self._session.unavailable(problem) from problem
-        finally:
-            self._lock.release()
         clock = "the server's; if it jumps, Dibs detects this and voids all claims"
         return [
             store,
@@ -110,31 +109,31 @@ class OptimisticEngine:
 
     def repair(self) -> list[str]:
         """Read the store again, which starts a new life if the old one cannot be trusted."""
-        until = self._enter()
-        try:
+        until = self._deadline()
+        with self._lock:
             before = self._session.link(until).life
             self._session.drop()
             after = self._session.link(until).life
-        finally:
-            self._lock.release()
         return [] if after == before else ["the store started a new life; all claims are void"]
 
-    def _enter(self) -> float:
-        """Keep other threads out, and return the deadline of the call."""
+    def _deadline(self) -> float:
+        """Return the deadline of a call, once no other thread uses the connection."""
         if self._closed:
             raise RuntimeError("the engine is closed")
         until = _monotonic() + self._timeout
-        if not self._lock.acquire(False) and not self._lock.acquire(timeout=self._timeout):
-            raise busy(self._place)
+        if self._lock.locked():
+            if not self._lock.acquire(timeout=self._timeout):
+                raise busy(self._place)
+            self._lock.release()
         return until
 
     def _run(self, step: Callable[[Txn], T], kind: type[ReplicaTxn]) -> T:
-        until = self._enter()
-        try:
-            return self._repeat(step, kind, until)
-        finally:
-            self._session.finish()
-            self._lock.release()
+        until = self._deadline()
+        with self._lock:  # acquire() could be interrupted before a try
+            try:
+                return self._repeat(step, kind, until)
+            finally:
+                self._session.finish()
 
     def _repeat(self, step: Callable[[Txn], T], kind: type[ReplicaTxn], until: float) -> T:
         """Run a step until everything it read is unchanged when it is written."""

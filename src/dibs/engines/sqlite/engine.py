@@ -93,13 +93,10 @@ class SqliteEngine:
 
     def close(self) -> None:
         """Close the files; a closed engine cannot be used again."""
-        if not self._lock.acquire(False):
-            self._await_lock()
-        try:
+        self._await_lock()
+        with self._lock:
             self._closed = True
             self._shut()
-        finally:
-            self._lock.release()
 
     def inspect(self) -> list[Finding]:
         """Report what this store guarantees as it is configured."""
@@ -115,20 +112,21 @@ class SqliteEngine:
 
     def _call(self, act: Callable[..., Any], *step: Callable[[Txn], Any]) -> Any:
         """Use the connection in one thread at a time; replace a broken one at the next call."""
-        if not self._lock.acquire(False):
+        if self._lock.locked():
             self._await_lock()
-        try:
-            return act(self._link or self._reopen(), *step)
-        except (Unavailable, Unknown):
-            if self._link is not None and self._link.broken:
-                self._shut()
-            raise
-        finally:
-            self._lock.release()
+        with self._lock:  # acquire() could be interrupted before a try
+            try:
+                return act(self._link or self._reopen(), *step)
+            except (Unavailable, Unknown):
+                if self._link is not None and self._link.broken:
+                    self._shut()
+                raise
 
     def _await_lock(self) -> None:
+        """Wait until no other thread uses the connection."""
         if not self._lock.acquire(True, self._options.timeout):
             raise busy(self._options.path)
+        self._lock.release()
 
     def _reopen(self) -> SqliteConnection:
         if self._closed:
