@@ -8,7 +8,7 @@ import stat
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.install import manifest
-from dibs.install.agents.edits import Choice, file_edits, settings_edit
+from dibs.install.agents.edits import SETTINGS_FILE, Choice, file_edits, settings_edit
 from dibs.install.agents.table import AGENTS
 from dibs.install.board.scaffold import settings_table
 from dibs.install.entries.commands import commands
@@ -104,7 +104,8 @@ def _change(
     pieces = _once([edit.piece for _, edit in edits])
     record = known.files.get(path)
     wanted = {type(piece) for piece in pieces}
-    others = every_piece(ground.repository, path, known)
+    # The settings are the user's once they exist.
+    others = every_piece(ground.repository, path, known) if path != SETTINGS_FILE else ()
     unwanted = tuple(piece for piece in others if type(piece) not in wanted)
     base = _base(ground.repository, path, (*pieces, *unwanted), old, record)
     kept = (
