@@ -32,8 +32,9 @@ _BEGIN: Statement = (BEGIN, ())
 _COMMIT: Statement = (b"COMMIT", ())
 _ROLLBACK: Statement = (b"ROLLBACK", ())
 _PAGE = 500
-#: Seconds for which a writer lets others continue before it waits for the lock; randomized.
-_PAUSE = 0.015
+#: Seconds for which a writer lets others continue before it waits for the lock, randomized; the second
+#: applies if it also had a conflict in the last ``_CROWDED`` seconds.
+_PAUSE, _LONG_PAUSE, _CROWDED = 0.01, 0.12, 0.25
 
 #: Greater than every key: longer than an index entry can be.
 _END = "\U0010ffff" * 1000
@@ -47,7 +48,8 @@ class PostgresConnection(StoreLink):
     """
 
     __slots__ = (
-        "_locked", "_runs", "project", "system", "timeline", "was_replicated", "wire",
+        "_crowded_until", "_locked", "_runs", "project", "system", "timeline", "was_replicated",
+        "wire",
     )  # fmt: skip
 
     def __init__(self, wire: PostgresWire, project: int, since_boot: Callable[[], float]) -> None:
@@ -55,6 +57,7 @@ class PostgresConnection(StoreLink):
         self.wire = wire
         self.project = b"%d" % project
         self._locked = False
+        self._crowded_until = 0.0
         #: The timeline that wrote the store, and the server's, as last judged.
         self._runs = ("", "")
         #: The server's cluster, and its timeline, which a failover changes.
@@ -124,7 +127,8 @@ class PostgresConnection(StoreLink):
             self._runs = (self.timeline, self.timeline)
             return None
         if status == b"busy" or tries:
-            sleep(jitter(_PAUSE))
+            sleep(jitter(_LONG_PAUSE if monotonic() < self._crowded_until else _PAUSE))
+            self._crowded_until = monotonic() + _CROWDED
             return self.lock(points, ranges, until)
         header = self._header(rows, points, len(ranges))
         return header._replace(status=status.decode()) if header.status == "ok" else header
