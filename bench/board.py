@@ -238,7 +238,7 @@ def _archive(project: Project) -> None:
 
 
 def _retire(rows: Rows, start: int, place: str) -> None:
-    head = taskrows.head(rows)
+    head, _ = taskrows.standing(rows)
     for number in range(start, start + 10_000):
         id_ = f"old-{number}"
         task = Task(id_, Status.DONE, title=f"Fix page {number}")
