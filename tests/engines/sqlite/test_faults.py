@@ -362,6 +362,22 @@ class TestFiles:
         with pytest.raises(Unavailable):  # and it stays that way
             put(engine, "more")
 
+    def test_a_file_that_a_checkpoint_is_extending_can_be_used(self, engine, path, monkeypatch):
+        for number in range(50):
+            put(engine, f"k{number}", "x" * 1000)
+        fold_log_into_file(path)
+        found = keys(engine)
+        whole = path.read_bytes()
+        os.truncate(path, len(whole) // 2)
+
+        def extend(_):
+            with path.open("r+b") as file:
+                file.write(whole)
+
+        monkeypatch.setattr(time, "sleep", extend)  # another process continues
+
+        assert keys(engine) == found
+
     def test_a_damaged_file_is_named_and_kept(self, path):
         engine = SqliteEngine(path)
         for number in range(100):

@@ -33,6 +33,9 @@ _PAGE = 4096
 #: Seconds between two checks that the log is still the one that was opened: a check costs as much as a read.
 LOG_EVERY = 0.01
 
+#: Seconds in which a checkpoint writes all pages.
+CHECKPOINT = 0.5
+
 _monotonic = time.monotonic
 _stat = os.stat
 
@@ -158,7 +161,7 @@ class SqliteConnection:
         size = found.st_size
         if found.st_ino != self._inode or found.st_dev != self._device:
             raise sqlite.replaced(self._path)
-        if size < self._size and size < _size_in_header(self._path):
+        if size < self._size and self._is_cut_off():
             raise sqlite.replaced(self._path)
         self._size = size
         now = _monotonic()
@@ -167,6 +170,15 @@ class SqliteConnection:
             if self._is_log_replaced():
                 self.broken = True
                 raise sqlite.replaced(self._path)
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the file stays smaller than it says; a checkpoint writes the first page first."""
+        until = _monotonic() + CHECKPOINT
+        while _size(self._path) < _size_in_header(self._path):
+            if _monotonic() >= until:
+                return True
+            time.sleep(0.005)
+        return False
 
     def _is_log_replaced(self) -> bool:
         """Return whether others use another log: they do not see this handle's changes, nor it theirs."""
