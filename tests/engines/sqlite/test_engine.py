@@ -444,16 +444,13 @@ class TestScans:
 def test_the_file_shrinks_when_the_ledger_is_trimmed(tmp_path):
     path = str(tmp_path / "state.db")
     engine = SqliteEngine(path)
-    engine.transact(
-        lambda txn: [txn.emit(Event("alice", "agent", "x", "x" * 300, {})) for _ in range(5_000)]
-    )
+    _grow(engine, 5_000)
     before = _pages(path)
     size = os.path.getsize(path)
     other = SqliteEngine(path)
     other.view(lambda txn: txn.now)
 
-    while engine.transact(lambda txn: txn.trim(next(txn.events()).seq + 499)):
-        pass
+    _trim(engine)
 
     assert _pages(path) < before / 2
     for one in (engine, other):  # a smaller file is not mistaken for a damaged one
@@ -461,6 +458,41 @@ def test_the_file_shrinks_when_the_ledger_is_trimmed(tmp_path):
         one.transact(lambda txn: txn.put("a", "1"))
         one.close()
     assert os.path.getsize(path) < size
+
+
+def test_a_file_that_a_partial_checkpoint_made_smaller_than_its_header_can_be_used(tmp_path):
+    path = str(tmp_path / "state.db")
+    engine, writer = SqliteEngine(path), SqliteEngine(path)
+    _grow(writer, 5_000)
+    _pages(path)
+    engine.view(lambda txn: txn.now)
+    _trim(writer)
+    _pages(path)
+    writer.transact(lambda txn: [txn.put(f"k{n}", "a" * 1000) for n in range(99)])
+    with apsw.Connection(path) as reader:
+        reader.execute("SELECT * FROM kv").fetchone()
+        writer.transact(lambda txn: [txn.put(f"k{n}", "b" * 1000) for n in range(99)])
+        apsw.Connection(path).execute("PRAGMA wal_checkpoint(passive)").fetchall()
+        with open(path, "rb") as file:
+            header = file.read(100)
+        assert os.path.getsize(path) < int.from_bytes(header[28:32], "big") * 4096
+
+        engine.view(lambda txn: txn.now)
+        engine.transact(lambda txn: txn.put("a", "1"))
+
+    reader.close()
+    engine.close()
+    writer.close()
+
+
+def _grow(engine, count):
+    event = Event("alice", "agent", "x", "x" * 300, {})
+    engine.transact(lambda txn: [txn.emit(event) for _ in range(count)])
+
+
+def _trim(engine):
+    while engine.transact(lambda txn: txn.trim(next(txn.events()).seq + 499)):
+        pass
 
 
 def _pages(path):

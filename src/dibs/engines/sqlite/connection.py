@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 import apsw
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _LONG_LOG = 512 * 1024
 #: SQLite's smallest file is one page.
 _PAGE = 4096
+#: The bytes before the log's first frame, and before each frame's page.
+_LOG_HEADER, _FRAME_HEADER = 32, 24
 
 #: Seconds between two checks that the log is still the one that was opened: a check costs as much as a read.
 LOG_EVERY = 0.01
@@ -172,9 +175,9 @@ class SqliteConnection:
                 raise sqlite.replaced(self._path)
 
     def _is_cut_off(self) -> bool:
-        """Return whether the file stays smaller than it says; a checkpoint writes the first page first."""
+        """Return whether pages of the file are lost; while a checkpoint extends it, they only seem so."""
         until = _monotonic() + CHECKPOINT
-        while _size(self._path) < _size_in_header(self._path):
+        while _lacks_pages(self._path):
             if _monotonic() >= until:
                 return True
             time.sleep(0.005)
@@ -243,12 +246,23 @@ class SqliteConnection:
         return seq
 
 
-def _size_in_header(path: str) -> int:
-    """Return how large a database says it is; it shrinks when the ledger is trimmed."""
+def _lacks_pages(path: str) -> bool:
+    """Return whether a file is smaller than its header says, and the log does not contain the missing pages.
+
+    While others read, a checkpoint leaves out pages that have changed again, so a file can lack its end.
+    """
     with open(path, "rb", opener=regular) as file:
         header = file.read(32)
+        size = os.fstat(file.fileno()).st_size
     page = int.from_bytes(header[16:18], "big")
-    return max(_PAGE, int.from_bytes(header[28:32], "big") * (page if page > 1 else 1 << 16))
+    page = page if page > 1 else 1 << 16
+    missing = set(range(size // page + 1, int.from_bytes(header[28:32], "big") + 1))
+    with suppress(FileNotFoundError), open(f"{path}-wal", "rb", opener=regular) as log:
+        start = _LOG_HEADER
+        while missing and (frame := os.pread(log.fileno(), 4, start)):
+            missing.discard(int.from_bytes(frame, "big"))
+            start += _FRAME_HEADER + page
+    return size < _PAGE or bool(missing)
 
 
 def _inode(path: str) -> int:
