@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 import apsw
 
@@ -257,11 +256,14 @@ def _lacks_pages(path: str) -> bool:
     page = int.from_bytes(header[16:18], "big")
     page = page if page > 1 else 1 << 16
     missing = set(range(size // page + 1, int.from_bytes(header[28:32], "big") + 1))
-    with suppress(FileNotFoundError), open(f"{path}-wal", "rb", opener=regular) as log:
-        start = _LOG_HEADER
-        while missing and (frame := os.pread(log.fileno(), 4, start)):
-            missing.discard(int.from_bytes(frame, "big"))
-            start += _FRAME_HEADER + page
+    start = _LOG_HEADER
+    try:
+        with open(f"{path}-wal", "rb", opener=regular) as log:
+            while missing and (frame := os.pread(log.fileno(), 4, start)):
+                missing.discard(int.from_bytes(frame, "big"))
+                start += _FRAME_HEADER + page
+    except FileNotFoundError:
+        pass
     return size < _PAGE or bool(missing)
 
 
