@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scripts.setup import needs
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,7 +35,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 def wheels() -> Path:
     """Return the folder with Dibs' build and run-time requirements; download them if need be."""
     with _one_at_a_time(ROOT / ".venv" / "wheels.lock"):
-        digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+        digest = hashlib.sha256(needs()).hexdigest()
         stamp = WHEELS / "complete"
         if not stamp.exists() or stamp.read_text("utf-8") != digest:
             shutil.rmtree(WHEELS, ignore_errors=True)

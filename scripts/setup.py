@@ -10,6 +10,7 @@ import contextlib
 import glob
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -207,7 +208,7 @@ def _need_venv() -> None:
 
 
 def _need_group(group: str) -> None:
-    digest = _digest((ROOT / "pyproject.toml").read_bytes(), *_pages(group))
+    digest = _digest(needs(), *_pages(group))
     name = group or "package"
     if _stamped(name, digest):
         return
@@ -218,6 +219,14 @@ def _need_group(group: str) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     _run([*pip, *what], f"pip cannot install {name}")
     _stamp(name, digest)
+
+
+def needs() -> bytes:
+    """Return what pyproject.toml says about an installation; settings of tools change nothing in it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    names = ("build-system", "project", "dependency-groups")
+    found = {name: project.get(name) for name in names} | {"hatch": project["tool"].get("hatch")}
+    return json.dumps(found, sort_keys=True).encode()
 
 
 def _pages(group: str) -> list[bytes]:

@@ -62,3 +62,14 @@ def test_the_users_cluster_settings_stay(tmp_path, monkeypatch):
         pass
 
     assert [path.name for path in tmp_path.iterdir()] == ["own.conf"]
+
+
+def test_only_requirements_decide_whether_everything_is_installed_again(tmp_path, monkeypatch):
+    project = (setup.ROOT / "pyproject.toml").read_text("utf-8")
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    (tmp_path / "pyproject.toml").write_text(project)
+    before = setup.needs()
+    (tmp_path / "pyproject.toml").write_text(f"{project}\n[tool.other]\nsize = 1\n")
+    assert setup.needs() == before
+    (tmp_path / "pyproject.toml").write_text(project.replace('"rich>=', '"rich>'))
+    assert setup.needs() != before
