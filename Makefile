@@ -22,6 +22,7 @@ check: ready-test ## check format, lint, types, import contracts, wording, and d
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/english.py
+	$(BIN)/python scripts/size.py
 	$(BIN)/python scripts/dashboard.py check
 	$(BIN)/pytest -q -p no:randomly tests/test_docs.py
 
