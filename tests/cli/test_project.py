@@ -163,7 +163,7 @@ def test_an_unknown_setting_is_not_found(dibs):
 
 
 def test_an_invalid_file_is_reported_with_its_line(dibs, repo):
-    (repo / "dibs.toml").write_text('[claims]\n\nttll = "2m"\n')
+    (repo / "dibs.toml").write_text('[claims]\n\nttl = "2"\n')
 
     answer = dibs("config")
 
@@ -232,3 +232,18 @@ def test_a_project_that_was_opened_before_its_state_existed_sees_the_new_state(d
     assert held.claim.agent == "alice"
     assert early.engine.wait(0, 0) > 0
     early.close()
+
+
+def test_an_unknown_key_is_a_warning_of_each_command_and_of_doctor(dibs, repo):
+    dibs("init", "--agents", "none")
+    (repo / "dibs.toml").write_text("[claims]\nttll = 5\n")
+    line = "dibs.toml:2: ignored the unknown key ttll in [claims] (did you mean 'ttl'?)"
+
+    claimed, shown = dibs("claim", "--new", "a", "--json"), dibs("config", "--json")
+    report = dibs("doctor", "--json")
+
+    assert (claimed.status, shown.status) == (0, 0)
+    assert (claimed.json["outcome"], claimed.err) == ("granted", f"dibs: {line}\n")
+    assert (shown.json["settings"]["ttl"]["value"], shown.err) == (300, f"dibs: {line}\n")
+    assert line in report.out
+    assert report.err == ""

@@ -238,7 +238,7 @@ def empty(root):
 
 def with_settings(root):
     empty(root)
-    (root / "dibs.toml").write_text('ttl = "5m"\n')
+    (root / "dibs.toml").write_text('[claims]\nttl = "5m"\n')
     return root
 
 

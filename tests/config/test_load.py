@@ -332,23 +332,8 @@ def test_a_value_set_by_name_overrides_a_preset(place):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("\n[claims]\ntll = 5\n", ("dibs.toml:3: unknown key tll in [claims]", "mean 'ttl'?")),
-        ("[clams]\nttl = 5\n", ("dibs.toml:1: unknown section [clams]", "mean [claims]?")),
-        (
-            "[zzz]\n",
-            (
-                "dibs.toml:1: unknown section [zzz]",
-                "claims, commit, decide, forecast, gate, git, guard, handlers, ladder, ledger",
-            ),
-        ),
-        ("# x\nttl = 5\n", ("dibs.toml:2: unknown key ttl at the top", "belongs in [claims]")),
-        ("[store]\nengine = ''\n", ("dibs.toml:2: unknown key engine", "belongs at the top")),
-        ("[ledger]\nqqq = 1\n", ("dibs.toml:2: unknown key qqq", "valid keys: files, limit")),
         ("\n\nclaims = 5\n", ("dibs.toml:3: claims is a section; write [claims]",)),
         ("[[claims]]\nttl = 5\n", ("dibs.toml:1: claims is a section",)),
-        ("claims.tll = 5\n", ("dibs.toml:1: unknown key tll in [claims]",)),
-        ("x = 1\nclaims = { tll = 5 }\n", ("dibs.toml:1: unknown key x at the top",)),
-        ('[claims]\n"t\\u001bl" = 5\n', ("unknown key t\\x1bl in [claims]",)),
         ("[claims]\nttl = 4\n", ("dibs.toml:2: invalid ttl", "from 5s to 1d")),
         ("[claims]\nttl = true\n", ("dibs.toml:2: invalid ttl", "must be a duration")),
         ("[claims]\nttl = nan\n", ("dibs.toml:2: invalid ttl",)),
@@ -364,6 +349,10 @@ def test_a_value_set_by_name_overrides_a_preset(place):
         ("[ledger]\nlimit = true\n", ("a whole number",)),
         ("engine = 5\n", ("dibs.toml:1: invalid engine",)),
         ("[engine]\n", ("dibs.toml:1:", "engine")),
+        (
+            "[on]\nevent = 'commit'\n",
+            ("dibs.toml:1: invalid on", "write it in dibs.toml as [[on]]"),
+        ),
         ("[claims]\nttl = \n", ("dibs.toml:2: invalid TOML: Invalid value",)),
         ("a = 1\na = 2\n", ("dibs.toml:2: invalid TOML",)),
         ('[claims]\nttl = "5', ("dibs.toml:2: invalid TOML",)),
@@ -381,6 +370,34 @@ def test_an_invalid_file_is_reported_with_its_line_and_the_allowed_values(place,
 
     for part in expected:
         assert part in told
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n[claims]\ntll = 5\n", ["3: ignored the unknown key tll in [claims]", "mean 'ttl'?"]),
+        ("[clams]\nttl = 5\n", ["1: ignored the unknown section [clams]", "mean [claims]?"]),
+        ("\n[zzz]\n", ["2: ignored the unknown section [zzz]", "valid sections: alerts, board"]),
+        ("ttl = 5\n", ["1: ignored the unknown key ttl at the top", "it belongs in [claims]"]),
+        ("[store]\nengine = ''\n", ["2: ignored the unknown key engine", "belongs at the top"]),
+        ("[ledger]\nqqq = 1\n", ["2: ignored the unknown key qqq", "valid keys: files, limit"]),
+        ("claims.tll = 5\n", ["1: ignored the unknown key tll in [claims]"]),
+        ("claims = { tll = 5 }\n", ["1: ignored the unknown key tll in [claims]"]),
+        ('[claims]\n"t\\u001bl" = 5\n', ["unknown key t\\x1bl in [claims]"]),
+        ("[[on]]\nevent = 'commit'\ncommand = ['a']\nretry = 1\n",
+         ["4: ignored the unknown key retry in [[on]]", "did you mean 'retries'?"]),
+    ],
+)  # fmt: skip
+def test_an_unknown_key_is_a_warning_with_its_line_and_the_nearest_valid_key(place, text, expected):
+    write(place, f"{text}[git]\nbranch = 'x'\n")
+
+    first, cached = read(place), read(place)
+
+    assert (first.config.git_branch, first.config.ttl) == ("x", 300.0)
+    assert len(first.unknown) == 1
+    for part in expected:
+        assert part in first.unknown[0]
+    assert cached == first
 
 
 def test_an_invalid_variable_is_named(place):

@@ -12,6 +12,7 @@ import time
 from dibs.errors import Misconfigured
 from dibs.local.files import regular
 from dibs.startup import quickjson
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ Stamp = tuple[str | int, ...]
 SIZE_MAX = 262_144
 #: A newer file can change again without a new timestamp, because file system clocks are coarse.
 _SETTLED_NS = 2 * 10**9
+
+
+class FileSettings(Record):
+    """The content of a file."""
+
+    values: Written
+    #: A warning for each key that is not a setting.
+    unknown: tuple[str, ...] = ()
 
 
 def stamp(path: str) -> Stamp:
@@ -57,7 +66,7 @@ def stamp(path: str) -> Stamp:
     return (version, *times, status.st_size, status.st_ino, status.st_dev)
 
 
-def recall(state: str, now: Stamp) -> Written | None:
+def recall(state: str, now: Stamp) -> FileSettings | None:
     """Return the cached settings for exactly this version of the file, if they are intact."""
     try:
         with open(f"{state}/{CACHE}", "rb", opener=regular) as file:
@@ -67,12 +76,13 @@ def recall(state: str, now: Stamp) -> Written | None:
             kept = quickjson.loads(file.read(SIZE_MAX))
         if tuple(kept["stamp"]) != now:
             return None
-        return {str(name): (value, int(line)) for name, (value, line) in kept["values"].items()}
+        values = {str(name): (value, int(line)) for name, (value, line) in kept["values"].items()}
+        return FileSettings(values, tuple(map(str, kept["unknown"])))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def remember(state: str, now: Stamp, written: Written) -> None:
+def remember(state: str, now: Stamp, found: FileSettings) -> None:
     """Cache the settings if possible."""
     _, changed, *_ = now
     if time.time_ns() - int(changed) < _SETTLED_NS:
@@ -80,6 +90,6 @@ def remember(state: str, now: Stamp, written: Written) -> None:
     from dibs.local.files import write_file
 
     try:
-        write_file(f"{state}/{CACHE}", quickjson.dumps({"stamp": now, "values": written}))
+        write_file(f"{state}/{CACHE}", quickjson.dumps({"stamp": now, **found._asdict()}))
     except OSError:
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: The limits of a table, and its defaults.
 MOST_COMMANDS, MOST_WORDS, LONGEST_WORD = 50, 100, 4_000
 TIMEOUT, TIMEOUT_MAX, RETRIES, RETRIES_MAX = 300.0, 86_400.0, 2, 10
-_KEYS = ("event", "command", "timeout", "retries")
+KEYS = ("event", "command", "timeout", "retries")
 _EXAMPLE = 'event = "commit" and command = ["make", "lint"]'
 #: ``dibs log`` shows the kinds ``lock_…`` as ``claim_…``, and people write what they see.
 _SHOWN, _STORED = "claim_", "lock_"
@@ -59,13 +59,6 @@ def decoded(text: str) -> EventCommand:
 
 
 def _parsed(table: dict[str, Any]) -> EventCommand:
-    for key in table:
-        if key not in _KEYS:
-            meant = closest(str(key), _KEYS)
-            raise BadInput(
-                f"[[on]] has no key {quote(key)}",
-                hint=f"did you mean '{meant}'?" if meant else f"valid keys: {', '.join(_KEYS)}",
-            )
     span = check_span(
         table.get("timeout", TIMEOUT), 1.0, TIMEOUT_MAX, field="timeout", code=BadInput.code
     )

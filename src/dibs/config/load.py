@@ -3,7 +3,7 @@
 Settings that decide what agents may do come from the ``dibs.toml`` of the last commit, if it has one.
 
 A variable ``DIBS_*`` that is not in ``table.FIELDS`` is ignored, and an empty one counts as not set. An
-unknown key in ``dibs.toml`` is an error that names its line.
+unknown key in ``dibs.toml`` is a warning that names its line, and a wrong value an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.config.cache import Written
+    from dibs.config.cache import FileSettings, Written
     from dibs.config.table import Field
 
 __all__ = ["Config", "Loaded", "load"]
@@ -33,6 +33,8 @@ class Loaded(Record):
     origins: dict[str, str]
     #: Values in ``dibs.toml`` that do not count until they are committed.
     uncommitted: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
+    #: A warning for each key in ``dibs.toml`` that is not a setting.
+    unknown: tuple[str, ...] = ()
     #: Why ``dibs.toml`` does not count, if the settings of the last commit were wanted instead.
     invalid: str = ""
 
@@ -56,7 +58,7 @@ def load(
     file, invalid = _despite_errors(root, state, (committed or {}) if lenient else None)
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
-    written, uncommitted = _as_committed(file, committed)
+    written, uncommitted = _as_committed(file.values, committed)
     for name, (value, line) in written.items():
         values[name], origins[name] = value, f"{cache.NAME}:{line}"
     origins.update(dict.fromkeys(uncommitted, f"{cache.NAME} of the last commit"))
@@ -74,17 +76,17 @@ def load(
         for name, value in PRESETS.get(preset, {}).items():
             if name not in values:
                 values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
-    return Loaded(Config(**values), origins, uncommitted, invalid)
+    return Loaded(Config(**values), origins, uncommitted, file.unknown, invalid)
 
 
-def _despite_errors(root: str, state: str, instead: Written | None) -> tuple[Written, str]:
+def _despite_errors(root: str, state: str, instead: Written | None) -> tuple[FileSettings, str]:
     """Return the file's settings, or ``instead`` of an invalid file other settings and what is wrong."""
     try:
         return _from_file(root, state), ""
     except Misconfigured as error:
         if instead is None:
             raise
-        return instead, "; ".join(filter(None, (error.message, error.hint)))
+        return cache.FileSettings(instead), "; ".join(filter(None, (error.message, error.hint)))
 
 
 def _as_committed(written: Written, committed: Written | None) -> tuple[Written, dict[str, Any]]:
@@ -112,7 +114,7 @@ def parsed(content: bytes) -> Written:
     from dibs.config.table import FIELDS
     from dibs.config.toml import parsed as read
 
-    return _checked(read(content, {(f.section, f.key): f.name for f in FIELDS}))
+    return _checked(read(content, {(f.section, f.key): f.name for f in FIELDS}).values)
 
 
 def _checked(written: Written) -> Written:
@@ -128,20 +130,22 @@ def _field(name: str) -> Field:
     return next(field for field in FIELDS if field.name == name)
 
 
-def _from_file(root: str, state: str) -> Written:
+def _from_file(root: str, state: str) -> FileSettings:
     path = f"{root}/{cache.NAME}"
     stamp = cache.stamp(path)
     if not stamp:
-        return {}
+        return cache.FileSettings({})
     known = cache.recall(state, stamp)
-    if known is not None and known.keys() <= Config._field_defaults.keys():
-        return {name: (_as_was(name, value), line) for name, (value, line) in known.items()}
+    if known is not None and known.values.keys() <= Config._field_defaults.keys():
+        values = {n: (_as_was(n, value), line) for n, (value, line) in known.values.items()}
+        return known._replace(values=values)
     from dibs.config.table import FIELDS
     from dibs.config.toml import read
 
-    settings = _checked(read(path, {(f.section, f.key): f.name for f in FIELDS}))
-    cache.remember(state, stamp, settings)
-    return settings
+    found = read(path, {(f.section, f.key): f.name for f in FIELDS})
+    found = found._replace(values=_checked(found.values))
+    cache.remember(state, stamp, found)
+    return found
 
 
 def _as_was(name: str, value: Any) -> Any:

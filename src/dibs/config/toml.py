@@ -5,21 +5,21 @@ Importing the parser takes longer than a claim may take, so ``cache`` stores the
 
 from __future__ import annotations
 
-from dibs.config.cache import NAME, SIZE_MAX
+from dibs.config.cache import NAME, SIZE_MAX, FileSettings
 from dibs.core.text.names import closest, quote
 from dibs.errors import Misconfigured
 from dibs.local.files import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from dibs.config.cache import Written
 
 
-def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
-    """Parse the file. ``known`` maps section and key to a field's name; any other key is an error."""
+def read(path: str, known: Mapping[tuple[str, str], str]) -> FileSettings:
+    """Parse the file. ``known`` maps section and key to a field's name; any other key is a warning."""
     try:
         with open(path, "rb", opener=regular) as file:
             content = file.read(SIZE_MAX)
@@ -28,19 +28,25 @@ def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
     return parsed(content, known)
 
 
-def parsed(content: bytes, known: Mapping[tuple[str, str], str]) -> Written:
+def parsed(content: bytes, known: Mapping[tuple[str, str], str]) -> FileSettings:
     """Parse the content of the file."""
     text = _text(content)
     lines = _lines(text)
     written: Written = {}
+    unknown: list[str] = []
     for section, key, value in _leaves(_parse(text), {section for section, _ in known}, lines):
         places = ((section, key), (section, ""), ("", section), (key, ""))
         line = next((lines[place] for place in places if place in lines), 1)
         name = known.get((section, key))
-        if name is None:
-            raise _unknown_key(section, key, line, known)
-        written[name] = (value, line)
-    return written
+        if name == "handlers_on":
+            unknown += _unknown_in_tables(value, lines)
+        if name is not None:
+            written[name] = (value, line)
+        elif isinstance(value, dict) and not section:
+            unknown.append(_unknown_section(key, line, known))
+        else:
+            unknown.append(_unknown_key(section, key, line, known))
+    return FileSettings(written, tuple(unknown))
 
 
 def _text(content: bytes) -> str:
@@ -75,25 +81,24 @@ def _leaves(
     document: dict[str, Any], sections: set[str], lines: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[str, str, Any]]:
     for key, value in document.items():
-        line = lines.get((key, "")) or lines.get(("", key)) or 1
         if key in sections and key:
             if not isinstance(value, dict):
+                line = lines.get((key, "")) or lines.get(("", key)) or 1
                 raise Misconfigured(f"{NAME}:{line}: {key} is a section; write [{key}]")
             for inner, setting in value.items():
                 yield key, inner, setting
-        elif isinstance(value, dict):
-            meant = closest(key, sections - {""})
-            raise Misconfigured(
-                f"{NAME}:{line}: unknown section [{_bare(key)}]",
-                hint=f"did you mean [{meant}]?" if meant else _one_of("section", sections - {""}),
-            )
         else:
             yield "", key, value
 
 
-def _unknown_key(
-    section: str, key: str, line: int, known: Mapping[tuple[str, str], str]
-) -> Misconfigured:
+def _unknown_section(key: str, line: int, known: Iterable[tuple[str, str]]) -> str:
+    sections = {section for section, _ in known if section}
+    meant = closest(key, sections)
+    hint = f"did you mean [{meant}]?" if meant else _one_of("section", sections)
+    return f"{NAME}:{line}: ignored the unknown section [{_bare(key)}] ({hint})"
+
+
+def _unknown_key(section: str, key: str, line: int, known: Mapping[tuple[str, str], str]) -> str:
     where = f"in [{section}]" if section else "at the top"
     elsewhere = [place for place, name in known if name == key and place != section]
     siblings = {name for place, name in known if place == section}
@@ -102,7 +107,20 @@ def _unknown_key(
         hint = f"it belongs {f'in [{elsewhere[0]}]' if elsewhere[0] else 'at the top'}"
     else:
         hint = f"did you mean '{meant}'?" if meant else _one_of("key", siblings)
-    return Misconfigured(f"{NAME}:{line}: unknown key {_bare(key)} {where}", hint=hint)
+    return f"{NAME}:{line}: ignored the unknown key {_bare(key)} {where} ({hint})"
+
+
+def _unknown_in_tables(tables: object, lines: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Yield a warning for each key in ``[[on]]`` that is unknown."""
+    from dibs.config.event_commands import KEYS
+
+    for table in tables if isinstance(tables, list) else ():
+        for key in table if isinstance(table, dict) else ():
+            if key not in KEYS:
+                meant = closest(key, KEYS)
+                hint = f"did you mean '{meant}'?" if meant else _one_of("key", set(KEYS))
+                line = lines.get(("on", key), lines.get(("on", ""), 1))
+                yield f"{NAME}:{line}: ignored the unknown key {_bare(key)} in [[on]] ({hint})"
 
 
 def _bare(key: str) -> str:

@@ -308,7 +308,7 @@ def test_a_missing_store_blocks_and_says_so(project):
 
 
 def test_an_unreachable_server_blocks_within_the_deadline(project):
-    (project / "dibs.toml").write_text('[store]\nengine = "redis://127.0.0.1:1/0"\n')
+    (project / "dibs.toml").write_text('engine = "redis://127.0.0.1:1/0"\n')
 
     _, line, status = said(call("Write", file_path="a.txt"))
 
@@ -317,15 +317,26 @@ def test_an_unreachable_server_blocks_within_the_deadline(project):
 
 
 def test_invalid_settings_block_unless_the_environment_says_otherwise(project):
-    (project / "dibs.toml").write_text("nonsense = 1\n")
+    (project / "dibs.toml").write_text("[claims]\nttl = 1\n")
 
     assert said(call("Write", file_path="a.txt"))[2] == 2
     assert said(call("Write", file_path="a.txt"), DIBS_GUARD_ON_ERROR="allow")[2] == 0
 
 
+UNKNOWN = ("nonsense = 1\n", "[guard]\nhott = []\n", "[nonsense]\na = 1\n")
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_an_unknown_key_in_the_settings_blocks_nothing(project, text):
+    (project / "dibs.toml").write_text(text)
+
+    assert said(call("Write", file_path="a.txt")) == PASSED
+    assert "bob" in reason(call("Write", file_path="held.txt"))
+
+
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"])
 def test_a_failure_at_another_event_blocks_nothing(project, event):
-    (project / "dibs.toml").write_text("nonsense = 1\n")
+    (project / "dibs.toml").write_text("[claims]\nttl = 1\n")
 
     out, line, status = said(call("Write", event=event, file_path="a.txt"))
 

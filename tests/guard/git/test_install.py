@@ -475,7 +475,7 @@ def test_an_unreachable_store_blocks_commits_unless_configured_otherwise(repo):
 
 
 def test_unreadable_settings_block_commits(repo):
-    repo.write("dibs.toml", "nonsense = 1\n")
+    repo.write("dibs.toml", "[claims]\nttl = 'nonsense'\n")
     repo.git("add", "b.txt")
     repo.edit("b.txt")
 

@@ -47,7 +47,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the settings without opening the store."""
-    from dibs.cli.support.session import print_json
+    from dibs.cli.support.session import print_json, warn_of_unknown
     from dibs.config.table import FIELDS
     from dibs.project.location import locate
 
@@ -56,6 +56,7 @@ def run(args: Namespace) -> int:
         return _refuse_to_set(setting_named(name), value, as_json=args.json)
     fields = FIELDS if args.key is None else (setting_named(args.key),)
     repository, loaded = locate(args.repo)
+    warn_of_unknown(loaded)
     if args.json:
         print_json(settings(repository, loaded, args.key or ""))
         return 0

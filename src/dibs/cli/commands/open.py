@@ -82,10 +82,12 @@ def run(args: Namespace) -> int:
 
 def _root(args: Namespace) -> str:
     """Return the root of the project here."""
+    from dibs.cli.support.session import warn_of_unknown
     from dibs.core.text.names import printable
     from dibs.project.location import locate
 
     place = locate(args.repo)
+    warn_of_unknown(place.loaded)
     if not place.is_project:
         raise NotFound(
             f"{printable(place.repository.root)} is not a Dibs project",

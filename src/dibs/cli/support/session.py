@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from dibs.cli.support.progress import Progress
+    from dibs.config.load import Loaded
     from dibs.core.claims.agents import Caller
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
@@ -31,6 +32,8 @@ class Session:
         self.verbose: bool = getattr(args, "verbose", False)
         check_names(args.agent, os.environ)  # before opening anything
         self.project: Project = open_project(args.repo, flags=flags, lenient=lenient)
+        if not lenient:
+            warn_of_unknown(self.project.place.loaded)
         self.caller = self._caller(args)
         self.project.tell_board = self._tell_board
         self.project.board_progress = self._show_progress
@@ -134,6 +137,12 @@ def dated(shape: Any, as_of: float | None) -> Any:
         return {**shape, "as_of": as_of}
     warn_if_old(as_of)
     return shape
+
+
+def warn_of_unknown(settings: Loaded) -> None:
+    """Warn about each key in ``dibs.toml`` that is not a setting."""
+    for line in settings.unknown:
+        print(f"dibs: {line}", file=sys.stderr)
 
 
 def warn_if_old(as_of: float | None) -> None:

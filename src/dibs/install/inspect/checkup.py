@@ -124,7 +124,7 @@ def _repair_store(project: Project, caller: Caller) -> list[str]:
 
 
 def _wiring(project: Project) -> list[Finding]:
-    """Report changed files that guard agents, and settings that count only when they are committed."""
+    """Report changed files that guard agents, and settings that do not count, or not yet."""
     from dibs.config.table import FIELDS
     from dibs.core.text.findings import Finding
     from dibs.project.location import locate
@@ -143,7 +143,8 @@ def _wiring(project: Project) -> list[Finding]:
         for name, value in sorted(loaded.uncommitted.items())
     ]
     invalid = [Finding(Level.BAD, "settings", loaded.invalid)] if loaded.invalid else []
-    return [*changed(project.place.repository), *invalid, *waiting]
+    unknown = [Finding(Level.WARN, "settings", line) for line in loaded.unknown]
+    return [*changed(project.place.repository), *invalid, *unknown, *waiting]
 
 
 def _despite_damage(check: Callable[[], list[T]]) -> list[T]:
