@@ -129,22 +129,6 @@ def test_row_86_a_missing_branch_is_reported(refused, words, name):
     refused(*(word.format(name) for word in words), status=6, code="NO_BRANCH")
 
 
-URLS = ["ext::sh -c id", "EXT::x", "ssh://-oX/", "fd::7"]
-
-
-@pytest.mark.parametrize("url", URLS)
-def test_row_87_a_servers_engine_url_cannot_run_a_program(refused, shop, url):
-    bare = shop.parent / "server.git"
-    git("init", "-q", "--bare", str(bare))
-    before = sorted(bare.rglob("*"))
-
-    refused(
-        "git", "install", "--server", str(bare), f"--engine=git:{url}", status=78, code="REMOTE_URL"
-    )
-
-    assert sorted(bare.rglob("*")) == before
-
-
 MESSAGES = [
     "", " \n\t\n", "a\x00b", "a\x1b[31mb", "a\x07b", "m" * (1024 * 1024 + 1), "x\n\nDibs-Agent: bob",
     "x\n\nDibs-Token: 1", "Dibs-Claim: c2", "x\n\ndibs-task : 7", "x\n\nDIBS-AGENT:bob",

@@ -12,7 +12,7 @@ import time
 import pytest
 from tests.cli.wirings import tree
 
-from dibs.guard.git.scripts import LOCAL
+from dibs.guard.git.scripts import HOOKS
 from dibs.install.agents.table import AGENTS
 
 PATH = os.environ["PATH"]
@@ -30,7 +30,7 @@ def test_the_first_screen_says_what_was_created_and_what_to_run_next(dibs, repo)
 
     assert out.startswith(f"initialized Dibs in {repo}\nagents: Claude Code, Codex CLI\n")
     assert "  created  .claude/settings.local.json   hooks\n" in out
-    assert f"  created  {len(LOCAL)} git hooks (to list them: `dibs git status`)\n" in out
+    assert f"  created  {len(HOOKS)} git hooks (to list them: `dibs git status`)\n" in out
     assert "\none-time setup:\n  Claude Code asks once whether to trust this folder" in out
     assert suggested(out) == ["dibs doctor --prove", "dibs status"]
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from dibs.cli import main
+from dibs.project.project import open_project
 
 
 @pytest.mark.parametrize(
@@ -374,6 +375,43 @@ def test_a_commit_made_under_a_claim_can_be_pushed_without_it(repo, dibs, monkey
     dibs("release", "--all", agent="bob")
 
     repo.git("push", "-q", "origin", "main", agent="bob")
+
+
+def record(key, **fields):
+    """Write a row as ``dibs commit`` does."""
+    project = open_project()
+    project.store.apply(lambda rows: rows.txn.put(key, json.dumps(fields)))
+    project.close()
+
+
+def test_a_push_of_another_agents_file_is_refused(plain, dibs, tmp_path):
+    plain.git("init", "-q", "--bare", str(tmp_path / "hub.git"))
+    plain.git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    plain.git("push", "-q", "-u", "origin", "main")
+    dibs("git", "install")
+    plain.edit("b.txt")
+    plain.git("commit", "-q", "-m", "free then", agent="bob")
+    dibs("claim", "b.txt", agent="alice")
+
+    said = plain.run("push", "origin", "main", agent="bob").stderr
+    assert "dibs: push refused:" in said
+    assert "b.txt: alice holds it" in said
+    plain.git("push", "-q", "--dry-run", "origin", "main", agent="alice")
+    plain.git("push", "-q", "origin", "main~1:refs/heads/old", agent="bob")
+    record(f"commit/{plain.git('rev-parse', 'HEAD')}", agent="alice")
+    plain.git("push", "-q", "origin", "main", agent="bob")
+
+
+def test_the_intent_of_a_dibs_commit_is_recognized_when_the_branch_moves(plain, dibs):
+    dibs("git", "install")
+    dibs("claim", "a.txt", agent="alice")
+    plain.edit("a.txt")
+    tree = plain.git("write-tree")
+    commit = plain.git("commit-tree", tree, "-p", "HEAD", "-m", "x")
+    plain.refused("update-ref", "refs/heads/main", commit, agent="bob")
+    record("intent/clone/1", agent="alice", new=commit)
+
+    plain.git("update-ref", "refs/heads/main", commit, agent="bob")
 
 
 def test_agents_can_be_required_to_claim_what_they_commit(repo, dibs, monkeypatch):

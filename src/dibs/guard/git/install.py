@@ -15,14 +15,10 @@ from dibs.errors import Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.hook_scripts import BEFORE, HOOKS_BEFORE, is_ours
 from dibs.guard.git.config_backup import change, recall, restore, write
-from dibs.guard.git.scripts import LOCAL, NOTE, USUAL, script
+from dibs.guard.git.scripts import HOOKS, NOTE, USUAL, script
 from dibs.local.files import read_or_empty
 from dibs.local.repository import refuse_links
 from dibs.startup.records import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _KEY = "core.hooksPath"
 #: The pre-commit framework renames existing hooks with this suffix and runs them.
@@ -39,12 +35,11 @@ class Hook(Record):
 
 
 class GitHooks:
-    """The hooks of one git directory; ``wanted`` names the ones that Dibs installs."""
+    """The hooks of one git directory."""
 
-    def __init__(self, common: str, state: str, wanted: Sequence[str] = LOCAL) -> None:
+    def __init__(self, common: str, state: str) -> None:
         self.own = os.path.join(common, "hooks")
         self.front = os.path.join(state, "hooks")
-        self.wanted = tuple(wanted)
         self._common = common
         self._memory = os.path.join(self.front, HOOKS_BEFORE)
         self._config = os.path.join(common, "config")
@@ -72,12 +67,12 @@ class GitHooks:
         return os.path.exists(self._memory)
 
     def look(self, git: GitCalls | None = None) -> list[Hook]:
-        """Return the state of each wanted hook as git would find it now, in the worktree of ``git``."""
+        """Return the state of each hook as git would find it now, in the worktree of ``git``."""
         path, _, _ = self.configured(git)
         folder = path or self.own
         ours = bool(path) and _same(folder, self.front)
         found = []
-        for name in self.wanted:
+        for name in HOOKS:
             place = os.path.join(folder, name)
             if not ours:
                 place = _passed_on(place) or place
@@ -116,14 +111,8 @@ class GitHooks:
             self._step_in_front(os.path.realpath(self.own), "", "")
         else:
             os.makedirs(self.own, exist_ok=True)
-            for name in self.wanted:
+            for name in HOOKS:
                 self._put(name)
-
-    def narrow(self, name: str) -> None:
-        """Install only this hook, and remove the others that an earlier install added."""
-        rest, self.wanted = [other for other in self.wanted if other != name], (name,)
-        for other in rest:
-            self._take(other)
 
     def _put(self, name: str) -> None:
         place = os.path.join(self.own, name)
@@ -165,7 +154,7 @@ class GitHooks:
         base = os.path.join(os.path.dirname(self._common), folder)
         there = os.listdir(base) if os.path.isdir(base) else []
         found = [name for name in there if "." not in name and "-" in name]
-        for name in dict.fromkeys((*self.wanted, *USUAL, *found)):
+        for name in dict.fromkeys((*HOOKS, *USUAL, *found)):
             text = script(name, before=folder, beside_state=True)
             write(os.path.join(self.front, name), text)
 
@@ -175,7 +164,7 @@ class GitHooks:
         """Remove what ``install`` added and nothing else; return whether there was anything."""
         done = self._step_aside() if self.in_front() else False
         self._drop_notes()
-        for name in self.wanted:
+        for name in HOOKS:
             done = self._take(name) or done
         return done
 
@@ -194,7 +183,7 @@ class GitHooks:
 
     def left(self) -> list[str]:
         """Return saved original hooks that another hook has replaced since."""
-        places = [os.path.join(self.own, name + BEFORE) for name in self.wanted]
+        places = [os.path.join(self.own, name + BEFORE) for name in HOOKS]
         return [place for place in places if os.path.lexists(place)]
 
     def _drop_notes(self) -> None:

@@ -28,16 +28,13 @@ WAY_OUT = "  to skip this check once, a human can run it with DIBS_GATE_ON_ERROR
 SHOWN = 10
 
 
-def refuse(
-    stopped: Sequence[Blocked], what: str, caller: Caller | None, project: Project | None = None
-) -> int:
-    """Print what is refused, why, and what to do next; record it in the ledger of ``project``."""
+def refuse(stopped: Sequence[Blocked], what: str, caller: Caller, project: Project) -> int:
+    """Print what is refused, why, and what to do next; record it in the ledger."""
     print("\n".join(lines(stopped, what, caller)), file=sys.stderr, flush=True)
-    if project is not None and caller is not None:
-        try:
-            project.gating.tell(caller, stopped)
-        except DibsError:
-            return REFUSED  # a missing ledger entry does not change the refusal
+    try:
+        project.gating.tell(caller, stopped)
+    except DibsError:
+        return REFUSED  # a missing ledger entry does not change the refusal
     return REFUSED
 
 
@@ -47,7 +44,7 @@ def say_refused(lines: Iterable[str]) -> int:
     return REFUSED
 
 
-def not_asked(error: DibsError | OSError, *, allowed: bool, way_out: str = WAY_OUT) -> int:
+def not_asked(error: DibsError | OSError, *, allowed: bool) -> int:
     """Print that the check was impossible; refuse unless ``allowed``."""
     message = str(error)
     wrong_store = isinstance(error, DibsError) and error.code == "ENGINE_MISMATCH"
@@ -63,18 +60,18 @@ def not_asked(error: DibsError | OSError, *, allowed: bool, way_out: str = WAY_O
     if not allowed:
         if isinstance(error, DibsError) and error.hint:
             print(f"  {printable(error.hint)}", file=sys.stderr)
-        print(way_out, file=sys.stderr)
+        print(WAY_OUT, file=sys.stderr)
     return OK if allowed else REFUSED
 
 
-def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[str]:
+def lines(stopped: Sequence[Blocked], what: str, caller: Caller) -> list[str]:
     """Return the refusal: each path with its owner, then what to do next."""
     found = [f"dibs: {what} refused:"]
     found += [f"  {_line(stop)}" for stop in stopped[:SHOWN]]
     if len(stopped) > SHOWN:
         found.append(f"  and {len(stopped) - SHOWN} more")
     first = {stop.why: _word(stop.path) for stop in reversed(stopped)}
-    if BlockReason.GUARDED in first and caller is not None and not caller.human:
+    if BlockReason.GUARDED in first and not caller.human:
         from dibs.core.claims.agents import why_not
 
         found.append(f"  {why_not(caller)}")
@@ -91,7 +88,7 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
     found.append(f"  to wait for it: dibs claim {path} --wait 10m")
     if what == "commit":
         found.append('  to commit only the files you hold: dibs commit -m "MESSAGE"')
-    if caller is not None and caller.human:
+    if caller.human:
         found.append(f'  to take it (humans only): dibs revoke {path} --reason "REASON"')
     return found
 

@@ -43,10 +43,6 @@ def run(words: Sequence[str], given: bytes) -> int:
     try:
         if name == "pre-commit":
             return _pre_commit(given, *rest)
-        if name in {"pre-receive", "update"}:
-            from dibs.guard.git.server import received
-
-            return received(_updates(name, rest, given))
         if name in {"post-checkout", "post-rewrite"}:
             return _after(name, os.fsdecode(given))
         from dibs.guard.git.updates import moved, pushed
@@ -69,14 +65,6 @@ def _after(name: str, given: str) -> int:
         pairs = [line.split(" ") for line in given.splitlines()]
         project.gating.replaced(caller, [(words[0], words[1]) for words in pairs if words[1:]])
     return OK
-
-
-def _updates(name: str, words: Sequence[str], given: bytes) -> list[tuple[str, str, str]]:
-    if name == "update":
-        ref, old, new = words
-        return [(old, new, ref)]
-    rows = [line.split(" ", 2) for line in os.fsdecode(given).splitlines()]
-    return [(old, new, ref) for old, new, ref in rows]
 
 
 def _pre_commit(given: bytes, note: str, process: str) -> int:

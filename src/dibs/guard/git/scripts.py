@@ -13,8 +13,7 @@ import sys
 from dibs.git.hook_scripts import BEFORE, marked
 from dibs.guard.git.messages import HEADER, UNLOADABLE, WAY_OUT
 
-LOCAL = ("pre-commit", "pre-push", "reference-transaction", "post-checkout", "post-rewrite")
-SERVER = ("pre-receive", "update")
+HOOKS = ("pre-commit", "pre-push", "reference-transaction", "post-checkout", "post-rewrite")
 #: Hooks that the user's folder may get later; our folder passes them on.
 USUAL = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit"),
@@ -34,9 +33,6 @@ case ${{0##*/}} in
 *) [ ! -x "$before" ] || exec "$before" "$@"; exit 0 ;;
 esac
 """
-
-# A pusher's environment must not disable the check on a server.
-_ALONE = "unset DIBS_GATE_ON_ERROR\n"
 
 _ASK = """
 python={python}
@@ -198,7 +194,7 @@ fi
 printf '%s\\n' "$remote$found" "$rest" | dibs {name} "$PPID"
 """
 
-_LINES = """
+_PRE_PUSH = """
 given=$(cat) || exit
 lines() {{ [ -z "$given" ] || printf '%s\\n' "$given"; }}
 [ ! -x "$before" ] || lines | "$before" "$@" || exit
@@ -222,19 +218,12 @@ printf '%s\\n' "$given" | dibs {name} 2>/dev/null
 exit 0
 """
 
-_ARGUMENTS = """
-[ ! -x "$before" ] || "$before" "$@" || exit
-dibs {name} "$@" </dev/null
-"""
-
 _BODIES = {
     "pre-commit": _PRE_COMMIT,
     "reference-transaction": _REFERENCE_TRANSACTION,
-    "pre-push": _LINES,
+    "pre-push": _PRE_PUSH,
     "post-checkout": _POST_CHECKOUT,
     "post-rewrite": _POST_REWRITE,
-    "pre-receive": _LINES,
-    "update": _ARGUMENTS,
 }
 
 #: The note from pre-commit to reference-transaction, in the working tree's git directory.
@@ -255,28 +244,24 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     if body is None:
         return marked(head + _FORWARD)
     state = '"$here"/..' if beside_state else '"$here"/../dibs'
-    way_out = WAY_OUT
-    if name in SERVER:
-        head, way_out = head + _ALONE, "  (on the server, by its administrator)"
     code = _CODE.format(folders=_folders(), unloadable=UNLOADABLE)
     ask = _ASK.format(
         python=shlex.quote(sys.executable),
         code=shlex.quote(code),
         unloadable=UNLOADABLE,
-        remove=_removal(name, before),
+        remove=_removal(before),
         state=state,
-        way_out=way_out,
+        way_out=WAY_OUT,
     )
     return marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
 
 
-def _removal(name: str, before: str) -> str:
+def _removal(before: str) -> str:
     """Return the command that removes the hooks without Dibs, as text of a here-document."""
     if before:
         folder = "".join(f"\\{c}" if c in "\\$`" else c for c in shlex.quote(before))
         return f"git config core.hooksPath {folder}"
-    hooks = SERVER if name in SERVER else LOCAL
-    return " ".join(["rm -f", *(f"'$folder/{hook}'" for hook in hooks)])
+    return " ".join(["rm -f", *(f"'$folder/{hook}'" for hook in HOOKS)])
 
 
 def _folders() -> list[str]:

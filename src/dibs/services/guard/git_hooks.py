@@ -38,15 +38,15 @@ class Gating:
         self._store = store
 
     def judge(
-        self, committer: Caller | None, made: Sequence[PlainCommit], *, making: bool = True
+        self, committer: Caller, made: Sequence[PlainCommit], *, making: bool = True
     ) -> list[Blocked]:
         """Return what blocks these commits; change nothing except ending dead owners.
 
-        ``committer`` is the author of commits that the store does not know; None if unknown. The rules
+        ``committer`` is the author of commits that the store does not know. The rules
         about the committer's own claims and guarded files apply only while it is ``making`` the commits: a
         later push may come from someone else, after the claims were released.
         """
-        asked = making and committer is not None and not committer.human
+        asked = making and not committer.human
         deny = asked and self._store.config.gate_unclaimed == "deny"
         guards = asked and self._store.config.commit_guarded == "human"
 
@@ -55,9 +55,7 @@ class Gating:
             made_by = commit_authors(rows, [one.commit for one in made if one.commit])
             for one in made:
                 maker = made_by.get(one.commit, one.maker)
-                agents = {maker} if maker else set[str]()
-                if committer is not None:
-                    agents.add(committer.id)
+                agents = {committer.id, maker} if maker else {committer.id}
                 around = _around(rows, one.paths, fold_case=self._store.fold_case)
                 own, kept = deny and not maker, guards and not maker
                 for stop in _stops(rows, around, agents, own=own, guards=kept):
@@ -79,8 +77,8 @@ class Gating:
     ) -> tuple[list[LandedCommit], set[str]]:
         """Return which of the commits ``gone`` from a branch an agent may not remove, and whose are its own.
 
-        No other ref has those in ``lost``. A human may remove them, which notifies their agents. An
-        unknown caller counts as the agent that made all of them.
+        No other ref has those in ``lost``. A human may remove them, which notifies their agents. With an
+        unknown caller, who counts as the agent that made all of them, no one is notified.
         """
 
         def look(rows: Rows) -> tuple[list[LandedCommit], set[str]]:

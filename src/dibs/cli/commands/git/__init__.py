@@ -1,13 +1,11 @@
 """Install git hooks that refuse commits and pushes of files that other agents hold.
 
-Your own hooks still run, and run first. A client can bypass hooks with git options,
-but not hooks on a server that you own: see docs/how-to/git-gates.md.
+Your own hooks still run, and run first. Git's options can bypass hooks: see docs/how-to/git-gates.md.
 
 Examples:
   dibs git install
   dibs git status
   dibs git trust filter.lfs.clean
-  dibs git install --server /srv/project.git --engine redis://host:6379/0
 
 exit status: 0 done, 3 another agent holds a file, 6 no repository or no hooks installed, 69 git failed,
 77 not allowed, 78 hooks conflict with each other
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Each verb: its module and summary.
 VERBS = {
-    "install": ("git.gates", "install hooks in this repository or on a server"),
+    "install": ("git.gates", "install hooks in this repository"),
     "uninstall": ("git.gates", "remove the hooks"),
     "status": ("git.gates", "show which hooks are installed and whether they work"),
     "check": ("git.gates", "check whether the staged files may be committed"),
