@@ -51,7 +51,7 @@ def _crew(limit: int) -> Iterator[tuple[Project, Path, int]]:
     (base / "agent.py").write_text(AGENT)
     command = json.dumps([sys.executable, str(base / "agent.py")])
     (repo / "crew.toml").write_text(
-        f"max_agents = {limit}\nmin_memory = 0\nmax_load = 0\nmerge = false\n"
+        f"max_agents = {limit}\nmerge = false\n"
         f'[roles.developer]\ncommand = {command}\nset = {{ BENCH_FOLDER = "{base}" }}\n'
     )
     done = run_dibs(repo, environ, "crew", "up")

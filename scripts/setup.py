@@ -72,8 +72,6 @@ PROGRAMS = {
         "tmux": {"apt-get": "tmux", "dnf": "tmux", "apk": "tmux", "brew": "tmux"},
     },
 }
-if sys.platform == "linux":
-    PROGRAMS["test"]["bwrap"] = dict.fromkeys(("apt-get", "dnf", "apk", "brew"), "bubblewrap")
 #: Extras that a group needs in addition to its requirements. A group cannot name them itself, because pip
 #: would look for dibs in its index. The groups postgres, redis, and server consist only of an extra.
 EXTRAS = {"test": "all", "postgres": "postgres", "redis": "redis", "server": "server"}

@@ -17,8 +17,6 @@ from tests.server.conftest import make_project, own_environment, run_dibs
 STUB = Path(__file__).parents[1] / "crew" / "stub_agent.py"
 CREW = """\
 max_agents = 2
-min_memory = 0
-max_load = 0
 
 [roles.developer]
 command = {command}
@@ -156,7 +154,7 @@ def test_logs_follow_an_agent_until_interrupted(person):
     person.dibs("crew", "up")
     person.dibs("task", "new", "say hello wait done")
     person.until((person.base / "diary").exists)
-    words = [sys.executable, "-m", "dibs", "crew", "attach", "developer-1"]
+    words = [sys.executable, "-m", "dibs", "crew", "logs", "developer-1", "-f"]
     with (
         (person.base / "seen").open("wb") as seen,
         subprocess.Popen(words, cwd=person.repo, env=person.environ, stdout=seen) as reader,

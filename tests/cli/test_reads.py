@@ -103,7 +103,6 @@ TABLE = {
     "crew pause": WRITES,
     "crew resume": WRITES,
     "crew logs": ("crew logs developer-1",),
-    "crew attach": ("crew attach developer-1",),
     "commit": ("commit --dry-run -m x",),
     "changes": ("changes", "changes --json"),
     "diff": ("diff",),

@@ -58,8 +58,7 @@ class CrewWorld:
         """Write a crew.toml with one role that runs the stub, and start the crew."""
         words = json.dumps(command or [sys.executable, str(STUB)])
         settings = f'set = {{ STUB_DIARY = "{self.diary_file}" }}'
-        limits = f"min_memory = 0\nmax_load = 0\n{crew}\n"
-        text = f"{limits}[roles.developer]\ncommand = {words}\n{settings}\n{role}\n"
+        text = f"{crew}\n[roles.developer]\ncommand = {words}\n{settings}\n{role}\n"
         (self.repo / "crew.toml").write_text(text)
         control.up(self.project, HUMAN)
 

@@ -254,29 +254,6 @@ def test_text_commands_in_the_output_finish_a_task(world):
     world.until((world.repo / "a.txt").exists, "merged")
 
 
-def test_an_agent_that_reads_its_input_gets_replies_there(world, tmp_path):
-    script = tmp_path / "chat.py"
-    script.write_text(
-        "import sys, re\n"
-        "task = ''\n"
-        "for line in sys.stdin:\n"
-        "    found = re.search(r'\\((\\S+)\\)$', line.strip())\n"
-        "    if found and not task:\n"
-        "        task = found[1]\n"
-        '        print(\'⟦⟦ LOCK_FILE {"filePath": "src/a.ts"} ⟧⟧\', flush=True)\n'
-        "    if 'Lock acquired' in line:\n"
-        '        print(\'⟦⟦ COMPLETE_TASK {"summary": "locked"} ⟧⟧\', flush=True)\n'
-    )
-    import sys
-
-    world.up('driver = "stdio"', command=[sys.executable, str(script)])
-    task = world.task("lock it")
-
-    world.until(lambda: world.status(task) == Status.DONE)
-
-    assert world.project.tasks.show(None, task).stored.task.summary == "locked"
-
-
 # -- bad input
 
 

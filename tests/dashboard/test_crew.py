@@ -116,7 +116,7 @@ class RunCrew(NamedTuple):
         """Write ``crew.toml``: developers run the agent above."""
         words = [sys.executable, "-I", str(self.folder / "agent.py"), str(self.folder / "orders")]
         lines = (
-            f"max_agents = {limit}", "max_load = 0", "[roles.developer]", f"command = {json.dumps(words)}",
+            f"max_agents = {limit}", "[roles.developer]", f"command = {json.dumps(words)}",
             "worktree = false",
         )  # fmt: skip
         (self.server.repo / "crew.toml").write_text("\n".join(lines))

@@ -58,7 +58,7 @@ def crew(server):
     server.dibs("say", "all", "x" * 60_000, DIBS_AGENT=second)
     words = ["sh", "-c", 'printf "%s\\n" "$0"; exec tail -f /dev/null', HTML]
     role = f"[roles.developer]\ncommand = {json.dumps(words)}\nworktree = false\n"
-    (server.repo / "crew.toml").write_text(f"max_agents = 1\nmax_load = 0\n{role}")
+    (server.repo / "crew.toml").write_text(f"max_agents = 1\n{role}")
     server.dibs("task", "new", LINK, DIBS_AGENT=first)
     server.request("POST", "/api/v1/crew/up", {})
     until(lambda: b"<script>" in server.request("GET", "/api/v1/crew/developer-1/log").body)

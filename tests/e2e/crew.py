@@ -91,7 +91,6 @@ def _config(kind: Kind, variables: dict[str, str]) -> str:
     values = ", ".join(f"{name} = {json.dumps(value)}" for name, value in variables.items())
     return f"""\
 max_agents = 2
-max_load = 0
 [roles.developer]
 agent = "{kind.name}"
 model = "{kind.model}"

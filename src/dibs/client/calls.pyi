@@ -326,7 +326,6 @@ class CrewRoleData(TypedDict):
     model: str
     limit: int
     worktree: bool
-    sandbox: bool
 
 class CrewWaitData(TypedDict):
     task: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Denied
@@ -155,17 +153,4 @@ def _count(crew: CrewMembers, config: CrewConfig, live: Sequence[Member], limit:
     failed = crew.failed_roles([role.name for role in config.roles])
     idle = sorted((one for one in live if _is_idle(crew, one)), key=lambda one: one.since)
     names = tuple(one.agent for one in idle)
-    return CrewCount(len(live), by_role, starting, limit, _obstacle(config), tuple(failed), names)
-
-
-def _obstacle(config: CrewConfig) -> str:
-    """Return why this machine has no room for another agent; empty if it has."""
-    import psutil
-
-    free = psutil.virtual_memory().available // 1_000_000
-    if free < config.min_memory:
-        return f"only {free} MB of memory are free (min_memory = {config.min_memory})"
-    load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    if config.max_load and load > config.max_load:
-        return f"the load is {load:.1f} per processor (max_load = {config.max_load:g})"
-    return ""
+    return CrewCount(len(live), by_role, starting, limit, tuple(failed), names)

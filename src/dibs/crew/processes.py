@@ -48,14 +48,12 @@ class AgentProcesses:
         cwd: str,
         environ: Mapping[str, str],
         errors: int,
-        confine: Callable[[Sequence[str]], Sequence[str]] = tuple,
     ) -> None:
-        """``errors`` is the descriptor that gets standard error; ``confine`` wraps a command."""
+        """``errors`` is the descriptor that gets standard error."""
         self._nonce = nonce
         self._cwd = cwd
         self._environ = {**environ, MARK: nonce}
         self._errors = errors
-        self._confine = confine
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a process with pipes, in a session of its own."""
@@ -63,7 +61,7 @@ class AgentProcesses:
         found = find_program(program, self._environ.get("PATH", ""), self._cwd)
         try:
             return subprocess.Popen(  # noqa: S603 - words from the configuration, no shell
-                list(self._confine([found, *argv[1:]])), cwd=self._cwd, env=self._environ,
+                [found, *argv[1:]], cwd=self._cwd, env=self._environ,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                 start_new_session=True, bufsize=0,
             )  # fmt: skip

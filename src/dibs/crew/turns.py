@@ -154,7 +154,7 @@ class TaskTurns:
                 return self._cancel(_STOPPING)
             if not self._is_mine(task):
                 ended_at = ended_at or now
-                if now > ended_at + _AFTER or self._role.driver == DriverName.STDIO:
+                if now > ended_at + _AFTER:
                     return self._cancel()
             if now > limit:
                 self._cancel()
@@ -166,18 +166,16 @@ class TaskTurns:
         assert self._processes is not None
         self._driver.cancel()
         end = self._driver.wait(patience)
-        if end is None and self._role.driver != DriverName.STDIO:
+        if end is None:
             self._processes.end()
         return end or TurnEnd(TurnOutcome.CANCELLED)
 
     def _execute(self) -> None:
-        """Execute the agent's text commands, and answer them now or in the next prompt."""
-        assert self._driver is not None
+        """Execute the agent's text commands, and answer them in the next prompt."""
         for command in self._listener.commands():
             reply = self._commands.execute(command)
             self._log.note(reply)
-            if not self._driver.reply(reply):
-                self._replies.append(reply)
+            self._replies.append(reply)
         tokens, context = self._listener.usage()
         if tokens or context >= 0:
             self._report_usage(tokens, context)
@@ -243,10 +241,6 @@ def _driver(
 
         words, _ = fill(role.command, model=role.model)
         return AcpDriver(words, root, processes.spawn, listener)
-    if role.driver == DriverName.STDIO:
-        from dibs.crew.drivers.stdio import StdioDriver
-
-        return StdioDriver(role, processes.spawn, listener)
     from dibs.crew.drivers.headless import HeadlessDriver
 
     return HeadlessDriver(role, processes.spawn, listener)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from threading import Thread
 
 from dibs.core.claims.ledger import Kind
@@ -22,8 +21,6 @@ from dibs.services.worktrees.remove import KeptWorktree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from dibs.core.claims.agents import Caller
     from dibs.core.crew.members import Member
     from dibs.core.crew.roles import CrewRole
@@ -76,21 +73,7 @@ class Workplace:
         read, self._errors = os.pipe()
         # In a thread that ends with the last process.
         Thread(target=copy_text, args=(read, self._log.write), name="errors", daemon=True).start()
-        return AgentProcesses(member.nonce, self.root, environ, self._errors, self._confine())
-
-    def _confine(self) -> Callable[[Sequence[str]], Sequence[str]]:
-        """Return what wraps a command in the sandbox, if the role has one."""
-        if not self._role.sandbox:
-            return tuple
-        from dibs.crew.sandbox import SandboxPolicy, check_policy, confine
-
-        repository = self.project.place.repository
-        policy = SandboxPolicy(
-            writable=(self.root, self._main.board.path), repository=self._main.place.repository.root,
-            git_dir=repository.common, state=repository.state, home=os.path.expanduser("~"),
-        )  # fmt: skip
-        check_policy(policy)
-        return partial(confine, policy=policy)
+        return AgentProcesses(member.nonce, self.root, environ, self._errors)
 
     def catch_up(self) -> None:
         """Bring the worktree up to date with the branch of the main working tree, if it has no other work."""

@@ -301,7 +301,6 @@ CODES = {
     "ROOT_SERVICE": Code((NotAllowed,), "`dibs serve --install` was run as root", "run it as the user who runs the agents"),
     "NO_SERVICE": Code((Misconfigured,), "the service for `dibs serve` cannot be installed or removed", "the message says why; `dibs serve start` works without a service"),
     "SERVER_BUSY": Code((Unavailable,), "another `dibs serve` holds the lock but does not respond", "try again, or run `dibs serve stop`"),
-    "SANDBOX": Code((Misconfigured,), "an agent's sandbox cannot be set up", "install bubblewrap, give the role a worktree, or remove `sandbox = true`"),
     "EXTRA_MISSING": Code((Misconfigured,), "an optional part of Dibs is not installed", "run the command in the message"),
     "GUARD_CLOSED": Code((BadInput,), "a library guard was used after `close()`; the call is blocked", "keep the guard open while its agent works"),
     "GUARD_NAME": Code((BadInput,), "a library guard received a session, subagent, or name that is not a string", "pass a `str`"),

@@ -71,7 +71,7 @@ def refuse_links(state: str) -> None:
 
 
 def crew_folder(state: str) -> str:
-    """Return the folder of the crew: next to a project's state, because a sandboxed agent can write there."""
+    """Return the folder of the crew: next to a project's state, because agents can write there."""
     return f"{state}-crew"
 
 

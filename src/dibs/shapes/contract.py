@@ -82,7 +82,7 @@ VALUES = {
         "@agent agent role:word state parent? task:path? pid:int? since:time tree:path branch:path?"
         " restarts:int restart_at:time? cause:text tokens:int context:number? host:word"
     ),
-    "crew_role": "name:word agent:word driver model:word limit:int worktree:bool sandbox:bool",
+    "crew_role": "name:word agent:word driver model:word limit:int worktree:bool",
     "crew_wait": "task:path why:text",
     "crew_crash": "at:time cause:text output:text tasks:path* claims:path* tree:path",
     "crew": (
@@ -275,7 +275,6 @@ ANSWERS = {
     "crew restart": "restarted:crew_member*",
     "crew show": "member:crew_member crashes:crew_crash* output:text",
     "crew logs": "agent text:text offset:int size:int file:int",
-    "crew attach": "agent text:text offset:int size:int file:int",
     "alerts ls": "alerts:alert*",
     "alerts show": "alert:alert",
     "alerts ack": "acknowledged:alert*",

@@ -30,7 +30,7 @@ def role(value: CrewRole) -> dict[str, Any]:
     """Shape a role, without its command: that is the configuration's."""
     return {
         "name": value.name, "agent": value.agent, "driver": value.driver, "model": value.model,
-        "limit": value.limit, "worktree": value.worktree, "sandbox": value.sandbox,
+        "limit": value.limit, "worktree": value.worktree,
     }  # fmt: skip
 
 

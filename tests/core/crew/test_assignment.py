@@ -69,12 +69,6 @@ def test_a_role_that_failed_to_start_is_not_started_again():
     assert "dibs crew up" in found.waiting[0][1]
 
 
-def test_a_lack_of_memory_is_the_reason_to_wait():
-    found = plan(CONFIG, [ReadyTask("a")], [], count(obstacle="only 10 MB are free"))
-
-    assert (found.spawn, found.waiting) == ((), (("a", "only 10 MB are free"),))
-
-
 def test_the_only_agent_is_busy():
     config = CrewConfig((role(limit=1),))
     busy = count(1, by_role={"developer": 1})

@@ -25,7 +25,7 @@ NEEDED = {
     "status": READ, "who": READ, "check": READ, "log": READ, "explain": READ, "whoami": READ,
     "agent ls": READ, "agent show": READ, "changes": READ, "forecast": READ, "config": READ,
     "crew up": HUMAN, "crew restart": HUMAN, "crew scale": HUMAN, "crew pause": HUMAN,
-    "crew resume": HUMAN, "crew ls": READ, "crew show": READ, "crew logs": READ, "crew attach": READ,
+    "crew resume": HUMAN, "crew ls": READ, "crew show": READ, "crew logs": READ,
     "task ls": READ, "task show": READ, "task graph": READ, "decide ls": READ,
     "decide show": READ, "group ls": READ, "worktree ls": READ, "salvage ls": READ,
 }  # fmt: skip

@@ -69,7 +69,6 @@ _EXAMPLES = {
     "crew pause": ("",),
     "crew resume": ("",),
     "crew logs": ("developer-1 -n 20", "developer-1 -f"),
-    "crew attach": ("developer-1",),
     "alerts ls": ("", "--all"),
     "alerts show": ("a12",),
     "alerts ack": ('a12 --reason "looking at it"',),

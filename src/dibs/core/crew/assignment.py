@@ -50,8 +50,6 @@ class CrewCount(Record):
     #: Agents that are starting: each will take a task.
     starting: Mapping[str, int]
     limit: int
-    #: Why no agent can be started now: memory, load; empty if nothing prevents it.
-    obstacle: str = ""
     #: Roles that failed to start too often.
     failed: tuple[str, ...] = ()
     #: All agents that wait for a task, also those that may not get one; the longest waiting first.
@@ -140,7 +138,7 @@ def _refusal(role: CrewRole, count: CrewCount, spawn: Sequence[str]) -> str:
     mine = count.by_role.get(role.name, 0) + spawn.count(role.name)
     if mine >= role.limit:
         return _busy(role.limit, f" with the role {role.name}")
-    return count.obstacle
+    return ""
 
 
 def _busy(limit: int, which: str) -> str:

@@ -18,7 +18,6 @@ class DriverName(metaclass=TextEnum):
 
     ACP = "acp"
     HEADLESS = "headless"
-    STDIO = "stdio"
 
 
 class AgentPreset(Record):
@@ -32,7 +31,7 @@ class AgentPreset(Record):
         return self.commands.get(driver, ())
 
 
-_ACP, _HEADLESS, _STDIO = DriverName.ACP, DriverName.HEADLESS, DriverName.STDIO
+_ACP, _HEADLESS = DriverName.ACP, DriverName.HEADLESS
 
 PRESETS: Mapping[str, AgentPreset] = {
     "claude": AgentPreset(_HEADLESS, {
@@ -63,7 +62,6 @@ PRESETS: Mapping[str, AgentPreset] = {
     }),
     "acp": AgentPreset(_ACP, {}),
     "command": AgentPreset(_HEADLESS, {}),
-    "stdio": AgentPreset(_STDIO, {}),
 }  # fmt: skip
 
 

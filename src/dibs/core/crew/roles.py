@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 NAME = "crew.toml"
 #: The fewest and the most agents that a crew may have, and how many it has by default.
 FEWEST, MOST, DEFAULT_MOST = 1, 20, 4
-#: The longest turn of an agent, and how long one that only prints may be silent, in seconds.
-TURN, QUIET = 3_600.0, 120.0
-#: The memory that must be free for another agent, in megabytes, and the load per processor at most.
-FREE_MEMORY, MAX_LOAD = 300, 4.0
+#: The longest turn of an agent, in seconds.
+TURN = 3_600.0
 #: Variables that decide which programs run or which repository git uses: no role passes them on.
 FORBIDDEN = ("LD_", "DYLD_", "GIT_", "PYTHON", "DIBS_", "BASH_ENV", "ENV", "NODE_OPTIONS", "PERL5")
 
 _ROLE_KEYS = (
-    "agent", "command", "driver", "prompt", "model", "worktree", "env", "set", "limit", "timeout", "quiet",
-    "token_budget", "sandbox", "done_on_exit", "nonce",
+    "agent", "command", "driver", "prompt", "model", "worktree", "env", "set", "limit", "timeout",
+    "token_budget", "done_on_exit", "nonce",
 )  # fmt: skip
-_CREW_KEYS = ("max_agents", "min_memory", "max_load", "merge", "roles")
+_CREW_KEYS = ("max_agents", "merge", "roles")
 
 
 class CrewRole(Record):
@@ -51,10 +49,8 @@ class CrewRole(Record):
     set: tuple[tuple[str, str], ...] = ()
     limit: int = MOST
     timeout: float = TURN
-    quiet: float = QUIET
     #: Tokens after which an agent of this role gets no more tasks; 0 for no limit.
     token_budget: int = 0
-    sandbox: bool = False
     #: Whether a task is done when the command exits with 0.
     done_on_exit: bool = False
     #: Whether text commands need the nonce from the prompt.
@@ -66,8 +62,6 @@ class CrewConfig(Record):
 
     roles: tuple[CrewRole, ...]
     max_agents: int = DEFAULT_MOST
-    min_memory: int = FREE_MEMORY
-    max_load: float = MAX_LOAD
     #: Whether finished work is committed and merged.
     merge: bool = True
 
@@ -113,8 +107,6 @@ def read_config(document: Mapping[str, Any], environ: Mapping[str, str]) -> Crew
     return CrewConfig(
         tuple(_role(name, settings) for name, settings in roles.items()),
         limit,
-        _number(document, "min_memory", FREE_MEMORY, "", 0, 10**9),
-        float(_number(document, "max_load", MAX_LOAD, "", 0.0, 1e6)),
         _flag(document, "merge", "", default=True),
     )
 
@@ -140,16 +132,13 @@ def _role(name: str, settings: object) -> CrewRole:
     command = _words(settings, "command", place) or preset.command_for(driver)
     if not command or not command[0]:
         raise _wrong(place, "needs a command", 'for example: command = ["my-agent", "{prompt}"]')
-    worktree = _flag(settings, "worktree", place, default=True)
-    sandbox = _flag(settings, "sandbox", place, default=False)
-    if sandbox and not worktree:
-        raise _wrong(place, "a sandbox needs a worktree", "remove worktree = false")
     return CrewRole(
         name, agent, driver, command, _text(settings, "prompt", place), _text(settings, "model", place),
-        worktree, _variables(settings, place), _values(settings, place),
+        _flag(settings, "worktree", place, default=True),
+        _variables(settings, place), _values(settings, place),
         _number(settings, "limit", MOST, place, FEWEST, MOST),
-        _span(settings, "timeout", TURN, place), _span(settings, "quiet", QUIET, place),
-        _number(settings, "token_budget", 0, place, 0, 10**12), sandbox,
+        _span(settings, "timeout", TURN, place),
+        _number(settings, "token_budget", 0, place, 0, 10**12),
         _flag(settings, "done_on_exit", place, default=False),
         _flag(settings, "nonce", place, default=False),
     )  # fmt: skip
@@ -186,11 +175,10 @@ def _flag(settings: Mapping[str, Any], key: str, place: str, *, default: bool) -
 
 
 def _number(
-    settings: Mapping[str, Any], key: str, default: Any, place: str, low: float, high: float
-) -> Any:
+    settings: Mapping[str, Any], key: str, default: int, place: str, low: int, high: int
+) -> int:
     value = settings.get(key, default)
-    kinds = (int, float) if isinstance(default, float) else (int,)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise _wrong(place, f"{key} must be a number from {low:g} to {high:g}")
     return value
 

@@ -142,10 +142,6 @@ class AcpDriver:
             return None
         return self._lost(self._process, deadline)
 
-    def reply(self, text: str) -> bool:  # noqa: ARG002
-        """Return False: the protocol has no message for an answer within a turn."""
-        return False
-
     def pending_notes(self) -> list[str]:
         """Return, once, why tool calls were blocked; the next prompt begins with it."""
         notes = self._client.notes

@@ -40,9 +40,6 @@ if TYPE_CHECKING:
         def wait(self, timeout: float) -> TurnEnd | None:
             """Wait for the end of the turn; return None if it has not ended after ``timeout`` seconds."""
 
-        def reply(self, text: str) -> bool:
-            """Answer a text command; return False if the agent can only read it in its next prompt."""
-
         def cancel(self) -> None:
             """Ask the agent to end its turn; the runner kills its processes if it does not."""
 

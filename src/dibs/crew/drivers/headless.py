@@ -47,10 +47,6 @@ class HeadlessDriver:
             return TurnEnd(TurnOutcome.CANCELLED, status)
         return TurnEnd(TurnOutcome.EXITED if status else TurnOutcome.ENDED, status)
 
-    def reply(self, text: str) -> bool:  # noqa: ARG002 - a headless agent reads nothing during its turn
-        """Return False: the agent reads replies with its next prompt."""
-        return False
-
     def cancel(self) -> None:
         """Ask the process to end."""
         self._cancelled = True

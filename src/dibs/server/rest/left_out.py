@@ -6,7 +6,6 @@ from __future__ import annotations
 LEFT_OUT = {
     "init": "changes files of agents on the machine; run it there",
     "completion": "prints a script for a shell",
-    "crew attach": "follows the output on the client's terminal; see `GET /crew/{id}/log`",
     "run": "runs a program on the client's machine while it holds claims; use `POST /claims`",
     "work": "runs a program for each task on the client's machine; use `POST /board/take`",
     "hook": "agents call it on their machine; the server answers hooks on its own socket",

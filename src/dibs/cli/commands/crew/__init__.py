@@ -8,7 +8,7 @@ crew.toml in the repository says which agents there are. Five lines are enough:
   agent = "claude"
   model = "opus"
 
-Presets: claude, codex, gemini, copilot, opencode, aider, acp, command, stdio. The supervisor runs in the
+Presets: claude, codex, gemini, copilot, opencode, aider, acp, command. The supervisor runs in the
 server, which this command starts if needed. Each agent works in a worktree of its own, and finished work is
 merged through the merge queue.
 
@@ -40,5 +40,4 @@ VERBS = {
     "pause": ("crew.act", "assign no more tasks"),
     "resume": ("crew.act", "assign tasks again"),
     "logs": ("crew.look", "show the output of an agent"),
-    "attach": ("crew.look", "follow the output of an agent"),
 }

@@ -143,12 +143,6 @@ def _logs(session: Session, args: Namespace) -> None:
             )
 
 
-def _attach(session: Session, args: Namespace) -> None:
-    """Follow the output of an agent until Ctrl-C; the agent is not affected."""
-    args.follow, args.lines = True, None
-    _logs(session, args)
-
-
 def _write(session: Session, text: str, agent: str) -> None:
     """Print an agent's output: as it is for a person, as quoted data for an agent."""
     if not session.caller.human:
@@ -169,5 +163,4 @@ VERBS = {
     "ls": (_LS_OPTIONS, _ls),
     "show": (_SHOW_OPTIONS, _show),
     "logs": (_LOG_OPTIONS, _logs),
-    "attach": (_SHOW_OPTIONS, _attach),
 }
