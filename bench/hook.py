@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import shutil
@@ -19,9 +18,6 @@ import psutil
 
 import dibs
 from bench.measure import Row, Section, at_most, median
-from dibs.local.server_files import server_folder
-from dibs.server.security.identity import TokenScope
-from dibs.server.security.tokens import TokenStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +51,6 @@ class Case(NamedTuple):
     path: str = ""
     blocked: bool = False
     session: str = "5c7b0e0a-1111-4222-8333-944445555666"
-    #: The server's address and a token: the call is sent over HTTP, with a new connection each time.
-    http: tuple[str, str] | None = None
 
 
 def hooks() -> Section:
@@ -88,9 +82,7 @@ def hooks() -> Section:
         cases["free file, server"] = Case(ours, served, environ, fresh=True)
         cases["read, server"] = Case(ours, served, environ, event="PostToolUse", tool="Read")
         peers, missing = _peers(base, environ)
-        with _server(served, environ) as reached:
-            cases["own file, http"] = cases["own file, server"]._replace(http=reached)
-            cases["free file, http"] = cases["free file, server"]._replace(http=reached)
+        with _server(served, environ):
             samples = _measure({**cases, **peers})
     return _section(samples, [*peers], missing)
 
@@ -125,8 +117,8 @@ def _unfinished(argv: list[str], folder: Path, environ: dict[str, str]) -> Case:
 
 
 @contextmanager
-def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Run a server; yield its address and a token, which an agent such as this process cannot request."""
+def _server(folder: Path, environ: dict[str, str]) -> Iterator[None]:
+    """Run a server."""
 
     def run(*words: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "dibs", *words, "--json"]
@@ -134,11 +126,10 @@ def _server(folder: Path, environ: dict[str, str]) -> Iterator[tuple[str, str]]:
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    token, _ = TokenStore(server_folder(environ)).new(TokenScope.READ)
     started = run("serve", "start", "--port", str(_free_port()))
     server = psutil.Process(started["pid"])
     try:
-        yield started["url"].removeprefix("http://"), token
+        yield
     finally:  # by a signal: this process is an agent now, which may not run `dibs serve stop`
         server.terminate()
         server.wait(30)
@@ -206,8 +197,6 @@ def _payload(case: Case, turn: int) -> bytes:
 
 def _timed(case: Case, given: bytes) -> float:
     """Return how long a command takes; its input is in the pipe before it starts."""
-    if case.http is not None:
-        return _posted(case.http, given)
     reader, writer = os.pipe()
     os.write(writer, given)
     os.close(writer)
@@ -226,22 +215,6 @@ def _timed(case: Case, given: bytes) -> float:
         os.close(reader)
     if done.returncode or (b"deny" in done.stdout) is not case.blocked:
         raise RuntimeError(f"{case.argv}: {done.stdout!r} {done.stderr!r}")
-    return taken
-
-
-def _posted(reached: tuple[str, str], given: bytes) -> float:
-    """Return how long a call over HTTP takes, with its connection."""
-    address, token = reached
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    start = time.perf_counter()
-    link = http.client.HTTPConnection(address)
-    link.request("POST", "/hooks/claude", given, headers)
-    answer = link.getresponse()
-    body = answer.read()
-    link.close()
-    taken = time.perf_counter() - start
-    if answer.status != 200 or b"deny" in body:
-        raise RuntimeError(f"{answer.status}: {body!r}")
     return taken
 
 
@@ -279,8 +252,6 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         at_most("Dibs hook with the server, own file", ratio["own file, server"], 1.0),
         at_most("Dibs hook with the server, unclaimed file", ratio["free file, server"], 1.0),
         at_most("Dibs hook with the server, read", ratio["read, server"], 1.0),
-        at_most("Claude's http hook, own file", ratio["own file, http"], 0.3),
-        at_most("Claude's http hook, unclaimed file", ratio["free file, http"], 0.3),
         *(Row(f"{name} hook{NOTES.get(name, '')}", f"{ratio[name]:.2f}x") for name in peers),
         *(Row(f"{name} hook", why) for name, why in missing.items()),
     ]

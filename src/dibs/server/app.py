@@ -9,7 +9,6 @@ from starlette.routing import Match, Route
 from dibs.errors import DibsError, NotFound
 from dibs.server.commands import command_routes
 from dibs.server.events.routes import event_routes
-from dibs.server.hooks.http import hook_routes
 from dibs.server.mcp_http import PATH as MCP
 from dibs.server.mcp_http import McpEndpoint
 from dibs.server.pages import is_page, send_page
@@ -39,7 +38,6 @@ class Surfaces:
             *command_routes(resident),
             *event_routes(resident),
             *login_routes(resident),
-            *hook_routes(resident),
             Route(MCP, self._mcp, methods=["GET", "POST", "DELETE"]),
         ]
         #: How the paths of the other routes begin; most requests are for none of them.

@@ -63,7 +63,7 @@ class ServedTools:
         identity = ctx.request.scope[IDENTITY]
         served = served_project(self._projects, identity, query.get("project", ""))
         named = of_request(ctx)
-        check_named(identity, named.caller, served, self._tokens, scope=ctx.request.scope)
+        check_named(identity, named.caller, served, self._tokens)
         return Dibs(served.project(named.tree or query.get("worktree", "")), named.caller)
 
     def failed(self, error: DibsError) -> None:

@@ -8,12 +8,9 @@ import sys
 import pytest
 from tests.server.callers import client, token
 
-from dibs.core.claims.agents import HUMAN, Caller
 from dibs.core.toolcalls.values import EventKind, HookEvent
-from dibs.errors import NotAllowed
 from dibs.local.processes import running
-from dibs.server.security.identity import RequestIdentity, TokenScope
-from dibs.server.security.named_agents import check_named
+from dibs.server.security.identity import TokenScope
 
 
 @pytest.fixture
@@ -91,12 +88,3 @@ def test_a_bound_token_of_another_project_or_an_expired_one_does_not_count(resid
         )
 
     assert answer.status_code == 201
-
-
-def test_a_tool_call_over_mcp_is_checked_like_the_others(resident, served, session):
-    """``ServedTools`` passes the scope of the request, so that the session's own process may send it."""
-    identity = RequestIdentity(Caller("me", HUMAN), TokenScope.HUMAN)
-    scope = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
-
-    with pytest.raises(NotAllowed, match="only its own process"):
-        check_named(identity, Caller(session[0]), served, resident.tokens, scope=scope)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from websockets.frames import Frame
     from websockets.http11 import Request
 
-#: The key of the connection in an ASGI scope; ``dibs.connection`` has what hooks know about one.
+#: The key of the connection in an ASGI scope.
 CONNECTION = "dibs.stream"
 #: The most bytes in a message from a client, and the most frames it may consist of.
 MOST_MESSAGE, MOST_FRAGMENTS = 64 << 10, 256

@@ -25,13 +25,11 @@ from dibs.server.engines import EngineCache
 from dibs.startup.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from dibs.core.toolcalls.values import HookReply
     from dibs.engines.base import Engine
     from dibs.guard.agents.client import Source
-    from dibs.guard.agents.program import Answer
-    from dibs.local.processes import RunningProcess
     from dibs.project.location import Location
     from dibs.server.resident import Resident
     from dibs.services.guard.file_log import Observation
@@ -106,8 +104,9 @@ class HookAnswers:
             if not self._is_ours(asked, process):
                 _decline(link)
                 return
-            said, confirm = self.judge(
-                asked.words, asked.given, asked.environ, asked.cwd, process, Bound(link)
+            lender = _HookLender(self._engines, self._used, self._resident)
+            said, confirm = answer(
+                asked.words, asked.given, asked.environ, asked.cwd, process, Bound(link), lender
             )
             link.sendall(frame(ANSWER, _packed(said)))
             if confirm is not None and link.recv(1):
@@ -118,20 +117,7 @@ class HookAnswers:
             return  # the hook is gone, or this was not a hook
         finally:
             link.close()
-            self.add_projects()
-
-    def judge(
-        self,
-        words: Sequence[str],
-        given: bytes,
-        environ: Mapping[str, str],
-        cwd: str,
-        process: int | RunningProcess,
-        deadline: Deadline | None = None,
-    ) -> Answer:
-        """Answer one call as the hook itself would."""
-        lender = _HookLender(self._engines, self._used, self._resident)
-        return answer(words, given, environ, cwd, process, deadline, lender)
+            self._add_projects()
 
     def close(self) -> None:
         """Close the engines."""
@@ -143,7 +129,7 @@ class HookAnswers:
         git = _git_on(asked.environ.get("PATH", "")) == _git_on(os.environ.get("PATH", ""))
         return process > 0 and same and git
 
-    def add_projects(self) -> None:
+    def _add_projects(self) -> None:
         """Serve the projects of past calls from now on; called after an answer."""
         for state, root in list(self._used.items()):
             if state not in self._known:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from dibs.server.events.protocol import EventProtocol, StreamingHttp
-from dibs.server.hooks.http import CONNECTION
 from dibs.server.security.connections import LimitedConnection
 from dibs.server.security.identity import PEER, Peer
 
@@ -49,7 +48,6 @@ class HttpConnection(LimitedConnection, StreamingHttp):
         """Begin a connection."""
         super().connection_made(transport)
         self.peer = peer_of(transport)
-        self.facts: dict[str, object] = {}
 
     def on_headers_complete(self) -> None:
         """Begin the application's part; the last request of a connection is answered as such."""
@@ -71,7 +69,6 @@ class HttpConnection(LimitedConnection, StreamingHttp):
         super().on_message_begin()
         if self.peer is not None:
             self.scope[PEER] = self.peer  # type: ignore[literal-required]
-        self.scope[CONNECTION] = self.facts  # type: ignore[literal-required]
 
 
 class WebSocketConnection(EventProtocol):

@@ -8,16 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.errors import NotAllowed
-from dibs.server.hooks.owner import owner_of
 from dibs.server.security.authorize import caller_for
 from dibs.server.security.identity import TokenScope
 from dibs.services.claims.callers import check_tree
 from dibs.services.guard.liveness import live_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from dibs.core.claims.agents import Caller
     from dibs.server.projects import ServedProject
     from dibs.server.rest.routes import Call
@@ -32,12 +28,8 @@ def check_named(
     tokens: TokenStore,
     *,
     field: str = "Dibs-Agent",
-    scope: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse an agent that a request names, if only that agent itself may act as it.
-
-    With the ``scope`` of a request, the process of the session itself may send it.
-    """
+    """Refuse an agent that a request names, if only that agent itself may act as it."""
     named = caller.id
     if identity.named_by:
         check_tree(served.project().store, named, identity.named_by)
@@ -53,11 +45,7 @@ def check_named(
             field=field,
             hint="use that token, or act as yourself: omit the name",
         )
-    sessions = served.project().store.look(lambda rows: live_sessions(rows, named))
-    if not sessions:
-        return
-    ends = (scope.get("client"), scope.get("server")) if scope is not None else (None, None)
-    if owner_of(*ends, [(one.pid, one.born) for one in sessions]) is None:
+    if served.project().store.look(lambda rows: live_sessions(rows, named)):
         raise NotAllowed(
             f"{named} is a running session, and only its own process can act as it",
             code="NOT_YOU",
