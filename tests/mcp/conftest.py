@@ -1,4 +1,4 @@
-"""Real servers in real repositories, over standard streams and HTTP, for both protocol generations."""
+"""Real servers in real repositories, for both protocol generations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import os
 import subprocess
 
 import pytest
-from tests.mcp.wires import NEW, OLD, Http, Served, Stdio, environment
+from tests.mcp.wires import NEW, OLD, Stdio, environment
 
-WAYS = [("stdio", OLD), ("stdio", NEW), ("http", OLD), ("http", NEW)]
 _numbers = itertools.count(1)
 
 
@@ -34,43 +33,30 @@ def repo(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def served(repo):
-    """One server over HTTP."""
-    server = Served(repo)
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
-def wires(repo, request):
+def wires(repo):
     """Create a client and keep it for the run, because a server takes a second to start."""
     made = {}
 
-    def connect(way, agent):
-        transport, era = way
-        key = (way, agent)
-        if key not in made:
-            if transport == "stdio":
-                made[key] = Stdio(repo, agent, era)
-            else:
-                made[key] = Http(request.getfixturevalue("served").url, agent, era)
-        return made[key]
+    def connect(era, agent):
+        if (era, agent) not in made:
+            made[era, agent] = Stdio(repo, agent, era)
+        return made[era, agent]
 
     yield connect
     for wire in made.values():
         wire.close()
 
 
-@pytest.fixture(params=WAYS, ids=["stdio-old", "stdio-new", "http-old", "http-new"])
+@pytest.fixture(params=[OLD, NEW], ids=["old", "new"])
 def any_pair(request, wires):
-    """Two agents, alice and bob, over the same transport and generation."""
+    """Two agents, alice and bob, of the same generation."""
     return wires(request.param, "alice"), wires(request.param, "bob")
 
 
-@pytest.fixture(params=[WAYS[0], WAYS[3]], ids=["stdio-old", "http-new"])
-def pair(request, wires):
-    """The same, with each transport and each generation once."""
-    return wires(request.param, "alice"), wires(request.param, "bob")
+@pytest.fixture
+def pair(wires):
+    """Two agents of the new generation."""
+    return wires(NEW, "alice"), wires(NEW, "bob")
 
 
 @pytest.fixture

@@ -1,34 +1,20 @@
-"""Many agents at one server, with every engine: one owner at a time, and all in turn."""
+"""Several agents, with every engine: one owner at a time, and all in turn."""
 
 from __future__ import annotations
 
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from tests.mcp.wires import NEW, OLD, Http, Stdio, queue_of, until
+from tests.mcp.wires import NEW, Stdio, queue_of, until
 
 from dibs import Dibs
 
-CREW = 8
+CREW = 4
 
 
-def test_of_many_simultaneous_claims_one_is_granted(served, path):
-    crew = [Http(served.url, f"racer-{n}", (OLD, NEW)[n % 2]) for n in range(CREW)]
-
-    with ThreadPoolExecutor(CREW) as pool:
-        answers = list(pool.map(lambda wire: wire.call("claim", paths=[path]), crew))
-
-    winners = [answer["agent"] for answer in answers if answer["outcome"] == "granted"]
-    assert len(winners) == 1
-    assert {
-        answer["conflicts"][0]["holder"] for answer in answers if answer["outcome"] == "denied"
-    } == set(winners)
-
-
-def test_all_waiting_agents_are_served_in_turn(served, path):
-    crew = [Http(served.url, f"waiter-{n}", NEW) for n in range(CREW)]
+def test_all_waiting_agents_are_served_in_turn(wires, path):
+    crew = [wires(NEW, f"waiter-{n}") for n in range(CREW)]
     first, *rest = crew
     first.call("claim", paths=[path])
     ids = []

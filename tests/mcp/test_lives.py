@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.mcp.wires import NEW, OLD, PATIENCE, Http, Served, Stdio, queue_of, until
+from tests.mcp.wires import NEW, OLD, PATIENCE, Stdio, queue_of, until
 
 from dibs import Dibs
 
@@ -56,20 +56,6 @@ def test_a_canceled_wait_leaves_the_queue_and_is_granted_nothing(any_pair, path)
     assert alice.call("status", paths=[path])["claims"] == []
 
 
-@ERAS
-def test_an_http_client_that_disconnects_leaves_the_queue(wires, path, era):
-    alice, bob = wires(("http", era), "alice"), wires(("http", era), "bob")
-    alice.call("claim", paths=[path])
-    id_ = bob.begin_call("wait", progress=True, paths=[path], seconds=60)
-    bob.hear(id_)
-
-    bob._streams.pop(id_).close()
-    bob._open.pop(id_).close()
-
-    until(lambda: queue_of(alice, path) == [])
-    alice.call("release", all=True)
-
-
 def test_a_client_that_cancels_can_continue(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
@@ -102,7 +88,6 @@ def test_a_grant_during_a_cancellation_is_released(monkeypatch, tmp_path):
 
     class Context:
         session = Session()
-        request = None
 
     with Dibs.open(tmp_path, agent="bob") as dibs:
         real = waiting._work
@@ -127,34 +112,11 @@ def test_a_grant_during_a_cancellation_is_released(monkeypatch, tmp_path):
         assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
 
 
-def test_a_grant_whose_answer_reached_no_one_is_released(tmp_path):
-    import subprocess
-    from types import SimpleNamespace
-
-    import anyio
-
-    from dibs import Dibs
-    from dibs.mcp import waiting
-    from dibs.mcp.inputs import WaitAsked
-
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with Dibs.open(tmp_path, agent="bob") as dibs:
-        dibs.claim("kept.py")
-        asked = WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
-        context = SimpleNamespace(request=None)
-        answer, give_back = anyio.run(waiting.McpWaits().wait, context, dibs, asked)
-        assert answer["outcome"] == "granted"
-
-        give_back()
-
-        assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
-
-
 @ERAS
 def test_the_end_of_the_input_stops_the_server_and_its_waiters_and_keeps_claims(
     repo, path, wires, era
 ):
-    alice, bob = wires(("http", NEW), "alice"), Stdio(repo, "leaver", era)
+    alice, bob = wires(NEW, "alice"), Stdio(repo, "leaver", era)
     try:
         alice.call("claim", paths=[path])
         bob.call("claim", paths=[path + ".own"])
@@ -173,7 +135,7 @@ def test_the_end_of_the_input_stops_the_server_and_its_waiters_and_keeps_claims(
 
 
 def test_a_signal_stops_the_server_and_its_waiters(repo, path, wires):
-    alice = wires(("http", NEW), "alice")
+    alice = wires(NEW, "alice")
     alice.call("claim", paths=[path])
     signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     crew = {number: Stdio(repo, f"signalled-{number}", NEW) for number in signals}
@@ -203,32 +165,13 @@ def test_an_ignored_hangup_does_not_stop_the_server(repo):
         bob.close()
 
 
-def test_a_signal_stops_the_http_server_and_its_waiters(repo, path, wires):
-    alice = wires(("http", NEW), "alice")
-    server = Served(repo)
-    bob = Http(server.url, "remote", OLD)
-    try:
-        alice.call("claim", paths=[path])
-        bob.begin_call("wait", paths=[path], seconds=60)
-        until(lambda: queue_of(alice, path) == ["remote"])
-
-        server.process.terminate()
-
-        assert server.process.wait(PATIENCE) == 0
-        assert queue_of(alice, path) == []
-    finally:
-        alice.call("release", all=True)
-        bob.close()
-        server.close()
-
-
 def test_only_messages_are_written_to_standard_output(repo):
     wire = Stdio(repo, "noisy", NEW, program=(sys.executable, "-c", NOISY))
     try:
         wire.call("status")
         wire.fails("claim", paths=["../x"])
         wire.send(b"garbage\n")
-        wire.next()
+        wire.call("status")
         wire.process.stdin.close()
         wire.process.wait(5)
         wire._reader.join(5)

@@ -1,4 +1,4 @@
-"""What the tools do, over every transport."""
+"""What the tools do, over standard streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 
 import jsonschema
 import pytest
-from tests.mcp.wires import until
+from tests.mcp.wires import NEW, until
 
 from dibs import Dibs
 from dibs.errors import NotAllowed
@@ -117,8 +117,7 @@ def test_a_wait_that_timed_out_leaves_the_queue(pair, path):
 
 
 def test_other_calls_are_answered_while_an_agent_waits(wires, path):
-    way = ("http", "2026-07-28")
-    alice, bob, carol = wires(way, "alice"), wires(way, "bob"), wires(way, "carol")
+    alice, bob, carol = (wires(NEW, name) for name in ("alice", "bob", "carol"))
     alice.call("claim", paths=[path])
     ids = [wire.begin_call("wait", paths=[path], seconds=20) for wire in (bob, carol)]
 
@@ -206,17 +205,3 @@ def test_a_queued_file_is_taken_and_done_like_a_task_on_the_board(tmp_path):
 
     assert (taken["task"]["id"], taken["task"]["file"]) == ("lint", "lint.yml")
     assert done["task"]["state"] == "done"
-
-
-def test_resources_are_read_and_change_nothing(any_pair):
-    alice, _ = any_pair
-    listed = [r["uri"] for r in alice.request("resources/list")["result"]["resources"]]
-    assert listed == ["dibs://briefing", "dibs://claims", "dibs://board"]
-
-    for uri in listed:
-        first = alice.request("resources/read", {"uri": uri})["result"]["contents"][0]
-        assert first["uri"] == uri
-        if uri == "dibs://briefing":
-            assert "CREW" in first["text"]
-        else:
-            assert json.loads(first["text"])["agent"] == "alice"

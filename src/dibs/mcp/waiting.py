@@ -10,12 +10,10 @@ import anyio
 from anyio import to_thread
 
 from dibs.errors import DibsError, Unavailable
-from dibs.mcp.callers import has_hung_up
 from dibs.mcp.tools_claims import acquire
 from dibs.project.stopping import SLICE, WaitStopped, stopping_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcp.server.context import ServerRequestContext
@@ -48,19 +46,12 @@ class McpWaits:
 
     async def wait(
         self, ctx: ServerRequestContext[Any, Any], dibs: Dibs, asked: WaitAsked
-    ) -> tuple[dict[str, Any], Callable[[], None]]:
-        """Wait, report progress, and stop when the request is canceled.
-
-        The second value is a function that releases the claims, for an answer that reached no one.
-        """
+    ) -> dict[str, Any]:
+        """Wait, report progress, and stop when the request is canceled; it then releases what was granted."""
         stop = threading.Event()
         before = await to_thread.run_sync(_held, dibs)
         answer: dict[str, Any] | DibsError | None = None
         read = False
-
-        def give_back() -> None:
-            if isinstance(answer, dict):
-                _give_back(dibs, answer, before)
 
         try:
             async with anyio.create_task_group() as tasks:
@@ -68,26 +59,26 @@ class McpWaits:
                 # Not abandoned: when this returns, the waiter has left the queue.
                 answer = await to_thread.run_sync(_work, dibs, asked, stop, limiter=self._room)
                 await anyio.lowlevel.checkpoint()
-                read = not has_hung_up(ctx)
+                read = True
                 tasks.cancel_scope.cancel()
         finally:
-            if not read:
+            if not read and isinstance(answer, dict):
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(give_back)
+                    await to_thread.run_sync(_give_back, dibs, answer, before)
         if isinstance(answer, DibsError):
             raise answer
         assert answer is not None
-        return answer, give_back
+        return answer
 
 
 async def _tell(
     ctx: ServerRequestContext[Any, Any], asked: WaitAsked, stop: threading.Event
 ) -> None:
-    """Report progress to the client, and cancel the wait when it cancels or disconnects."""
+    """Report progress to the client, and stop the wait when it cancels."""
     started = time.monotonic()
     due = started + FIRST_NEWS
     try:
-        while not has_hung_up(ctx):
+        while True:
             await anyio.sleep(SLICE)
             now = time.monotonic()
             if now >= due:
@@ -103,7 +94,7 @@ def _held(dibs: Dibs) -> frozenset[str]:
 
 
 def _give_back(dibs: Dibs, answer: dict[str, Any], before: frozenset[str]) -> None:
-    """Release what was granted while the client canceled or disconnected."""
+    """Release what was granted while the client canceled."""
     fresh = [one["pattern"] for one in answer["claims"] if one["pattern"] not in before]
     if fresh:
         patterns = [dibs.project.pattern(path) for path in fresh]

@@ -1,1 +1,1 @@
-"""The resident process: hooks, REST, events, MCP over HTTP, alerts, and schedules, for many projects."""
+"""The resident process: hooks, REST, events, alerts, and schedules, for many projects."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.routing import Match, Route
+from starlette.routing import Match
 
 from dibs.errors import DibsError, NotFound
 from dibs.server.commands import command_routes
 from dibs.server.events.routes import event_routes
-from dibs.server.mcp_http import PATH as MCP
-from dibs.server.mcp_http import McpEndpoint
 from dibs.server.pages import is_page, send_page
 from dibs.server.rest.app import rest_app
 from dibs.server.rest.dispatch import wrong_method
@@ -33,12 +31,10 @@ class Surfaces:
 
     def __init__(self, resident: Resident) -> None:
         self._rest = rest_app(resident)
-        self._mcp = McpEndpoint(resident)
         self._others = [
             *command_routes(resident),
             *event_routes(resident),
             *login_routes(resident),
-            Route(MCP, self._mcp, methods=["GET", "POST", "DELETE"]),
         ]
         #: How the paths of the other routes begin; most requests are for none of them.
         paths = (route.path.partition("{")[0] for route in self._others)
@@ -89,7 +85,6 @@ class Surfaces:
         """Answer a server that reports its start and its end; the process has parts of its own for that."""
         while (event := (await receive())["type"]) != "lifespan.shutdown":
             await send({"type": f"{event}.complete"})
-        await self._mcp.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 

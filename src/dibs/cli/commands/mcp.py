@@ -1,7 +1,6 @@
 """Serve Dibs tools to agents over the Model Context Protocol (MCP).
 
-The server talks to the agent that started it over standard input and output. `dibs serve` serves
-many agents over HTTP, at http://127.0.0.1:7341/mcp; each has a token from `dibs token new`.
+The server talks to the agent that started it over standard input and output.
 
 Examples:
   dibs mcp
@@ -12,32 +11,17 @@ exit status: 0 the client disconnected, 78 the extra `mcp` is not installed
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
-
-from dibs.cli.support.parsing import arg
-from dibs.errors import BadUsage, Misconfigured
+from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
-OPTIONS = (
-    arg("--http", action="store_true", help="replaced by `dibs serve`, which serves MCP at /mcp"),
-    # Options of the server that `dibs serve` replaced, so that its users learn what to run.
-    *(
-        arg(name, help=SUPPRESS, action="append")
-        for name in ("--host", "--port", "--allow-host", "--token-file")
-    ),
-)
+OPTIONS = ()
 
 
 def run(args: Namespace) -> int:
     """Serve until the client disconnects or a signal arrives."""
-    if args.http or args.host or args.port or args.allow_host or args.token_file:
-        raise BadUsage(
-            "mcp: `dibs serve` serves MCP over HTTP, at http://127.0.0.1:7341/mcp",
-            hint="run `dibs serve`, and create a token with `dibs token new --agent NAME`",
-        )
     _need_extra()
     import os
 

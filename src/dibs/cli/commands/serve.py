@@ -1,4 +1,4 @@
-"""Run the server: hooks, REST, events, MCP over HTTP, alerts, and schedules.
+"""Run the server: hooks, REST, events, alerts, and schedules.
 
 Examples:
   dibs serve                 run it in the foreground, at http://127.0.0.1:7341

@@ -50,8 +50,7 @@ def open_log(options: ServeOptions) -> None:
     root.handlers = handlers
     root.setLevel(logging.WARNING)
     logging.getLogger("dibs").setLevel(logging.INFO)
-    for name in ("mcp", "uvicorn.access"):  # they would log untrusted input
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn.access").setLevel(logging.CRITICAL)  # it would log untrusted input
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     threading.excepthook = _thread_failed
 

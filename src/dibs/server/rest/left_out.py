@@ -9,7 +9,7 @@ LEFT_OUT = {
     "run": "runs a program on the client's machine while it holds claims; use `POST /claims`",
     "work": "runs a program for each task on the client's machine; use `POST /board/take`",
     "hook": "agents call it on their machine; the server answers hooks on its own socket",
-    "mcp": "talks to an agent over standard input; the server has `/mcp`",
+    "mcp": "talks to an agent over standard input",
     "serve": "starts and stops the server itself; see `GET /health`",
     "top": "draws on the terminal where it is typed; see `GET /status` and `/events`",
     "open": "opens a browser on the machine where it is typed; see `POST /login`",
