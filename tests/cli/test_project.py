@@ -79,14 +79,14 @@ def test_no_project_is_created_inside_a_git_directory(dibs, repo, monkeypatch):
 
 def test_settings_say_where_they_come_from(dibs, repo, monkeypatch):
     (repo / "dibs.toml").write_text('[claims]\nttl = "2m"\n')
-    monkeypatch.setenv("DIBS_WAIT", "9")
+    monkeypatch.setenv("DIBS_MAX_HOLD", "9m")
 
     rows = dibs("config").out.splitlines()
     settings = dibs("config", "--json").json["settings"]
 
-    assert [row.split() for row in rows if row.startswith(("claims.ttl", "claims.wait "))] == [
+    assert [row.split() for row in rows if row.startswith(("claims.ttl", "claims.max_hold "))] == [
         ["claims.ttl", "2m", "dibs.toml:2"],
-        ["claims.wait", "9s", "DIBS_WAIT"],
+        ["claims.max_hold", "9m", "DIBS_MAX_HOLD"],
     ]
     assert settings["ttl"] == {
         "value": 120.0,

@@ -100,7 +100,7 @@ def test_a_deleted_file_still_guards(place):
 
 
 def test_an_invalid_committed_file_can_be_corrected_without_a_commit(place):
-    commit(place, "[guard]\nnonsense = 1\n")
+    commit(place, "[guard]\nreads = 1\n")
     write(place, STRICT)
 
     assert settings(place).config.guard_human == ("deploy/",)

@@ -13,7 +13,7 @@ HOT = tuple(
     )
 )  # fmt: skip
 #: Settings besides those of the guard, the gate, and commits that decide what agents may do.
-_ALSO_GUARDS = frozenset({"broad", "case", "worktree_claims", "merge_scope", "decide_allow"})
+_ALSO_GUARDS = frozenset({"case", "worktree_claims", "merge_scope", "decide_allow"})
 
 
 def is_guard_setting(name: str) -> bool:
@@ -30,8 +30,6 @@ class Config(Record):
     waiter_ttl: float = 30.0
     max_hold: float = 43_200.0
     idle_takeover: float = 0.0
-    wait: float = 0.0
-    broad: str = "deny"
     preset: str = ""
     case: str = "insensitive"
     ledger_limit: int = 10_000

@@ -20,7 +20,7 @@ from dibs.config.parsers import (
 from dibs.config.settings import Config
 from dibs.core.alerts.kinds import ALERT_KINDS
 from dibs.core.talk.categories import CATEGORIES
-from dibs.core.text.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
+from dibs.core.text.durations import TTL_MAX, TTL_MIN, check_ttl
 from dibs.core.text.names import check_branch
 from dibs.startup.records import Record
 
@@ -88,10 +88,6 @@ FIELDS = (
     Field("idle_takeover", "claims", "idle_takeover", *span("idle_takeover", 0.0, 2_592_000.0),
           "After how long without activity another agent may take over uncommitted files from an agent "
           "whose process still runs; 0 means never."),
-    Field("wait", "claims", "wait", between(WAIT_MIN, WAIT_MAX), check_wait,
-          "How long dibs claim waits in the queue without --wait."),
-    Field("broad", "claims", "broad", *choice("deny", "allow"),
-          "Whether an agent may claim everything at once (**)."),
     Field("preset", "claims", "preset", *choice("", *PRESETS),
           "A named set of defaults; fast sets ttl to 30s, nexus also sets heartbeat to 10s. Individual "
           "settings take precedence."),

@@ -163,8 +163,8 @@ def test_a_cycle_among_other_agents_does_not_make_the_search_endless():
     assert find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits[agent]) == ()
 
 
-def check(request, *, held=0, human=False, allow_broad=False):
-    check_request(request, held=held, human=human, allow_broad=allow_broad)
+def check(request, *, held=0, human=False):
+    check_request(request, held=held, human=human)
 
 
 def test_a_request_needs_a_pattern():
@@ -204,9 +204,8 @@ def test_an_agent_cannot_claim_the_whole_repository(pattern):
     assert refused.value.code == "GLOB_TOO_BROAD"
 
 
-def test_humans_readers_and_a_setting_may_claim_the_whole_repository():
+def test_humans_and_readers_may_claim_the_whole_repository():
     check(a_request("**"), human=True)
-    check(a_request("**"), allow_broad=True)
     check(a_request("**", mode=SHARED))
 
 

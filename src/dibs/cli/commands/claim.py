@@ -104,7 +104,7 @@ def acquire(
     shows_left: bool = True,
 ) -> Outcome:
     """Claim the patterns with the options of ``dibs claim``, and wait if they say so."""
-    wait = session.project.config.wait if args.wait is None else args.wait
+    wait = args.wait or 0.0
 
     def ask(watching: WaitLine | None = None) -> Outcome:
         return session.project.claims.claim(
@@ -149,7 +149,7 @@ def show(
     reason: str = "",
     warnings: list[str] | None = None,
     *,
-    waited: str | None = None,
+    waited: str | float | None = None,
     steps: Sequence[str] = (),
 ) -> None:
     """Print the answer to a claim made for ``reason``, and warnings on standard error.
@@ -173,8 +173,7 @@ def show(
     def text() -> None:
         from dibs.cli.support.outcomes import show_outcome, show_warnings
 
-        wait = session.project.config.wait if waited is None else waited
-        more: dict[str, Any] = {"verbose": session.verbose, "waited": wait, "steps": steps}
+        more: dict[str, Any] = {"verbose": session.verbose, "waited": waited, "steps": steps}
         show_outcome(answer, session.now(), session.caller, reason, **more)
         if warnings:
             show_warnings(warnings)

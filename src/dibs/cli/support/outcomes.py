@@ -33,7 +33,7 @@ def show_outcome(
     own_reason: str = "",
     *,
     verbose: bool = False,
-    waited: str | float = 0.0,
+    waited: str | float | None = None,
     steps: Sequence[str] = (),
 ) -> None:
     """Print the answer to a claim that its reader made for ``own_reason`` and ``waited`` for.
@@ -104,7 +104,7 @@ def _left_line(left: LeftWork) -> str:
     return f"  {yellow('note')}: {path} contains {left.agent}'s uncommitted changes ({left.about})"
 
 
-def _headlines(value: Queued | Denied, quoted: Quoting, waited: str | float) -> list[str]:
+def _headlines(value: Queued | Denied, quoted: Quoting, waited: str | float | None) -> list[str]:
     """Return the first line, which names the only conflict or counts them."""
     from dibs.core.claims.rules import Queued
 

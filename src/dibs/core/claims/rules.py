@@ -392,7 +392,7 @@ def find_cycle(
     return ()
 
 
-def check_request(request: Request, *, held: int, human: bool, allow_broad: bool) -> None:
+def check_request(request: Request, *, held: int, human: bool) -> None:
     """Refuse a request that exceeds a limit, before anything is looked up."""
     if request.mode not in MODES:
         message = f"unknown mode {request.mode!r} (use exclusive or shared)"
@@ -407,13 +407,13 @@ def check_request(request: Request, *, held: int, human: bool, allow_broad: bool
     if held + len(request.patterns) > MAX_CLAIMS_OF_AGENT:
         message = f"{request.agent} holds {held} claims (the limit is {MAX_CLAIMS_OF_AGENT})"
         raise BadInput(message, code="LIMIT", hint="release some, or claim a folder or a glob")
-    if request.mode == EXCLUSIVE and not human and not allow_broad:
+    if request.mode == EXCLUSIVE and not human:
         for pattern in request.patterns:
             if not pattern.literal and is_everything(pattern):
                 raise NotAllowed(
                     f"{pattern.text} would claim the whole repository",
                     code="GLOB_TOO_BROAD",
-                    hint='claim the folders you work in, or set broad = "allow" under [claims] in dibs.toml',
+                    hint="claim the folders you work in",
                 )
 
 

@@ -139,8 +139,7 @@ class Claims:
     ) -> Outcome:
         config = self._store.config
         beat = arrive(rows, caller)
-        allow_broad = config.broad == "allow"
-        check_request(request, held=beat.claims, human=caller.human, allow_broad=allow_broad)
+        check_request(request, held=beat.claims, human=caller.human)
         waiting = None
         if queue:
             waiting = WaitOptions(rows.now + config.max_hold, self._store.ttl(), standing=True)
@@ -214,7 +213,7 @@ class Claims:
     ) -> tuple[Conflict, ...]:
         """Return the conflicts of ``caller`` with ``patterns`` now; change nothing."""
         request = Request(caller.id, fold_duplicates(patterns), mode, self._store.config.ttl)
-        check_request(request, held=0, human=True, allow_broad=True)
+        check_request(request, held=0, human=True)
         return self._store.look(lambda rows: tuple(survey(rows, request).conflicts))
 
     def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:

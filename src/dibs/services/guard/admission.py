@@ -267,7 +267,7 @@ class Admission:
     def _grant(self, rows: Rows, request: Request, around: Survey | None = None) -> list[Pattern]:
         beat = rows.beat(request.agent)
         assert beat is not None
-        check_request(request, held=beat.claims, human=False, allow_broad=False)
+        check_request(request, held=beat.claims, human=False)
         hold = self._store.config.max_hold
         attempt(rows, request, beat, max_hold=hold, waiting=None, around=around)
         return list(request.patterns)

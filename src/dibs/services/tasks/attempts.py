@@ -79,8 +79,7 @@ def checked_request(
 ) -> Request:
     """Return the claims that an attempt needs; raise if the caller may not have them."""
     request = request_for(store, wish, task)
-    broad = store.config.broad == "allow"
-    check_request(request, held=beat.claims, human=caller.human, allow_broad=broad)
+    check_request(request, held=beat.claims, human=caller.human)
     return request
 
 

@@ -49,14 +49,13 @@ def _take(session: Session, args: Namespace) -> int:
     from dibs.local.signals import leaving_on_end
     from dibs.services.tasks.values import TakenTask
 
-    wait = session.project.config.wait if args.wait is None else args.wait
     with leaving_on_end():
         answer = session.project.tasks.take(
             session.caller,
             roles=tuple(args.role or ()),
             claim=args.claim,
             ttl=args.ttl,
-            wait=wait,
+            wait=args.wait or 0.0,
             reason=args.reason,
             request_id=args.request_id,
         )

@@ -79,7 +79,7 @@ class WorkLoop:
                 roles=tuple(args.role or ()),
                 claim=args.claim,
                 ttl=args.ttl,
-                wait=session.project.config.wait if args.wait is None else args.wait,
+                wait=args.wait or 0.0,
                 reason=" ".join(args.command)[:200],
                 pausing=signals.pausing,
             )
