@@ -19,8 +19,6 @@ from dibs.services.state.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.services.forecast.outlook import Outlook
-
 FILES, TREES, ROUNDS = 5_000, 20, 9
 
 
@@ -31,46 +29,29 @@ def forecasts() -> Section:
         trees = _repository(root)
         status = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
         service = Forecasts(Store(MemoryEngine(), Config()), find(root))
-        one, looks, first, kept, after, told = ([] for _ in range(6))
-        with service.outlook() as outlook:
-            outlook.look()
-            for turn in range(ROUNDS):
-                one.append(
-                    _timed(lambda: _git(root, "merge-tree", "--write-tree", "agent/a0", "agent/a1"))
-                )
-                looks.append(_timed(lambda: [_git(tree, *status) for tree in trees]))
-                with suppress(FileNotFoundError):
-                    os.remove(os.path.join(root, ".git", "dibs", "forecast.json"))
-                first.append(_timed(service.once))
-                kept.append(_timed(outlook.look))
-                told.append(_timed(lambda: outlook.look_again({}, refs=False)))
-                after.append(_after(outlook, trees[turn % TREES], 150 + turn % TREES * 200, turn))
-            for number, tree in enumerate(trees):
-                _edit(tree, 0, 10 + number)
-            outlook.look()
-            crowd = [_after(outlook, trees[turn], 0, turn) for turn in range(ROUNDS)]
+        one, looks, first, kept = ([] for _ in range(4))
+        for _ in range(ROUNDS):
+            one.append(
+                _timed(lambda: _git(root, "merge-tree", "--write-tree", "agent/a0", "agent/a1"))
+            )
+            looks.append(_timed(lambda: [_git(tree, *status) for tree in trees]))
+            with suppress(FileNotFoundError):
+                os.remove(os.path.join(root, ".git", "dibs", "forecast.json"))
+            first.append(_timed(service.once))
+            kept.append(_timed(service.once))
     base = median(one)
     rows = [
         Row("one `git merge-tree` of two branches, p50", f"{base * 1e3:.1f} ms"),
         at_most("full forecast, nothing cached / merge-tree", median(first) / base, 20),
         at_most("same, merges cached", median(kept) / base, 20),
         Row("`git status` in every tree / merge-tree", _times(looks, base)),
-        at_most("watch, after one change", median(after) / base, 3),
-        Row("same, in a file changed in every tree", _times(crowd, base)),
-        Row("watch, with nothing changed", _times(told, base)),
     ]
     note = (
         f"{TREES} working trees of {FILES:,} files with committed and uncommitted changes; neighbors share"
-        " one changed file. Without a watch, most of the time is `git status` in every tree, so if that row"
-        " is above 20x, the first two goals cannot be met."
+        " one changed file. Most of the time is `git status` in every tree, so if that row is above 20x, the"
+        " goals cannot be met."
     )
     return Section("Forecast", note, rows)
-
-
-def _after(outlook: Outlook, tree: str, number: int, turn: int) -> float:
-    """Edit a file and time the forecast of a watch that is notified of it."""
-    changed = {tree: {_touch(tree, number, turn)}}
-    return _timed(lambda: outlook.look_again(changed, refs=False))
 
 
 def _repository(root: str) -> list[str]:
@@ -106,14 +87,6 @@ def _edit(tree: str, number: int, line: int) -> None:
         text = file.read()
     with open(path, "w", encoding="ascii") as file:
         file.write(text.replace(f"line {line} ", f"line {line}, {tree[-3:]} "))
-
-
-def _touch(tree: str, number: int, turn: int) -> str:
-    """Edit a file and return its path."""
-    name = _path(number)
-    with open(os.path.join(tree, name), "a", encoding="ascii") as file:
-        file.write(f"turn {turn}\n")
-    return name
 
 
 def _git(folder: str, *words: str) -> None:

@@ -1,22 +1,16 @@
-"""``dibs forecast``: its output for people and programs, exit status, and ``--watch``."""
+"""``dibs forecast``: its output for people and programs and exit status."""
 
-import json
 import os
-import signal
 import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from dibs.cli.commands.forecast.text import matrix
-from dibs.cli.commands.forecast.watch import TreeWatcher
 from dibs.core.changes.forecasts import ForecastConflict, Pair
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
-#: How long a test waits for expected output, in seconds.
-LONGEST = 60.0
 
 
 def git(*words, folder="."):
@@ -157,111 +151,3 @@ def test_a_matrix_is_empty_for_pairs_that_were_not_compared():
         "2 b  1  -  .",
         "3 c  1  .  -",
     ]
-
-
-def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
-    outer, inner = str(tmp_path), str(tmp_path / "trees" / "bob")
-    watched = TreeWatcher(str(tmp_path / ".git"))
-    watched._roots = (outer, inner)
-
-    assert watched.sorted([f"{outer}/a.py", f"{inner}/b.py", f"{outer}/.git/index.lock"]) == (
-        {outer: {"a.py"}, inner: {"b.py"}},
-        False,
-    )
-    assert watched.sorted([f"{inner}/.git"]) == ({}, False)
-
-
-@pytest.mark.parametrize(
-    ("path", "counts"),
-    [
-        ("refs/heads/main", True),
-        ("refs/heads/agent/bob", True),
-        ("HEAD", True),
-        ("packed-refs", True),
-        ("worktrees/bob", True),
-        ("worktrees/bob/HEAD", True),
-        ("info/attributes", True),
-        ("refs/heads/main.lock", False),
-        ("HEAD.lock", False),
-        ("refs/dibs/gate", False),
-        ("objects/ab/cd", False),
-        ("logs/HEAD", False),
-        ("worktrees/bob/index.lock", False),
-        ("dibs/forecast-objects-x", False),
-        ("dibs/forecast-objects-x/ab/cd", False),
-    ],
-)
-def test_in_a_git_directory_only_branch_moves_count_as_changes(tmp_path, path, counts):
-    watched = TreeWatcher(str(tmp_path / ".git"))
-    watched._roots = (str(tmp_path),)
-
-    assert watched.sorted([f"{tmp_path}/.git/{path}"]) == ({}, counts)
-
-
-def test_a_changed_index_means_that_its_whole_tree_may_have_changed(repo, trees):
-    watched = TreeWatcher(str(repo / ".git"))
-    watched._roots = (str(repo), str(trees["bob"]))
-
-    told = [f"{repo}/.git/worktrees/bob/index", f"{trees['bob']}/a.txt"]
-    assert watched.sorted(told) == ({str(trees["bob"]): set()}, False)
-    assert watched.sorted([f"{repo}/.git/index"]) == ({str(repo): set()}, False)
-
-
-def test_a_watch_ignores_its_own_writes(repo, trees):
-    watched = TreeWatcher(str(repo / ".git"))
-    watched._roots = (str(repo),)
-    watched._changed = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
-    watched._news.set()
-
-    assert watched.wait(0.05) == ({}, False)
-    assert watched._changed == set()
-    assert not watched._news.is_set()
-
-
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_a_watch_reports_changes_and_exits_cleanly(start, trees, ending):
-    edit(trees["alice"])
-    watch = start("forecast", "--watch", "--json", "--agent", "carol")
-    first = json.loads(watch.stdout.readline())
-    assert (first["event"], first["conflicts"]) == ("forecast", [])
-
-    edit(trees["bob"])
-    told = json.loads(watch.stdout.readline())
-    assert (told["event"], told["agents"]) == ("conflict", ["alice", "bob"])
-    (trees["bob"] / "a.txt").write_text(LINES)
-    assert json.loads(watch.stdout.readline()) == {"event": "cleared", "agents": ["alice", "bob"]}
-
-    watch.send_signal(ending)
-    assert watch.wait(LONGEST) == 0
-    assert watch.stderr.read() == ""
-    assert not list(Path(".git/dibs").glob("forecast-objects-*"))
-
-
-def test_a_watch_continues_while_the_integration_branch_is_missing(start, trees):
-    watch = start("forecast", "--watch", "--json", "--no-warn")
-    assert json.loads(watch.stdout.readline())["event"] == "forecast"
-
-    git("checkout", "-q", "--detach")
-    assert "the main working tree has no branch" in watch.stderr.readline()
-    edit(trees["alice"])
-    edit(trees["bob"])
-    git("checkout", "-q", "main")
-
-    assert json.loads(watch.stdout.readline())["event"] == "conflict"
-    watch.send_signal(signal.SIGTERM)
-    assert watch.wait(LONGEST) == 0
-    assert watch.stderr.read() == ""
-
-
-def test_a_watch_without_watchfiles_checks_periodically(start, trees, monkeypatch):
-    monkeypatch.setenv("DIBS_FORECAST_EVERY", "1s")
-    block = "import sys; sys.modules['watchfiles'] = None; from dibs.cli import program; program()"
-    watch = start("forecast", "--watch", "--json", program=(sys.executable, "-c", block))
-    assert json.loads(watch.stdout.readline())["event"] == "forecast"
-
-    edit(trees["alice"])
-    edit(trees["bob"])
-
-    assert json.loads(watch.stdout.readline())["event"] == "conflict"
-    watch.send_signal(signal.SIGTERM)
-    assert watch.wait(LONGEST) == 0

@@ -134,21 +134,6 @@ def test_a_watcher_notices_a_new_file_and_exits_cleanly(repo, watch, number):
 
 
 @pytest.mark.slow
-def test_a_watcher_without_watchfiles_polls(repo, watch, tmp_path):
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "watchfiles.py").write_text("raise ImportError\n")
-    path = f"{hidden}{os.pathsep}{os.environ['PYTHONPATH']}"
-    watcher = watch("--every", "1s", env={**os.environ, "PYTHONPATH": path})
-    watcher.line()
-
-    drop(repo)
-
-    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
-    watcher.end()
-
-
-@pytest.mark.slow
 def test_a_watcher_prints_nothing_for_cycles_that_did_nothing(repo, watch, dibs):
     drop(repo, text="agent: curator\nstatus: neww\n")
     watcher = watch("--every", "1s")

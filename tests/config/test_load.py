@@ -189,7 +189,6 @@ VARIABLES: dict[str, tuple[str, object]] = {
     "merge_test": ("make test", "make test"),
     "merge_test_timeout": ("10m", 600.0),
     "merge_scope": ("warn", "warn"),
-    "forecast_every": ("1m", 60.0),
     "salvage_keep": ("30d", 2592000.0),
     "mail_rate": ("5", 5),
     "mail_keep": ("1d", 86400.0),

@@ -65,7 +65,6 @@ class Config(Record):
     merge_test: str = ""
     merge_test_timeout: float = 1_800.0
     merge_scope: str = "strict"
-    forecast_every: float = 30.0
     salvage_keep: float = 0.0
     mail_rate: int = 60
     mail_keep: float = 604_800.0

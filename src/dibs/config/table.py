@@ -169,8 +169,6 @@ FIELDS = (
     Field("merge_scope", "merge", "scope", *choice("strict", "warn"),
           "Whether a branch that changes files its agent had not claimed is refused (strict) or "
           "reported (warn)."),
-    Field("forecast_every", "forecast", "every", *span("forecast_every", 1.0, 86_400.0),
-          "How often dibs forecast --watch checks when it is not notified of file changes."),
     Field("salvage_keep", "salvage", "keep", *span("salvage_keep", 0.0, 315_360_000.0),
           "How long a server keeps copies of uncommitted work, at least a day; 0 means forever."),
     Field("mail_rate", "mail", "rate", *count(1, 100_000),

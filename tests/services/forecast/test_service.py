@@ -2,7 +2,6 @@
 
 import os
 import zlib
-from random import Random
 from threading import Barrier
 from types import SimpleNamespace
 
@@ -170,21 +169,6 @@ def test_trees_with_the_same_new_file_can_be_read_in_parallel(clone, monkeypatch
     assert (found.left, found.pairs) == ((), ())
 
 
-def test_editing_a_file_that_replaced_a_folder_keeps_the_folder_deleted(clone):
-    tree = clone.tree("alice")
-    (tree / "lib" / "c.txt").unlink()
-    (tree / "lib").rmdir()
-    (tree / "lib").write_text("a file\n")
-    with clone.forecasts.outlook() as outlook:
-        outlook.look()
-        (tree / "lib").write_text("another\n")
-
-        again = outlook.look_again({str(tree): {"lib"}}, refs=False)
-
-    assert again.parties == clone.look().parties
-    assert [party.dirty for party in again.parties] == [0, 2]
-
-
 def test_a_pair_that_git_cannot_merge_does_not_hide_the_others(clone):
     for agent in ("alice", "bob", "carol"):
         clone.edit(agent)
@@ -264,12 +248,9 @@ def test_changed_attributes_in_a_folder_apply_at_once(clone):
     clone.edit("alice", "lib/c.txt")
     clone.edit("bob", "lib/c.txt")
 
-    with clone.forecasts.outlook() as outlook:
-        assert outlook.look().pairs == ()
-        attributes.write_text("# nothing\n")
-        told = {str(clone.root): {"lib/.gitattributes"}}
-        again = outlook.look_again(told, refs=False)
-    assert [pair.names for pair in again.pairs] == [("alice", "bob")]
+    assert clone.look().pairs == ()
+    attributes.write_text("# nothing\n")
+    assert list(clone.kinds()) == [("alice", "bob")]
     attributes.write_text("c.txt merge=union\n")
     assert clone.look().pairs == ()
 
@@ -320,45 +301,6 @@ def test_a_damaged_cache_costs_only_time(clone, damage):
     memory.write_text(memory.read_text().replace(*damage))
 
     assert clone.look().pairs == first.pairs
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_an_incremental_forecast_equals_a_full_one(clone, seed):
-    random = Random(seed)
-    agents = ["alice", "bob", "carol"]
-    for agent in agents:
-        clone.tree(agent)
-    with clone.forecasts.outlook() as outlook:
-        outlook.look()
-        for turn in range(12):
-            agent = random.choice(agents)
-            changed = something(random, clone, agent, turn)
-
-            found = outlook.look_again({str(clone.tree(agent)): changed}, refs=not changed)
-
-            assert (found.parties, found.pairs) == clone.look()[1:3], (turn, changed)
-
-
-def something(random, clone, agent, turn):
-    """Change something in a working tree; return the changed paths, or none after a commit."""
-    tree = clone.tree(agent)
-    name = random.choice(["a.txt", "b.txt", "lib/c.txt", "new.txt", "lib", "d/e.txt"])
-    path = tree / name
-    what = random.choice(["write", "write", "write", "delete", "commit", "stage", "revert"])
-    if what == "commit" and git(tree, "status", "--porcelain"):
-        clone.commit(tree)
-        return set()
-    if what == "stage":
-        git(tree, "add", "-A")
-    elif what == "revert":
-        git(tree, "checkout", "-q", "--", ".")
-        return {"a.txt", "b.txt", "lib", "lib/c.txt", "d"}
-    elif what == "delete" and path.is_file():
-        path.unlink()
-    elif not path.is_dir():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(LINES.replace(f"line {turn}\n", f"{agent}\n"))
-    return {name}
 
 
 def test_a_killed_forecasts_objects_are_removed_after_a_day(clone):

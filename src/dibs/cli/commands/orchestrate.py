@@ -13,6 +13,8 @@ exit status: 0 done, even if files were set aside; 69 store unreachable
 
 from __future__ import annotations
 
+import time
+
 from dibs.cli.support.text import printable, yellow
 from dibs.core.text.durations import check_span
 from dibs.errors import BadUsage, DibsError, Misconfigured, Unavailable, Unknown, system_error
@@ -24,17 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.cli.support.session import Session
+    from dibs.engines.base import Engine
     from dibs.services.board.orchestrator import Cycle
 
-#: How often to check the board when nothing signals a change, in seconds.
-EVERY, EVERY_UNWATCHED = 60.0, 2.0
+#: How often to check the board when nothing signals a change, and the longest single wait, in seconds.
+EVERY, SLICE = 2.0, 0.5
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs orchestrate``."""
     parser.add_argument("--once", action="store_true", help="run one cycle (default)")
     parser.add_argument("-w", "--watch", action="store_true", help="keep running until Ctrl-C")
-    parser.add_argument("--every", metavar="SPAN", help="with --watch: longest pause (default: 1m)")
+    parser.add_argument("--every", metavar="SPAN", help="with --watch: longest pause (default: 2s)")
     parser.add_argument(
         "--no-spread", action="store_true", help="do not assign tasks that name no agent"
     )
@@ -62,12 +65,12 @@ def run(args: Namespace) -> int:
             project.store, project.board, state, spread=not args.no_spread, push=args.push
         )
 
-        def cycle(thorough: bool) -> Cycle:
-            return orchestrator.cycle(session.caller, thorough=thorough)
+        def cycle() -> Cycle:
+            return orchestrator.cycle(session.caller)
 
         if args.watch:
-            return _watch(session, cycle, every)
-        done = cycle(False)
+            return _watch(session, cycle, every or EVERY)
+        done = cycle()
         session.show(lambda: shapes.cycle(done), lambda: _print(done))
         if not (session.json or done.busy or project.board.begun()):
             print('  no tasks: create one with `dibs task new "TITLE"`')
@@ -100,36 +103,42 @@ def _print(cycle: Cycle) -> None:
         print(f"  {yellow('not pushed')}: {printable(cycle.unpushed)}")
 
 
-def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
+def _watch(session: Session, cycle: Callable[[], Cycle], every: float) -> int:
     """Run cycles until interrupted; print the first one, then those that changed something."""
-    from dibs.cli.support.watcher import BoardWatcher
     from dibs.local.signals import leaving_on_end
 
     printed: object = None
-    lost = changed = False
-    with leaving_on_end(), BoardWatcher(session.project.board) as files:
+    lost = False
+    with leaving_on_end():
         try:
             while True:
-                pause = every or (EVERY if files.live else EVERY_UNWATCHED)
                 try:
                     mark = session.project.engine.wait(0, 0)
-                    done = _run(cycle, changed)
+                    done = _run(cycle)
                     lost = False
                     remarks = (done.aside, done.troubles, done.left, done.unpushed)
                     if printed is None or done.moved or remarks != printed:
                         session.show(lambda: shapes.cycle(done), lambda: _print(done))  # noqa: B023
                     printed = remarks
-                    changed = files.wait(session.project.engine, mark, pause)
+                    _wait(session.project.engine, mark, every)
                 except (Unavailable, Unknown, Misconfigured) as error:
                     if isinstance(error, Misconfigured) and error.code != "BOARD_FOLDER":
                         raise
                     lost = _say_once(error, lost)
-                    files.pause(min(pause, EVERY_UNWATCHED))
+                    time.sleep(min(every, EVERY))
         except KeyboardInterrupt:
             return 0
 
 
-def _run(cycle: Callable[[bool], Cycle], changed: bool) -> Cycle:
+def _wait(engine: Engine, after: int, longest: float) -> None:
+    """Wait for a ledger entry after ``after``, at most ``longest`` seconds."""
+    until = time.monotonic() + longest
+    while (left := until - time.monotonic()) > 0:
+        if engine.wait(after, min(SLICE, left)) > after:
+            return
+
+
+def _run(cycle: Callable[[], Cycle]) -> Cycle:
     """Run a cycle; a folder that is moved or removed meanwhile is an error that may pass.
 
     A signal takes effect when the cycle has ended.
@@ -138,7 +147,7 @@ def _run(cycle: Callable[[bool], Cycle], changed: bool) -> Cycle:
 
     deliver = defer()
     try:
-        return cycle(changed)
+        return cycle()
     except OSError as error:
         raise system_error(error) from error
     finally:

@@ -233,11 +233,3 @@ class Ancestry:
 
 
 # -- what is new
-
-
-def news(before: Iterable[Pair], now: Iterable[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs whose conflicts are new or different, and those that no longer conflict."""
-    known = {pair.names: pair for pair in before}
-    current = {pair.names: pair for pair in now}
-    fresh = [pair for names, pair in current.items() if known.get(names) != pair]
-    return fresh, [pair for names, pair in known.items() if names not in current]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PRUNING, BOARD, FORECAST, COPIES = (
     "activity-log-pruning", "board-cycle", "forecast", "salvage-expiry",
 )  # fmt: skip
-#: The interval of each job in seconds; settings make the board and the forecast slower.
+#: The interval of each job in seconds; a setting makes the board slower.
 EVERY = {PRUNING: 3_600.0, BOARD: 60.0, FORECAST: 60.0, COPIES: 3_600.0}
 #: How long one server may prune, and how long it does at most, in seconds.
 _PRUNING_LEASE, _PRUNING_TIME = 600.0, 60.0
@@ -94,8 +94,6 @@ class ForecastWatch:
         now, active = project.store.look(_activity)
         if active <= self._last:
             return None
-        if now < self._last + project.config.forecast_every:
-            return self._last + project.config.forecast_every - now
         forecasts = project.forecasts
         forecasts.warn(SERVER, forecasts.once())
         self._last = now

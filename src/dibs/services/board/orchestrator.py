@@ -136,8 +136,8 @@ class Orchestrator:
         self._roster = Roster(store, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
-    def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
-        """Run one cycle; a ``thorough`` one checks every file.
+    def cycle(self, caller: Caller) -> Cycle:
+        """Run one cycle.
 
         Passed deadlines of decisions and messages take effect first. A project without tasks needs nothing
         else and gets no board.
@@ -148,7 +148,7 @@ class Orchestrator:
         if caller.role == Caller(caller.id).role:
             # A caller first seen here hands out work, so other orchestrators assign it none.
             caller = caller._replace(role=ROLE)
-        with self._board.command(caller, thorough=thorough) as report:
+        with self._board.command(caller) as report:
             report.pushes_later = True
             found = self._care(caller, report)
             changed = self._roster.refresh()

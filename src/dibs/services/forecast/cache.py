@@ -40,11 +40,6 @@ class Outcomes:
         self._known[f"{one} {other}"] = clashes
         self._changed = True
 
-    def renew(self, salt: str) -> None:
-        """Forget everything if settings that affect merges have changed."""
-        if salt != self._salt:
-            self._salt, self._known, self._changed = salt, {}, True
-
     def save(self) -> None:
         """Write the newest results; ignore a disk error."""
         if not self._changed:

@@ -1,4 +1,4 @@
-"""A forecast that can be updated: unchanged work is neither read nor merged again."""
+"""Compare the working trees and agents' branches of a clone; the same two commits are merged once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dibs.core.changes.forecasts import (
 )
 from dibs.core.text.names import few, quote
 from dibs.errors import NotFound, Unavailable
-from dibs.git.attributes import ATTRIBUTES, Conversions, attribute_files
+from dibs.git.attributes import Conversions, attribute_files
 from dibs.git.log import ancestry, changes_between
 from dibs.git.merge_tree import Merger
 from dibs.git.refs import branches
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 #: The prefix of agents' branches.
 AGENTS = "agent/"
-#: The most lists of changed paths cached besides the ones in use.
-REMEMBERED = 500
 
 
 class Outlook:
@@ -63,40 +61,27 @@ class Outlook:
         self._common = repository.common
         conversions = Conversions(self._git, self._common)
         self._trees = CloneTrees(self._scratch, git_of, conversions)
-        self._salt = self._new_salt()
-        self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt)
+        self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt())
         self._base = into
         #: Called with the current step, and how much of it is done.
         self.progress: Callable[[str, int, int], None] = nothing
         self._trees_of = trees_of
         self._places: list[CloneTree] = []
         self._tips: dict[str, str] = {}
-        self._heads: tuple[str, ...] = ()
-        self._ancestry: Ancestry | None = None
-        self._bases: dict[tuple[str, str], list[str]] = {}
         #: The paths that changed from one commit to another.
         self._touched: dict[tuple[str, str], ChangedPaths] = {}
         #: The same, including uncommitted changes.
         self._dirty: dict[tuple[str, str], ChangedPaths] = {}
-        #: Whether two commits can conflict, by their common ancestor and themselves.
-        self._meets: dict[tuple[str, str, str], bool] = {}
 
     def close(self) -> None:
         """End all processes, and save the results for the next time."""
-        self._trees.close()
         self._scratch.close()
         self._outcomes.save()
-
-    @property
-    def places(self) -> list[str]:
-        """The working trees in this forecast."""
-        return [place.path for place in self._places]
 
     def look(self, names: Sequence[str] = ()) -> Forecast:
         """Read everything and return the forecast, limited to pairs with one of ``names`` if given."""
         self._survey()
-        self._trees.forget(self.places)
-        self._trees.read(self.places, self.progress)
+        self._trees.read([place.path for place in self._places], self.progress)
         return self._forecast(names)
 
     def with_lines(self, found: Forecast) -> Forecast:
@@ -115,33 +100,6 @@ class Outlook:
         entry = self._scratch.at(commit, path)
         found = self._scratch.read(entry.oid) if entry.oid else None
         return found[1] if found is not None and found[0] == "blob" else None
-
-    def look_again(
-        self,
-        changed: Mapping[str, Collection[str]],
-        names: Sequence[str] = (),
-        *,
-        refs: bool = True,
-    ) -> Forecast:
-        """Read only what changed, and return the forecast.
-
-        ``changed`` has paths by working tree; none means that anything may have changed. ``refs`` says
-        whether branches may have moved.
-        """
-        steered = any(os.path.basename(p) == ATTRIBUTES for p in changed.get(self._git.tree, ()))
-        if refs or steered:
-            self._survey()
-            self._trees.forget(self.places)
-        seen = self._trees.seen
-        moved: dict[str, Collection[str]] = {
-            place.path: ()
-            for place in self._places
-            if place.path not in seen
-            or (refs and (place.head, place.branch) != seen[place.path][:2])
-        }
-        known = {path: found for path, found in changed.items() if path in seen}
-        self._trees.read_again({**known, **moved})
-        return self._forecast(names)
 
     def _survey(self) -> None:
         """Find the working trees and the branches."""
@@ -163,14 +121,8 @@ class Outlook:
             )
         self._base = into
         self._tips = found
-        salt = self._new_salt()
-        if salt != self._salt:
-            self._salt = salt
-            self._outcomes.renew(salt)
-            self._trees.close()
-            self._trees.conversions = Conversions(self._git, self._common)
 
-    def _new_salt(self) -> str:
+    def _salt(self) -> str:
         """Return a text that changes with the settings and attributes that affect merges."""
         root = self._git.tree
         settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
@@ -184,7 +136,7 @@ class Outlook:
         )
 
     def _forecast(self, names: Sequence[str]) -> Forecast:
-        parties, left = self._parties()
+        parties, left, ancestry = self._parties()
         known = {party.name for party in parties} | {item.party for item in left}
         for name in names:
             if name not in known:
@@ -200,15 +152,15 @@ class Outlook:
             for other in parties[place + 1 :]
             if not asked or asked & {one.name, other.name}
         ]
-        found, met, merged = self._compare(pairs)
+        found, met, merged = self._compare(pairs, ancestry)
         os.utime(self._folder)  # shows that the folder is still in use
         compared = tuple((one.name, other.name) for one, other in pairs)
         return Forecast(
             self._base, tuple(parties), tuple(found), tuple(left), compared, met, merged
         )
 
-    def _parties(self) -> tuple[list[Party], list[NotCovered]]:
-        """Return everything to compare, the integration branch first, and what cannot be compared."""
+    def _parties(self) -> tuple[list[Party], list[NotCovered], Ancestry]:
+        """Return what to compare, the integration branch first, what cannot be compared, and the history."""
         tip = self._tips[self._base]
         parties, left = [Party(self._base, "", self._base, tip, tip, base=True)], []
         taken = {self._base}
@@ -229,33 +181,19 @@ class Outlook:
             if branch not in checked_out:
                 parties.append(Party(_free(_name(branch, "", ""), taken), "", branch, oid, oid))
                 taken.add(parties[-1].name)
-        self._relate(parties)
-        assert self._ancestry is not None
-        kept = [p for p in parties if p.path or p.base or not self._ancestry.holds(tip, p.head)]
-        return [kept[0], *sorted(kept[1:])], left
+        past = ancestry(self._git, tuple(dict.fromkeys(party.head for party in parties)))
+        kept = [p for p in parties if p.path or p.base or not past.holds(tip, p.head)]
+        return [kept[0], *sorted(kept[1:])], left, past
 
-    def _relate(self, parties: Sequence[Party]) -> None:
-        heads = tuple(dict.fromkeys(party.head for party in parties))
-        if heads != self._heads:
-            self._ancestry = ancestry(self._git, heads)
-            self._heads = heads
-            self._bases = {}
-
-    def _bases_of(self, one: str, other: str) -> list[str]:
-        assert self._ancestry is not None
-        known = self._bases.get((one, other))
-        if known is None:
-            known = self._bases[one, other] = self._ancestry.bases(one, other)
-        return known
-
-    def _compare(self, pairs: Sequence[tuple[Party, Party]]) -> tuple[list[Pair], int, int]:
+    def _compare(
+        self, pairs: Sequence[tuple[Party, Party]], past: Ancestry
+    ) -> tuple[list[Pair], int, int]:
         """Return the pairs that conflict, how many can conflict, and how many were merged now."""
-        bases = {(a.head, b.head): self._bases_of(a.head, b.head) for a, b in pairs}
+        heads = dict.fromkeys((one.head, other.head) for one, other in pairs)
+        bases = {pair: past.bases(*pair) for pair in heads}
         self._learn(bases)
         found: list[Pair] = []
         meeting: list[tuple[Party, Party]] = []
-        if len(self._meets) > REMEMBERED + 2 * len(pairs):
-            self._meets.clear()
         for one, other in pairs:
             common = bases[one.head, other.head]
             if not common:
@@ -283,24 +221,15 @@ class Outlook:
         return found, len(meeting), len(wanted)
 
     def _learn(self, bases: Mapping[tuple[str, str], Sequence[str]]) -> None:
-        """Read what changed since the common ancestors, unless it is cached."""
+        """Read what changed since the common ancestors."""
         wanted: dict[tuple[str, str], None] = {}
         for heads, common in bases.items():
             if len(common) == 1:
                 wanted.update({(common[0], head): None for head in heads})
-        self._touched = {pair: self._touched[pair] for pair in wanted if pair in self._touched}
-        unknown = [pair for pair in wanted if pair not in self._touched]
-        self._touched |= changes_between(self._git, unknown)
-        if len(self._dirty) > REMEMBERED:
-            self._dirty.clear()
+        self._touched = changes_between(self._git, list(wanted))
 
     def _can_meet(self, base: str, one: Party, other: Party) -> bool:
-        key = base, one.commit, other.commit
-        known = self._meets.get(key)
-        if known is None:
-            known = can_meet(self._changed(base, one), self._changed(base, other))
-            self._meets[key] = known
-        return known
+        return can_meet(self._changed(base, one), self._changed(base, other))
 
     def _changed(self, base: str, party: Party) -> ChangedPaths:
         committed = self._touched[base, party.head]

@@ -39,8 +39,8 @@ class Forecasts:
         self._guard = SafeGitPool(repository)
 
     @contextlib.contextmanager
-    def outlook(self, base: str = "") -> Iterator[Outlook]:
-        """Open a forecast that can be updated; ``base`` overrides the integration branch."""
+    def _outlook(self, base: str) -> Iterator[Outlook]:
+        """Open a forecast; ``base`` overrides the integration branch."""
         repository = self._repository
         if not repository.common:
             raise NotFound(
@@ -75,7 +75,7 @@ class Forecasts:
         ``progress`` is called with the current step, and how much of it is done. With ``lines``, the forecast
         has the conflicting lines of both sides.
         """
-        with self.outlook(base) as outlook:
+        with self._outlook(base) as outlook:
             outlook.progress = progress
             found = outlook.look(names)
             return outlook.with_lines(found) if lines else found

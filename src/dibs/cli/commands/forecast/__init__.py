@@ -6,9 +6,8 @@ both sides of each new conflict.
 Examples:
   dibs forecast
   dibs forecast alice --no-warn
-  dibs forecast --watch
 
-exit status: 0 no conflicts, 3 conflicts found; with --watch, 0 when stopped
+exit status: 0 no conflicts, 3 conflicts found
 """
 
 from __future__ import annotations
@@ -24,24 +23,18 @@ CONFLICTS = 3
 
 OPTIONS = (
     arg("who", nargs="*", metavar="AGENT", help="only conflicts of these agents"),
-    arg("-w", "--watch", action="store_true", help="keep watching until Ctrl-C"),
     arg("--base", type=branch, metavar="BRANCH", help="integration branch (default: [merge] into)"),
     arg("--no-warn", action="store_true", help="do not notify the agents"),
 )
 
 
 def run(args: Namespace) -> int:
-    """Print the forecast and notify the agents; with --watch, keep going."""
+    """Print the forecast and notify the agents."""
+    from dibs.cli.commands.forecast.text import show
     from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
 
     with Session(args) as session:
-        if args.watch:
-            from dibs.cli.commands.forecast.watch import watch
-
-            return watch(session, args)
-        from dibs.cli.commands.forecast.text import show
-
         forecasts = session.project.forecasts
         with Progress(quiet=session.json) as progress:
             found = forecasts.once(args.who, args.base or "", progress)
