@@ -189,7 +189,7 @@ def test_a_terminal_says_how_wide_a_page_is(dibs, repo):
 @pytest.mark.parametrize(
     ("check", "extra"), [(lambda: need_extra("serve"), "server"), (_need_packages, "crew")]
 )
-def test_a_missing_extra_is_named_as_one_installs_it(monkeypatch, check, extra):
+def test_a_missing_extra_is_named(monkeypatch, check, extra):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(Misconfigured, match=f"needs the extra `{extra}`, which is not installed$"):

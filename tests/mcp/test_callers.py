@@ -11,7 +11,6 @@ import pytest
 from tests.mcp.wires import NEW, OLD, Stdio
 
 from dibs.errors import BadInput
-from dibs.local.installation import install_command
 from dibs.mcp.callers import of_process
 from dibs.project.project import open_project
 
@@ -117,7 +116,7 @@ def test_a_dead_owner_does_not_block_anyone(tmp_path):
         assert tools_claims.claim(dibs, wish)["outcome"] == "granted"
 
 
-def test_without_the_extra_one_line_says_how_to_install_it(repo):
+def test_without_the_extra_one_line_names_it(repo):
     without = (
         "import importlib.util as u; f = u.find_spec\n"
         "u.find_spec = lambda n, *a: None if n.startswith('mcp') else f(n, *a)\n"
@@ -132,4 +131,4 @@ def test_without_the_extra_one_line_says_how_to_install_it(repo):
     )
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
-    assert f"(run: {install_command('mcp')})" in done.stderr
+    assert "(install dibs[mcp])" in done.stderr

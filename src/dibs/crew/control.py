@@ -186,9 +186,7 @@ def _need_packages() -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in _NEEDED):
-        from dibs.local.installation import install_command
-
         raise Misconfigured(
             "dibs crew needs the extra `crew`, which is not installed", code="EXTRA_MISSING",
-            hint=f"run: {install_command('crew')}",
+            hint="install dibs[crew]",
         )  # fmt: skip

@@ -96,13 +96,11 @@ def is_postgres(url: str) -> bool:
 
 
 def _not_installed(engine: str, package: str, extra: str) -> Misconfigured:
-    from dibs.local.installation import install_command
-
     return Misconfigured(
         f"the {engine} engine needs the {package} package, which is not installed",
         code="ENGINE",
         field="engine",
-        hint=f"run: {install_command(extra)}",
+        hint=f"install dibs[{extra}]",
     )
 
 

@@ -45,10 +45,8 @@ def has_extra() -> bool:
 def _need_extra() -> None:
     """Fail with one line if the packages are missing, before anything is sent to a client."""
     if not has_extra():
-        from dibs.local.installation import install_command
-
         raise Misconfigured(
             "the MCP server needs the mcp package (2.3 or newer), which is not installed",
             code="EXTRA_MISSING",
-            hint=f"run: {install_command('mcp')}",
+            hint="install dibs[mcp]",
         )

@@ -36,9 +36,8 @@ def run(args: Namespace) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        hint = "pip install 'dibs[top]'"
         print(
-            f"dibs: top needs the extra `top` ({hint}); this is dibs status --watch",
+            "dibs: top needs the extra `top` (install dibs[top]); this is dibs status --watch",
             file=sys.stderr,
         )
         return _status(args, watch=True)

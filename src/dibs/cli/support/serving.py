@@ -74,12 +74,10 @@ def need_extra(command: str) -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in _NEEDED):
-        from dibs.local.installation import install_command
-
         raise Misconfigured(
             f"dibs {command} needs the extra `server`, which is not installed",
             code="EXTRA_MISSING",
-            hint=f"run: {install_command('server')}",
+            hint="install dibs[server]",
         )
 
 

@@ -216,9 +216,7 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     made = plan(repository, agents, choice, [*more, *board])
     notes = [note] if note else []
     if no_server and made.agents:
-        from dibs.local.installation import install_command
-
-        notes.append(f"no MCP server; to add it, run: `{install_command('mcp')} && dibs init`")
+        notes.append("no MCP server; to add it, install dibs[mcp] and run `dibs init` again")
     if foreign and made.agents and not args.no_git_gates:
         notes.append(foreign)
     return made._replace(notes=(*made.notes, *notes))
