@@ -67,15 +67,13 @@ def test_humans_can_be_messaged_before_any_has_used_dibs():
     assert resolve("human", ALICE, Crew((), {})).boxes == (HUMANS,)
 
 
-@pytest.mark.parametrize(
-    ("to", "hint"), [("bobb", "bob"), ("wep", "web"), ("role:testr", "tester")]
-)
-def test_an_unknown_name_is_refused_with_a_suggestion(to, hint):
+@pytest.mark.parametrize("to", ["bobb", "wep", "role:testr"])
+def test_an_unknown_name_is_refused_with_the_commands_that_list_names(to):
     with pytest.raises(NotFound) as refused:
         resolve(to, ALICE, CREW)
 
     assert refused.value.code == "NO_ADDRESSEE"
-    assert hint in refused.value.hint
+    assert "dibs agent ls" in refused.value.hint
 
 
 @pytest.mark.parametrize("to", ["", "agent:", "role:", ":", "@human", "group:alone", "agent:web"])

@@ -57,41 +57,28 @@ def act(session: Session, args: Namespace) -> int:
             refuse_queued(session.project, text)
     answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
     granted = isinstance(answer, Granted)
-    warnings = [] if args.new else _warnings(session, args, granted=granted)
-    meant = [] if granted or not warnings else [_meant(session, args)]
-    show(session, answer, args.reason, warnings, waited=args.wait, steps=meant)
+    warnings = _warnings(session, args) if granted and not args.new else []
+    show(session, answer, args.reason, warnings, waited=args.wait)
     return 0 if granted else HELD
 
 
-def _warnings(session: Session, args: Namespace, *, granted: bool) -> list[str]:
-    """Return warnings about patterns that match no file; a path that exists costs one look.
-
-    After a denial, only patterns that have a suggestion matter.
-    """
+def _warnings(session: Session, args: Namespace) -> list[str]:
+    """Return warnings about patterns that match no file; a path that exists costs one look."""
     tree, texts = session.project.tree, args.pattern
     here = os.path.join(tree.repository.root, tree.repository.subdir)
+    found = []
+    if len(texts) >= MANY_PATHS:
+        found.append(f"{len(texts)} paths: quote a glob to keep the shell from expanding it")
     unseen = [text for text in texts if not os.path.lexists(os.path.join(here, text))]
-    if not unseen and (len(texts) < MANY_PATHS or not granted):
-        return []
-    from dibs.cli.support.typos import corrected, typo_warnings
+    if unseen:
+        from dibs.cli.support.unmatched import matches_nothing
 
-    if not granted:
-        unseen = [text for text in unseen if corrected(tree, text, literal=args.literal)]
-        return typo_warnings(tree, texts, unseen, literal=args.literal, many=False, granted=False)
-    return typo_warnings(tree, texts, unseen, literal=args.literal, many=len(texts) >= MANY_PATHS)
-
-
-def _meant(session: Session, args: Namespace) -> str:
-    """Return the next step after a denial of mistyped patterns: the claim that was probably meant."""
-    from shlex import join
-
-    from dibs.cli.support.typos import corrected
-
-    words: list[str] = []
-    for text in args.pattern:
-        words += corrected(session.project.tree, text, literal=args.literal) or [text]
-    shared = "--shared " * args.shared
-    return f"claim what you probably meant: dibs claim {shared}{join(words)}"
+        found += [
+            f"no file matches {text} (use --new if you will create it)"
+            for text in unseen
+            if matches_nothing(tree, text, literal=args.literal)
+        ]
+    return found
 
 
 def acquire(

@@ -148,12 +148,11 @@ def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
             hint="name another agent, or record the decision without --by",
         )
     if agent not in agents:
-        meant = closest(agent, agents)
         raise NotFound(
             f"no agent {agent} here",
             code="NO_AGENT",
             field="decider",
-            hint=f"did you mean '{meant}'?" if meant else "`dibs agent ls` lists the agents",
+            hint="`dibs agent ls` lists the agents",
         )
     return f"agent:{agent}"
 

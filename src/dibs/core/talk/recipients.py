@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, is_terminal
 from dibs.core.talk.mail import HUMANS, box_of
-from dibs.core.text.names import closest, quote, role_word
+from dibs.core.text.names import quote, role_word
 from dibs.errors import BadInput, NotFound
 from dibs.startup.records import Record
 
@@ -79,7 +79,7 @@ def resolve(to: str, sender: Caller, crew: Crew) -> Addressed:
         found = find(name, sender, crew)
         if found is not None:
             return found
-    raise _unknown(to, name, crew)
+    raise _unknown(to)
 
 
 def _common(name: str, sender: Caller, crew: Crew) -> Addressed | None:
@@ -146,13 +146,13 @@ def _boxes(agents: Iterable[Agent], sender: Caller) -> tuple[str, ...]:
     return tuple(sorted(boxes - own))
 
 
-def _unknown(to: str, name: str, crew: Crew) -> NotFound:
-    names = {agent.id for agent in crew.agents} | set(crew.groups) | {ALL, HUMAN}
-    names |= {agent.role for agent in crew.working()}
-    meant = closest(name, sorted(names)) if name else ""
-    hint = f"did you mean '{meant}'?" if meant else "see `dibs agent ls` and `dibs group ls`"
-    message = f"no agent, group, or role {quote(to)}"
-    return NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
+def _unknown(to: str) -> NotFound:
+    return NotFound(
+        f"no agent, group, or role {quote(to)}",
+        code="NO_ADDRESSEE",
+        field="to",
+        hint="see `dibs agent ls` and `dibs group ls`",
+    )
 
 
 _READINGS = {"agent": _agent, "group": _group, "role": _role}

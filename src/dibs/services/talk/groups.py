@@ -9,7 +9,7 @@ from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.talk.recipients import ALL, Crew, Group
-from dibs.core.text.names import check_agent_id, closest, is_agent_id, quote
+from dibs.core.text.names import check_agent_id, is_agent_id, quote
 from dibs.errors import BadInput, NotFound
 from dibs.services.state import mailbox
 from dibs.services.state.presence import arrive
@@ -140,12 +140,11 @@ def crew_of(rows: Rows) -> Crew:
 
 
 def need(rows: Rows, name: str) -> Group:
-    """Return an existing group; suggest a similar name if there is none."""
+    """Return an existing group."""
     group = mailbox.get_group(rows, name) if is_agent_id(name) else None
     if group is not None:
         return group
-    meant = closest(name, mailbox.groups(rows)) if name else ""
-    hint = f"did you mean '{meant}'?" if meant else "`dibs group ls` lists the groups"
+    hint = "`dibs group ls` lists the groups"
     raise NotFound(f"no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
 
 
@@ -159,8 +158,7 @@ def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
             continue
         name = word.removeprefix(_AGENT)
         if name not in known:
-            meant = closest(name, sorted(known))
-            hint = f"did you mean '{meant}'?" if meant else "use role:NAME for everyone with a role"
+            hint = "use role:NAME for everyone with a role"
             message = f"no agent {quote(name)} here"
             raise NotFound(message, code="NO_AGENT", field="member", hint=hint)
         members.append(name)

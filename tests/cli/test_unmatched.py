@@ -1,4 +1,4 @@
-"""Claims that match no file: the warning, the suggestion, and what silences it."""
+"""Claims that match no file: the warning, and what silences it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,6 @@ def files(repo):
     return repo
 
 
-def meant(answer):
-    """Return the suggestion of the only warning."""
-    assert answer.status == 0
-    (line,) = answer.err.splitlines()
-    assert line.startswith("dibs: warning: no file matches ")
-    return line.partition("did you mean ")[2].partition("?")[0]
-
-
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -36,34 +28,6 @@ def test_a_pattern_that_matches_something_gives_no_warning(dibs, files, pattern)
     assert (answer.status, answer.err) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("typed", "suggested"),
-    [
-        ("scr/", "src/"),
-        ("scr/**", "src/**"),
-        ("scr/a.py", "src/a.py"),
-        ("src/auth/logn.py", "src/auth/login.py"),
-        ("src\\a.py", "src/a.py"),
-        ("b.py,src/a.py", "b.py src/a.py"),
-        ("login.py", "src/auth/login.py"),
-    ],
-)
-def test_a_typing_error_gets_a_suggestion(dibs, files, typed, suggested):
-    assert meant(dibs("claim", typed)) == suggested
-
-
-@pytest.mark.parametrize(
-    ("typed", "suggested"),
-    [("src/a.py", "a.py"), ("src/new.py", "new.py"), ("docs/x.md", "../docs/x.md")],
-)
-def test_a_path_that_repeats_the_current_folder_gets_a_suggestion(
-    dibs, files, monkeypatch, typed, suggested
-):
-    monkeypatch.chdir(files / "src")
-
-    assert meant(dibs("claim", typed)) == suggested
-
-
 @pytest.mark.parametrize("typed", ["src/zebra.py", "src/*.md", "tests/"])
 def test_a_new_file_is_claimed_with_a_warning_unless_it_is_said_to_be_new(dibs, files, typed):
     answer, silent = dibs("claim", typed), dibs("claim", typed, "--new")
@@ -75,18 +39,10 @@ def test_a_new_file_is_claimed_with_a_warning_unless_it_is_said_to_be_new(dibs, 
     assert (silent.status, silent.err) == (0, "")
 
 
-def test_a_suggestion_names_what_the_claim_then_matches(dibs, files):
-    words = meant(dibs("claim", "b.py,src/a.py")).split()
-
-    assert dibs("claim", *words).err == ""
-
-
 def test_json_has_the_warnings_and_standard_error_does_not(dibs, files):
     answer = dibs("claim", "scr/", "--json")
 
-    assert answer.json["warnings"] == [
-        "no file matches scr/ (did you mean src/? to undo: dibs release scr/)"
-    ]
+    assert answer.json["warnings"] == ["no file matches scr/ (use --new if you will create it)"]
     assert answer.err == ""
     assert dibs("claim", "src/", "--json").json["warnings"] == []
 
@@ -102,8 +58,7 @@ def test_very_many_paths_suggest_quoting_a_glob(dibs, repo):
 
     assert answer.status == 0
     assert answer.err == (
-        "dibs: warning: 120 paths: quote a glob to keep the shell from expanding it,"
-        " such as 'many/*.py'\n"
+        "dibs: warning: 120 paths: quote a glob to keep the shell from expanding it\n"
     )
     assert dibs("claim", "many/*.py").err == ""
 
@@ -118,19 +73,6 @@ def test_a_path_that_leads_nowhere_does_not_break_the_check(dibs, files):
     assert dibs("claim", "src/a.pyy/").status == 0
     assert dibs("claim", "broken").status == 0
     assert dibs("claim", "é" * 100).status == 0
-
-
-def test_a_denial_suggests_what_was_probably_meant(dibs, files):
-    dibs("claim", "src/**", agent="alice")
-
-    answer = dibs("claim", "src/a.py,src/auth/login.py", agent="bob")
-
-    assert answer.status == 3
-    assert "did you mean src/a.py src/auth/login.py?" in answer.err
-    steps = [line for line in answer.out.splitlines() if line.startswith("  - ")]
-    assert steps == ["  - claim what you probably meant: dibs claim src/a.py src/auth/login.py"]
-    as_json = dibs("claim", "src/a.py,src/auth/login.py", "--json", agent="bob").json
-    assert as_json["next"] == [steps[0].removeprefix("  - ")]
 
 
 def test_a_denied_path_that_does_not_exist_yet_gets_the_usual_next_steps(dibs, files):
