@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from argparse import SUPPRESS, Namespace
+from argparse import SUPPRESS
 
 import pytest
 
 from dibs.cli.commands.completion import SCRIPTS, offers
 from dibs.cli.support import COMMANDS, load
-from dibs.cli.support.help import TOPICS
 from dibs.cli.support.parsing import build
 
 from .conftest import PROGRAM
-
-EVIL = "$(touch pwned)"
 
 
 @pytest.fixture
@@ -27,8 +24,6 @@ def tab(dibs, repo, tmp_path, monkeypatch):
     program.write_text(f"#!/bin/sh\nexec {PROGRAM[0]} {PROGRAM[1]} '{PROGRAM[2]}' \"$@\"\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-    dibs("claim", "taken.txt", EVIL, agent="alice")
-    dibs("claim", "b.txt", agent="bob")
 
     def press(shell, *words):
         if not shutil.which(shell):
@@ -78,12 +73,8 @@ def in_fish(script, words):
         (("dibs", "cla"), ["claim"]),
         (("dibs", "claim", "--sha"), ["--shared"]),
         (("dibs", "agent", "le"), ["leave"]),
-        (("dibs", "agent", "stop", "al"), ["alice"]),
         (("dibs", "agent", "report", "--con"), ["--context"]),
-        (("dibs", "transfer", "a", "--to", "b"), ["bob"]),
-        (("dibs", "release", "tak"), ["taken.txt"]),
         (("dibs", "run", "--on-lost", "w"), ["warn"]),
-        (("dibs", "log", "--kind", "lock_den"), ["lock_denied"]),
         (("dibs", "completion", "z"), ["zsh"]),
     ],
 )
@@ -92,18 +83,14 @@ def test_a_shell_offers_matching_words(tab, shell, words, offers):
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
-def test_a_claimed_pattern_is_offered_and_never_run(tab, repo, shell):
-    offers = tab(shell, "dibs", "release", "")
-
-    assert EVIL in offers
-    assert not (repo / "pwned").exists()
-
-
-def test_files_are_offered_for_path_arguments(tab, repo):
+def test_files_are_offered_for_path_arguments_and_never_run(tab, repo, shell):
+    (repo / "$(touch pwned)").touch()
     (repo / "here.txt").touch()
 
-    assert tab("bash", "dibs", "claim", "her") == ["here.txt"]
-    assert tab("bash", "dibs", "log", "her") == []
+    assert tab(shell, "dibs", "claim", "her") == ["here.txt"]
+    assert "$(touch pwned)" in tab(shell, "dibs", "claim", "")
+    assert not (repo / "pwned").exists()
+    assert tab(shell, "dibs", "log", "her") == []
 
 
 def test_zsh_reads_the_script(dibs, tmp_path):
@@ -131,12 +118,12 @@ def parsers():
 
 
 def offered(*words):
-    return {word for word, _ in offers(words, Namespace(agent=None, repo="", json=False))}
+    return {word for word, _ in offers(words)}
 
 
 def test_every_command_subcommand_and_option_is_offered(repo):
     assert offered("") == {*COMMANDS, "help"}
-    assert offered("help", "") == {*COMMANDS, *TOPICS}
+    assert offered("help", "") == set(COMMANDS)
     for words, parser in parsers():
         verbs = next((a for a in parser._actions if a.dest == "verb"), None)
         if verbs:
@@ -162,14 +149,6 @@ def test_an_unknown_shell_is_an_error(dibs):
     answer = dibs("completion", "fsh")
     assert answer.status == 64
     assert "did you mean 'fish'?" in answer.err
-
-
-def test_completion_prints_nothing_outside_a_project(dibs, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    answer = dibs("completion", "--offer", "--", "agent", "stop", "")
-
-    assert answer == (0, "", "")
 
 
 def test_the_hidden_option_stays_hidden(dibs):

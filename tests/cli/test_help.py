@@ -1,4 +1,4 @@
-"""The help screens: the overview, topics, examples, and what an error suggests."""
+"""The help screens: the overview, examples, and what an error suggests."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tests.cli.test_completion import parsers
 from dibs.cli import main
 from dibs.cli.support import COMMANDS, GROUPS, load
 from dibs.cli.support.examples import examples_in
-from dibs.cli.support.help import TOPICS, overview, topic_lines
+from dibs.cli.support.help import overview
 from dibs.cli.support.parsing import build, parse
 from dibs.cli.support.suggestions import MEANINGS, suggest
-from dibs.cli.support.topics import PAGES
 
 
 def understood(line):
@@ -70,10 +69,9 @@ def test_the_overview_is_json_too(dibs):
 
     assert [group["name"] for group in answer["groups"]] == list(GROUPS)
     assert {c["name"] for group in answer["groups"] for c in group["commands"]} == set(COMMANDS)
-    assert [topic["name"] for topic in answer["topics"]] == list(TOPICS)
 
 
-# -- one command, one topic
+# -- one command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -96,50 +94,11 @@ def test_help_for_a_command_is_json_too(dibs):
     assert inner["text"] == dibs("task", "new", "--help").out
 
 
-@pytest.mark.parametrize("topic", TOPICS)
-def test_a_topic_fits_a_screen_and_is_json_too(dibs, topic):
-    lines = dibs("help", topic).out.splitlines()
-
-    assert len(lines) <= 36
-    assert max(map(len, lines)) <= 80
-    assert dibs("help", topic, "--json").json["topic"]["text"] == PAGES[topic]
-
-
-@pytest.mark.parametrize("topic", TOPICS)
-def test_the_prose_of_a_topic_fits_a_narrow_terminal(topic):
-    for line in topic_lines(PAGES[topic], 40):
-        assert len(line) <= 40 or line.startswith("  dibs ")
-
-
-@pytest.mark.parametrize("topic", TOPICS)
-def test_every_command_in_a_topic_parses(topic):
-    lines = re.findall(r"^  (dibs .*?)(?:  .*)?$", PAGES[topic], re.MULTILINE)
-
-    assert len(lines) >= 4
-    for line in lines:
-        understood(line)
-
-
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("stauts", "status"),
-        ("queues", "queue"),
-        ("guard", "guards"),
-        ("lock", "claims"),
-        ("locks", "claims"),
-        ("hooks", "guards"),
-        ("waiting", "queue"),
-        ("redis", "engines"),
-    ],
-)
-def test_help_for_an_unknown_word_suggests_one_that_exists(dibs, word, meant):
-    answer = dibs("help", word)
+def test_help_for_an_unknown_word_suggests_one_that_exists(dibs):
+    answer = dibs("help", "stauts")
 
     assert answer.status == 64
-    assert answer.err == (
-        f"dibs: unknown command or topic '{word}' (did you mean 'dibs help {meant}'?)\n"
-    )
+    assert answer.err == "dibs: unknown command 'stauts' (did you mean 'dibs help status'?)\n"
 
 
 def test_subcommands_are_a_plain_list(dibs):
@@ -208,7 +167,6 @@ def test_a_word_without_a_meaning_gets_the_list_of_commands(dibs):
 
 def test_no_synonym_hides_a_command():
     assert MEANINGS.keys().isdisjoint(COMMANDS)
-    assert MEANINGS.keys().isdisjoint(TOPICS)
 
 
 @pytest.mark.parametrize("line", sorted(set(MEANINGS.values())))

@@ -123,8 +123,6 @@ def _dispatch(words: list[str], check: Check | None) -> int:
 def _unknown_command(name: str) -> BadUsage:
     from dibs.core.text.names import quote
 
-    if name == "daemon":
-        return BadUsage("dibs serve replaced dibs daemon", hint="run: dibs serve start")
     if name.startswith("-"):
         return BadUsage(f"unknown option {quote(name)}", hint="options go after the command")
     from dibs.cli.support.suggestions import suggest

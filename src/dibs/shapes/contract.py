@@ -370,6 +370,6 @@ ANSWERS = {
         "agent human:bool source value role? registered:bool project:path? doubt considered:any* [scope]"
         " [expires:time?]"
     ),
-    "help": "[groups:any*] [topics:any*] [topic:any] [command:any]",
+    "help": "[groups:any*] [command:any]",
     "explain": "a:path b:path overlap:bool witness:path?",
 }

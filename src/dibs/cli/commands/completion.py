@@ -1,6 +1,6 @@
 """Print shell completion for bash, zsh, or fish.
 
-Completes commands, options, agents, tasks, and claimed patterns. To enable it, add the line for your
+Completes commands, options, and files. To enable it, add the line for your
 shell to ~/.bashrc, to ~/.zshrc after compinit, or to ~/.config/fish/config.fish.
 
 Examples:
@@ -15,14 +15,12 @@ import argparse
 import os
 
 from dibs.cli.support.parsing import arg
-from dibs.errors import BadUsage, DibsError
+from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Iterator, Sequence
-
-    from dibs.cli.support.session import Session
 
     #: A matching word, and its description.
     Offer = tuple[str, str]
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 TAKES_COMMAND = True
 
 #: The script for each shell. It offers what ``dibs completion --offer`` prints: a word and its description
-#: per line. Words are never expanded, because a claimed pattern could contain a command substitution.
+#: per line. Words are never expanded, because a file name could contain a command substitution.
 SCRIPTS = {
     "bash": r"""_dibs() {
     local cur=${COMP_WORDS[COMP_CWORD]} at line
@@ -71,14 +69,7 @@ end
 complete -c dibs -f -a '(__dibs_offer)'""",
 }
 
-#: What completes an argument, by its metavar: values from the store, or files.
-LOOKED_UP = {
-    "AGENT": "agents",
-    "PATTERN": "claims",
-    "PATH": "claims",
-    "KIND": "kinds",
-    "TASK": "tasks",
-}
+#: The metavars of arguments that are files, or folders.
 FILES = frozenset({"PATTERN", "PATH", "FILE"})
 FOLDERS = frozenset({"DIR"})
 
@@ -91,7 +82,7 @@ OPTIONS = (
 def run(args: Namespace) -> int:
     """Print the script, or the words that the script asks for."""
     if args.offer:
-        for word, about in offers(args.command, args):
+        for word, about in offers(args.command):
             print(f"{word}\t{about}" if about else word)
         return 0
     if args.shell is None:
@@ -106,7 +97,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
+def offers(words: Sequence[str]) -> Iterator[Offer]:
     """Yield completions for the last word, which may be partly typed."""
     from dibs.cli.support import COMMANDS, load
     from dibs.cli.support.parsing import build
@@ -117,9 +108,7 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
         yield from _fitting([*COMMANDS.items(), ("help", "show help")], typed)
         return
     if before == ["help"]:
-        from dibs.cli.support.help import TOPICS
-
-        yield from _fitting([*COMMANDS.items(), *TOPICS.items()], typed)
+        yield from _fitting(COMMANDS.items(), typed)
         return
     if before[0] not in COMMANDS:
         return
@@ -133,10 +122,10 @@ def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
         if inner is None:
             return
         parser = inner
-    yield from _fitting(_behind(parser, before[-1], typed, args), typed)
+    yield from _fitting(_behind(parser, before[-1], typed), typed)
 
 
-def _behind(parser: ArgumentParser, last: str, typed: str, args: Namespace) -> Iterable[Offer]:
+def _behind(parser: ArgumentParser, last: str, typed: str) -> Iterable[Offer]:
     """Return what can follow ``last``: a value, an option, or an argument."""
     shown = [a for a in parser._actions if a.help != argparse.SUPPRESS]  # noqa: SLF001
     taking = next((a for a in shown if last in a.option_strings and a.nargs != 0), None)
@@ -148,9 +137,8 @@ def _behind(parser: ArgumentParser, last: str, typed: str, args: Namespace) -> I
     if found.choices:
         return [(str(choice), "") for choice in found.choices]
     kind = found.metavar if isinstance(found.metavar, str) else found.dest.upper()
-    values = _values(LOOKED_UP[kind], args) if kind in LOOKED_UP else []
     files = _files(typed, folders=kind in FOLDERS) if kind in FILES | FOLDERS else []
-    return [(value, "") for value in [*values, *files]]
+    return [(path, "") for path in files]
 
 
 def _fitting(found: Iterable[Offer], typed: str) -> Iterator[Offer]:
@@ -171,32 +159,3 @@ def _files(typed: str, *, folders: bool) -> list[str]:
         for name, is_folder in found
         if (is_folder or not folders) and (hidden or not name.startswith("."))
     )
-
-
-def _values(kind: str, args: Namespace) -> list[str]:
-    """Return values from the store, or nothing if it cannot be read: completion must not fail."""
-    if kind == "kinds":
-        from dibs.core.claims.ledger import Kind
-
-        return list(Kind)
-    from dibs.cli.support.session import Session
-    from dibs.cli.support.text import printable
-
-    try:
-        with Session(args, timeout=0.5) as session:
-            if kind == "agents":
-                return [seen.agent.id for seen in session.project.agents.all(ended=False)]
-            if kind == "tasks":
-                return [printable(name) for name in _tasks(session)]
-            held, _ = session.project.claims.all()
-            return sorted({printable(h.claim.pattern) for h in held})
-    except DibsError:
-        return []
-
-
-def _tasks(session: Session) -> list[str]:
-    """Return the unfinished tasks of the board and the queue, without reading files."""
-    from dibs.services.tasks.plain_queue import DONE
-
-    board = [task.stored.id for task in session.project.tasks.all(None)]
-    return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]

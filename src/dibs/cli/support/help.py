@@ -1,4 +1,4 @@
-"""The help screens: all commands by purpose, one command, or one topic.
+"""The help screens: all commands by purpose, or one command.
 
 ``dibs help`` itself loads no parser and no command.
 """
@@ -14,13 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: Each topic and what its page explains.
-TOPICS = {
-    "claims": "what a claim is, how long it lasts, and who can end it",
-    "queue": "how to wait for a path that another agent holds",
-    "engines": "where Dibs stores its state, on one machine or several",
-    "guards": "how Dibs blocks edits to files that another agent holds",
-}
 _PAGE, _NARROWEST = 80, 24
 _NAME = 2 + max(map(len, COMMANDS)) + 2
 
@@ -32,8 +25,6 @@ def show(words: Sequence[str]) -> int:
     if not names:
         return _print_overview(as_json=as_json)
     name = names[0]
-    if name in TOPICS:
-        return _print_topic(name, as_json=as_json)
     if name not in COMMANDS:
         raise _unknown(name)
     return _print_command(names, as_json=as_json)
@@ -47,8 +38,7 @@ def _print_overview(*, as_json: bool) -> int:
             {"name": name, "commands": [{"name": n, "summary": line} for n, line in group.items()]}
             for name, group in GROUPS.items()
         ]
-        topics = [{"name": name, "summary": line} for name, line in TOPICS.items()]
-        print_json({"groups": groups, "topics": topics})
+        print_json({"groups": groups})
     else:
         print("\n".join(overview(page_width())))
     return OK
@@ -66,10 +56,8 @@ def overview(width: int) -> Iterator[str]:
         for name, line in commands.items():
             yield from _wrapped(line, width, f"  {name:<{_NAME - 2}}")
     yield f"\n{on}more{off}"
-    names = list(TOPICS)
     for name, line in (
         ("dibs help COMMAND", "options and examples (also: dibs COMMAND --help)"),
-        ("dibs help TOPIC", f"a page about {', '.join(names[:-1])}, or {names[-1]}"),
         ("docs/tutorial.md", "in the Dibs repository: two guarded agents in five minutes"),
     ):
         yield from _wrapped(line, width, f"  {name:<19}")
@@ -101,37 +89,6 @@ def page_width() -> int:
         return _PAGE
 
 
-def _print_topic(name: str, *, as_json: bool) -> int:
-    from dibs.cli.support.topics import PAGES
-
-    text = PAGES[name]
-    if as_json:
-        from dibs.cli.support.session import print_json
-
-        print_json({"topic": {"name": name, "summary": TOPICS[name], "text": text}})
-        return OK
-    print("\n".join(topic_lines(text, min(page_width(), _PAGE))))
-    return OK
-
-
-def topic_lines(text: str, width: int) -> Iterator[str]:
-    """Yield a topic's page for a terminal; a comment that does not fit goes below its command."""
-    for number, paragraph in enumerate(text.split("\n\n")):
-        if number:
-            yield ""
-        lines = paragraph.strip("\n").split("\n")
-        if not lines[0].startswith(" "):
-            yield from _wrapped(" ".join(lines), width)
-            continue
-        for line in lines:
-            command, _, about = line.strip().partition("  ")
-            if len(line) <= width or not about:
-                yield line
-            else:
-                yield f"  {command}"
-                yield from _wrapped(about.strip(), width, "      ")
-
-
 def _print_command(names: Sequence[str], *, as_json: bool) -> int:
     """Print the help for a command, or for one of its subcommands."""
     from dibs.cli.support import load
@@ -161,12 +118,10 @@ def _print_command(names: Sequence[str], *, as_json: bool) -> int:
 
 
 def _unknown(name: str) -> Exception:
-    from dibs.cli.support.suggestions import suggest, suggest_topic
+    from dibs.cli.support.suggestions import suggest
     from dibs.core.text.names import quote
     from dibs.errors import BadUsage
 
-    topic = suggest_topic(name)
-    command = suggest(name).removeprefix("dibs ").partition(" ")[0]
-    meant = topic or command
-    hint = f"did you mean 'dibs help {meant}'?" if meant else f"topics: {', '.join(TOPICS)}"
-    return BadUsage(f"unknown command or topic {quote(name)}", hint=hint)
+    meant = suggest(name).removeprefix("dibs ").partition(" ")[0]
+    hint = f"did you mean 'dibs help {meant}'?" if meant else "`dibs help` lists the commands"
+    return BadUsage(f"unknown command {quote(name)}", hint=hint)

@@ -94,22 +94,6 @@ def suggest_option(word: str, known: Iterable[str]) -> str:
     return names.get(meant) or names.get(closest(typed, names, 0.7), "")
 
 
-#: Words for what a page of help explains, by its topic.
-_TOPIC_WORDS = {
-    "claims": "claiming lease leases lock locking locks",
-    "queue": "queueing queues wait waiting",
-    "engines": "backend backends database git postgres postgresql redis sqlite storage store",
-    "guards": "guarding hook hooks enforcement",
-}
-
-
-def suggest_topic(word: str) -> str:
-    """Return the help topic that ``word`` probably means, or an empty text."""
-    known = word.lower()
-    meant = (topic for topic, words in _TOPIC_WORDS.items() if known in words.split())
-    return next(meant, "") or closest(known, _TOPIC_WORDS)
-
-
 #: Words for subcommands, by the subcommand that does the same in one command or another.
 _SUBCOMMANDS = {
     "ls": "all list",
