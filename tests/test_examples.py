@@ -29,24 +29,3 @@ def test_two_workers_process_every_folder_in_turn(tmp_path):
     for text in outputs:
         assert "working in docs" in text
         assert "working in src" in text
-
-
-def test_an_sdk_agent_is_blocked_from_another_agents_file(tmp_path):
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    variables = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
-
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "agent_sdk.py")],
-        cwd=tmp_path,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "parser.py: blocked: " in done.stdout
-    assert "parser.py: alice holds it" in done.stdout
-    assert "lexer.py: allowed" in done.stdout
-    assert "lexer.py: claude-b0bsessi holds it" in done.stdout

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from dibs.cli import main
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
 from dibs.crew.drivers.acp import AcpDriver, McpCommand
 from dibs.crew.drivers.base import AgentCommandError, TurnEnd, TurnOutcome
 from dibs.errors import Unavailable
-from dibs.guard import Guard, Word
+from dibs.project.project import open_project
 
 AGENT = str(Path(__file__).with_name("fake_acp_agent.py"))
 #: Long enough for a busy machine; only a failing test waits so long.
@@ -463,15 +465,16 @@ def test_an_agent_that_reads_nothing_does_not_block_the_driver(runner):
 
 
 class ClaimingRecorder(Recorder):
-    """Asks the project's guard, as agents' hooks do."""
+    """Claims what the agent wants to write."""
 
-    def __init__(self, guard):
+    def __init__(self, project):
         super().__init__()
-        self.guard = guard
+        self.project = project
 
     def may_write(self, paths, tool, arguments):
-        verdict = self.guard.before("Write", {"paths": list(paths), "file_path": paths[0]})
-        return verdict.text if verdict.word == Word.DENY else ""
+        patterns = [self.project.tree.resolve(path, literal=True) for path in paths]
+        answer = self.project.claims.claim(Caller("bob"), patterns)
+        return "" if isinstance(answer, Granted) else answer.conflicts[0].reason
 
 
 def test_the_claims_decide_what_the_agent_may_write(tmp_path, monkeypatch):
@@ -481,16 +484,17 @@ def test_the_claims_decide_what_the_agent_may_write(tmp_path, monkeypatch):
     monkeypatch.setenv("DIBS_AGENT", "alice")
     assert main(["init", "--agents", "none"]) == 0
     assert main(["claim", "held.py", "--reason", "rework it"]) == 0
-    with Guard(str(root), name="bob") as guard:
-        runner = Runner(root, ClaimingRecorder(guard))
-        driver = runner.driver([{"edit": "held.py"}, {"write": "held.py"}, {"write": "free.py"}])
-        try:
-            driver.start()
-            driver.prompt("go")
-            assert driver.wait(PATIENCE) == ENDED
-            notes = driver.pending_notes()
-        finally:
-            runner.close()
+    project = open_project(str(root))
+    runner = Runner(root, ClaimingRecorder(project))
+    driver = runner.driver([{"edit": "held.py"}, {"write": "held.py"}, {"write": "free.py"}])
+    try:
+        driver.start()
+        driver.prompt("go")
+        assert driver.wait(PATIENCE) == ENDED
+        notes = driver.pending_notes()
+    finally:
+        runner.close()
+        project.close()
 
     rejected, locked, *_, written = runner.listener.text.splitlines()
     assert (rejected, written) == ("reject_once", "written")

@@ -302,8 +302,6 @@ CODES = {
     "NO_SERVICE": Code((Misconfigured,), "the service for `dibs serve` cannot be installed or removed", "the message says why; `dibs serve start` works without a service"),
     "SERVER_BUSY": Code((Unavailable,), "another `dibs serve` holds the lock but does not respond", "try again, or run `dibs serve stop`"),
     "EXTRA_MISSING": Code((Misconfigured,), "an optional part of Dibs is not installed", "run the command in the message"),
-    "GUARD_CLOSED": Code((BadInput,), "a library guard was used after `close()`; the call is blocked", "keep the guard open while its agent works"),
-    "GUARD_NAME": Code((BadInput,), "a library guard received a session, subagent, or name that is not a string", "pass a `str`"),
     "JSON": Code((BadInput,), "the body of a request is not valid JSON, or repeats a name; the message has line and column", "fix it"),
     "JSON_DEPTH": Code((BadInput,), "the body of a request is nested too deeply", "use fewer levels"),
     "UNKNOWN_TYPE": Code((BadInput,), "a message over a WebSocket has no type, or one that does not exist", "see [messages](events.md#messages-from-a-client)"),
