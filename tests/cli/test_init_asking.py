@@ -27,7 +27,7 @@ def test_a_server_that_could_not_start_is_not_registered_and_a_note_says_why(no_
     assert not (no_extra / ".mcp.json").exists()
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "cursor", "windsurf", "vscode"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "cursor", "vscode"])
 def test_without_the_server_no_text_but_the_note_mentions_mcp(no_extra, dibs, agent):
     out = dibs("init", "--agents", agent).out
 

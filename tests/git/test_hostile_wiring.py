@@ -44,7 +44,6 @@ AGENT_FILES = {
     "gemini": (".gemini/settings.json", "BeforeTool"),
     "cursor": (".cursor/hooks.json", "preToolUse"),
     "copilot": (".github/hooks/any.json", "preToolUse"),
-    "windsurf": (".windsurf/hooks.json", "pre_write_code"),
 }
 COMMANDS = (
     ("init", "--yes"),

@@ -27,7 +27,6 @@ HOOK_FILES = {
     "gemini": ".gemini/settings.json",
     "copilot": ".github/hooks/dibs.json",
     "cursor": ".cursor/hooks.json",
-    "windsurf": ".windsurf/hooks.json",
 }
 
 

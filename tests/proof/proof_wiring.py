@@ -26,7 +26,7 @@ ATTEMPTS = (
         "rm .claude/settings.local.json", "truncate -s0 .codex/hooks.json", "cp /dev/null .mcp.json",
         "tee .gemini/settings.json </dev/null", "echo x > .cursor/hooks.json",
         "rm -f .github/hooks/dibs.json",
-        "echo x > .opencode/plugin/dibs.js", "rm .windsurf/hooks.json",
+        "echo x > .opencode/plugin/dibs.js",
     )),
     Attempt(
         "removing or moving the folder around them: `rm -rf .claude`, `mv .claude x`, `git clean -fdx`",
@@ -97,7 +97,7 @@ ATTEMPTS = (
         "chmod 000 .claude/settings.json", "chmod 500 .claude", "rm .claude/settings.json",
         "ln -sf /dev/null .claude/settings.json", ": > .claude/settings.local.json",
         "rm -rf .codex .gemini", "rm .github/hooks/dibs.json", "rm -rf .opencode", "rm .cursor/hooks.json",
-        "echo x > .windsurf/hooks.json", "echo '{}' > .mcp.json", "rm .git/hooks/pre-commit",
+        "echo '{}' > .mcp.json", "rm .git/hooks/pre-commit",
         "rm -rf .git/hooks", "chmod -x .git/hooks/pre-commit", "echo exit > .git/hooks/reference-transaction",
         "git config core.hooksPath /dev/null", "git config core.hooksPath /x; git remote add o /x",
         "git config --global core.hooksPath /dev/null", "git config include.path /tmp/x",

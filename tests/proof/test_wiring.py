@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FILES = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".gemini/settings.json",
-    ".github/hooks/dibs.json", ".opencode/plugin/dibs.js", ".cursor/hooks.json", ".windsurf/hooks.json",
+    ".github/hooks/dibs.json", ".opencode/plugin/dibs.js", ".cursor/hooks.json",
     ".mcp.json", "src/a.py", "run.sh",
 )  # fmt: skip
 HOME = (

@@ -348,8 +348,6 @@ def test_a_failure_at_another_event_blocks_nothing(project, event):
     ("agent", "sent"),
     [
         ("cursor", {"hook_event_name": "afterFileEdit", "cursor_version": "2", "file_path": {}}),
-        ("windsurf", {"agent_action_name": "post_write_code", "tool_info": "no object"}),
-        ("windsurf", {"agent_action_name": "post_read_code"}),
     ],
 )
 def test_an_invalid_report_of_a_finished_call_blocks_nothing(project, agent, sent):

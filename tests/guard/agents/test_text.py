@@ -140,8 +140,6 @@ def edits(agent, path):
                     "toolArgs": {"path": path}},
         "cursor": {"conversation_id": "victim", "generation_id": "g", "cwd": here,
                    "hook_event_name": "preToolUse", **write},
-        "windsurf": {"agent_action_name": "pre_write_code", "trajectory_id": "victim",
-                     "tool_info": {"file_path": path, "cwd": here}},
         "opencode": {"dibs_opencode": 1, "event": "before", "sessionID": "victim", "cwd": here,
                      "tool": "write", "args": {"filePath": path}},
         "vscode": {"sessionId": "victim", "hookEventName": "PreToolUse", "cwd": here, **write},

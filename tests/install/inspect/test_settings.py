@@ -39,11 +39,6 @@ SETTINGS = {
         {"preToolUse": [{"command": OURS.format("cursor"), "timeout": 7}]},
         7,
     ),
-    "windsurf": (
-        ".windsurf/hooks.json",
-        {"pre_write_code": [{"command": OURS.format("windsurf")}]},
-        0,
-    ),
 }
 
 
@@ -185,8 +180,6 @@ def deny(reason="why"):
         ("copilot", Ran(0, DENY_OF_COPILOT, ""), "w"),
         ("cursor", Ran(0, '{"permission": "deny", "agent_message": "why"}', ""), "why"),
         ("cursor", Ran(0, "{}", ""), None),
-        ("windsurf", Ran(0, '{"permission": "deny"}', ""), None),
-        ("windsurf", Ran(2, "", "why"), "why"),
     ],
 )  # fmt: skip
 def test_an_answer_blocks_only_if_the_agent_would_honor_it(agent, ran, refused):

@@ -7,7 +7,7 @@ GUARDED = frozenset({
     "dibs.toml", "crew.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json",
     ".gemini/settings.json", ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json",
     ".claude/settings.local.json",
-    ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
+    ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", "opencode.json",
     "opencode.jsonc", ".opencode/opencode.json", ".github/copilot/settings.json",
     ".github/copilot/settings.local.json",
 })  # fmt: skip
@@ -17,13 +17,13 @@ GUARDED_FOLDERS = (
     *(".husky/", ".githooks/"),
 )
 #: Folders of agents, which hold such files among others.
-AGENT_FOLDERS = (".claude", ".gemini", ".opencode", ".cursor", ".windsurf")
+AGENT_FOLDERS = (".claude", ".gemini", ".opencode", ".cursor")
 #: The user's own files that configure agents, git, and Dibs, in the home folder.
 HOME_GUARDED = (
     ".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json",
     ".gemini/settings.json", ".gemini/trustedFolders.json", ".copilot/settings.json", ".copilot/config.json",
     ".copilot/mcp-config.json", ".copilot/hooks/", ".cursor/hooks.json", ".cursor/mcp.json",
-    ".codeium/windsurf/hooks.json", ".codeium/windsurf/mcp_config.json", ".config/opencode/plugin/",
+    ".config/opencode/plugin/",
     ".config/opencode/plugins/", ".config/opencode/opencode.json", ".gitconfig", ".config/git/config",
     ".config/git/attributes", ".config/dibs/trusted.json",
 )  # fmt: skip

@@ -266,7 +266,6 @@ RULES: dict[str, CommandRule] = {
     **rules("eval watch", _Rule("n", wraps=True, act=runners.evaluate)),
     **dict.fromkeys(runners.SHELLS, _Rule("oO rcfile init-file", wraps=True, act=runners.shell)),
     "su": _Rule("csgG command shell", act=runners.shell),
-    **rules("pwsh powershell", _Rule(act=runners.powershell)),
     **rules("python pypy", _PYTHON), "bun": _Rule("e eval", code="e eval", how=""),
     "node": _Rule("ep eval print", code="e eval p print", how=""),
     "php": _Rule("r", code="r", how=""), "deno eval": _Rule(act=runners.evaluate_code),

@@ -123,16 +123,6 @@ def evaluate_code(to: ShellEffects, given: ParsedOptions) -> None:
         code(to, arg.text, given)
 
 
-def powershell(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the text after ``-Command``."""
-    from dibs.core.shell.powershell import look
-
-    for place, arg in enumerate(given.args[1:], 1):
-        if arg.text.casefold() in {"-command", "-c"}:
-            look(to, text_of(given.args[place + 1 :]))
-            return
-
-
 def find(to: ShellEffects, given: ParsedOptions) -> None:
     """Delete the found files, or run commands on them."""
     args, places = given.args, []

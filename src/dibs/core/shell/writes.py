@@ -84,7 +84,6 @@ def writes(
     cwd: str = "",
     home: str = "",
     *,
-    powershell: bool = False,
     reads: bool = False,
     disk: FileSource = NO_DISK,
 ) -> ShellWrites:
@@ -92,7 +91,7 @@ def writes(
 
     ``disk`` knows the files that commands take names from, such as patches and lists.
     """
-    key = (command, cwd, home, powershell, reads)
+    key = (command, cwd, home, reads)
     known, asked = _last.get(key, (None, True))
     if known is not None and (disk is NO_DISK or not asked):
         return known
@@ -100,15 +99,9 @@ def writes(
     text = command[:LONGEST]
     if len(command) > LONGEST:
         walk.unsure = True
-    if not powershell:
-        walk.script(text)
-    if powershell or "-" in text:
-        from dibs.core.shell.powershell import look, names_cmdlet
-
-        if powershell or names_cmdlet(text):
-            look(walk, text)
+    walk.script(text)
     effects = walk.targets or walk.unsure or walk.whole or walk.moves
-    quiet = walk.is_read_only and not (effects or powershell or hides_program(text))
+    quiet = walk.is_read_only and not (effects or hides_program(text))
     found = ShellWrites(
         tuple(walk.targets),
         walk.unsure,
@@ -126,7 +119,7 @@ def writes(
 
 
 #: The last result, and whether it would be another one with files: a hook asks several times.
-_last: dict[tuple[str, str, str, bool, bool], tuple[ShellWrites, bool]] = {}
+_last: dict[tuple[str, str, str, bool], tuple[ShellWrites, bool]] = {}
 
 
 class _Walk(ShellEffects):

@@ -71,7 +71,7 @@ class Touch(Record):
 class HookEvent(Record):
     """One call of an agent's hook."""
 
-    #: The dialect: claude, codex, gemini, copilot, cursor, windsurf, opencode, vscode.
+    #: The dialect: claude, codex, gemini, copilot, cursor, opencode, vscode.
     agent: str
     moment: str
     #: The agent's own ids of the session and the subagent.

@@ -18,7 +18,7 @@ WIRING = (
     ".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json", ".github/hooks/",
     ".github/copilot/settings.json", ".github/copilot/settings.local.json", ".opencode/plugin/",
     ".opencode/plugins/", ".opencode/opencode.json", "opencode.json", ".cursor/hooks.json",
-    ".cursor/mcp.json", ".windsurf/hooks.json",
+    ".cursor/mcp.json",
 )  # fmt: skip
 #: More folders whose modes matter.
 WIRING_FOLDERS = (*AGENT_FOLDERS, ".codex")

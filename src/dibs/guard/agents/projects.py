@@ -81,8 +81,7 @@ def _written(heard: HookEvent) -> list[str]:
     """Return the paths that a shell command writes, hands to git, or may write, as far as its text shows."""
     from dibs.services.guard.shell_targets import named_paths
 
-    shell = heard.tool.casefold() in {"powershell", "pwsh"}
-    return named_paths(heard.command, heard.cwd, powershell=shell)
+    return named_paths(heard.command, heard.cwd)
 
 
 def _others(path: str, base: Location | None, environ: Mapping[str, str]) -> Iterator[Location]:

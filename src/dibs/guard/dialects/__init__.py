@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dibs.guard.dialects.base import Dialect
 
 #: The names that ``dibs hook`` takes.
-NAMES = ("claude", "codex", "gemini", "copilot", "cursor", "windsurf", "opencode", "vscode")
+NAMES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "vscode")
 
 
 def dialect(name: str) -> Dialect:

@@ -14,7 +14,6 @@ _GEMINI = frozenset((
 #: Sets of fields that only one agent sends; the first match counts.
 _MARKS: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = (
     ("opencode", (frozenset(("dibs_opencode",)),)),
-    ("windsurf", (frozenset(("agent_action_name",)),)),
     ("cursor", (frozenset(("cursor_version",)), frozenset(("conversation_id", "generation_id")))),
     ("vscode", (frozenset(("hookEventName",)),)),
     ("copilot", (frozenset(("sessionId",)), frozenset(("toolName",)))),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import EventKind, HookReply, How, Word
+from dibs.core.toolcalls.values import EventKind, HookReply, How
 from dibs.guard.dialects.base import (
-    REFUSED,
     Dialect,
     called,
     events,
     one_file,
     specific,
     spoken,
-    text,
     word,
 )  # fmt: skip
 
@@ -19,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls.values import HookEvent, Verdict
+    from dibs.core.toolcalls.values import HookEvent
 
 
 class VSCode(Dialect):
@@ -208,50 +206,6 @@ class Cursor(Dialect):
         return {"followup_message" if ends else "additional_context": told}
 
 
-class Windsurf(Dialect):
-    """Windsurf: only the exit status and standard error count, and only before an action."""
-
-    moments = events(
-        before="pre_write_code pre_run_command pre_mcp_tool_use pre_read_code",
-        after="post_write_code post_run_command post_mcp_tool_use post_read_code",
-        prompted="pre_user_prompt", stopped="post_cascade_response",
-    )  # fmt: skip
-    telling = stopping = frozenset()
-    event_keys = ("agent_action_name",)
-    session_keys = ("trajectory_id",)
-    model_keys = ("model_name",)
-
-    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
-        """Return the fields that every event has; a trajectory is a session."""
-        heard = super().heard(payload, event)
-        return heard._replace(
-            call=word(payload, "execution_id"), cwd=text(_info(payload), "cwd"), stop_active=False
-        )
-
-    def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
-        """Return the event with its tool call."""
-        event, info = heard.event, _info(payload)
-        if event.endswith("_code"):
-            how = How.READ if event.endswith("_read_code") else How.WRITE
-            return one_file(heard._replace(tool=event), info, how)
-        if event.endswith("_run_command"):
-            return called(heard, payload, "run_command", info, heard.call)
-        server, tool = word(info, "mcp_server_name"), word(info, "mcp_tool_name")
-        given = info.get("mcp_tool_arguments")
-        return called(heard, {"mcp_server_name": server}, tool, given, heard.call)
-
-    def answer(self, verdict: Verdict, heard: HookEvent) -> HookReply:
-        """Deny, or say nothing."""
-        if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
-            return HookReply(stderr=verdict.text or "blocked", status=REFUSED)
-        return HookReply()
-
-
-def _info(payload: dict[str, Any]) -> dict[str, Any]:
-    info = payload.get("tool_info")
-    return info if isinstance(info, dict) else {}
-
-
 class OpenCode(Dialect):
     """opencode: it runs plugins, not programs; ours sends this payload and carries out the answer.
 
@@ -289,6 +243,6 @@ class OpenCode(Dialect):
 
 
 DIALECTS: dict[str, type[Dialect]] = {
-    "gemini": Gemini, "copilot": Copilot, "cursor": Cursor, "windsurf": Windsurf, "opencode": OpenCode,
+    "gemini": Gemini, "copilot": Copilot, "cursor": Cursor, "opencode": OpenCode,
     "vscode": VSCode,
 }  # fmt: skip

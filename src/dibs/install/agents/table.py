@@ -253,22 +253,6 @@ _CURSOR = AgentSettings(
     trust=("runs project hooks only in a trusted workspace",),
 )  # fmt: skip
 
-_WINDSURF = AgentSettings(
-    "windsurf", "Windsurf", ("windsurf",), (".codeium/windsurf",), (".windsurf", ".windsurfrules"),
-    HookSettings(  # its model sees only refusals
-        ".windsurf/hooks.json", "", (".windsurf/hooks.json",), (".codeium/windsurf/hooks.json",),
-        before=("pre_write_code", "pre_run_command"),
-        tool_events=("pre_write_code", "pre_run_command", "pre_mcp_tool_use", "post_write_code",
-                     "post_run_command", "post_mcp_tool_use", "post_read_code"),
-        other_events=("post_cascade_response",), time_key="",
-        more={"show_output": False}, refusing={"show_output": True},
-    ),
-    ServerSettings(
-        "", user_files=(".codeium/windsurf/mcp_config.json",),
-        trust=("has one list of MCP servers for all projects: add `dibs` there if you want its tools",),
-    ),
-)  # fmt: skip
-
 _VSCODE = AgentSettings(
     # Its folders are common even where its agent is not used.
     "vscode", "VS Code", ("code", "code-insiders"), (), (), HookSettings(),
@@ -281,6 +265,5 @@ _VSCODE = AgentSettings(
 )  # fmt: skip
 
 AGENTS: dict[str, AgentSettings] = {
-    agent.name: agent
-    for agent in (_CLAUDE, _CODEX, _GEMINI, _COPILOT, _OPENCODE, _CURSOR, _WINDSURF, _VSCODE)
+    agent.name: agent for agent in (_CLAUDE, _CODEX, _GEMINI, _COPILOT, _OPENCODE, _CURSOR, _VSCODE)
 }

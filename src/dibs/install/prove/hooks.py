@@ -120,7 +120,7 @@ def refusal(agent: str, ran: Ran) -> str | None:
         return ran.err or ran.out or "no reason"
     if ran.status and agent == "copilot":
         return "the hook failed"
-    if ran.status or agent == "windsurf":
+    if ran.status:
         return None
     try:
         said = json.loads(ran.out)

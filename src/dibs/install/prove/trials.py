@@ -44,9 +44,6 @@ _CURSOR = {
     "conversation_id": "{session}", "generation_id": "1", "model": "none", "hook_event_name": "{event}",
     "cursor_version": "0", "workspace_roots": ["{root}"], "cwd": "{root}",
 }  # fmt: skip
-_WINDSURF = {
-    "agent_action_name": "{event}", "trajectory_id": "{session}", "execution_id": "1", "timestamp": "",
-}  # fmt: skip
 _FILE = {"file_path": "{path}", "content": "proof"}
 _COMMAND = {"command": "{command}"}
 _PATCH = {"command": "*** Begin Patch\n*** Add File: {path}\n+proof\n*** End Patch\n"}
@@ -72,14 +69,6 @@ _TRIALS: dict[str, tuple[Trial, ...]] = {
     "copilot PreToolUse": _calls(_CLAUDE, ("Write", _COPILOT_FILE), ("Bash", _COPILOT_COMMAND)),
     "cursor": _calls(_CURSOR, ("Write", _FILE), ("Shell", _COMMAND)),
     "cursor beforeShellExecution": (Trial(SHELL, "", {**_CURSOR, **_COMMAND}),),
-    "windsurf": (
-        Trial(WRITE, "", {**_WINDSURF, "tool_info": {"file_path": "{path}", "edits": []}}),
-    ),
-    "windsurf pre_run_command": (
-        Trial(
-            SHELL, "", {**_WINDSURF, "tool_info": {"command_line": "{command}", "cwd": "{root}"}}
-        ),
-    ),
 }
 
 

@@ -36,10 +36,9 @@ class CallPaths:
         if heard.command:
             from dibs.services.guard.shell_targets import written_paths
 
-            shell = heard.tool.casefold()
             paths += written_paths(
                 self._repository, heard.command, heard.cwd, fold_case=self._fold_case,
-                powershell=shell in {"powershell", "pwsh"}, reads=self._config.guard_reads, waits=waits,
+                reads=self._config.guard_reads, waits=waits,
             )  # fmt: skip
         if not paths:
             return paths

@@ -44,7 +44,6 @@ def written_paths(
     cwd: str,
     *,
     fold_case: bool,
-    powershell: bool = False,
     reads: bool = False,
     waits: Callable[[float], object] = lambda _: None,
 ) -> list[TouchedPath]:
@@ -56,7 +55,7 @@ def written_paths(
     place = cwd or repository.root
     home = os.path.expanduser("~")
     disk = CommandFiles(place)
-    found = writes(command, place, home, powershell=powershell, reads=reads, disk=disk)
+    found = writes(command, place, home, reads=reads, disk=disk)
     literal: list[Touch] = []
     patterns: list[Touch] = []
     for target in found.targets:
@@ -77,12 +76,12 @@ def written_paths(
     return _once(paths)
 
 
-def named_paths(command: str, cwd: str, *, powershell: bool = False) -> list[str]:
+def named_paths(command: str, cwd: str) -> list[str]:
     """Return the paths that ``command`` would write or hands to git, wherever they are; globs as they are.
 
     If it may write something, add what exists of the other paths in its text.
     """
-    found = writes(command, cwd, os.path.expanduser("~"), powershell=powershell)
+    found = writes(command, cwd, os.path.expanduser("~"))
     named = [*(one.path for one in found.targets), *(one.place for one in found.whole)]
     words = () if found.quiet else (os.path.join(cwd, word) for word in found.words)
     there = [word for word in words if os.path.lexists(word)]

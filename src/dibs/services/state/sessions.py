@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The longest agent text that is used in a key as it is.
 PART_MAX = 64
 #: Dialects whose hooks an editor starts: a human's terminal has the same parent process.
-EDITORS = frozenset({"cursor", "windsurf", "vscode"})
+EDITORS = frozenset({"cursor", "vscode"})
 
 
 class SessionRow(Record):
