@@ -63,7 +63,6 @@ class Config(Record):
     worktree_ports: int = 10
     merge_into: str = ""
     merge_test: str = ""
-    merge_test_timeout: float = 1_800.0
     merge_scope: str = "strict"
     salvage_keep: float = 0.0
     mail_rate: int = 60
@@ -94,10 +93,7 @@ class Config(Record):
     guard_free: tuple[str, ...] = ()
     guard_human: tuple[str, ...] = ()
     guard_hot: tuple[str, ...] = HOT
-    guard_hot_ttl: float = 30.0
-    guard_hot_wait: float = 5.0
     guard_reads: bool = False
-    guard_people: str = "save"
     guard_on_error: str = "deny"
     guard_deadline: float = 2.0
     guard_daemon: bool = False

@@ -164,8 +164,6 @@ FIELDS = (
     Field("merge_test", "merge", "test", "a command", one_line,
           "A command that must succeed on the merged files before they land, such as make test. It is "
           "not run through a shell."),
-    Field("merge_test_timeout", "merge", "test_timeout", *span("merge_test_timeout", 1.0, 86_400.0),
-          "How long merge.test may run."),
     Field("merge_scope", "merge", "scope", *choice("strict", "warn"),
           "Whether a branch that changes files its agent had not claimed is refused (strict) or "
           "reported (warn)."),
@@ -234,15 +232,8 @@ FIELDS = (
     Field("guard_hot", "guard", "hot", "patterns, as a list", patterns,
           "Files that many agents need briefly, such as CHANGELOG.md. They are claimed for a short "
           "time, in turn."),
-    Field("guard_hot_ttl", "guard", "hot_ttl", *span("guard_hot_ttl", 1.0, 3_600.0),
-          "How long an agent holds such a file after its last heartbeat."),
-    Field("guard_hot_wait", "guard", "hot_wait", *span("guard_hot_wait", 0.0, 30.0),
-          "How long an edit of such a file waits for its turn before it is blocked."),
     Field("guard_reads", "guard", "reads", *flag(),
           "Also take a shared claim when an agent reads a file."),
-    Field("guard_people", "guard", "people", *choice("save", "refuse", "off"),
-          "What happens before an agent discards or overwrites uncommitted changes that no agent made: "
-          "save a copy, refuse the call, or nothing (off)."),
     Field("guard_on_error", "guard", "on_error", *choice("deny", "allow"),
           "Whether tool calls are allowed when the store is unreachable."),
     Field("guard_deadline", "guard", "deadline", *span("guard_deadline", 0.1, 8.0),

@@ -81,12 +81,6 @@ TOKENS = [
     "gl" + f"sa_{draw(32)}_{draw(8, HEX)}",
     f"{draw(14)}.atlas" + f"v1.{draw(60, URLSAFE)}",
     "AGE-SEC" + "RET-KEY-1" + draw(58, UPPER),
-    *(
-        draw(count, alphabet, 5)
-        for count in (24, 32, 40, 64, 88)
-        for alphabet in (ALNUM, BASE64, URLSAFE)
-    ),
-    draw(86, BASE64) + "==",
 ]
 
 UUID = f"{draw(8, HEX)}-{draw(4, HEX)}-{draw(4, HEX, 2)}-{draw(4, HEX, 3)}-{draw(12, HEX)}"
@@ -104,6 +98,7 @@ def prefixed():
 
 #: Formats with parts; each also exists in the table of expressions.
 SHAPED = [
+    "https://x.blob/y?sv=1&sig=" + draw(44, ALNUM + "%"),
     f"dibs_{draw(48, HEX)}",
     f"https://hooks.zapier.com/hooks/catch/1234567/{draw(7, LOWER)}",
     *(
@@ -150,86 +145,9 @@ SHAPED = [
     f"$6$rounds=5000$salt${draw(86, ALNUM + './')}",
 ]
 
-ANNOUNCED = [
-    ("curl -u admin:{} https://x", "swordfish"),
-    ('curl --user "bob:{}" https://x', "open-sesame"),
-    ("mysql -uroot -p{} shop", "swordfish"),
-    ("mysqldump -h db -p{} shop", "swordfish"),
-    ("sshpass -p '{}' ssh host", "swordfish"),
-    ("docker login -u bob -p {} r.io", "swordfish"),
-    ("redis-cli -h cache -p 6379 -a {} ping", "swordfish"),
-    ("machine x login bob password {}", "swordfish"),
-    ('<add key="ClearTextPassword" value="{}" />', "33f!!lloppa"),
-    ('{{"auths": {{"r.io": {{"auth": "{}"}}}}}}', "Ym9iOnN3b3JkZmlzaA"),
-    ("//registry.example/:_auth={}", "Ym9iOnN3b3JkZmlzaA"),
-    ("CLOUDFLARE_GLOBAL={}", draw(37, HEX)),
-    ("HEROKU={}", UUID),
-    ('datadog: "{}"', draw(40, HEX)),
-    ("sonar.login={}", draw(40, HEX)),
-    ("algolia admin key: {}", draw(32, HEX)),
-    ("TRELLO_KEY={}", draw(32, HEX)),
-    ("SENTRY_AUTH={}", draw(64, HEX)),
-    ("squarespace_key={}", UUID),
-    ("TWILIO_AUTH={}", draw(32, HEX)),
-    ("okta = '{}'", "00" + draw(40, URLSAFE)),
-    ("https://user:{}@example.org/x", "hunter2"),
-    ("postgres://app:{}@db/main", "plainword"),
-    ("redis://:{}@cache:6379/0", "p@ss:w0rd"),
-    ("git clone https://oauth2:{}@host/r.git", draw(20)),
-    ("Authorization: Bearer {}", draw(20)),
-    ("authorization: basic {}", "dXNlcjpwYXNz"),
-    ('curl -H "Authorization: token {}" x', draw(20)),
-    ("used Bearer {} for it", draw(12)),
-    ("password={}", "hunter2"),
-    ("password={}", "swordfish"),
-    ("PASSWORD = {}", "Tr0ub4dor&3"),
-    ('{{"password": "{}"}}', "swordfish"),
-    ("password: {}", "swordfish"),
-    ("db:\n  password: {}\n  host: x", "swordfish"),
-    ("set passwd:{} now", "hunter2"),
-    ("pwd={};server=x", "s3cret"),
-    ("my passphrase is {}.", "corr3ct-horse"),
-    ("mysql --password {} -u root", "hunter2"),
-    ("tool --api-key={}", "abcdef123"),
-    ("AWS_SECRET_ACCESS_KEY={}", draw(40, BASE64)),
-    ("aws_secret_access_key = {}", draw(40, BASE64)),
-    ("HEROKU_API_KEY={}", "01234567-89ab-cdef-0123-456789abcdef"),
-    ("AccountKey={};EndpointSuffix=x", draw(86, BASE64) + "=="),
-    ("SharedAccessKey={}", draw(43, BASE64) + "="),
-    ("https://x.blob/y?sv=1&sig={}", draw(44, ALNUM + "%")),
-    ("client_secret: '{}'", "a b c d"),
-    ("export API_KEY={}", "abc123def"),
-    ("token={}", draw(10)),
-    ("GITHUB_TOKEN={}", draw(10)),
-    ("SECRET_KEY_BASE={}", draw(32, HEX)),
-    ('secret := "{}"', "opensesame"),
-    ("credentials: {}", "admin/4dm1n"),
-    ("x_auth_key: {}", draw(37, HEX)),
-    ("the token is {}", draw(16)),
-]
-
 INNOCENT = [
     "",
-    "docker run -u 1000:1000 image",
-    "docker run -p 8080:80 nginx",
-    "docker login && docker run -p 8080:80 nginx",
-    "redis-cli -h cache -p 6379",
-    "sshpass -p $PASSWORD ssh -p 2222 host",
-    'sha256 = "0sjjj9z1dhilhpc8pq4154czrb79z9cm044jvn75kxcjv6v5l2m5";',
-    "codecov: coverage-report-2024-11-19",
-    "snyk: SNYK-JS-LODASH-1018905",
-    "trello key concepts: boards and lists",
-    "login page with a password field",
-    "curl -u $USER:$PASSWORD https://x",
-    "mysql -uroot -p shop -P3306",
-    "tokens: --md-sys-color-on-primary-container",
-    "example.com/x v1.2.3 h1:Xq2Bv7ZkT9wLr4NcJ8sYdF0aHgU5mEoPiK3xQ1tWzVb=",
     "address 0x52908400098527886E0F7030069857D2E4169EE7",
-    "curl -sSf https://example.org/install.sh | sh",
-    "SENTRY_RELEASE=da39a3ee5e6b4b0d3255bfef95601890afd80709",
-    "netlify-build: da39a3ee5e6b4b0d3255bfef95601890afd80709",
-    "heroku: my-application-for-production",
-    "discord_channel_id=123456789012345678",
     "glob-stream-with-a-long-name-for-readable-streams",
     "glide-data-grid-with-custom-cells-and-more",
     "pat-a-cake and pat.match(text)",
@@ -245,9 +163,6 @@ INNOCENT = [
     "fw_version and fm2_radio and y0_axis_of_the_chart",
     "sqp_solver_for_nonlinear_problems_with_constraints",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
-    "resolved https://registry.npmjs.org/lodash/-/lodash-4.17.21.tgz",
-    'checksum = "d4a3f2bd1d2b8e4b1e8e0f1a6c7b5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c"',
-    "$HOME/.config and $1 and $(date) and ${NAME}",
     "A3-sized paper, landscape",
     "-----BEGIN CERTIFICATE-----",
     "private-lines of the argument",
@@ -270,21 +185,6 @@ INNOCENT = [
     "task 01ARZ3NDEKTSV4RRFFQ69G5FAV is done",
     "sha512-" + draw(86, BASE64) + "==",
     "SHA256:" + draw(43, BASE64),
-    "getHTTPResponseCodeForURLAndRetry",
-    "convertSetCCLogicToBitwiseLogic",
-    "xmlSecTransformHmacSha224GetKlass",
-    "initializeStackSafetyGlobalInfoWrapperPass",
-    "VERY_LONG_CONSTANT_NAME_WITH_MANY_WORDS_2",
-    "test_a_claim_cannot_be_renewed_on_its_deadline",
-    "feature/2024-01-15-user-login-v2-with-oauth2",
-    "amdgcn_mfma_f32_16x16x16f16",
-    "abcdefghijklmnopqrstuvwxyz0123456789",
-    "=" * 60,
-    "-" * 60,
-    "_" * 30,
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "00000000000000000000000000000000",
-    "1234567890123456789012345678901234567890",
     "https://example.org/path/to/page?query=1&page=2#section",
     "http://localhost:8000/users/@me",
     "ssh://git@github.com/owner/repository.git",
@@ -293,45 +193,7 @@ INNOCENT = [
     "sqlite:///home/alice/project/.git/dibs/dibs.db",
     "postgres://db.internal:5432/main",
     "redis://cache:6379/0",
-    "token 57 is stale",
-    "token=57",
-    "token: 57",
-    "fencing token: the number of a grant",
-    "the token is checked at the gate",
-    "tokens: 12000 of 200000 used",
-    "max_tokens=4096",
-    "tokenize(text) and tokenizer_v2",
-    "Add password field to the form",
-    "password: required field of the form",
-    "the password is required",
-    "the secret is out",
-    "secret: see the manual for it",
-    'password="\'"',
-    "password=None",
-    "password=self.password",
-    "password = getpass()",
-    "password=os.environ['DB_PASSWORD']",
-    "password=$DB_PASSWORD",
-    "password=${DB_PASSWORD}",
-    "password=<your password>",
-    "password=***",
-    "token=get_token()",
-    "token=settings.api_token",
-    "token: str",
-    "api_key: str | None = None",
-    "secret_name = vault_path",
-    "def login(username, password): pass",
-    "bearer authentication for the API",
-    "a basic understanding of Basic auth",
-    "basic types and Bearer tokens",
-    "authorization: rework the checks",
-    "reset password flow",
-    "rotate the api key tomorrow",
-    "public key cryptography",
     "BEGIN the PRIVATE KEY handling",
-    "sort by key: ascending",
-    "key=value",
-    "keyboard shortcuts; monkey patching; keys()",
     "task-42 and disk-1 and sk-learn",
     "task-management-with-many-words-2024-edition",
     "risk-assessment-of-the-whole-system-v2",
@@ -352,64 +214,30 @@ INNOCENT = [
     "192.168.100.100:8080",
     "fe80:0000:0000:0000:0202:b3ff:fe1e:8329",
     "v1.2.3-beta.4+build.20240115",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "com.example.project.module.AbstractSingletonProxyFactoryBean",
-    "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk",
     "日本語のテキストもそのまま残ります",
-    "passes all tests; bypass: none; compass",
-    "pass",
-    "--token is deprecated",
-    "--password option is gone",
     "[masked github token]",
-    "password=[masked password]",
     "https://user:[masked password]@example.org/",
 ]
-
-
-def test_there_are_a_hundred_of_each():
-    assert len({*TOKENS, *SHAPED, *prefixed()}) + len(ANNOUNCED) >= 200
-    assert len(INNOCENT) >= 130
-    assert len(FORMATS) >= 130
 
 
 @pytest.mark.parametrize(
     "around", ["{}", "leaked {} here", 'x = "{}"', "({}),", "url?k={}&b=1", "a\n{}\nb"]
 )
-@pytest.mark.parametrize("token", TOKENS, ids=range(len(TOKENS)))
-def test_no_token_survives(token, around):
-    masked = mask(around.replace("{}", token))
-
-    assert token not in masked
-    assert token[-12:] not in masked
-    assert "[masked " in masked
-
-
-@pytest.mark.parametrize("around", ["{}", "leaked {} here", 'x = "{}"', "a\n{}\nb"])
-def test_no_format_of_an_issuer_survives(around):
-    tokens = [*SHAPED, *prefixed()]
-
-    masked = {token: mask(around.replace("{}", token)) for token in tokens}
+def test_no_token_survives(around):
+    masked = {token: mask(around.replace("{}", token)) for token in (*TOKENS, *SHAPED, *prefixed())}
 
     assert [token for token, text in masked.items() if token[-9:] in text] == []
+    assert [text for text in masked.values() if mask(text) != text] == []
 
 
 def test_each_format_in_the_table_is_tested_and_compiles():
-    texts = [*TOKENS, *SHAPED, *prefixed(), *(text.replace("{}", key) for text, key in ANNOUNCED)]
+    texts = [*TOKENS, *SHAPED, *prefixed()]
 
     untested = [
         each for each in FORMATS if not any(re.search(each.expression, text) for text in texts)
     ]
 
     assert [form.kind for form in untested] == []
-
-
-@pytest.mark.parametrize(("around", "secret"), ANNOUNCED, ids=range(len(ANNOUNCED)))
-def test_no_labeled_secret_survives(around, secret):
-    masked = mask(around.replace("{{", "{").replace("}}", "}").replace("{}", secret, 1))
-
-    assert secret not in masked
-    assert "[masked " in masked
 
 
 def test_a_private_key_is_masked_even_without_its_end():
@@ -438,9 +266,8 @@ def test_every_kind_of_private_key_is_masked(begin, end):
     assert not any(line in masked for line in lines.splitlines())
 
 
-@pytest.mark.parametrize("text", INNOCENT)
-def test_innocent_text_is_not_masked(text):
-    assert mask(text) == text
+def test_innocent_text_is_not_masked():
+    assert list(map(mask, INNOCENT)) == INNOCENT
 
 
 def test_text_around_a_secret_stays_with_the_kind_of_secret():
@@ -448,12 +275,6 @@ def test_text_around_a_secret_stays_with_the_kind_of_secret():
 
     assert mask(f"pushed with {token}, ok") == "pushed with [masked github token], ok"
     assert mask("postgres://app:pw1@db/x") == "postgres://app:[masked password]@db/x"
-    assert mask("DB_PASSWORD=hunter2 make") == "DB_PASSWORD=[masked password] make"
-
-
-@pytest.mark.parametrize("text", [*TOKENS, *(around.replace("{}", s) for around, s in ANNOUNCED)])
-def test_masking_again_changes_nothing(text):
-    assert mask(mask(text)) == mask(text)
 
 
 @given(st.text())
@@ -461,21 +282,7 @@ def test_any_text_can_be_masked_and_stays_masked(text):
     assert mask(mask(text)) == mask(text)
 
 
-LURES = (
-    "token",
-    "password",
-    "=",
-    ":",
-    "'",
-    '"',
-    "[masked",
-    "key",
-    "Bearer",
-    "://",
-    "@",
-    "a1",
-    "{x",
-)
+LURES = ("ghp_", "=", ":", "[masked", "://", "@", "a1", "-----BEGIN PRIVATE KEY-----", "glpat-")
 
 
 @given(st.lists(st.sampled_from(LURES)), st.sampled_from(("", " ")))
@@ -490,21 +297,13 @@ def test_a_long_text_takes_linear_time():
     for piece in (
         "a",
         "password",
-        "password ",
         "eyJ",
         "://a:",
-        "token=",
         "A1b2",
         '"\\',
         "-----BEGIN PRIVATE KEY-----",
         "---- BEGIN ",
         "private-lines:",
-        "curl -u a",
-        "curl ",
-        "login a password ",
-        "heroku_api",
-        "heroku=",
-        "/:_auth=",
         "glpat-",
         "dp.st.",
         "dp.st.a",
@@ -528,44 +327,6 @@ def test_values_are_masked_at_any_depth():
     assert token not in json.dumps(masked)
     assert masked["a"][1:] == [5, None, True]
     assert masked["[masked github token]"] == ["b", 1.5]
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "password",
-        "PASSWORD",
-        "db_password",
-        "client-secret",
-        "token",
-        "api_key",
-        "apiKey",
-        "Api Key",
-        "authorization",
-    ],
-)
-def test_the_value_of_a_secret_key_is_masked(key):
-    assert mask_value({key: "plain"})[key].startswith("[masked ")
-
-
-def test_a_number_under_password_is_masked_but_a_fencing_token_is_not():
-    masked = mask_value(
-        {"password": 1234, "token": 57, "max_token": "57", "secret": None, "api_key": ""}
-    )
-
-    assert masked == {
-        "password": "[masked password]",
-        "token": 57,
-        "max_token": "57",
-        "secret": None,
-        "api_key": "",
-    }
-
-
-def test_values_nested_under_a_secret_key_are_masked():
-    assert mask_value({"secret": {"password": "x", "count": 5}}) == {
-        "secret": {"password": "[masked password]", "count": 5}
-    }
 
 
 def test_ordinary_text_is_masked_without_compiling_anything():

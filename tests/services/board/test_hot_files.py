@@ -13,10 +13,17 @@ A, B, C = "11111111-a", "22222222-b", "33333333-c"
 LOG = "CHANGELOG.md"
 
 
+def waiting(seconds, *place):
+    """Return a guard whose calls wait for a hot file for so many seconds."""
+    guarded = Guarded(*place)
+    guarded.guarding.hot_wait = seconds
+    return guarded
+
+
 @pytest.fixture
 def hot(tmp_path, own_git):
     """A repository in which no call waits: only the test's clock advances."""
-    return Guarded(tmp_path / "repo", guard_hot_wait=0.0)
+    return waiting(0.0, tmp_path / "repo")
 
 
 def test_a_hot_file_is_claimed_only_briefly(hot):
@@ -91,11 +98,11 @@ def test_a_hot_file_is_released_when_its_owners_turn_ends_without_a_change(hot):
 
 def test_three_agents_get_a_hot_file_in_order_of_arrival(tmp_path, own_git):
     engine = MemoryEngine()
-    first = Guarded(tmp_path / "repo", engine, guard_hot_wait=20.0)
+    first = waiting(20.0, tmp_path / "repo", engine)
     first.edit(A, LOG)
     order, threads = [], []
     for session, agent in ((B, TWO), (C, THREE)):
-        other = Guarded(tmp_path / "repo", engine.connect(), guard_hot_wait=20.0)
+        other = waiting(20.0, tmp_path / "repo", engine.connect())
 
         def take(guarded=other, session=session):
             verdict = guarded.edit(session, LOG)
@@ -115,7 +122,7 @@ def test_three_agents_get_a_hot_file_in_order_of_arrival(tmp_path, own_git):
 
 
 def test_a_hooks_deadline_includes_the_wait(tmp_path, own_git):
-    guarded = Guarded(tmp_path / "repo", guard_hot_wait=0.1)
+    guarded = waiting(0.1, tmp_path / "repo")
     told = []
     guarded.guarding.waits = told.append
     guarded.edit(A, LOG)

@@ -476,8 +476,8 @@ def test_a_branch_that_breaks_the_tests_becomes_a_task_with_the_output(yard):
     assert yard.project.tasks.show(None, verdict.task).stored.task.agent == "bob"
 
 
-def test_a_test_that_times_out_is_killed_with_its_children(yard):
-    yard.configure('[merge]\ntest_timeout = "1s"\n')
+def test_a_test_that_times_out_is_killed_with_its_children(yard, monkeypatch):
+    monkeypatch.setattr("dibs.services.merging.tests.TEST_TIMEOUT", 1.0)
     yard.work("bob", {"a.txt": "of bob\n"})
     mark = yard.folder / "late"
     test = f"sh -c '(sleep 3; touch {mark}) & sleep 60'"

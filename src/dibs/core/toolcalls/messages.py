@@ -26,7 +26,6 @@ _BY_SETTINGS = {
     "human": "only humans may change it ([guard] human in dibs.toml)",
     "guarded": "it contains settings or hooks that only humans may change",
     "unclaimed": "this project requires a claim before an edit, and you have none",
-    "people": "it has your user's uncommitted changes, which this would discard",
     "uncopied": "it has your user's uncommitted changes, and no copy of it could be saved (too large?)",
 }
 
@@ -169,7 +168,7 @@ def _next(refused: Sequence[DeniedPath]) -> list[str]:
         words.append(f"Claim it first: `dibs claim {_argument(free.path)}`")
     if whys & {"human", "guarded"}:
         words.append("Leave it unchanged, and tell the user what you would change.")
-    if whys & {"people", "uncopied"}:
+    if "uncopied" in whys:
         words.append(
             "Ask your user to commit or stash these changes first, or work on other files. Editing them in "
             "place is allowed."

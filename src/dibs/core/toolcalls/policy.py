@@ -56,7 +56,7 @@ class DeniedPath(Record):
     """A path that a call may not touch."""
 
     path: str
-    #: ``held``, ``queued``, ``human``, ``guarded``, ``unclaimed``, ``people``, ``uncopied``, or ``stopped``.
+    #: ``held``, ``queued``, ``human``, ``guarded``, ``unclaimed``, ``uncopied``, or ``stopped``.
     why: str
     holder: str = ""
     #: The owner's claim, which may cover more than the path.

@@ -15,6 +15,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.git.trust import Trust, merge_test_setting, on_setting, webhook_setting
 from dibs.local.repository import clone_id, main_tree
 from dibs.server.notify import handlers as notify
+from dibs.services.merging.tests import TEST_TIMEOUT
 from dibs.services.pipeline import commit_tests, summaries
 from dibs.services.pipeline.commands import run_command
 from dibs.services.pipeline.entry_points import TIMEOUT, PythonHandler, installed
@@ -70,7 +71,7 @@ class Registry:
         found = [self._summary(config)] if config.handlers_summary != summaries.OFF else []
         test = merge_test_setting(config)
         if test is not None and config.handlers_tests and repository.common:
-            found.append(self._tests(repository, config, test, trust))
+            found.append(self._tests(repository, test, trust))
         found += [self._command(repository, text, trust) for text in config.handlers_on]
         found += [self._entry_point(repository, *one) for one in self._installed]
         hook = webhook_setting(config)
@@ -94,9 +95,7 @@ class Registry:
         kinds = frozenset({Kind.TASK_COMPLETED})
         return Handler(summaries.NAME, kinds, act, _WRITE, runs="tell the lead")
 
-    def _tests(
-        self, repository: Repository, config: Config, test: Executing, trust: Trust
-    ) -> Handler:
+    def _tests(self, repository: Repository, test: Executing, trust: Trust) -> Handler:
         clone = clone_id(repository.state)
 
         def act(entries: Sequence[Entry]) -> Finish | None:
@@ -107,7 +106,7 @@ class Registry:
         return Handler(
             # A commit is only there in the clone in which it was made, so each clone tests its own.
             f"{commit_tests.NAME}@{clone[:12]}", frozenset({Kind.COMMITTED}), act,
-            config.merge_test_timeout + _AROUND_TESTS, retries=1, all_at_once=True, runs=test.value,
+            TEST_TIMEOUT + _AROUND_TESTS, retries=1, all_at_once=True, runs=test.value,
             parked=_parked(trust, test),
         )  # fmt: skip
 

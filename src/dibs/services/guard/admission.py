@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     #: The rows near each pattern, by the pattern's key.
     Near = dict[str, list[FiledRow]]
 
+#: How long an agent holds a hot file after its last heartbeat, in seconds.
+HOT_TTL = 30.0
 _REFUSED = frozenset({PathRule.HUMAN, PathRule.GUARDED})
 
 
@@ -84,7 +86,7 @@ class Admission:
         config = store.config
         shortest = store.engine.shortest_ttl
         self._ttl = max(config.ttl, shortest)
-        self._hot_ttl = max(config.guard_hot_ttl, shortest)
+        self._hot_ttl = max(HOT_TTL, shortest)
         #: Patterns of claims that do not count for ignored files, because they do not name any.
         self.overlooked: frozenset[str] = frozenset()
 

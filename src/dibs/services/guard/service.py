@@ -27,13 +27,12 @@ from dibs.services.guard.sessions import (
     row_of,
 )
 from dibs.services.state.presence import arrive, note_rest
-from dibs.services.state.sessions import get_session, put_session
+from dibs.services.state.sessions import put_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dibs.core.toolcalls.policy import DeniedPath
     from dibs.core.toolcalls.values import HookEvent
     from dibs.local.processes import RunningProcess
     from dibs.local.repository import Repository
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
 
 #: The shortest pause between two checks of a hot file, in seconds.
 SHORTEST_PAUSE = 0.02
+#: How long an edit of a hot file waits for its turn before it is blocked, in seconds.
+HOT_WAIT = 5.0
 #: How long the start of a session spends on ending dead agents, in seconds.
 ROOM_AT_START = 0.5
 #: How much longer the hook after a call may take to compare the tree: agents wait 10 seconds for it.
@@ -77,6 +78,8 @@ class Guarding:
         )
         self._admission = Admission(store, self._policy, repository.root)
         self._paths = CallPaths(repository, store.config, fold_case=store.fold_case)
+        #: How long an edit of a hot file waits for its turn, in seconds.
+        self.hot_wait = HOT_WAIT
         #: Called with the seconds that a call is about to wait, to extend the hook's deadline.
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree, if each tree has its own claims.
@@ -213,10 +216,7 @@ class Guarding:
                 if verdict.word == Word.DENY:
                     return verdict
             paths = [one for one in paths if not one.elsewhere]
-        refused = self._refused(heard, who, paths) if writes or watched else []
-        decided = self._decide(heard, who, [] if refused else paths, tells=tells)
-        if refused:
-            return _blocked(heard, decided._replace(refused=tuple(refused)))
+        decided = self._decide(heard, who, paths, tells=tells)
         if decided.new:
             self._paths.note_start(decided.session.id)
         if decided.new or heard.command:
@@ -294,16 +294,6 @@ class Guarding:
             return PASSED
         return Verdict(Word.TELL, words(done, _draw), reader=agent)
 
-    def _refused(
-        self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]
-    ) -> list[DeniedPath]:
-        """Return the files with a person's changes that a call may not take away."""
-        if self._store.config.guard_people != "refuse":
-            return []
-        known = self._store.look(lambda rows: get_session(rows, row_of(rows, heard, who)))
-        agent = known.id if known is not None else ""
-        return self._protection.refused(heard, agent, paths, self._attribution)
-
     # -- steps
 
     def _refusal(self, heard: HookEvent, decided: Decided) -> Verdict | None:
@@ -348,9 +338,8 @@ class Guarding:
 
     def _wait(self, run: Callable[[], Decided], decided: Decided) -> Decided:
         """Wait in the queue for a hot file."""
-        patience = self._store.config.guard_hot_wait
-        self.waits(patience)
-        give_up = time.monotonic() + patience
+        self.waits(self.hot_wait)
+        give_up = time.monotonic() + self.hot_wait
         newest = self._store.engine.wait(0, 0)
         while decided.may_wait and (left := give_up - time.monotonic()) > 0:
             soonest = min((c.expires_in for c in decided.conflicts), default=0.0)

@@ -137,8 +137,7 @@ class Merges:
         if not command:
             return None
         return Trials(
-            git, self._repository.state, command, timeout=self._config.merge_test_timeout, lease=lease,
-            progress=progress, supply=self._supply,
+            git, self._repository.state, command, lease=lease, progress=progress, supply=self._supply,
         )  # fmt: skip
 
     def _check_rights(self, caller: Caller, request: MergeRequest) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: The number of lines shown from a failed run, and the number of logs kept.
 SHOWN, KEPT = 12, 50
+#: How long the test command may run, in seconds.
+TEST_TIMEOUT = 1_800.0
 #: How long a run gets to exit after the signal to do so, in seconds.
 GRACE = 5.0
 _POLL = 0.05
@@ -63,7 +65,6 @@ class Trials:
         state: str,
         command: list[str],
         *,
-        timeout: float,
         lease: Lost,
         progress: Callable[[str], None],
         supply: Callable[[str], Sequence[str]],
@@ -73,7 +74,6 @@ class Trials:
         self._supply = supply
         self._state = state
         self._command = command
-        self._timeout = timeout
         self._lease = lease
         self._progress = progress
         self._known: dict[str, Run] = {}
@@ -116,12 +116,12 @@ class Trials:
 
     def _watched(self, process: subprocess.Popen[bytes]) -> str:
         """Wait for a run to end; return how it failed, or an empty text if it passed."""
-        until = time.monotonic() + self._timeout
+        until = time.monotonic() + TEST_TIMEOUT
         while process.poll() is None:
             if self._lease.lost:
                 raise Fenced(self._lease.lost, hint="the merge was aborted; try again")
             if time.monotonic() >= until:
-                return f"timed out after {show_span(self._timeout)}"
+                return f"timed out after {show_span(TEST_TIMEOUT)}"
             time.sleep(_POLL)
         code = process.returncode
         if not code:

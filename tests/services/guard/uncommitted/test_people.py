@@ -110,31 +110,6 @@ def test_what_a_command_hides_is_saved_and_both_sides_learn_of_it(guarded):
     assert "src/a.py, with your uncommitted changes, changed" in brief.text + brief.whole
 
 
-@pytest.mark.parametrize("command", ["git checkout .", "rm src/a.py", "git stash"])
-def test_refuse_blocks_the_command_and_claims_nothing(tmp_path, own_git, command):
-    guarded = made(tmp_path / "repo", guard_people="refuse")
-    guarded.write("src/a.py", "by a person\n")
-
-    said = guarded.shell(A, command)
-
-    assert said.word == Word.DENY
-    assert "src/a.py: it has your user's uncommitted changes" in said.text
-    assert guarded.held() == set()
-    assert guarded.edit(A, "src/a.py").word == Word.DENY
-    assert guarded.hear(A, EventKind.BEFORE, "src/a.py", tool="Edit").word == Word.TELL
-
-
-def test_off_saves_nothing(tmp_path, own_git):
-    guarded = made(tmp_path / "repo", guard_people="off")
-    guarded.write("src/a.py", "by a person\n")
-
-    assert write(guarded, A, "src/a.py", "x\n").word == Word.PASS
-    guarded.write("src/b.py", "by a person\n")
-    run(guarded, A, "git checkout .")
-
-    assert saved(guarded) == []
-
-
 def test_adding_everything_says_whose_changes_it_includes(guarded):
     write(guarded, B, "src/b.py", "by another agent\n")
     guarded.write("src/a.py", "by a person\n")

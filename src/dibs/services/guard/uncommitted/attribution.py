@@ -149,9 +149,7 @@ class Attribution:
         return found
 
     def _work(self, agent: str) -> OthersWork | None:
-        """Return the changes of people; None if nothing is done about them, or git is slow."""
-        if self._store.config.guard_people == "off":
-            return None
+        """Return the changes of people; None if git is slow."""
         from dibs.services.guard.uncommitted.people import PeoplesWork
 
         with contextlib.suppress(OSError, DibsError):
@@ -206,7 +204,7 @@ class Attribution:
 
     def _taken(self, mark: TreeSnapshot, changes: Sequence[str]) -> list[ForeignChange]:
         """Report what a command took away of people's work; note the agent's own stashes."""
-        if self._store.config.guard_people == "off" or not self._repository.common:
+        if not self._repository.common:
             return []
         from dibs.services.guard.uncommitted.saved_refs import stashes_in
         from dibs.services.guard.uncommitted.taken_work import report_taken

@@ -1,7 +1,6 @@
 """Decide what happens before a call that takes away uncommitted work its agent did not make.
 
-With ``guard.people = "save"``, a copy is saved and the call runs; with ``"refuse"``, it is blocked; with
-``"off"``, nothing happens. A call is also blocked if no copy can be saved.
+A copy is saved, and the call runs; without a copy, it is blocked.
 """
 
 from __future__ import annotations
@@ -53,8 +52,6 @@ class Protection:
         self._store = store
         self._repository = repository
         self._waits = waits
-        self._mode = store.config.guard_people
-        self._refuses = self._mode == "refuse"
 
     def resume(self, agent: str, paths: Sequence[str]) -> None:
         """Note that an agent returned to files that it had left unfinished."""
@@ -67,7 +64,7 @@ class Protection:
     ) -> Protected:
         """Save files with others' changes that an edit tool is about to write."""
         done = Protected()
-        if self._mode == "off" or not self._repository.common:
+        if not self._repository.common:
             return done
         new = {pattern.key for pattern in fresh}
         for root in dict.fromkeys(one.elsewhere or self._repository.root for one in paths):
@@ -120,8 +117,6 @@ class Protection:
         if not _replaces(heard):  # what it does not name stays in the file
             known = set(moved).difference(people.unrecorded(root, moved))
             risk = [path for path in risk if path not in known]
-        if self._refuses and _replaces(heard):
-            return Protected(tuple(DeniedPath(path, "people") for path in risk))
         done = self._save(agent, work, risk, written=risk, before="an edit")
         return done if _replaces(heard) else done._replace(denied=())
 
@@ -163,21 +158,6 @@ class Protection:
         attribution.mark(agent, heard.call, work, saved=kept, named=named)
         return done._replace(included=tuple(self._included(heard, agent, work, whole, attribution)))
 
-    def refused(
-        self, heard: HookEvent, agent: str, paths: Sequence[TouchedPath], attribution: Attribution
-    ) -> list[DeniedPath]:
-        """Return the files because of which ``guard.people = "refuse"`` blocks a call."""
-        if not self._refuses or not self._repository.common:
-            return []
-        if not (heard.command or heard.watch):
-            return (
-                list(self.before_edit(heard, agent, paths, ()).denied) if _replaces(heard) else []
-            )
-        found = self._at_risk(agent, paths, (), attribution)
-        denied = [DeniedPath(path, "people") for _, risk in found for path in risk]
-        refs = self._refs(agent, self._whole(heard))
-        return denied + [DeniedPath(path, "people") for copy in refs for path in copy.paths]
-
     def _at_risk(
         self,
         agent: str,
@@ -186,7 +166,7 @@ class Protection:
         attribution: Attribution,
     ) -> list[tuple[OthersWork, list[str]]]:
         """Return others' work in each working tree that a command writes, and what of it is at risk."""
-        if self._mode == "off" or not self._repository.common:
+        if not self._repository.common:
             return []
         from dibs.git.calls import SlowGit
         from dibs.services.guard.uncommitted.people import PeoplesWork, at_risk
