@@ -1,12 +1,13 @@
 /** The frame of every view. */
 import { useEffect, useRef } from "preact/hooks";
-import { connect, connection } from "./api/live";
+import { connect, connection, disconnect } from "./api/live";
 import { useMe } from "./api/rights";
 import { Boundary } from "./frame/boundary";
 import { Banner } from "./frame/connection";
 import { Header } from "./frame/header";
 import { KeysDialog, useKeys } from "./frame/keys";
 import { Palette } from "./frame/palette";
+import { WithProject } from "./frame/projects";
 import { param, path } from "./router";
 import { ActionDialog, Toasts } from "./ui/actions";
 import { Notices } from "./ui/notices";
@@ -18,13 +19,21 @@ import { VIEWS } from "./views";
 export function Shell() {
   const me = useMe();
   if (connection.value.state === "signed-out") return <SignedOut />;
-  if (me.data) return <Frame />;
+  if (me.data)
+    return (
+      <WithProject>
+        <Frame />
+      </WithProject>
+    );
   return <main id="main">{me.error ? <Problem error={me.error} /> : <p class="muted loading">Loading…</p>}</main>;
 }
 
 function Frame() {
   const project = param("project");
-  useEffect(connect, [project]);
+  useEffect(() => {
+    connect();
+    return disconnect;
+  }, [project]);
   useKeys();
   const view = VIEWS.find((one) => one.path === path.value);
   const main = useRef<HTMLElement>(null);

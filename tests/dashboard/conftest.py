@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import sync_playwright
-from tests.server.conftest import server, short_tmp, start_server  # noqa: F401 - fixtures
+from tests.server.conftest import (
+    make_project,
+    server,  # noqa: F401 - a fixture
+    short_tmp,  # noqa: F401 - a fixture
+    start_server,  # noqa: F401 - a fixture
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,10 +39,19 @@ def chromium() -> Iterator[Browser]:
 
 
 def login_link(server: RunningServer) -> str:  # noqa: F811
-    """Return a link that signs a browser in as the human."""
-    done = server.dibs("token", "login", "--json")
+    """Return the link that `dibs open` prints: it signs a browser in, and names the project."""
+    done = server.dibs("open", "--print")
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["url"]
+    return done.stdout.strip()
+
+
+def with_second_project(server: RunningServer) -> RunningServer:  # noqa: F811
+    """Let the server have a second project; requests are still about the first."""
+    other = make_project(server.repo.parent / "second", server.environ)
+    first = json.loads(server.dibs("open", "--print", "--json").stdout)["project"]
+    reply = server.request("POST", "/api/v1/projects", {"folder": str(other)})
+    assert reply.status < 300, reply.json
+    return server._replace(project=first)
 
 
 @pytest.fixture
@@ -67,7 +82,7 @@ def open_view(chromium, server) -> Iterator[Callable[..., Page]]:  # noqa: F811
         )
         page.goto(login_link(at))
         if path != "/":
-            page.goto(at.url + path)
+            page.goto(f"{at.url}{path}{'&' if '?' in path else '?'}{urlsplit(page.url).query}")
         return page
 
     yield open_

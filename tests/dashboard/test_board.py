@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from tests.dashboard.conftest import PHONE
+from tests.dashboard.conftest import PHONE, with_second_project
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 HOSTILE = "<img src=x onerror=document.title='hit'> javascript:alert(1)"
+
+
+@pytest.fixture(scope="module")
+def server(start_server):
+    return with_second_project(start_server())
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +125,7 @@ def test_a_move_of_a_task_that_changed_meanwhile_is_refused_and_put_back(open_vi
     page.fill("dialog [name=reason]", "not needed")
     page.click("dialog button[type=submit]")
 
-    page.wait_for_selector(".toast.bad >> text=the task has changed since you saw it")
+    page.wait_for_selector("dialog [role=alert] >> text=the task has changed since you saw it")
     assert server.request("GET", path).json["task"]["state"] == "assigned"
 
 

@@ -107,5 +107,5 @@ def test_a_glob_and_a_resource_have_a_panel_too(open_view, server, repo):
     page = open_view("/files?path=db:main")
     page.locator(".side-panel").get_by_text("ada").first.wait_for()
 
-    page.goto(page.url.split("?")[0] + "?path=src/**/*.py")
+    page.goto(re.sub("path=[^&]*", "path=src/**/*.py", page.url))
     page.locator(".side-panel").get_by_text("src/auth/**").first.wait_for()

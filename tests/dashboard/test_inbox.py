@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.dashboard.conftest import LAPTOP, PHONE
+from tests.dashboard.conftest import LAPTOP, PHONE, with_second_project
 from tests.dashboard.test_board import violations
 
 HOSTILE = "<img src=x onerror=document.title='hit'>\n<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def server(start_server):
+    return with_second_project(start_server())
 
 
 def say(server, path, body, agent=None):

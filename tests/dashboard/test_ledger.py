@@ -88,7 +88,7 @@ def test_filters_are_in_the_address_and_the_server_applies_them(open_view, last)
     page.get_by_label("File, folder, or glob").fill("src/f12.py")
     page.wait_for_selector(".entry-summary >> text=src/f12.py")
     page.wait_for_function("document.querySelectorAll('.entry').length < 5")
-    assert parse_qs(urlsplit(page.url).query) == {"file": ["src/f12.py"]}
+    assert parse_qs(urlsplit(page.url).query)["file"] == ["src/f12.py"]
 
     page.keyboard.press("Escape")
     page.locator("body").click(position={"x": 5, "y": 790})

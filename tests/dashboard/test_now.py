@@ -7,9 +7,14 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from tests.dashboard.conftest import PHONE
+from tests.dashboard.conftest import PHONE, with_second_project
 
 HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+
+
+@pytest.fixture(scope="module")
+def server(start_server):
+    return with_second_project(start_server())
 
 
 @pytest.fixture

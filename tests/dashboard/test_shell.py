@@ -7,8 +7,16 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
-from tests.dashboard.conftest import PHONE, login_link
-from tests.server.conftest import make_project
+from tests.dashboard.conftest import PHONE, login_link, with_second_project
+from tests.dashboard.test_board import violations
+
+
+@pytest.fixture(scope="module")
+def two_projects(start_server):
+    """A server with two projects; only the first has a claim."""
+    server = with_second_project(start_server())
+    server.dibs("claim", "only/in/the/first.py", "--new", DIBS_AGENT="ada")
+    return server
 
 
 def test_events_during_an_outage_appear_after_the_server_is_back(open_view, start_server):
@@ -109,24 +117,48 @@ def test_a_phone_reaches_every_view_from_the_bar_at_the_bottom(open_view):
     assert box["y"] + box["height"] == pytest.approx(844, abs=1)
 
 
-def test_with_several_projects_the_page_shows_one_and_switches(open_view, start_server):
-    server = start_server()
-    other = make_project(server.repo.parent / "second", server.environ)
-    server.request("POST", "/api/v1/projects", {"folder": str(other)})
-    server.dibs("claim", "only/in/the/first.py", "--new", DIBS_AGENT="ada")
-    page = open_view("/", at=server)
-    choice = page.get_by_label("Project")
-    expect(choice).to_be_visible()
-    choice.select_option(label="repo")
+def test_with_several_projects_the_page_shows_one_and_switches(open_view, two_projects):
+    page = open_view("/", at=two_projects)
     page.wait_for_selector("text=only/in/the/first.py")
 
-    choice.select_option(label="second")
+    page.get_by_label("Project").select_option(label="second")
 
     expect(page.locator("text=only/in/the/first.py")).to_have_count(0)
     page.wait_for_selector(".connection.live")
-    page.goto(server.url + "/crew")
-    page.wait_for_url("**/crew?project=*")
-    expect(choice).to_have_value(page.url.partition("project=")[2])
+
+
+@pytest.mark.parametrize("query", ["", "?project=no-such-project"])
+def test_without_a_project_in_the_address_the_page_asks_which_one(open_view, two_projects, query):
+    page = open_view("/", at=two_projects)
+    page.wait_for_selector(".connection.live")
+    refused, seen = [], []
+    page.on("response", lambda got: refused.append(got.url) if got.status >= 400 else None)
+    page.on("websocket", lambda one: seen.append(one.url))
+
+    page.goto(f"{two_projects.url}/crew{query}")
+
+    expect(page.get_by_role("heading", name="Which project?")).to_be_visible()
+    assert violations(page) == []
+    page.wait_for_timeout(1_000)  # nothing is requested for no project, and nothing reconnects
+    assert (refused, seen) == ([], [])
+    expect(page.get_by_text("Reconnecting")).to_have_count(0)
+    page.get_by_role("link", name="repo").click()
+    page.wait_for_selector("[data-agent=ada]")
+    assert urlsplit(page.url).path == "/crew"
+
+
+def test_an_open_page_keeps_its_project_when_a_second_one_is_added(open_view, start_server):
+    server = start_server()
+    page = open_view("/", at=server)
+    page.goto(server.url)
+    page.wait_for_selector(".connection.live")
+
+    with_second_project(server)
+    server.dibs("claim", "src/later.py", "--new", DIBS_AGENT="ada")
+
+    page.wait_for_selector("text=src/later.py")
+    page.reload()
+    page.wait_for_selector("text=src/later.py")
 
 
 def test_a_broken_view_does_not_blank_the_page(open_view, server):

@@ -60,6 +60,8 @@ class RunningServer(NamedTuple):
     repo: Path
     #: The environment of the server, for commands about it.
     environ: dict[str, str]
+    #: The project that requests name, if the server has several.
+    project: str = ""
 
     def request(
         self,
@@ -78,6 +80,8 @@ class RunningServer(NamedTuple):
         )
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         kind = {} if body is None else {"Content-Type": "application/json"}
+        if self.project:
+            path += f"{'&' if '?' in path else '?'}project={self.project}"
         try:
             link.request(method, path, sent, {**kind, **self._proof(), **(headers or {})})
             answer = link.getresponse()

@@ -1,7 +1,7 @@
 /** Requests to the REST API, typed by its OpenAPI document (`schema.d.ts` is generated). */
-import createClient, { type Middleware } from "openapi-fetch";
+import createClient, { createQuerySerializer, type Middleware } from "openapi-fetch";
 import { param } from "../router";
-import { endSession } from "./live";
+import { connection, endSession } from "./live";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -28,14 +28,23 @@ export class ApiError extends Error {
   }
 }
 
+/** Return any error as one that can be shown: other errors than those of requests are the page's own. */
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError(0, "", `this page has an error: ${said(error)}`, "reload the page; if it happens again, report it", "");
+}
+
+/** Return why a request has no answer; the server is not at fault while its events arrive. */
+export function noAnswer(error: unknown): ApiError {
+  if (connection.peek().state === "live")
+    return new ApiError(0, "", `this page could not send the request: ${said(error)}`, "reload the page, and try again", "");
+  return new ApiError(0, "", "the server does not answer", "run: dibs open", "");
+}
+
+const said = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 const everyRequest: Middleware = {
-  async onRequest({ request }) {
-    const project = param("project");
-    if (!project) return request;
-    const url = new URL(request.url);
-    if (!url.searchParams.has("project")) url.searchParams.set("project", project);
-    return new Request(url, request);
-  },
+  onError: ({ error }) => noAnswer(error),
   async onResponse({ response }) {
     if (response.ok) return response;
     if (response.status === 401) endSession();
@@ -43,7 +52,15 @@ const everyRequest: Middleware = {
   },
 };
 
-export const api = createClient<paths>({ baseUrl: location.origin, credentials: "same-origin" });
+const serialize = createQuerySerializer<Record<string, unknown>>();
+
+export const api = createClient<paths>({
+  baseUrl: location.origin,
+  credentials: "same-origin",
+  // Every request names the project. A copy of a finished request would turn its body into a stream, which
+  // browsers do not send over HTTP/1.1.
+  querySerializer: (query) => serialize({ project: param("project") || undefined, ...query }),
+});
 api.use(everyRequest);
 
 /** Return the data of an answer; errors were thrown before. */
@@ -51,7 +68,7 @@ export async function data<T>(answer: Promise<{ data?: T }>): Promise<T> {
   return (await answer).data as T;
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+export async function errorOf(response: Response): Promise<ApiError> {
   try {
     const body = await response.json();
     if (body.error) {

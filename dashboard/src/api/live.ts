@@ -43,19 +43,20 @@ let silence = 0;
 /** Show that this browser is signed out; a link signs it in. */
 export function endSession(): void {
   connection.value = { state: "signed-out" };
+  disconnect();
+}
+
+export function disconnect(): void {
   clearTimeout(timer);
   clearTimeout(silence);
   if (socket) socket.onclose = null;
   socket?.close();
+  socket = null;
 }
 
-/** Connect, or connect to another project. */
+/** Connect to the project of the address. */
 export function connect(): void {
-  clearTimeout(timer);
-  if (socket) {
-    socket.onclose = null;
-    socket.close();
-  }
+  connection.value = { state: "connecting" };
   lastSeq.value = 0;
   attempts = 0;
   open();
@@ -111,7 +112,7 @@ function retry(code: number): void {
 }
 
 addEventListener("online", () => {
-  if (connection.value.state === "offline") {
+  if (connection.value.state === "offline" && socket) {
     clearTimeout(timer);
     open();
   }

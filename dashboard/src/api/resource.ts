@@ -8,7 +8,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { param } from "../router";
-import { ApiError } from "./client";
+import { type ApiError, asApiError } from "./client";
 import { onEvent, onReset } from "./live";
 
 const SHORTEST_PAUSE = 80;
@@ -19,6 +19,8 @@ type Options = {
   on: readonly string[];
   /** Load it regularly, too, in seconds: for what changes without an event. */
   every?: number;
+  /** The same for all projects. */
+  shared?: boolean;
 };
 
 export type Loaded<T> = { data: T | undefined; error: ApiError | null; refresh: () => void };
@@ -83,8 +85,7 @@ class Resource<T> {
       this.data.value = await this.load();
       this.error.value = null;
     } catch (error) {
-      this.error.value =
-        error instanceof ApiError ? error : new ApiError(0, "", "the server does not answer", "run: dibs open", "");
+      this.error.value = asApiError(error);
     }
     this.busy = false;
     this.pause = Math.max(SHORTEST_PAUSE, 4 * (performance.now() - began));
@@ -104,7 +105,7 @@ export function reload(...keys: string[]): void {
 
 /** Use data of the server in a component; `key` names the request, with all its parameters. */
 export function useResource<T>(key: string, load: () => Promise<T>, options: Options): Loaded<T> {
-  const full = `${param("project")} ${key}`;
+  const full = `${options.shared ? "" : param("project")} ${key}`;
   let found = resources.get(full) as Resource<T> | undefined;
   if (!found) {
     found = new Resource(load, options, () => resources.delete(full));

@@ -20,7 +20,7 @@ const NONE: Rights = { who: "", act: false, human: false, why: "", until: 0 };
 
 /** Use who is signed in; nothing else is asked before that is known. */
 export function useMe(): Loaded<Answer<"/api/v1/whoami">> {
-  return useResource("whoami", () => data(api.GET("/api/v1/whoami")), { on: [], every: 300 });
+  return useResource("whoami", () => data(api.GET("/api/v1/whoami")), { on: [], every: 300, shared: true });
 }
 
 export function useRights(): Rights {

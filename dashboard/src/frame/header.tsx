@@ -1,12 +1,10 @@
 /** The top of the page: project, navigation, connection, palette, theme. */
-import { useEffect } from "preact/hooks";
-import { api, data } from "../api/client";
-import { useResource } from "../api/resource";
-import { href, Link, navigate, param, path } from "../router";
+import { href, Link } from "../router";
 import { chooseTheme, theme, type Theme } from "../theme";
 import { ConnectionState } from "./connection";
 import { Navigation } from "./nav";
 import { openPalette } from "./palette";
+import { ProjectName } from "./projects";
 
 export function Header() {
   return (
@@ -14,7 +12,7 @@ export function Header() {
       <Link to={href("/")} class="brand" aria-label="Dibs">
         <img src="/icon.svg" alt="" width="20" height="20" /> <span class="brand-name">Dibs</span>
       </Link>
-      <Project />
+      <ProjectName />
       <Navigation />
       <ConnectionState />
       <button type="button" class="find" onClick={openPalette} title="Go to anything (Ctrl+K)" aria-keyshortcuts="Control+K Meta+K">
@@ -26,44 +24,6 @@ export function Header() {
       </button>
       <ThemeChoice />
     </header>
-  );
-}
-
-const LAST = "dibs.project";
-
-/** The project's name, or a choice if the server has several. */
-function Project() {
-  const { data: found } = useResource("projects", () => data(api.GET("/api/v1/projects", { params: { query: { limit: 256 } } })), { on: [], every: 60 });
-  const projects = found?.projects ?? [];
-  const chosen = param("project");
-  const current = projects.find((one) => [one.id, one.name, one.root].includes(chosen)) ?? (chosen ? undefined : projects[0]);
-  const ambiguous = !chosen && projects.length > 1;
-  useEffect(() => {
-    // Every request needs a project if there are several: use the last one of this browser, or the first.
-    if (!ambiguous) return;
-    const last = localStorage.getItem(LAST);
-    const one = projects.find(({ id }) => id === last) ?? projects[0];
-    if (one) navigate(href(path.value, { ...Object.fromEntries(new URLSearchParams(location.search)), project: one.id }), { replace: true });
-  }, [ambiguous]);
-  useEffect(() => {
-    if (current && chosen) localStorage.setItem(LAST, current.id);
-  }, [current?.id]);
-  if (!found) return null;
-  if (projects.length < 2 && current)
-    return (
-      <span class="project" title={current.root}>
-        {current.name}
-      </span>
-    );
-  return (
-    <select class="project" aria-label="Project" value={current?.id ?? ""} onChange={(event) => navigate(`${path.value}?project=${encodeURIComponent(event.currentTarget.value)}`)}>
-      {!current && <option value="">no such project</option>}
-      {projects.map((one) => (
-        <option key={one.id} value={one.id} title={one.root}>
-          {one.name}
-        </option>
-      ))}
-    </select>
   );
 }
 

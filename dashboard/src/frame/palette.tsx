@@ -1,13 +1,13 @@
 /** The command palette: go to a view, an agent, a claim, or a task, or run an action. */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, data, type Schemas } from "../api/client";
+import { api, data, errorOf, noAnswer, type Schemas } from "../api/client";
 import { endSession } from "../api/live";
 import { useResource } from "../api/resource";
 import { useStatus } from "../api/status";
 import { href, navigate } from "../router";
 import { chooseTheme } from "../theme";
-import { act, toast } from "../ui/actions";
+import { act } from "../ui/actions";
 import { VIEWS } from "../views";
 import { showKeys } from "./keys";
 
@@ -136,7 +136,11 @@ async function copyAddress(): Promise<void> {
 }
 
 async function signOut(): Promise<void> {
-  const answer = await fetch("/logout", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
-  if (answer.ok || answer.status === 401) endSession();
-  else toast("cannot sign out: the server refused it", "bad");
+  await act(async () => {
+    const answer = await fetch("/logout", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" }).catch((error) => {
+      throw noAnswer(error);
+    });
+    if (!answer.ok && answer.status !== 401) throw await errorOf(answer);
+    endSession();
+  }, "");
 }

@@ -1,8 +1,9 @@
 /** Actions: a dialog that asks for what the API asks for, then a toast that says what happened. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import { ApiError } from "../api/client";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../api/client";
 import { Link } from "../router";
+import { Problem } from "./parts";
 
 type ToastLink = { to: string; text: string };
 type Toast = { id: number; tone: "good" | "bad" | "info"; text: string; hint: string; link: ToastLink | null };
@@ -37,16 +38,34 @@ export function toast(text: string, tone: Toast["tone"] = "info", hint = "", lin
 }
 
 /** Run an action now, and say how it went; nothing if it worked and `done` is empty. Returns whether it worked. */
-export async function act(run: () => Promise<unknown>, done: string): Promise<boolean> {
+export function act(run: () => Promise<unknown>, done: string): Promise<boolean> {
+  return attempt(run, done, (error) => toast(error.message, "bad", error.hint));
+}
+
+async function attempt(run: () => Promise<unknown>, done: string, failed: (error: ApiError) => void): Promise<boolean> {
   try {
     await run();
-    if (done) toast(done, "good");
-    return true;
   } catch (error) {
-    const known = error instanceof ApiError;
-    toast(known ? error.message : "the server does not answer", "bad", known ? error.hint : "");
+    failed(asApiError(error));
     return false;
   }
+  if (done) toast(done, "good");
+  return true;
+}
+
+/** Use actions in a dialog, which shows the error of the last one: a toast would be behind the backdrop. */
+export function useActions(): { error: ApiError | null; run: typeof act } {
+  const [error, setError] = useState<ApiError | null>(null);
+  const busy = useRef(false);
+  const run = async (action: () => Promise<unknown>, done: string) => {
+    if (busy.current) return false;
+    busy.current = true;
+    setError(null);
+    const worked = await attempt(action, done, setError);
+    busy.current = false;
+    return worked;
+  };
+  return { error, run };
 }
 
 /** Ask before an action, with its fields (a reason, a text). */
@@ -79,18 +98,22 @@ export function Toasts() {
 
 export function ActionDialog() {
   const request = asked.value;
+  return request && <Dialog key={request} request={request} />;
+}
+
+function Dialog({ request }: { request: Request }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (request) dialog.current?.showModal();
-  }, [request]);
-  if (!request) return null;
+  const { error, run } = useActions();
+  useEffect(() => dialog.current?.showModal(), []);
+  // It reports late that it was closed, after the next one may be open.
+  const closed = () => asked.value === request && (asked.value = null);
   const submit = async (event: Event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Record<string, string>;
-    if (await act(() => request.run(values), request.done)) asked.value = null;
+    if (await run(() => request.run(values), request.done)) closed();
   };
   return (
-    <dialog ref={dialog} class="action" aria-labelledby="action-title" onClose={() => (asked.value = null)}>
+    <dialog ref={dialog} class="action" aria-labelledby="action-title" onClose={closed}>
       <form onSubmit={submit}>
         <h2 id="action-title">{request.title}</h2>
         {request.text && <p>{request.text}</p>}
@@ -123,6 +146,7 @@ export function ActionDialog() {
             )}
           </label>
         ))}
+        {error && <Problem error={error} />}
         <footer>
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel

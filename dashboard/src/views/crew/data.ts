@@ -1,5 +1,5 @@
 /** The crew: the agents that Dibs itself starts, restarts, and stops. */
-import { type Agent, type Answer, api, ApiError, data, type Schemas } from "../../api/client";
+import { type Agent, type Answer, api, data, type Schemas } from "../../api/client";
 import { type Loaded, useResource } from "../../api/resource";
 import { visible } from "../../ui/text";
 
@@ -40,9 +40,4 @@ function agentOf({ agent: id, role, parent, host, pid, since, task, context }: C
 /** Return what an agent printed, as text in which nothing is hidden. */
 export function printed(text: string): string {
   return visible(text.replaceAll("\r\n", "\n"), Infinity);
-}
-
-/** Return an error of a request as the server's answer, also if it did not answer. */
-export function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, "", "the server does not answer", "run: dibs open", "");
 }

@@ -1,8 +1,8 @@
 /** What an agent prints, as it prints it. All of it is text. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, type ApiError, data } from "../../api/client";
+import { api, type ApiError, asApiError, data } from "../../api/client";
 import { Problem } from "../../ui/parts";
-import { asApiError, printed } from "./data";
+import { printed } from "./data";
 
 /** How much of the output the page keeps, and how often it asks for more, in milliseconds. */
 const KEPT = 200_000;

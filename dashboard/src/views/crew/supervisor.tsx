@@ -1,13 +1,13 @@
 /** The supervisor: start the crew, limit it, pause it, and stop it; and the tasks that wait for an agent. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type ApiError, data, type Schemas } from "../../api/client";
+import { api, type ApiError, asApiError, data, type Schemas } from "../../api/client";
 import { useRights } from "../../api/rights";
 import { href, Link } from "../../router";
 import { act, ask, toast } from "../../ui/actions";
 import { Badge, Panel, Problem, Show } from "../../ui/parts";
 import { TaskName } from "../../ui/task";
 import { visible } from "../../ui/text";
-import { asApiError, type Crew, useCrew } from "./data";
+import { type Crew, useCrew } from "./data";
 
 /** The numbers of agents that the slider offers. */
 const FEWEST = 1;

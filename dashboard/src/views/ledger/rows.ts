@@ -6,7 +6,7 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { ApiError, api, data, type Entry } from "../../api/client";
+import { type ApiError, api, asApiError, data, type Entry } from "../../api/client";
 import { onEvent, onReset } from "../../api/live";
 import { param } from "../../router";
 
@@ -195,7 +195,7 @@ export class LedgerRows {
   }
 
   private failed(error: unknown): void {
-    this.error.value = error instanceof ApiError ? error : new ApiError(0, "", "the server does not answer", "run: dibs open", "");
+    this.error.value = asApiError(error);
   }
 }
 

@@ -4,8 +4,8 @@ import { api, type Status } from "../../api/client";
 import { useRights } from "../../api/rights";
 import { param, setParams } from "../../router";
 import { now, span } from "../../time";
-import { act } from "../../ui/actions";
-import { AgentName, Age, Badge, FilePath } from "../../ui/parts";
+import { useActions } from "../../ui/actions";
+import { AgentName, Age, Badge, FilePath, Problem } from "../../ui/parts";
 import type { Decision } from "../inbox/data";
 import { refuse } from "./decisions";
 import { ClaimLine } from "./lane";
@@ -127,8 +127,9 @@ function Actions({ wait, decision }: { wait: Wait; decision: Decision | undefine
   const [reason, setReason] = useState(() => `${ticket.agent} has waited for ${wanted} for ${span(now.value - ticket.since)}`);
   const held = [...new Set(wait.conflicts.map((one) => one.held))];
   const say = reason.trim();
+  const actions = useActions();
   const run = (call: () => Promise<unknown>, done: string) => async () => {
-    if (await act(call, done)) closeConflict();
+    if (await actions.run(call, done)) closeConflict();
   };
   const revoke = async () => {
     if (decision) return api.POST("/api/v1/decisions/revoke", { body: { ids: [decision.id], reason: say } });
@@ -149,6 +150,7 @@ function Actions({ wait, decision }: { wait: Wait; decision: Decision | undefine
         </span>
         <input value={reason} maxLength={500} onInput={(event) => setReason(event.currentTarget.value)} autocomplete="off" />
       </label>
+      {actions.error && <Problem error={actions.error} />}
       <div class="buttons">
         <button type="button" class="danger" disabled={!human || !say} title={human ? undefined : why} onClick={run(revoke, `revoked: ${pathsText(held)}`)}>
           Revoke {holder}'s claim

@@ -1,5 +1,5 @@
 /** The server: its health, what it does regularly, and the handlers of events. */
-import { ApiError, api, type Answer, data } from "../../api/client";
+import { ApiError, api, type Answer, data, noAnswer } from "../../api/client";
 import { useResource } from "../../api/resource";
 import { span } from "../../time";
 import { Age, Badge, Panel, Show } from "../../ui/parts";
@@ -10,7 +10,9 @@ type Health = Answer<"/api/v1/health">;
 
 /** Return the health; the server answers 503 with the same content if something is wrong. */
 async function loadHealth(): Promise<Health> {
-  const answer = await fetch("/api/v1/health");
+  const answer = await fetch("/api/v1/health").catch((error) => {
+    throw noAnswer(error);
+  });
   const body = await answer.json();
   if (body.error) throw new ApiError(answer.status, body.error.code, body.error.message, body.error.hint ?? "", "");
   return body as Health;
