@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 
 import pytest
@@ -157,29 +158,48 @@ def left_by(tree, agent, path):
     return ref
 
 
-def test_a_commit_says_which_of_another_agents_lines_it_left_out(tree, dibs):
-    lines = [f"{number}\n" for number in range(20)]
-    (tree / "a.py").write_text("".join(lines))
-    subprocess.run(["git", "add", "a.py"], check=True)
+def test_a_refusal_shows_both_versions_and_its_command_works_when_pasted(tree, dibs):
+    (tree / "it's.py").write_text("one\n")
+    subprocess.run(["git", "add", "."], check=True)
     subprocess.run(["git", "commit", "-q", "-m", "a"], check=True)
-    dibs("claim", "a.py", agent="bob")
-    (tree / "a.py").write_text("".join(["by alice\n", *lines]))
-    ref = left_by(tree, "alice", "a.py")
-    answer = dibs("commit", "-m", "x", agent="bob")
-    assert answer.status == 6
-    assert f"git show {ref} -- :/a.py" in answer.err
-    (tree / "a.py").write_text("".join(["by alice\n", *lines, "by bob\n"]))
-    shape = dibs("commit", "--dry-run", "--json", agent="bob").json
-    assert shape["excluded"] == [{"path": "a.py", "agent": "alice", "lines": 1, "salvage": ref}]
-    answer = dibs("commit", "-m", "x", agent="bob")
-    assert "left out 1 line of alice in a.py (include them with --inherited)" in answer.out
-    (tree / "a.py").write_text("".join(["by alice and bob\n", *lines, "by bob\n"]))
-    answer = dibs("commit", "-m", "y", agent="bob")
+    (tree / "it's.py").write_text("one\nby alice\n")
+    ref = left_by(tree, "alice", "it's.py")
+    dibs("claim", "it's.py", agent="bob")
+    (tree / "it's.py").write_text("one\nby alice\nby bob\n")
+
+    answer = dibs("commit", "-m", "it's done", "--release", "it's.py", agent="bob")
+
     assert answer.status == 3
-    assert "a.py: it has uncommitted changes of alice that cannot be separated" in answer.out
-    answer = dibs("commit", "-m", "y", "--inherited", agent="bob")
-    assert answer.status == 0
-    assert "includes 1 line of alice in a.py from before your claim" in (answer.out)
+    assert "refused: nothing was committed" in answer.out
+    assert "it's.py: 1 line of alice is in no commit" in answer.out
+    assert f"- compare: git show {ref}" in answer.out
+    assert answer.out.index("alice's:") < answer.out.index("by alice")
+    assert answer.out.index("yours:") < answer.out.index("by bob")
+    (pasted,) = [line for line in answer.out.splitlines() if "commit both: " in line]
+    words = shlex.split(pasted.partition("commit both: ")[2])
+    assert words[:2] == ["dibs", "commit"]
+    shape = dibs(*words[1:], "--dry-run", "--json").json
+    assert shape["included"] == [{"path": "it's.py", "agent": "alice", "lines": 1, "salvage": ref}]
+    done = dibs(*words[1:])
+    assert done.status == 0
+    assert "includes 1 line of alice in it's.py" in done.out
+    assert "released it's.py" in done.out
+    shown = subprocess.run(["git", "log", "-1", "--format=%B"], capture_output=True, check=True)
+    assert shown.stdout.startswith(b"it's done\n")
+    assert b"Dibs-Inherited: alice" in shown.stdout
+
+
+def test_a_refusal_as_json_has_both_versions_and_the_command(tree, dibs):
+    (tree / "a.py").write_text("by alice\n")
+    left_by(tree, "alice", "a.py")
+    dibs("claim", "a.py", agent="bob")
+    (tree / "a.py").write_text("by alice\nby bob\n")
+    answer = dibs("commit", "-m", "x", "--json", agent="bob")
+    assert (answer.status, answer.json["code"]) == (3, "INHERITED")
+    (stop,) = answer.json["blocked"]
+    assert (stop["why"], stop["holder"], stop["lines"]) == ("inherited", "alice", 1)
+    assert (stop["landed"], stop["yours"]) == (["by alice"], ["by bob"])
+    assert stop["hint"].endswith("; to commit both: dibs commit --inherited -m x --agent bob")
 
 
 @pytest.mark.parametrize("name", ["a.py", "s/[id].py", "_a b.py", "!a.py", "s/it's.py"])
@@ -199,7 +219,7 @@ def test_a_commit_names_a_persons_changes_that_it_includes(tree, dibs):
     (tree / "a.py").write_text("by a person\n")
     left_by(tree, "", "a.py")
     answer = dibs("commit", "-m", "x", agent="bob")
-    assert "includes 1 line in a.py from before your claim" in answer.out
+    assert "includes 1 line of a person in a.py" in answer.out
 
 
 def test_a_commit_that_would_undo_an_unread_commit_shows_both_versions(tree, dibs):

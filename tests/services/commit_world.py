@@ -9,8 +9,9 @@ import weakref
 from dibs.core.claims.agents import Caller
 from dibs.project.project import open_project
 from dibs.services.commits.values import CommitRequest, Committed
+from dibs.services.state.sessions import left_in
 
-ALICE, BOB = Caller("alice"), Caller("bob")
+ALICE, BOB, CAROL = Caller("alice"), Caller("bob"), Caller("carol")
 HUMAN = Caller("ann", "human")
 
 
@@ -44,7 +45,8 @@ class World:
     def put(self, path, text):
         whole = os.path.join(self.root, path)
         os.makedirs(os.path.dirname(whole), exist_ok=True)
-        with open(whole, "w", encoding="utf-8") as file:
+        kind = "b" if isinstance(text, bytes) else ""
+        with open(whole, f"w{kind}", encoding=None if kind else "utf-8") as file:
             file.write(text)
 
     def read(self, path):
@@ -57,6 +59,22 @@ class World:
     def claim(self, agent, *texts, **options):
         patterns = [self.project.tree.resolve(text) for text in texts]
         return self.project.claims.claim(agent, patterns, **options)
+
+    def leave(self, agent, path, text):
+        """Let an agent claim a file, write it, and release it; return the name of the copy."""
+        self.claim(agent, path)
+        if text is None:
+            self.remove(path)
+        else:
+            self.put(path, text)
+        self.project.holdings.release(agent, [])
+        found = [one for one in self.left(path) if one.agent == agent.id]
+        return found[-1].salvage if found else ""
+
+    def left(self, path):
+        """Return the records of uncommitted content of a file, oldest first."""
+        found = self.project.store.look(lambda rows: list(left_in(rows, self.root)))
+        return sorted((left for _, left in found if left.path == path), key=lambda one: one.at)
 
     def commit(self, agent, message="work", *, paths=(), names=(), trial=False, **options):
         patterns = tuple(self.project.tree.resolve(path) for path in paths)

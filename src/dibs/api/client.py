@@ -89,11 +89,12 @@ class Refused(DibsError):
 
 
 class CommitRefused(DibsError):
-    """A commit was refused: the agent may not commit a path, or a git hook failed. Nothing changed."""
+    """A commit was refused: a path is not the agent's to commit, or a git hook failed. Nothing changed."""
 
     code = "SCOPE"
 
     def __init__(self, answer: RefusedCommit) -> None:
+        answer = answer.advised("pass inherited=True")
         hint = next((item.hint for item in answer.blocked if item.hint), "")
         super().__init__(answer.reason, code=answer.code, hint=hint)
         self.answer = answer
@@ -270,8 +271,8 @@ class Dibs(Talk):
     ) -> Committed:
         """Commit the changed files that this agent holds, or only those in ``paths``.
 
-        ``inherited`` includes other agents' uncommitted changes that were in these files before. ``anyway``
-        commits even if it undoes what others committed since this agent read the file.
+        ``inherited`` also commits other agents' lines that are in no commit, and names their authors.
+        ``anyway`` commits even if it undoes what others committed since this agent read the file.
 
         Raises:
             CommitRefused: this agent may not commit a path, or a git hook failed.

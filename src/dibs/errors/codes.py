@@ -139,6 +139,7 @@ CODES = {
     "REQUEST_REUSED": Code((BadInput,), "a request id was already used for a different request", "use a new one", 409),
     "HELD": Code((Answered,), "in Python: another agent holds it (`Refused`)", "wait, send a release request, or work on something else", 409),
     "UNDOES": Code((Answered,), "a commit would undo what others committed since its agent last read the file; refused once", "compare with `git diff HEAD`; to commit anyway, run the same command again, or add `--anyway`"),
+    "INHERITED": Code((Answered,), "a file to commit has another agent's lines that are in no commit", "compare the versions; to commit both and name the author, add `--inherited`"),
     "SCOPE": Code((Answered,), "a commit or a branch changes a path that its agent may not change (in Python `CommitRefused`)", "each path comes with a reason and a next step"),
     "HOOK_REFUSED": Code((Answered,), "one of your own git hooks refused the commit", "see the hook's output"),
     "MERGE_CONFLICT": Code((Answered,), "a branch has merge conflicts; nothing was changed", "resolve them on the branch, and merge again"),

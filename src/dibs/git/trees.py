@@ -98,6 +98,29 @@ def staged(git: GitCalls, commit: str, index: str) -> list[TreeChange]:
     return parsed(out)
 
 
+def contents(
+    git: GitCalls, oids: Iterable[str], variables: Mapping[str, str] | None = None
+) -> dict[str, bytes]:
+    """Return the contents of blobs by name, read by one process; a missing object has none."""
+    asked = sorted({oid for oid in oids if oid.strip("0")})
+    if not asked:
+        return {}
+    given = "".join(f"{oid}\n" for oid in asked).encode()
+    out = memoryview(git.must("cat-file", "--batch", given=given, variables=variables))
+    found: dict[str, bytes] = {}
+    at = 0
+    for oid in asked:
+        end = at + bytes(out[at : at + 200]).index(b"\n")
+        words = bytes(out[at:end]).decode().split()
+        at = end + 1
+        if words[1] != "missing":
+            size = int(words[2])
+            if words[1] == "blob":
+                found[oid] = bytes(out[at : at + size])
+            at += size + 1
+    return found
+
+
 def write_entries(
     git: GitCalls,
     index: str,

@@ -111,7 +111,7 @@ class CommitAsked(Asked):
     inherited: Annotated[
         bool,
         Field(
-            description="True to include other agents' uncommitted changes that were in your files before."
+            description="True to also commit other agents' lines that are in no commit; names their authors."
         ),
     ] = False
     anyway: Annotated[

@@ -51,8 +51,8 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
         steps = [f"The {answer.hook} hook refused the commit; fix what it reports."]
     elif answer.code == "UNDOES":
         steps = ["Keep the committed lines, or repeat the call to replace them with yours."]
-    elif all(item.why == "inherited" for item in answer.blocked):
-        steps = ["View the other agents' changes as the hints say, or repeat with inherited=true."]
+    elif answer.code == "INHERITED":
+        steps = ["Compare as the hints say; to commit both, repeat the call with inherited=true."]
     else:
         steps = ["Commit only paths that you hold, or claim the others first."]
     return tell(dibs, ANSWERS["commit"], commit_answer(answer), steps)

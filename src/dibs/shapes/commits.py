@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from dibs.core.changes.ownership import Dirty
     from dibs.core.claims.coverage import Blocked
     from dibs.services.commits.changes import Difference, TreeChanges
-    from dibs.services.commits.inherited import Inherited
-    from dibs.services.commits.values import File
+    from dibs.services.commits.values import File, Inherited
 
     Shape = dict[str, Any]
 
@@ -43,7 +42,6 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
         "seq": value.seq or None,
         "repeated": value.repeated,
         "late": value.late,
-        "excluded": _inherited(value.excluded),
         "included": _inherited(value.included),
     }
 
@@ -57,7 +55,7 @@ def blocked(values: Iterable[Blocked]) -> list[Shape]:
             "expires_in": round(item.expires_in, 3) if item.holder else None,
             "reason": item.reason or None, "task": item.task or None,
             "commit": item.commit or None, "landed": list(item.landed), "yours": list(item.yours),
-            "while_running": item.while_running,
+            "while_running": item.while_running, "lines": item.lines,
         }
         for item in values
     ]  # fmt: skip

@@ -71,7 +71,7 @@ VALUES = {
     "inherited": "@agent path:path agent? lines:int salvage?",
     "blocked": (
         "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
-        " task:word? commit? landed:text* yours* while_running:bool"
+        " task:word? commit? landed:text* yours* while_running:bool lines:int"
     ),
     "decision": (
         "@asker id title:text rationale:text category outcome asker role:word at:time"
@@ -252,7 +252,7 @@ ANSWERS = {
     "commit": (
         "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [ignored:path*]"
         " [nobody:committed_file*] [nobody_elsewhere:int] [others:blocked*] [released:claim*]"
-        " [seq:int?] [repeated:bool] [late:bool] [excluded:inherited*] [included:inherited*] [code]"
+        " [seq:int?] [repeated:bool] [late:bool] [included:inherited*] [code]"
         " [hook?] [blocked:blocked*]"
     ),
     "git check": "allowed:bool stopped:blocked*",

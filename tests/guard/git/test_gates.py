@@ -497,9 +497,11 @@ def test_a_plain_commit_that_includes_another_agents_uncommitted_work_is_refused
 
     said = repo.refused("commit", "-am", "x", agent="bob")
 
-    assert "a.txt: it would include 2 lines of alice (view: git show refs/salvage/alice/" in said
-    assert 'dibs commit -m "MESSAGE"' in said
-    assert "dibs commit --inherited" in said
+    assert "a.txt: 2 lines of alice are in no commit" in said
+    assert "alice's: by alice\n" in said
+    assert "yours: by bob\n" in said
+    assert "compare: git show refs/salvage/alice/" in said
+    assert 'dibs commit --inherited -m "MESSAGE"' in said
     entry = json.loads(dibs("log", "--json", "--kind", "commit_refused"))[-1]
     assert entry["details"]["paths"] == ["a.txt"]
     repo.git("commit", "-am", "x", agent="bob")
@@ -511,15 +513,16 @@ def test_a_sweeping_commit_of_what_another_agent_left_unclaimed_is_refused_once(
 
     said = repo.refused("commit", "-am", "x", agent="bob")
 
-    assert "a.txt: it would include 1 line of alice" in said
+    assert "a.txt: 1 line of alice is in no commit" in said
     assert "b.txt" not in said
     repo.refused("commit", "-am", "x", agent="carol")  # each agent once
     repo.git("commit", "-am", "x", agent="bob")
 
 
 def test_a_plain_commit_without_the_other_agents_lines_passes(repo, dibs):
-    leave(repo, dibs, "by alice\n")
-    repo.write("a.txt", "by bob\n")
+    first = repo.git("show", "HEAD:a.txt")
+    leave(repo, dibs, f"{first}\nby alice\n")
+    repo.write("a.txt", f"{first}\nby bob\n")
     repo.git("commit", "-am", "x", agent="bob")
 
 

@@ -8,8 +8,8 @@ Examples:
   dibs commit -m "fix login" -m "The token was too old." src/auth.py --release
   dibs commit --dry-run
 
-exit status: 0 committed, 3 refused (another agent holds a path, a hook failed, or it would undo a commit
-that you have not read), 4 you lost a claim, 6 nothing to commit
+exit status: 0 committed, 3 refused (another agent holds a path or has lines in it that are in no commit, a
+hook failed, or it would undo a commit that you have not read), 4 you lost a claim, 6 nothing to commit
 """
 
 from __future__ import annotations
@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
-    from dibs.services.commits.inherited import Inherited
-    from dibs.services.commits.values import CommitDenied, CommitRequest, Committed, File
+    from dibs.core.claims.coverage import Blocked
+    from dibs.services.commits.values import (
+        CommitDenied,
+        CommitRequest,
+        Committed,
+        File,
+        Inherited,
+    )
 
 REFUSED = 3
 #: What is wrong with a path that no other agent holds.
@@ -40,7 +46,6 @@ WHY = {
     "shared": "your claim on it is shared",
     "guarded": "reserved for humans",
     "nested": "a separate git repository",
-    "inherited": "it has uncommitted changes of another agent that cannot be separated from yours",
 }
 #: The hooks that --no-verify skips.
 SKIPPED = ("pre-commit", "commit-msg")
@@ -69,7 +74,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--inherited",
         action="store_true",
-        help="include other agents' uncommitted changes that were in your files before",
+        help="also commit other agents' lines that are in no commit, and name their authors",
     )
     parser.add_argument(
         "--anyway",
@@ -97,7 +102,7 @@ def run(args: Namespace) -> int:
         if os.environ.get("DIBS_AGENT"):
             _refuse_namesakes(session, args, request)
         answer = session.project.commits.commit(session.caller, request, trial=args.dry_run)
-        _show(session, answer)
+        _show(session, answer, _with_inherited(args, message))
     return 0 if isinstance(answer, Committed) else REFUSED
 
 
@@ -153,7 +158,27 @@ def _request(session: Session, args: Namespace, message: str) -> CommitRequest:
     )
 
 
-def _show(session: Session, answer: Committed | CommitDenied) -> None:
+def _with_inherited(args: Namespace, message: str) -> str:
+    """Return the command again, so that it commits other agents' lines, too."""
+    words = ["dibs", "commit", "--inherited"]
+    if args.dry_run:
+        words.append("--dry-run")
+    if args.file and args.file != "-":
+        words += ["-F", args.file]
+    elif message:
+        words += ["-m", message]
+    flags = {"--release": args.release, "--no-verify": args.no_verify, "--anyway": args.anyway}
+    words += [flag for flag, wanted in {**flags, "--literal": args.literal}.items() if wanted]
+    values = {"--task": args.task, "--request-id": args.request_id}
+    values |= {"--agent": getattr(args, "agent", ""), "--repo": getattr(args, "repo", "")}
+    words += [word for option, value in values.items() if value for word in (option, str(value))]
+    from shlex import join
+
+    dashed = any(path.startswith("-") for path in args.pattern)
+    return join([*words, *(["--"] if dashed else []), *args.pattern])
+
+
+def _show(session: Session, answer: Committed | CommitDenied, again: str) -> None:
     from dibs.core.claims.coverage import in_folder
     from dibs.services.commits.values import CommitDenied
 
@@ -162,7 +187,7 @@ def _show(session: Session, answer: Committed | CommitDenied) -> None:
         answer = answer._replace(blocked=tuple(in_folder(one, folder) for one in answer.blocked))
 
     def shape() -> object:
-        return commit_answer(answer)
+        return commit_answer(answer.advised(again) if isinstance(answer, CommitDenied) else answer)
 
     def text() -> None:
         from dibs.services.commits.values import Committed
@@ -170,7 +195,7 @@ def _show(session: Session, answer: Committed | CommitDenied) -> None:
         if isinstance(answer, Committed):
             _print_committed(answer, session.caller)
         else:
-            _print_refused(answer, session.caller)
+            _print_refused(answer, session.caller, again)
 
     session.show(shape, text)
 
@@ -201,16 +226,14 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
 
 
 def _print_older(answer: Committed) -> None:
-    """Show the changes that were in the files before, by author."""
+    """Show other authors' lines that the commit includes, by author."""
     for one in answer.included:
-        print(f"includes {_older(one)} from before your claim")
-    for one in answer.excluded:
-        print(f"{yellow(f'left out {_older(one)}')} (include them with --inherited)")
+        print(f"includes {_older(one)}")
 
 
 def _older(one: Inherited) -> str:
     lines = f"{one.lines} line{'' if one.lines == 1 else 's'}" if one.lines else "changes"
-    whose = f" of {one.agent}" if one.agent else ""
+    whose = f" of {one.agent or 'a person'}"
     return f"{lines}{whose} in {printable(shown(one.path))}"
 
 
@@ -245,14 +268,16 @@ def _what(file: File) -> str:
     return "untracked" if file.what == "new" else file.what
 
 
-def _print_refused(answer: CommitDenied, reader: Caller) -> None:
-    if answer.hook:
+def _print_refused(answer: CommitDenied, reader: Caller, again: str) -> None:
+    if answer.hook and not answer.blocked:
         print(f"{red('refused')}: the {answer.hook} hook failed; nothing was committed")
         if answer.hook in SKIPPED:
             print(f"  {dim('-')} fix what it printed above, or skip it with --no-verify")
         else:
             print(f"  {dim('-')} fix what it printed above")
         return
+
+    from dibs.core.claims.coverage import inherited_lines
 
     quoted = Quoting(reader, map(str, answer.blocked))
     lines = []
@@ -262,18 +287,34 @@ def _print_refused(answer: CommitDenied, reader: Caller) -> None:
             held = quoted.path(item.pattern, item.holder)
             left = show_expiry(span(item.expires_in), while_running=item.while_running)
             why = f"{item.holder} holds {held} ({left})"
-        elif item.why == "inherited" and item.holder:
-            why = why.replace("another agent", item.holder)
+        elif item.why == "inherited":
+            why = inherited_lines(item)
+        elif item.why == "dropped":
+            why = f"the {answer.hook} hook staged it without lines that have landed"
         elif item.why == "undoes":
             who = quoted.path(item.holder, item.holder)
             why = f"it would undo {item.commit[:10]} by {who}, which you have not read"
         lines.append(f"  {printable(shown(item.path))}: {why}")
-        if item.why == "undoes":
-            theirs = quoted.lines("\n".join(item.landed), item.holder, LIMIT)
-            lines += [f"    committed:{'' if item.landed else ' (removed)'}"]
-            lines += [f"    {line}" for line in theirs if item.landed]
-            lines += [f"    yours:{'' if item.yours else ' (removed)'}"]
-            lines += [f"      {printable(line)}" for line in item.yours]
+        lines += _versions(item, quoted)
         if item.hint:
             lines.append(f"    {dim('-')} {printable(item.hint)}")
+    if any(item.why == "inherited" for item in answer.blocked):
+        lines.append(f"  {dim('-')} commit both: {printable(again)}")
     print("\n".join(quoted.page(lines, [f"{red('refused')}: nothing was committed"])))
+
+
+def _versions(item: Blocked, quoted: Quoting) -> list[str]:
+    """Return the lines of the other version of a path, and the caller's own."""
+    if item.why not in {"undoes", "inherited", "dropped"}:
+        return []
+    shows = item.why == "undoes"  # also that a version has no lines
+    whose = f"{item.holder}'s" if item.why == "inherited" else "committed"
+    lines = []
+    if shows or item.landed:
+        theirs = quoted.lines("\n".join(item.landed), item.holder, LIMIT) if item.landed else []
+        lines += [f"    {whose}:{'' if item.landed else ' (removed)'}"]
+        lines += [f"    {line}" for line in theirs]
+    if shows or item.yours:
+        lines += [f"    yours:{'' if item.yours else ' (removed)'}"]
+        lines += [f"      {printable(line)}" for line in item.yours]
+    return lines

@@ -28,10 +28,12 @@ class BlockReason(metaclass=TextEnum):
     SHARED = "shared"
     GUARDED = "guarded"
     NESTED = "nested"
-    #: It contains another agent's uncommitted changes, which cannot be separated.
+    #: It contains another agent's lines that are in no commit.
     INHERITED = "inherited"
     #: It would undo what others committed since the agent last read the file.
     UNDOES = "undoes"
+    #: A hook staged a version of it without lines that have landed.
+    DROPPED = "dropped"
 
 
 class OwnedPattern(Record):
@@ -58,12 +60,14 @@ class Blocked(Record):
     #: The owner's reason.
     reason: str = ""
     task: str = ""
-    #: The commit that would be undone, its lines, and what would replace them.
+    #: The commit that would be undone, if any, the other version's lines, and the committer's own.
     commit: str = ""
     landed: tuple[str, ...] = ()
     yours: tuple[str, ...] = ()
     #: Whether the claim lasts while its owner's process runs.
     while_running: bool = False
+    #: How many lines of the other version are in no commit; 0 if unknown.
+    lines: int = 0
 
 
 class Sorted(Record):
@@ -215,11 +219,23 @@ def guarded_path(path: str) -> Blocked:
     )
 
 
-def inherited_path(path: str, agent: str = "", view: str = "") -> Blocked:
-    """Return that ``path`` has another agent's uncommitted changes, which cannot be separated."""
-    seen = f"view them: {view}; " if view else ""
-    hint = f"{seen}to commit them with yours, add --inherited"
-    return Blocked(path, BlockReason.INHERITED, agent, hint=hint)
+def inherited_path(path: str, agent: str, view: str, lines: int = 0) -> Blocked:
+    """Return that ``path`` has another agent's lines that are in no commit; 0 if their number is unknown."""
+    return Blocked(path, BlockReason.INHERITED, agent, hint=f"compare: {view}", lines=lines)
+
+
+def inherited_lines(item: Blocked) -> str:
+    """Return whose lines a path has that are in no commit."""
+    if not item.lines:
+        return f"changes of {item.holder} are in no commit"
+    one = item.lines == 1
+    return f"{item.lines} line{'' if one else 's'} of {item.holder} {'is' if one else 'are'} in no commit"
+
+
+def dropped_path(path: str, lines: tuple[str, ...], hook: str) -> Blocked:
+    """Return that a hook staged ``path`` without these lines, which have landed and are on disk."""
+    hint = f"let the {hook} hook change the file on disk, too, and stage it from there"
+    return Blocked(path, BlockReason.DROPPED, hint=hint, landed=lines, lines=len(lines))
 
 
 def undoing_path(path: str, agent: str, commit: str) -> Blocked:

@@ -38,7 +38,7 @@ _MEMBERS = "members:members roles:members"
 _TABLE = {
     "LOCK_FILE": "filePath:path! reason:text",
     "UNLOCK_FILE": "filePath:path!",
-    "COMMIT": "message:text! files:paths",
+    "COMMIT": "message:text! files:paths inherited:flag",
     "DELEGATE": "to:name! task:text! context:text anyway:flag",
     "CANCEL_DELEGATION": "delegationId:name agentId:name reason:text",
     "CREATE_AGENT": "role:name! task:text taskId:name",

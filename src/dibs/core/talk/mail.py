@@ -44,6 +44,7 @@ class MailKind(metaclass=TextEnum):
     TURN = "turn"
     TAKEN_OVER = "taken_over"
     UNFINISHED = "unfinished"
+    COMMITTED = "committed"
     TESTS = "tests"
     SUMMARY = "summary"
 
@@ -113,6 +114,7 @@ _WORDS = {
     MailKind.TURN: "it is your turn: claim {what} within {span}, or your place in the queue lapses",
     MailKind.TAKEN_OVER: "{sender} now holds {what}, which you left with uncommitted changes{why}",
     MailKind.UNFINISHED: "{what} contains {sender}'s uncommitted changes{why}",
+    MailKind.COMMITTED: "{sender} committed your uncommitted changes to {what}{why}",
     MailKind.FORECAST: "your work and {other}'s work would conflict in {what}",
 }
 #: For an agent that requested claims: what happened to them other than a release.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dibs.core.claims.coverage import BlockReason
+from dibs.core.claims.coverage import BlockReason, inherited_lines
 from dibs.core.text.durations import show_expiry, show_span
 from dibs.core.text.names import printable, typed_in
 from dibs.errors import BadInput, DibsError, NotAllowed
@@ -78,8 +78,7 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller) -> list[str]:
     if BlockReason.UNCLAIMED in first:
         found.append(f"  to claim it: dibs claim {first[BlockReason.UNCLAIMED]}")
     if BlockReason.INHERITED in first:
-        found.append('  to leave it out: dibs commit -m "MESSAGE"')
-        found.append('  to include it and name its author: dibs commit --inherited -m "MESSAGE"')
+        found.append('  to commit both and name the author: dibs commit --inherited -m "MESSAGE"')
         found.append("  if you mean it, run the same command again")
     if BlockReason.HELD not in first:
         return found
@@ -95,8 +94,14 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller) -> list[str]:
 
 def _line(stop: Blocked) -> str:
     path = printable(stop.path)
-    if stop.why in {BlockReason.GUARDED, BlockReason.INHERITED}:
+    if stop.why == BlockReason.GUARDED:
         return f"{path}: {printable(stop.hint)}"
+    if stop.why == BlockReason.INHERITED:
+        theirs = [f"{stop.holder}'s: {line}" for line in stop.landed]
+        lines = [*theirs, *(f"yours: {line}" for line in stop.yours)]
+        what = f"{path}: {inherited_lines(stop)}"
+        shown = (f"    {printable(line)}" for line in lines)
+        return "\n".join([what, *shown, f"  {printable(stop.hint)}"])
     if stop.why == BlockReason.UNDOES:
         lines = [*(f"-{line}" for line in stop.landed), *(f"+{line}" for line in stop.yours)]
         unread = ", which you have not read" if lines else ""

@@ -14,16 +14,18 @@ from shlex import quote
 
 from dibs.core.changes.trailers import signed
 from dibs.core.claims.agents import HUMAN
-from dibs.core.text.names import is_agent_id, printable
+from dibs.core.text.names import few, is_agent_id, printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
 from dibs.git.calls import identity, rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
+from dibs.git.trees import differences
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.authors import person_at
 from dibs.services.board.uncommitted import BoardChange, changes, differing
 from dibs.services.board.worklogs import steps_of
+from dibs.services.commits.keep import DroppedLines, keep_files
 from dibs.services.state.tasks import digest, pasts, several
 from dibs.startup.records import Record
 
@@ -140,6 +142,8 @@ def commit(
             return BoardCommits(left=f"{refusal.message}; nothing was committed")
         except IndexBusy as busy:
             why = str(busy)
+        except DroppedLines as dropped:
+            why = f"{few([*dropped.found])} changed meanwhile"
     return BoardCommits(left=f"{why}; the next command commits the changes")
 
 
@@ -176,6 +180,7 @@ def _commit(
     messages = [_message(change, by) for change in found]
     texts = [_signed(change, by, message) for change, message in zip(found, messages, strict=True)]
     tip = _build(git, found, texts, head)  # before locking, so that nobody waits for it
+    keep_files(git, head, tip, "", differences(git, head, tip))
     with index_locked(place) as new_index:
         paths = [path for change in found for path, _ in change.entries]
         _update_entries(git, paths, new_index)

@@ -16,6 +16,8 @@ from dibs.git.log import commits
 from dibs.git.merge_tree import merged
 from dibs.git.refs import commit_of, is_in, upstream_of
 from dibs.git.untrusted import guarded_calls, refuse_drivers
+from dibs.services.commits.build import write_commit
+from dibs.services.commits.keep import keep_merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,5 +137,4 @@ def _to_push(git: SafeGit, there: str, head: str, folder: str) -> str:
         raise NotPushed(
             f"{quote(path)} was changed on both sides; to merge it: git pull --no-rebase"
         )
-    made = git.must("commit-tree", "-p", there, "-p", head, "-m", _MESSAGE, outcome.tree)
-    return made.decode().strip()
+    return write_commit(git, keep_merge(git, there, head, outcome), _MESSAGE)

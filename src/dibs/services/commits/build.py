@@ -10,34 +10,38 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 
 from dibs.core.changes.trailers import signed
-from dibs.core.claims.coverage import inherited_path, staged_by, uncovered
-from dibs.core.text.names import printable
+from dibs.core.claims.coverage import dropped_path, staged_by, uncovered
+from dibs.core.text.names import printable, shown
 from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.trees import differences, write_entries
 from dibs.local.files import read_file
+from dibs.services.commits.keep import DroppedLines, keep_files
 from dibs.services.commits.private_index import (
     PATIENCE,
     add,
     fill,
     private_directory,
-    put,
     stats,
 )
+from dibs.services.commits.user_hooks import HookRefused
+from dibs.services.commits.values import Leftovers
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGit
+    from dibs.services.commits.keep import Kept
     from dibs.services.commits.private_index import Stat
     from dibs.services.commits.user_hooks import UserHooks
     from dibs.services.commits.values import CommitPlan, CommitRequest
@@ -50,6 +54,8 @@ _NO_IDENTITY = (
     "ident name",
     "disallowed characters",
 )
+#: How often to stage the files again when they change on disk meanwhile.
+TRIES = 3
 
 
 class CommitJob(Record):
@@ -72,22 +78,21 @@ class CommitJob(Record):
         paths = [change.path for change in changes]
         return uncovered(self.caller.id, paths, self.plan.standing.cover, guards=self.guards)
 
-    def signed(self, message: str, paths: Iterable[str]) -> str:
-        """Return the message with the trailers that name the claims on ``paths``."""
+    def signed(self, message: str, paths: Iterable[str], left: Leftovers) -> str:
+        """Return the message with the trailers that name the claims on ``paths``, and authors in ``left``."""
         cover, named = self.plan.standing.cover, set(paths)
         found = (cover.exclusive(self.caller.id, path) for path in sorted(named))
         covering = {held.claim.id: held.claim for held in found if held is not None}
-        authors = {one.agent for one in self.plan.included if one.agent and one.path in named}
+        authors = {one.about.agent for one in left.foreign}
         return signed(message, self.caller.id, covering.values(), self.request.task, authors)
 
 
 class ReadyCommit(Record):
     """A checked commit that is not on a branch yet."""
 
-    parent: str
     commit: str
-    #: How it differs from its parent.
-    changes: tuple[TreeChange, ...]
+    #: Its tree and its parent, and how they differ.
+    kept: Kept
     message: str
     #: The files' stats when they were read.
     stats: dict[str, Stat | None]
@@ -96,6 +101,18 @@ class ReadyCommit(Record):
     #: An index that already contains the commit, and the stat of the shared index that it is based on.
     new_index: str = ""
     made_from: Stat | None = None
+    #: Other authors' lines that it includes.
+    left: Leftovers = Leftovers()
+
+    @property
+    def parent(self) -> str:
+        """Its parent; empty for the first commit."""
+        return self.kept.parents[0] if self.kept.parents else ""
+
+    @property
+    def changes(self) -> tuple[TreeChange, ...]:
+        """How it differs from its parent."""
+        return self.kept.changes
 
     @property
     def paths(self) -> list[str]:
@@ -104,15 +121,35 @@ class ReadyCommit(Record):
 
 
 def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
-    """Build the planned commit, or return the paths that a hook staged and the caller may not commit.
+    """Build the planned commit, or return the paths that the caller may not commit.
 
     Raises:
-        HookRefused: a user's hook failed.
+        HookRefused: a user's hook failed, or staged a file without lines that have landed.
+        DroppedLines: the commit would lack such lines, which is a bug.
     """
-    # A file of which only a part is committed counts as changed afterwards.
-    whole = (change.path for change in job.plan.chosen if change.path not in job.plan.own)
-    before = stats(job.git.tree, whole)
-    return (_short(job, before) if can_be_short(job) else None) or _long(job, before)
+    paths = [change.path for change in job.plan.chosen]
+    for _ in range(TRIES):
+        before = stats(job.git.tree, paths)
+        try:
+            return (_short(job, before) if can_be_short(job) else None) or _long(job, before)
+        except DroppedLines as dropped:
+            changed = [path for path in dropped.found if _differs(job.git.tree, path, before)]
+            if not changed:
+                raise
+    raise unsteady(changed[0])
+
+
+def unsteady(path: str) -> Unavailable:
+    """Return the error for a file that changes while it is committed."""
+    return Unavailable(
+        f"nothing was committed: {shown(path)} kept changing on disk during the commit",
+        code="CONFLICT",
+        hint="your changes are safe; commit again when no program writes to it",
+    )
+
+
+def _differs(tree: str, path: str, before: Mapping[str, Stat | None]) -> bool:
+    return path not in before or stats(tree, [path])[path] != before[path]
 
 
 # -- the short way
@@ -121,7 +158,7 @@ def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
 def can_be_short(job: CommitJob) -> bool:
     """Return whether no hook can interfere and git commits plain files as they are on disk."""
     plan, tree = job.plan, job.git.tree
-    if plan.own or job.hooks.have_a_say(verify=job.request.verify):
+    if plan.older or job.hooks.have_a_say(verify=job.request.verify):
         return False
     if job.git.reading.conditional:  # conditional includes may differ in a private git directory
         return False
@@ -142,7 +179,8 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
     check_identity(os.environ.items())
     state, place = job.plan.state, f"{job.private}.d"
     chosen = [change.path for change in job.plan.chosen]
-    text = job.signed(job.request.message, chosen)
+    text = job.signed(job.request.message, chosen, Leftovers())
+    shutil.rmtree(place, ignore_errors=True)  # of an earlier try
     made_from = private_directory(state, place)
     new_index = os.path.join(place, "index")
     if not _commit_in(job, place, new_index, chosen, text):
@@ -152,11 +190,11 @@ def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None
         return None
     changes = tuple(differences(job.git, state.head, commit))
     # A file without differences is not in the commit, so its claim does not belong in the message.
-    if job.signed(job.request.message, (c.path for c in changes)) != text or job.uncovered(changes):
+    named = job.signed(job.request.message, (c.path for c in changes), Leftovers())
+    if named != text or job.uncovered(changes):
         return None
-    return ReadyCommit(
-        state.head, commit, changes, text, before, True, new_index, made_from
-    )  # fmt: skip
+    kept = keep_files(job.git, state.head, commit, new_index, changes)
+    return ReadyCommit(commit, kept, text, before, True, new_index, made_from)
 
 
 def _commit_in(job: CommitJob, place: str, index: str, chosen: list[str], text: str) -> bool:
@@ -191,30 +229,78 @@ def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[
     git, plan, verify = job.git, job.plan, job.request.verify
     head = plan.state.head
     fill(git, job.private, head)
-    add(git, job.private, [change for change in plan.chosen if change.path not in plan.own])
-    put(git, job.private, plan.own)
-    hooked = verify and job.hooks.before()
+    add(git, job.private, plan.chosen)
     tree, changes = _finish(job, head)
+    left = leftovers(job, changes)
+    if left.foreign and not job.request.inherited:
+        return left.blocked
+    hooked = verify and job.hooks.before()
+    if hooked:
+        staged = {change.path: change.after for change in changes}
+        tree, changes = _finish(job, head)
+        left = leftovers(job, changes)
+        if left.foreign and not job.request.inherited:
+            return staged_by("pre-commit", left.blocked, staged)
     blocked = job.uncovered(changes)
     if blocked:
         return staged_by("pre-commit", blocked, {change.path for change in plan.chosen})
-    mixed = [c.path for c in changes if c.path in plan.own and c.after != plan.own[c.path]]
-    if mixed:  # the hook staged the file as it is on disk
-        return staged_by("pre-commit", map(inherited_path, mixed), ())
     if not changes:
         hint = "only timestamps or line endings differ from the last commit"
         raise NotFound("nothing to commit", code="NOTHING_CHANGED", hint=hint)
+    try:
+        kept = keep_files(git, head, tree, job.private, changes)
+    except DroppedLines as dropped:
+        if hooked:
+            _refuse_hook(dropped, changes, staged)
+        raise
     message = job.hooks.message(job.request.message, verify=verify)
-    text = job.signed(message, (change.path for change in changes))
-    commit = write_commit(git, tree, [head] if head else [], text, job.sign)
-    return ReadyCommit(head, commit, changes, text, before, not hooked)
+    text = job.signed(message, (change.path for change in changes), left)
+    commit = write_commit(git, kept, text, job.sign)
+    return ReadyCommit(commit, kept, text, before, not hooked, left=left)
 
 
-def _finish(job: CommitJob, parent: str) -> tuple[str, tuple[TreeChange, ...]]:
+def _refuse_hook(
+    dropped: DroppedLines, changes: Iterable[TreeChange], staged: Mapping[str, tuple[str, str]]
+) -> None:
+    """Refuse the commit if the hook staged another version of a file than was on disk."""
+    entries = {change.path: change.after for change in changes}
+    found = {
+        path: lines for path, lines in dropped.found.items() if entries[path] != staged.get(path)
+    }
+    if found:
+        name = "pre-commit"
+        raise HookRefused(name, [dropped_path(path, found[path], name) for path in found])
+
+
+def _finish(
+    job: CommitJob, parent: str, variables: Mapping[str, str] | None = None
+) -> tuple[str, tuple[TreeChange, ...]]:
     """Write the tree of the private index; return it and its changes."""
-    out = job.git.must("write-tree", variables={"GIT_INDEX_FILE": job.private})
-    tree = out.decode().strip()
-    return tree, tuple(differences(job.git, parent, tree))
+    own = {**(variables or {}), "GIT_INDEX_FILE": job.private}
+    tree = job.git.must("write-tree", variables=own).decode().strip()
+    return tree, tuple(differences(job.git, parent, tree, own))
+
+
+def leftovers(
+    job: CommitJob, changes: Sequence[TreeChange], variables: Mapping[str, str] | None = None
+) -> Leftovers:
+    """Return other authors' lines that these changes would land."""
+    if not job.plan.older:
+        return Leftovers()
+    from dibs.services.commits.inherited import leftovers_in
+
+    return leftovers_in(job.git, job.plan.state.common, job.plan.older, changes, variables)
+
+
+def leftovers_on_disk(job: CommitJob) -> Leftovers:
+    """Return the same for the planned files as they are now, without writing to the repository."""
+    from dibs.services.commits.inherited import scratch
+
+    with scratch(job.plan.state.common) as variables:
+        fill(job.git, job.private, job.plan.state.head)
+        add(job.git, job.private, job.plan.chosen, variables)
+        _, changes = _finish(job, job.plan.state.head, variables)
+        return leftovers(job, changes, variables)
 
 
 def rebuild(
@@ -227,22 +313,21 @@ def rebuild(
     blocked = job.uncovered(changes)
     if blocked:
         return blocked
-    commit = write_commit(job.git, tree, [parent], ready.message, job.sign)
-    return ready._replace(parent=parent, commit=commit, changes=changes)
+    kept = keep_files(job.git, parent, tree, job.private, changes)
+    commit = write_commit(job.git, kept, ready.message, job.sign)
+    return ready._replace(commit=commit, kept=kept)
 
 
 # -- the commit itself
 
 
-def write_commit(
-    git: GitCalls, tree: str, parents: Sequence[str], message: str, sign: Sequence[str]
-) -> str:
+def write_commit(git: GitCalls, kept: Kept, message: str, sign: Sequence[str] = ()) -> str:
     """Write a commit that is not on a branch yet, and return its name."""
     check_identity(os.environ.items())
     calls = git.patient(PATIENCE) if sign else git
-    above = [word for parent in parents for word in ("-p", parent)]
+    above = [word for parent in kept.parents for word in ("-p", parent)]
     result = calls.run(
-        "-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *above, "-F", "-", tree,
+        "-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *above, "-F", "-", kept.tree,
         given=message.encode("utf-8", "surrogateescape"), variables=_dates(),
     )  # fmt: skip
     if not result.code:

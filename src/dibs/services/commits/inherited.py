@@ -1,225 +1,294 @@
-"""Separate a caller's own changes from uncommitted content that was in a file before the caller claimed it.
+"""Other authors' lines in the files of a commit that no commit has yet.
 
-The store records such content with its author and a copy (``UnfinishedFile``). The caller's own part is what
-changed after the copy (core/changes/separation.py).
+A record (``UnfinishedFile``) names the author of uncommitted content, with a copy and with what the author
+found. Lines that have landed by any route, or are gone from the file, are nobody's concern any more.
+``dibs commit`` and the git hook ask the same function.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import tempfile
+from collections import Counter
 
-from dibs.core.changes.separation import without
-from dibs.core.claims.coverage import Blocked, inherited_path
-from dibs.core.claims.rules import view_command
-from dibs.core.text.names import printable
+from dibs.core.changes.lines import (
+    counted,
+    in_order,
+    lines_of,
+    unlanded_added,
+    unlanded_removed,
+)
 from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
-from dibs.git.untrusted import refuse_filters
-from dibs.local.files import read_file
-from dibs.startup.records import Record
+from dibs.git.trees import contents, parsed
+from dibs.local.last_read import last_read, note_read
+from dibs.services.commits.scope import origins
+from dibs.services.commits.values import Foreign, Inherited, Leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from dibs.git.status import PathStatus
-    from dibs.git.untrusted import SafeGit
+    from dibs.core.changes.lines import Lines
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
+    from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
+    from dibs.local.repository import Repository
     from dibs.services.commits.scope import Origin
+    from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import UnfinishedFile
+    from dibs.services.state.store import Store
+
+    Origins = Mapping[str, Sequence[Origin]]
+
+#: The most lines of each version in a refusal.
+SHOWN = 20
+_REFS = "refs/"
 
 
-class Inherited(Record):
-    """Uncommitted content of a file that is older than the caller's claim on it."""
-
-    path: str
-    #: Its author; empty for a person, or if nobody knows.
-    agent: str
-    #: How many lines it changes; 0 if unknown.
-    lines: int = 0
-    #: The ref of a copy; empty if there is none.
-    copy: str = ""
-    #: The key of its record.
-    key: str = ""
-
-
-class Separated(Record):
-    """The files of a commit, without what other agents wrote before the caller's claim."""
-
-    chosen: tuple[PathStatus, ...]
-    #: What to commit instead of the file on disk, by path.
-    own: dict[str, TreeEntry]
-    #: Other agents' content that the commit leaves out, or includes.
-    excluded: tuple[Inherited, ...] = ()
-    included: tuple[Inherited, ...] = ()
-    #: Files whose content cannot be separated.
-    blocked: tuple[Blocked, ...] = ()
-
-
-def separate(
-    git: SafeGit,
-    common: str,
-    chosen: Sequence[PathStatus],
-    found: Mapping[str, Sequence[Origin]],
-    *,
-    whole: bool,
-    trial: bool,
-) -> Separated:
-    """Separate the files to commit from other agents' content, unless the caller wants them ``whole``.
-
-    A person's content is always included. A ``trial`` does not write objects.
-    """
-    refuse_filters(git, [change.path for change in chosen if change.path in found])
-    kept: list[PathStatus] = []
-    own: dict[str, TreeEntry] = {}
-    excluded, included, blocked = list[Inherited](), list[Inherited](), list[Blocked]()
-    with tempfile.TemporaryDirectory(prefix="dibs-parts-") as folder:
-        parts = _Parts(git, common, folder, trial=trial)
-        for change in chosen:
-            if change.path not in found:
-                kept.append(change)
-                continue
-            records = found[change.path]
-            older = [parts.about(change, records, one) for one in records if not one.own]
-            if whole or not any(one.foreign for one in records):
-                kept.append(change)
-                included += older
-                continue
-            theirs = [about for about in older if about.agent]
-            part = parts.own(change, records)
-            if part is None:
-                blocked.append(inherited_path(change.path, theirs[-1].agent, view(theirs[-1])))
-                continue
-            entry, lines = part
-            if entry != _last(change):
-                kept.append(change)
-                included += [about for about in older if not about.agent]
-                own[change.path] = entry
-            if lines or entry == _last(change):
-                excluded += [theirs[0]._replace(lines=lines)] if not theirs[1:] else theirs
-            else:
-                del own[change.path]  # the last commit already has the other agent's content
-    return Separated(tuple(kept), own, tuple(excluded), tuple(included), tuple(blocked))
-
-
-def view(about: Inherited) -> str:
-    """Return the command that shows an agent's uncommitted content."""
-    return view_command(about.copy if about.copy.startswith("refs/") else "", about.path)
-
-
-def _last(change: PathStatus) -> TreeEntry:
-    """Return what the last commit has at a path."""
-    return GONE if change.head_mode == ABSENT else TreeEntry(change.head_mode, change.head_oid)
-
-
-class _Parts:
-    """Compares versions of files in a temporary object store."""
-
-    def __init__(self, git: SafeGit, common: str, folder: str, *, trial: bool) -> None:
+@contextlib.contextmanager
+def scratch(common: str) -> Iterator[dict[str, str]]:
+    """Provide variables that make git write new objects to a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="dibs-lines-") as folder:
         objects = os.path.join(folder, "objects")
         os.mkdir(objects)
+        yield quarantined(common, objects)
+
+
+def leftovers_in(
+    git: GitCalls,
+    common: str,
+    found: Origins,
+    changes: Sequence[TreeChange],
+    variables: Mapping[str, str] | None = None,
+) -> Leftovers:
+    """Return what ``changes`` would land of other authors' lines, according to the records ``found``.
+
+    ``common`` is the shared git directory. ``variables`` say where the objects of the changes are, if not in
+    the repository.
+    """
+    asked = [change for change in changes if any(not one.own for one in found.get(change.path, ()))]
+    if not asked:
+        return Leftovers()
+    foreign: list[Foreign] = []
+    persons: list[Inherited] = []
+    with contextlib.ExitStack() as stack:
+        there = variables or stack.enter_context(scratch(common))
+        versions = _Versions(git, common, there)
+        for change in asked:
+            for one, lines in versions.unlanded(change, found[change.path]):
+                if one.about.agent:
+                    foreign.append(one)
+                elif lines:
+                    persons.append(one.about)
+    return Leftovers(tuple(foreign), tuple(persons))
+
+
+class _Versions:
+    """Compares the versions of files, as git stores them."""
+
+    def __init__(self, git: GitCalls, common: str, variables: Mapping[str, str]) -> None:
         self._git = git
-        self._quarantine = quarantined(common, objects)
-        self._result = self._quarantine if trial else {}
+        self._common = common
+        self._there = variables
+        self._copies: dict[tuple[str, str, int], TreeEntry | None] = {}
+        self._texts: dict[str, bytes] = {}
 
-    def own(self, change: PathStatus, records: Sequence[Origin]) -> tuple[TreeEntry, int] | None:
-        """Return the file without other agents' changes, and how many lines these have.
+    def unlanded(
+        self, change: TreeChange, records: Sequence[Origin]
+    ) -> Iterator[tuple[Foreign, int]]:
+        """Yield each record of another author whose lines the change would land, with their number."""
+        head, source = _entry(*change.before), _entry(*change.after)
+        judged: list[tuple[UnfinishedFile, Lines, Lines]] = []
+        unknown: list[UnfinishedFile] = []
+        for one in records:
+            if one.own:
+                continue
+            lines = self._judged(one.left, head, source)
+            settled = self._is_settled if lines is None else self._keeps_mode
+            if lines is not None and any(line.strip() for part in lines for line in part):
+                judged.append((one.left, *lines))
+            elif not settled(one.left, head, source):
+                unknown.append(one.left)
+        others: Lines = Counter()
+        for _, added, _ in judged:
+            others |= added
+        yours = self._added(head, source) - others if judged or unknown else others
+        mine = self._shown(source, yours)
+        for left, added, removed in judged:
+            count = max(added.total(), removed.total())
+            theirs = self._theirs(left, head, added, removed)
+            yield Foreign(_about(left, count), theirs, mine), count
+        for left in unknown:
+            yield Foreign(_about(left, 0), (), mine), 1
 
-        Each record is a version by its author. None if the changes cannot be separated.
-        """
-        disk = entry = self._on_disk(change)
-        versions = [self._copied(one.left) for one in records]
-        end = len(records)
-        while end:
-            begin = end
-            while begin and records[begin - 1].foreign:
-                begin -= 1
-            if begin < end:
-                copy, before = versions[end - 1], versions[begin - 1] if begin else _last(change)
-                if entry != copy and not begin:
-                    before = self._copied(records[end - 1].left, "^")
-                part = before if entry == copy else self._without(entry, copy, before)
-                if part is None:
-                    return None
-                entry = part
-            end = max(begin - 1, 0)
-        return entry, self._lines(entry, disk) or int(entry != disk)
-
-    def _without(
-        self, entry: TreeEntry, copy: TreeEntry | None, before: TreeEntry | None
-    ) -> TreeEntry | None:
-        """Return a version without the changes from ``before`` to ``copy``; None if that is impossible."""
-        if copy is None or before is None:
+    def _judged(
+        self, left: UnfinishedFile, head: TreeEntry, source: TreeEntry
+    ) -> tuple[Lines, Lines] | None:
+        """Return an author's lines that would land, added and removed; None if this is not about text."""
+        copy, base = self._copy(left), self._base(left)
+        found = self._found(left)
+        if copy is None or base is None or GONE in {copy, source}:
             return None
-        if copy == before:
-            return entry
-        if any(one.mode not in FILES for one in (entry, copy, before)):
+        versions = [self._text(one) for one in (copy, base, found, head, source)]
+        if any(text is None for text in versions):
             return None
-        oid = self._merged(before.oid, copy.oid, entry.oid)
-        mode = entry.mode if entry.mode != copy.mode else before.mode
-        return TreeEntry(mode, oid) if oid else None
+        end, last, before, landed, new = (counted(text or b"") for text in versions)
+        # What landed before the author left is not the author's, even if the copy that it found is older.
+        added = unlanded_added(end, before | last, landed, new)
+        return added, unlanded_removed(end, before & last, landed, new)
 
-    def about(self, change: PathStatus, records: Sequence[Origin], one: Origin) -> Inherited:
-        """Return what a record says, with the number of lines that its author changed."""
-        left, at, lines = one.left, records.index(one), one.left.lines
-        if not lines or at:  # the record counts from the last commit
-            before = self._copied(records[at - 1].left) if at else _last(change)
-            copy = self._copied(left)
-            lines = lines if copy is None or before is None else self._lines(before, copy)
-        return Inherited(left.path, left.agent, lines, left.salvage, one.key)
+    def _keeps_mode(self, left: UnfinishedFile, head: TreeEntry, source: TreeEntry) -> bool:
+        """Return whether a commit lands no change of the file's mode by the author."""
+        copy, found = self._copy(left) or GONE, self._found(left)
+        return copy.mode in {head.mode, found.mode} or source.mode != copy.mode or head == GONE
 
-    def _on_disk(self, change: PathStatus) -> TreeEntry:
-        place = os.path.join(self._git.tree, change.path)
-        if not os.path.lexists(place) or os.path.isdir(place):
-            return GONE
-        if os.path.islink(place):
-            return TreeEntry(LINK, self._stored(os.fsencode(os.readlink(place))))
-        oid = self._stored(read_file(place), change.path)
-        executable = os.stat(place).st_mode & 0o100
-        usual = "100755" if executable else "100644"
-        return TreeEntry(change.work_mode if change.work_mode in FILES else usual, oid)
+    def _is_settled(self, left: UnfinishedFile, head: TreeEntry, source: TreeEntry) -> bool:
+        """Return whether content that is not text has landed, or is gone from the source."""
+        copy = self._copy(left)
+        if copy is None:
+            return False
+        return (
+            copy in {head, self._found(left)}
+            or source == self._found(left)
+            or self._has_landed(left, copy)
+        )
 
-    def _copied(self, left: UnfinishedFile, parent: str = "") -> TreeEntry | None:
-        """Return the copied version as git would commit it, or its ``parent``; None without a copy."""
-        if not left.salvage.startswith("refs/"):
-            return None
-        commit = f"{left.salvage}{parent}"
-        words = ("ls-tree", "-z", "--full-tree", "--end-of-options", commit, "--", left.path)
+    def _has_landed(self, left: UnfinishedFile, copy: TreeEntry) -> bool:
+        """Return whether a commit since then had exactly this content."""
+        if not left.salvage.startswith(_REFS):
+            return False
+        result = self._git.run(
+            "log", "--raw", "-z", "--no-abbrev", "--no-renames", "-m", "--format=", "--end-of-options",
+            f"{left.salvage}^..HEAD", "--", left.path,
+        )  # fmt: skip
+        entries = () if result.code else parsed(result.out)
+        return any(_entry(*change.after) == copy for change in entries)
+
+    # -- versions
+
+    def _copy(self, left: UnfinishedFile) -> TreeEntry | None:
+        """Return the author's version; None without a copy."""
+        return self._named(left.salvage, left.path)
+
+    def _base(self, left: UnfinishedFile) -> TreeEntry | None:
+        """Return what the last commit had when the author left."""
+        return self._named(left.salvage, left.path, 1)
+
+    def _found(self, left: UnfinishedFile) -> TreeEntry:
+        """Return what the author found: an older copy, or what the last commit had."""
+        older = self._named(left.before, left.path) if left.before else None
+        return older if older is not None else self._base(left) or GONE
+
+    def _named(self, name: str, path: str, parent: int = 0) -> TreeEntry | None:
+        key = (name, path, parent)
+        if key not in self._copies:
+            private = bool(name) and not name.startswith(_REFS)
+            if private:
+                self._copies[key] = GONE if parent else self._private(name, path)
+            else:
+                self._copies[key] = self._in_tree(name, path, parent) if name else None
+        return self._copies[key]
+
+    def _in_tree(self, name: str, path: str, parent: int) -> TreeEntry | None:
+        commit = f"{name}^{{commit}}^" if parent else name
+        words = ("ls-tree", "-z", "--full-tree", "--end-of-options", commit, "--", path)
         found = self._git.run(*words)
-        if found.code:
-            return None
+        if found.code:  # a copy of files before the first commit has no parent
+            return GONE if parent and self._named(name, path) is not None else None
         if not found.out:
             return GONE
         mode, _, oid = found.out.partition(b"\t")[0].decode().split(" ")
-        if mode in FILES:
-            oid = self._stored(self._git.must("cat-file", "blob", oid), left.path)
+        if mode in FILES and not parent:  # copies have the bytes on disk
+            oid = self._stored(contents(self._git, [oid])[oid], path)
         return TreeEntry(mode, oid)
 
+    def _private(self, name: str, path: str) -> TreeEntry | None:
+        """Return a version of a file that git ignored when it was copied."""
+        from dibs.services.salvage.private import private_entry, unpacked
+
+        entry = private_entry(self._common, name)
+        about = next((one for one in entry.files if one.path == path), None) if entry else None
+        if entry is None or about is None:
+            return None
+        content = b"".join(unpacked(entry.copy_of(path)))
+        if stat.S_ISLNK(about.mode):
+            return TreeEntry(LINK, self._stored(content))
+        mode = "100755" if about.mode & 0o100 else "100644"
+        return TreeEntry(mode, self._stored(content, path))
+
     def _stored(self, content: bytes, path: str = "") -> str:
-        """Write content to the temporary store, filtered as the file ``path``; return its name."""
+        """Store content as git would commit it; return its object."""
         as_file = [f"--path={path}"] if path else ["--no-filters"]
         words = ("hash-object", "-w", *as_file, "--stdin")
-        return self._git.must(*words, given=content, variables=self._quarantine).decode().strip()
+        return self._git.must(*words, given=content, variables=self._there).decode().strip()
 
-    def _merged(self, before: str, copy: str, entry: str) -> str:
-        """Return a version without the changes from ``before`` to ``copy``; empty if they are mixed."""
-        names = (before, copy, entry)
-        texts = [self._git.must("cat-file", "blob", n, variables=self._quarantine) for n in names]
-        merged = without(*texts)
-        if merged is None:
-            return ""
-        words = ("hash-object", "-w", "--no-filters", "--stdin")
-        return self._git.must(*words, given=merged, variables=self._result).decode().strip()
+    # -- texts
 
-    def _lines(self, one: TreeEntry, other: TreeEntry) -> int:
-        """Return how many lines differ; a changed line counts once."""
-        names = [entry.oid or self._stored(b"") for entry in (one, other)]
-        words = ("diff", "--numstat", "--end-of-options", *names)
-        out = self._git.run(*words, variables=self._quarantine).out.decode(errors="replace")
-        counts = [int(word) for word in out.split("\t")[:2] if word.isdigit()]
-        return max(counts, default=0)
+    def _text(self, entry: TreeEntry) -> bytes | None:
+        """Return the text of a version; None if it is a link, a submodule, or binary."""
+        if entry == GONE:
+            return b""
+        if entry.mode not in FILES:
+            return None
+        if entry.oid not in self._texts:
+            self._texts |= contents(self._git, [entry.oid], self._there)
+        text = self._texts.get(entry.oid)
+        return None if text is None or b"\0" in text else text
+
+    def _added(self, head: TreeEntry, source: TreeEntry) -> Lines:
+        return counted(self._text(source) or b"") - counted(self._text(head) or b"")
+
+    def _shown(self, entry: TreeEntry, wanted: Lines) -> tuple[str, ...]:
+        lines = in_order(lines_of(self._text(entry) or b""), wanted, SHOWN)
+        return tuple(line.decode("utf-8", "replace") for line in lines)
+
+    def _theirs(
+        self, left: UnfinishedFile, head: TreeEntry, added: Lines, removed: Lines
+    ) -> tuple[str, ...]:
+        copy = self._copy(left) or GONE
+        gone = tuple(f"(removed) {line}" for line in self._shown(head, removed))
+        return (*self._shown(copy, added), *gone)[:SHOWN]
 
 
-def named(found: Sequence[Inherited]) -> str:
-    """Return the authors of content, for a message."""
-    return ", ".join(sorted({printable(about.agent) for about in found}))
+def _entry(mode: str, oid: str) -> TreeEntry:
+    return GONE if mode == ABSENT else TreeEntry(mode, oid)
+
+
+def _about(left: UnfinishedFile, lines: int) -> Inherited:
+    return Inherited(left.path, left.agent, lines, left.salvage)
+
+
+# -- plain commits
+
+
+def refuse_including(
+    store: Store,
+    repository: Repository,
+    git: GitCalls,
+    caller: Caller,
+    changes: Sequence[TreeChange],
+    parent: str,
+) -> list[Blocked]:
+    """Return the paths at which a plain commit on ``parent`` would land other agents' lines; only once.
+
+    What is returned is shown in the refusal, so it counts as known to the caller from now on.
+    """
+    paths = {change.path for change in changes}
+
+    def look(rows: Rows) -> dict[str, list[Origin]]:
+        return origins(rows, caller.id, repository.root, paths) if rows.is_anything_left() else {}
+
+    found = store.look(look)
+    seen = last_read(repository, caller.id) if found else {}
+    stops: dict[str, Blocked] = {}
+    for one in leftovers_in(git, repository.common, found, changes).foreign:
+        name = f"/{one.about.copy}/{one.about.agent}/{one.about.path}"  # never the path of a file
+        if name not in seen:
+            stops[name] = one.blocked
+    if stops:
+        note_read(repository, caller.id, stops, parent)
+    return list(stops.values())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.changes.trailers import authors_in
+from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable, shown
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
@@ -29,9 +29,10 @@ from dibs.git.state import branch_of, read_state
 from dibs.git.trees import differences
 from dibs.services.claims.holdings import give_back
 from dibs.services.commits import gate
-from dibs.services.commits.build import ReadyCommit, rebuild
+from dibs.services.commits.build import ReadyCommit, rebuild, unsteady
 from dibs.services.commits.gate import Passage, RefMoved
-from dibs.services.commits.private_index import index_stat
+from dibs.services.commits.keep import DroppedLines
+from dibs.services.commits.private_index import index_stat, stats
 from dibs.services.commits.scope import releasable, still_covered
 from dibs.services.commits.shared_index import update_entries, update_stale_entries
 from dibs.services.commits.values import about
@@ -121,7 +122,7 @@ class Landing:
         )
 
     def _try(self, ready: ReadyCommit, own: str) -> Committed:
-        back = self._releasable(ready)
+        back, older = self._releasable(ready), self._plan.older
         given: list[Claim] = []
         moved = False
 
@@ -141,7 +142,8 @@ class Landing:
 
         def record(rows: Rows) -> None:
             given.clear()
-            drop_left(rows, (one.key for one in self._plan.included if one.path in ready.paths))
+            drop_left(rows, (one.key for path in ready.paths for one in older.get(path, ())))
+            tell_authors(rows, self._caller.id, ready)
             if back:
                 filed = [(h.key, h.claim) for h in back if rows.is_filed(h.key)]
                 beat = arrive(rows, self._caller)
@@ -158,6 +160,7 @@ class Landing:
             released=tuple(given),
             seq=landed.seq,
             late=landed.late,
+            included=ready.left.included,
         )
 
     def _let_index_follow(self, ready: ReadyCommit, own: str) -> None:
@@ -174,7 +177,7 @@ class Landing:
         subject = printable(mask(ready.message.partition("\n")[0]))
         where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
         details: dict[str, Any] = {}
-        authors = sorted(authors_in(ready.message))
+        authors = sorted({one.about.agent for one in ready.left.foreign})
         if authors:
             details["inherited"] = authors
             where += f" with changes of {few(authors)}"
@@ -215,7 +218,14 @@ class Landing:
             who = self._author(head)
             message = f"nothing to commit: {who} has already committed your changes in {head[:10]}"
             raise NotFound(message, code="NOTHING_CHANGED")
-        again = rebuild(self._job, ready, tuple(own.values()), head)
+        try:
+            again = rebuild(self._job, ready, tuple(own.values()), head)
+        except DroppedLines as dropped:
+            paths = [path for path in dropped.found if path in ready.stats]
+            changed = [p for p in paths if stats(self._git.tree, [p])[p] != ready.stats[p]]
+            if not changed:
+                raise
+            raise unsteady(changed[0]) from None
         if not isinstance(again, ReadyCommit):
             raise self._conflict(again[0].path, head)
         return again
@@ -230,3 +240,15 @@ class Landing:
     def _author(self, commit: str) -> str:
         out = self._git.run("log", "-1", "--format=%an", "--end-of-options", commit).out
         return printable(out.decode("utf-8", "replace").strip()) or "someone"
+
+
+def tell_authors(rows: Rows, agent: str, ready: ReadyCommit) -> None:
+    """Tell other agents that a commit includes their lines."""
+    if not ready.left.foreign or not rows.newest:  # a message needs an event
+        return
+    from dibs.services.state.mailbox import tell
+
+    reason = f"in {ready.commit[:10]}"
+    for one in ready.left.foreign:
+        path, author = one.about.path, one.about.agent
+        tell(rows, author, MailKind.COMMITTED, (path,), sender=agent, reason=reason)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 import time
 
 from dibs.core.text.names import printable
 from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
+from dibs.services.commits.keep import is_on_disk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.git.objects import TreeEntry
     from dibs.git.state import TreeState
     from dibs.git.status import PathStatus
 
@@ -85,9 +84,14 @@ def fill(git: GitCalls, index: str, head: str) -> None:
     git.must("read-tree", *what, variables={"GIT_INDEX_FILE": index})
 
 
-def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
-    """Add the files on disk to a private index."""
-    variables = {"GIT_INDEX_FILE": index}
+def add(
+    git: GitCalls,
+    index: str,
+    chosen: Sequence[PathStatus],
+    objects: Mapping[str, str] | None = None,
+) -> None:
+    """Add the files on disk to a private index; ``objects`` are variables that say where objects go."""
+    variables = {**(objects or {}), "GIT_INDEX_FILE": index}
     gone = {change.path for change in chosen if _is_gone(git.tree, change)}
     if gone:
         git.must(
@@ -104,39 +108,14 @@ def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
             raise _unreadable(result.err)
 
 
-def put(git: GitCalls, index: str, entries: Mapping[str, TreeEntry]) -> None:
-    """Set entries of a private index, by path, whatever is on disk."""
-    rows = [
-        f"{one.mode} {one.oid} 0\t".encode() + os.fsencode(path) + b"\0"
-        for path, one in entries.items()
-    ]
-    if rows:
-        own = {"GIT_INDEX_FILE": index}
-        git.must("update-index", "-z", "--index-info", given=b"".join(rows), variables=own)
-
-
 def _is_gone(tree: str, change: PathStatus) -> bool:
     """Return whether a commit deletes a file: it is not on disk, or removed from the index and ignored."""
     if change.code == "D.":
         return True
-    try:
-        mode = os.lstat(os.path.join(tree, change.path)).st_mode
-    except OSError:
-        return True
-    if _behind_link(tree, change.path):
-        return True
-    folder = stat.S_ISDIR(mode)
-    return folder and not os.path.lexists(os.path.join(tree, change.path, ".git"))
-
-
-def _behind_link(tree: str, path: str) -> bool:
-    """Return whether a symbolic link has replaced one of the path's parent folders."""
-    folder = os.path.dirname(path)
-    while folder:
-        if os.path.islink(os.path.join(tree, folder)):
-            return True
-        folder = os.path.dirname(folder)
-    return False
+    if is_on_disk(tree, change.path):
+        return False
+    place = os.path.join(tree, change.path)
+    return not (os.path.isdir(place) and os.path.lexists(os.path.join(place, ".git")))
 
 
 def _unreadable(errors: str) -> Unavailable:

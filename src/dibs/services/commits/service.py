@@ -18,7 +18,7 @@ from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.local.last_read import last_read, note_commit
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.branch import refuse_other_branch
-from dibs.services.commits.build import CommitJob, ReadyCommit, build
+from dibs.services.commits.build import CommitJob, ReadyCommit, build, leftovers_on_disk
 from dibs.services.commits.land import Landing
 from dibs.services.commits.private_index import private_index
 from dibs.services.commits.retention import EVERY, forget_old
@@ -85,9 +85,7 @@ class Commits:
             state, changes = _looked(git, self._repository.common)
             plan = self._plan(git, caller, request, state, changes, trial=True)
             return (
-                plan
-                if isinstance(plan, CommitDenied)
-                else name_ignored(git, about(plan, plan.chosen))
+                plan if isinstance(plan, CommitDenied) else self._trial(git, caller, request, plan)
             )
         request = request._replace(message=check_message(request.message))
         earlier = self._earlier(caller.id, request) if request.request_id else None
@@ -105,7 +103,7 @@ class Commits:
             try:
                 ready = self._checked(job, build(job))
             except HookRefused as refusal:
-                return self._refused(caller, hook=str(refusal))
+                return self._refused(caller, refusal.dropped, refusal.hook)
             if not isinstance(ready, ReadyCommit):
                 return self._refused(caller, ready)
             landing = Landing(self._gate, job)
@@ -118,6 +116,22 @@ class Commits:
         if answer.seq and not answer.seq % EVERY:
             forget_old(self._store, git, self._gate.clone)
         hooks.after()
+        return name_ignored(git, answer)
+
+    def _trial(
+        self, git: SafeGit, caller: Caller, request: CommitRequest, plan: CommitPlan
+    ) -> Committed | CommitDenied:
+        """Return what a commit would contain."""
+        answer = about(plan, plan.chosen)
+        if plan.older:
+            with private_index(plan.state.git_dir) as index:
+                hooks = UserHooks(git, plan.state.common, index, caller)
+                guards = self._guards(caller)
+                job = CommitJob(git, caller, request, plan, index, hooks, (), guards)
+                left = leftovers_on_disk(job)
+            if left.foreign and not request.inherited:
+                return CommitDenied(tuple(left.blocked))
+            answer = answer._replace(included=left.included)
         return name_ignored(git, answer)
 
     def _checked(
@@ -143,7 +157,7 @@ class Commits:
         self, caller: Caller, git: GitCalls, changes: Sequence[TreeChange], parent: str
     ) -> list[Blocked]:
         """Return the changes of a plain commit with uncommitted work of other agents; only once."""
-        from dibs.services.commits.included import refuse_including
+        from dibs.services.commits.inherited import refuse_including
 
         return refuse_including(self._store, self._repository, git, caller, changes, parent)
 
@@ -209,10 +223,7 @@ class Commits:
         if not (request.anyway or caller.human):
             paths = [change.path for change in chosen]
             refuse_other_branch(self._store, git, state, now.own, paths)
-        plan = CommitPlan(state, tuple(changes), found, now, tuple(chosen))
-        return (
-            self._without_others(git, caller, request, plan, older, trial=trial) if older else plan
-        )
+        return CommitPlan(state, tuple(changes), found, now, tuple(chosen), older)
 
     def _sorted(
         self, rows: Rows, agent: str, paths: Sequence[str], *, guards: bool
@@ -223,35 +234,6 @@ class Commits:
         foreign = [*(item.path for item in found.others), *found.nobody]
         older = origins(rows, agent, self._repository.root, found.mine)
         return now, found, lost_for(rows, now.lost, foreign), older
-
-    def _without_others(
-        self,
-        git: SafeGit,
-        caller: Caller,
-        request: CommitRequest,
-        plan: CommitPlan,
-        older: dict[str, list[Origin]],
-        *,
-        trial: bool,
-    ) -> CommitPlan | CommitDenied:
-        """Leave out what other agents wrote before the caller's claim."""
-        from dibs.services.commits.inherited import named, separate, view
-
-        parts = separate(
-            git, plan.state.common, plan.chosen, older, whole=request.inherited, trial=trial
-        )
-        if parts.blocked:
-            return self._refused(caller, parts.blocked)
-        if not parts.chosen:
-            first = parts.excluded[0]
-            raise NotFound(
-                f"nothing to commit: the changes are by {named(parts.excluded)}, not by you",
-                code="NOTHING_CHANGED",
-                hint=f"view them: {view(first)}; to commit them, add --inherited",
-            )
-        return plan._replace(
-            chosen=parts.chosen, own=parts.own, excluded=parts.excluded, included=parts.included
-        )
 
     def _refused(
         self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = ""

@@ -12,7 +12,10 @@ from dibs.local.identity import VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
     from dibs.git.config import ConfigReading
     from dibs.git.untrusted import SafeGit
 
@@ -22,7 +25,12 @@ _FALSE = frozenset({"false", "no", "off", "0", ""})
 
 
 class HookRefused(Exception):
-    """A user's hook failed."""
+    """A user's hook failed, or staged files without lines that have landed."""
+
+    def __init__(self, hook: str, dropped: Sequence[Blocked] = ()) -> None:
+        super().__init__(hook)
+        self.hook = hook
+        self.dropped = dropped
 
 
 def signing(reading: ConfigReading) -> tuple[str, ...]:

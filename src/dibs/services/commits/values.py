@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.claims.coverage import BlockReason
+from dibs.core.claims.coverage import BlockReason, inherited_lines, inherited_path
+from dibs.core.claims.rules import view_command
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import shown
 from dibs.git.objects import ABSENT
@@ -18,14 +19,60 @@ if TYPE_CHECKING:
     from dibs.core.claims.coverage import Blocked, Sorted
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
-    from dibs.git.objects import TreeEntry
     from dibs.git.state import TreeState
     from dibs.git.trees import TreeChange
-    from dibs.services.commits.inherited import Inherited
-    from dibs.services.commits.scope import ClaimsNow
+    from dibs.services.commits.scope import ClaimsNow, Origin
 
 #: The most unclaimed files in a result.
 NEARBY = 20
+#: The error codes of some reasons; of others, it is ``SCOPE``.
+_CODES = {BlockReason.UNDOES: "UNDOES", BlockReason.INHERITED: "INHERITED"}
+
+
+class Inherited(Record):
+    """Another author's lines in a file that a commit lands."""
+
+    path: str
+    #: Their author; empty for a person.
+    agent: str
+    #: How many lines; 0 if unknown.
+    lines: int = 0
+    #: The name of a copy; empty if there is none.
+    copy: str = ""
+
+
+class Foreign(Record):
+    """Another agent's lines that are in the source of a commit and not in the last one."""
+
+    about: Inherited
+    #: The agent's lines, and those that the caller added to the same file.
+    theirs: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+
+    @property
+    def blocked(self) -> Blocked:
+        """The refusal of the path."""
+        path, agent, lines, copy = self.about
+        found = inherited_path(path, agent, view_command(copy, path), lines)
+        return found._replace(landed=self.theirs, yours=self.yours)
+
+
+class Leftovers(Record):
+    """The other authors' lines that a commit would land."""
+
+    foreign: tuple[Foreign, ...] = ()
+    #: People's lines, which are never refused.
+    persons: tuple[Inherited, ...] = ()
+
+    @property
+    def blocked(self) -> list[Blocked]:
+        """The refusal of each path with another agent's lines."""
+        return [one.blocked for one in self.foreign]
+
+    @property
+    def included(self) -> tuple[Inherited, ...]:
+        """What a commit includes if it is made anyway."""
+        return (*(one.about for one in self.foreign), *self.persons)
 
 
 class CommitRequest(Record):
@@ -42,7 +89,7 @@ class CommitRequest(Record):
     verify: bool = True
     request_id: str = ""
     task: str = ""
-    #: Include other agents' uncommitted changes that were in the files before.
+    #: Include other agents' lines that are in no commit.
     inherited: bool = False
     #: Commit even if it undoes what others committed since the agent read the file.
     anyway: bool = False
@@ -66,11 +113,8 @@ class CommitPlan(Record):
     sorted: Sorted
     standing: ClaimsNow
     chosen: tuple[PathStatus, ...]
-    #: What to commit instead of the file on disk, by path.
-    own: dict[str, TreeEntry] = {}  # noqa: RUF012
-    #: Content that is older than the caller's claim, and that the commit leaves out or includes.
-    excluded: tuple[Inherited, ...] = ()
-    included: tuple[Inherited, ...] = ()
+    #: Records of uncommitted content in the files that the caller may commit, by path, oldest first.
+    older: dict[str, list[Origin]] = {}  # noqa: RUF012
 
     @property
     def ref(self) -> str:
@@ -110,9 +154,7 @@ class Committed(Record):
     repeated: bool = False
     #: Whether a claim expired at the moment the branch moved.
     late: bool = False
-    #: Uncommitted changes by other agents that were in the files before, and that stay uncommitted.
-    excluded: tuple[Inherited, ...] = ()
-    #: Changes by other agents or people that were in the files before, and that the commit includes.
+    #: Lines of other agents or people that were in no commit, and that this one includes.
     included: tuple[Inherited, ...] = ()
 
     @property
@@ -133,16 +175,31 @@ class CommitDenied(Record):
         """The error code of the reason."""
         if self.hook:
             return "HOOK_REFUSED"
-        return "UNDOES" if self.blocked[0].why == BlockReason.UNDOES else "SCOPE"
+        return _CODES.get(self.blocked[0].why, "SCOPE")
+
+    def advised(self, form: str) -> CommitDenied:
+        """Return it with how to commit other agents' lines, in the form of the surface that asked."""
+        return self._replace(
+            blocked=tuple(
+                item._replace(hint=f"{item.hint}; to commit both: {form}")
+                if item.why == BlockReason.INHERITED
+                else item
+                for item in self.blocked
+            )
+        )
 
     @property
     def reason(self) -> str:
         """The reason in a few words, with the first path."""
-        if self.hook:
+        if self.hook and not self.blocked:
             return f"the {self.hook} hook failed"
         first = self.blocked[0]
         by = f" by {first.holder}" if first.why == BlockReason.HELD else ""
         more = f", and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
+        if first.why == BlockReason.DROPPED:
+            return f"the {self.hook} hook staged {shown(first.path)} without lines that have landed{more}"
+        if first.why == BlockReason.INHERITED:
+            return f"in {shown(first.path)}, {inherited_lines(first)}{more}"
         if first.why == BlockReason.UNDOES:
             return (
                 f"it would undo {first.commit[:10]} by {first.holder} in {shown(first.path)}{more}"
@@ -176,5 +233,5 @@ def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Commi
     told = tuple(files_of(by_path[path] for path in near[:NEARBY]))
     return Committed(
         "", plan.ref, files, unchanged, nobody=told, elsewhere=len(found.nobody) - len(told),
-        others=found.others, excluded=plan.excluded, included=plan.included,
+        others=found.others,
     )  # fmt: skip

@@ -40,6 +40,7 @@ NEXT = {
     "CREATE_AGENT LIMIT": "ADD_TASK keeps the work until an agent is free",
     "SCOPE": "print LOCK_FILE for it first, or leave it out of files",
     "HOOK_REFUSED": "fix what the hook reports, and print COMMIT again",
+    "INHERITED": 'to commit both, print COMMIT again with "inherited": true',
     "UNDOES": "keep the committed lines, or print COMMIT again to replace them",
 }
 

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dibs.core.claims.coverage import Blocked
     from dibs.core.claims.rules import Outcome
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.text.untrusted import Part
@@ -88,11 +89,14 @@ def _commit(call: CommandCall) -> Lines:
     tree = call.services.tree
     names, texts = names_and_patterns(tree.repository, call.texts("files"))
     patterns = tuple(tree.resolve(text) for text in texts)
-    request = CommitRequest(call.text("message"), patterns, tuple(names))
+    request = CommitRequest(
+        call.text("message"), patterns, tuple(names), inherited=bool(call.fields.get("inherited"))
+    )
     made = call.services.commits.commit(call.caller, request)
     if isinstance(made, CommitDenied):
         reason = UntrustedText(made.reason, "files", MAX_TEXT)
-        return [("COMMIT refused: ", reason, f" — {NEXT[made.code]}")]
+        versions = [line for item in made.blocked for line in _versions(item)]
+        return [("COMMIT refused: ", reason, f" — {NEXT[made.code]}"), *versions]
     subject = clean(call.text("message").strip().partition("\n")[0])
     lines: Lines = [(f"COMMIT succeeded: {made.commit[:7]} {subject}",)]
     missing = [*dict.fromkeys((*made.unchanged, *made.ignored))]
@@ -102,11 +106,22 @@ def _commit(call: CommandCall) -> Lines:
     if made.nobody:
         loose = _files(file.path for file in made.nobody)
         lines.append(("Warning: not committed, because nobody has locked them: ", *loose))
-    for one in made.excluded:
-        whose = one.agent or "others"
-        lines.append((f"Warning: earlier changes of {whose} were left out: ", *_files([one.path])))
+    for one in made.included:
+        whose = one.agent or "a person"
+        lines.append((f"Warning: it includes uncommitted lines of {whose}: ", *_files([one.path])))
     if made.late:
         lines.append(("Warning: a lock expired during the commit: review it",))
+    return lines
+
+
+def _versions(item: Blocked) -> Lines:
+    """Return the lines of the other version of a path, and the agent's own."""
+    lines: Lines = []
+    if item.landed:
+        theirs = UntrustedText("\n".join(item.landed), item.holder or "files", MAX_TEXT)
+        lines.append((f"{item.holder or 'committed'}: ", theirs))
+    if item.yours:
+        lines.append(("yours: ", UntrustedText("\n".join(item.yours), "files", MAX_TEXT)))
     return lines
 
 

@@ -11,6 +11,7 @@ from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.untrusted import refuse_drivers, refuse_signing
 from dibs.services.commits.build import write_commit
+from dibs.services.commits.keep import keep_merge
 from dibs.services.commits.user_hooks import signing
 from dibs.services.merging.checkout import both_changed
 from dibs.services.merging.conflicts import concerned
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGitPool
     from dibs.git.worktrees import WorktreeEntry
+    from dibs.services.commits.keep import Kept
     from dibs.services.merging.checkout import MergeTarget
     from dibs.services.merging.queue import Lease
     from dibs.services.merging.values import Branch, MergeRequest, Rules
@@ -106,8 +108,8 @@ class ChainBuilder:
                 name, End.CONFLICT, agent, clashes=result.clashes, others=others, notes=notes,
                 theirs=True,
             )  # fmt: skip
-        changes = differences(self._git, onto, result.tree)
-        paths = tuple(change.path for change in changes)
+        kept = keep_merge(self._git, onto, tip, result)
+        paths = tuple(change.path for change in kept.changes)
         if not self._request.allow_unclaimed:
             outside += scope.beyond(base, onto, paths)
         guards = guarded_in(agent, paths) if self._rules.guards else []
@@ -118,8 +120,8 @@ class ChainBuilder:
         held = self._store.look(lambda rows: held_by_others(rows, paths, allowed))
         if held:
             return MergeVerdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
-        commit = self._commit(result.tree, (onto, tip), name, target.branch)
-        self._differing[onto, commit] = changes
+        commit = self._commit(kept, name, target.branch)
+        self._differing[onto, commit] = list(kept.changes)
         return Candidate(branch, tip, commit, paths, allowed, notes)
 
     def _elsewhere(self, outside: Sequence[Outside], into: str) -> list[str]:
@@ -142,11 +144,11 @@ class ChainBuilder:
                     notes.append(f"not merged, because uncommitted: {few(paths, SHOWN)}")
         return notes
 
-    def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:
+    def _commit(self, kept: Kept, branch: str, into: str) -> str:
         message = self._request.message or f"Merge branch '{branch}' into {into}"
         claims = [] if self._lease is None else [self._lease.claim]
         text = signed(check_message(message), self._caller.id, claims)
-        return write_commit(self._git, tree, parents, text, self._sign)
+        return write_commit(self._git, kept, text, self._sign)
 
 
 def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> MergeVerdict:

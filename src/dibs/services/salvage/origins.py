@@ -13,7 +13,7 @@ from dibs.services.state.sessions import left_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.services.salvage.files import SavedCopy
@@ -53,8 +53,8 @@ def _lines_in(place: str) -> int:
         return 0
 
 
-def same_as_before(store: Store, git: GitCalls, left: UnfinishedFile) -> UnfinishedFile | None:
-    """Return the record of the author of the same content, if someone else left it before this owner."""
+def after_others(store: Store, git: GitCalls, left: UnfinishedFile) -> UnfinishedFile:
+    """Return a record with what its author found, or the record of another author of the same content."""
 
     def others(rows: Rows) -> list[UnfinishedFile]:
         if not rows.is_anything_left():
@@ -62,10 +62,17 @@ def same_as_before(store: Store, git: GitCalls, left: UnfinishedFile) -> Unfinis
         listed = left_at(rows, [pattern_of(left.path, fold_case=store.fold_case)])
         return [one for _, one in listed if (one.path, one.root) == (left.path, left.root)]
 
-    for one in sorted(store.look(others), key=lambda one: -one.at):
+    found = store.look(others)
+    for one in sorted(found, key=lambda one: -one.at):
         if one.agent != left.agent and one.salvage and _content(git, one) == _content(git, left):
             return one
-    return None
+    return left._replace(before=copy_before(left.agent, found))
+
+
+def copy_before(agent: str, found: Iterable[UnfinishedFile]) -> str:
+    """Return the newest copy that another author left of a file; empty if there is none."""
+    others = [one for one in found if one.agent != agent and one.salvage]
+    return max(others, key=lambda one: one.at).salvage if others else ""
 
 
 def _content(git: GitCalls, left: UnfinishedFile) -> str:

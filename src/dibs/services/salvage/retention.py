@@ -52,8 +52,9 @@ def expire_copies(store: Store, git: GitCalls) -> list[str]:
 
 
 def _needed(rows: Rows) -> set[str]:
-    """Return the IDs of copies that an ended agent's uncommitted files are recorded with."""
-    return {left.salvage.removeprefix(REFS) for _, left in all_left(rows) if left.salvage}
+    """Return the IDs of copies that the records of uncommitted files name."""
+    names = {name for _, left in all_left(rows) for name in (left.salvage, left.before)}
+    return {name.removeprefix(REFS) for name in names if name}
 
 
 def _delete(git: GitCalls, one: Salvaged) -> bool:

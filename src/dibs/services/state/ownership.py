@@ -86,9 +86,11 @@ def take_over(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftW
     if not rows.is_anything_left():
         return []
     news = []
-    for key, left in left_at(rows, patterns):
+    found = left_at(rows, patterns)
+    for key, left in found:
         if left.agent == agent:
-            drop_left(rows, (key,))
+            if not _is_built_on(left, found):
+                drop_left(rows, (key,))
             continue
         if not left.agent or not is_left_here(left):
             continue
@@ -101,6 +103,16 @@ def take_over(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[LeftW
                 news.append(left.shown(rows.now, rows.tree))
                 _tell_former(rows, agent, news[-1])
     return news
+
+
+def _is_built_on(left: UnfinishedFile, found: Iterable[tuple[str, UnfinishedFile]]) -> bool:
+    """Return whether another author left later content of the same file."""
+    return any(
+        (one.root, one.path) == (left.root, left.path)
+        and one.agent != left.agent
+        and one.at >= left.at
+        for _, one in found
+    )
 
 
 def _tell_former(rows: Rows, agent: str, left: LeftWork) -> None:

@@ -74,6 +74,8 @@ class UnfinishedFile(Record):
     told: tuple[str, ...] = ()
     #: The machine of the working tree; see ``processes.realm``.
     realm: str = ""
+    #: The name of the copy of what its author found; empty for what the last commit had.
+    before: str = ""
 
     def shown(self, now: float, tree: str = "") -> LeftWork:
         """Return what the next owner, who works in ``tree``, must know about it."""
@@ -224,10 +226,11 @@ def drop_guarded(rows: Rows, agent: str) -> None:
 
 
 def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
-    """Record uncommitted content: one row for each file, working tree, and author."""
+    """Record uncommitted content: one row for each file, working tree, and author, and what that found."""
     from hashlib import sha256
 
-    where = sha256(f"{left.root}\0{left.path}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    about = f"{left.root}\0{left.path}\0{left.before}"
+    where = sha256(about.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     rows.txn.put(f"{LEFT}{pattern.key}//{where}/{left.agent}", encode(list(left)))
 
 
@@ -267,12 +270,8 @@ def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, Unfinish
     found: dict[str, UnfinishedFile] = {}
     for pattern in patterns:
         if pattern.literal:
-            key = f"{LEFT}{pattern.key}"
-            value = rows.txn.get(key)  # written by an earlier version
-            listed = [] if value is None else [(key, value)]
-            found |= {
-                key: _left(value) for key, value in (*listed, *rows.txn.scan((f"{key}//", "")))
-            }
+            listed = rows.txn.scan((f"{LEFT}{pattern.key}//", ""))
+            found |= {key: _left(value) for key, value in listed}
             continue
         for key, left in list(all_left(rows)):
             if matches(pattern, f"./{left.path}"):

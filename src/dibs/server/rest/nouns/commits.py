@@ -23,7 +23,7 @@ class CommitBody(Body, frozen=True):
     release: Annotated[bool, Meta(description="release the committed files")] = False
     verify: Annotated[bool, Meta(description="run the hooks that can refuse the commit")] = True
     dry_run: bool = False
-    inherited: Annotated[bool, Meta(description="include others' changes from before")] = False
+    inherited: Annotated[bool, Meta(description="also others' lines that are in no commit")] = False
     anyway: Annotated[bool, Meta(description="even if it undoes what others committed")] = False
     task: Annotated[Name, Meta(description="the task that it belongs to")] = ""
 
@@ -45,8 +45,10 @@ def commit(call: Call, body: CommitBody) -> Any:
         anyway=body.anyway,
     )
     answer = call.project.commits.commit(call.caller, request, trial=body.dry_run)
-    made = 409 if isinstance(answer, CommitDenied) else 200 if body.dry_run else 201
-    return Answer(made, shapes.commit_answer(answer))
+    if isinstance(answer, CommitDenied):
+        form = 'repeat the request with "inherited": true'
+        return Answer(409, shapes.commit_answer(answer.advised(form)))
+    return Answer(200 if body.dry_run else 201, shapes.commit_answer(answer))
 
 
 class ChangesQuery(Body, frozen=True):

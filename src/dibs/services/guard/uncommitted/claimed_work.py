@@ -82,7 +82,7 @@ def _saved(
 ) -> dict[UnfinishedFile, UnfinishedFile]:
     """Save copies of uncommitted files, one entry for each author and working tree; count their lines."""
     from dibs.services.salvage.files import keep_files
-    from dibs.services.salvage.origins import changed_lines, same_as_before
+    from dibs.services.salvage.origins import after_others, changed_lines
 
     def save(group: tuple[str, str]) -> dict[UnfinishedFile, UnfinishedFile]:
         agent, root = group
@@ -96,7 +96,7 @@ def _saved(
         for one in files:
             copy = saved.name_of(one.path)
             left = one._replace(salvage=copy, lines=lines.get(one.path, 0), realm=realm())
-            found[one] = same_as_before(store, git, left) or left
+            found[one] = after_others(store, git, left)
         return found
 
     groups = sorted({(one.agent, one.root) for one in work})

@@ -23,6 +23,7 @@ from dibs.services.guard.shared_tree import is_in
 from dibs.services.guard.uncommitted.before_call import TreeSnapshots
 from dibs.services.guard.uncommitted.differing import differing
 from dibs.services.salvage.files import keep_files
+from dibs.services.salvage.origins import copy_before
 from dibs.services.state.ownership import is_family
 from dibs.services.state.sessions import UnfinishedFile, left_at, put_left
 from dibs.startup.records import Record
@@ -213,10 +214,10 @@ class PeoplesWork:
                 )  # fmt: skip
                 for path in copy.paths if not (copy.author or copy.what) else ():
                     pattern = pattern_of(path, fold_case=fold)
-                    known = [left for _, left in left_at(rows, [pattern]) if not left.agent]
-                    if path in writes and not any(left.root == root for left in known):
+                    known = [left for _, left in left_at(rows, [pattern]) if left.root == root]
+                    if path in writes and all(left.agent for left in known):
                         here = UnfinishedFile(path, "", rows.now, copy.ref, root, realm=realm())
-                        put_left(rows, pattern, here)
+                        put_left(rows, pattern, here._replace(before=copy_before("", known)))
 
         if copies:
             self._store.apply(step)
