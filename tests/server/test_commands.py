@@ -348,7 +348,7 @@ def test_an_unusable_address_is_refused_before_anything_is_sent(tmp_path, url):
     [
         ("AUTH", "set DIBS_TOKEN or DIBS_TOKEN_FILE; on the server, dibs token new creates one"),
         ("PROJECT_NEEDED", "set DIBS_SERVER_PROJECT"),
-        ("RATE", "wait"),
+        ("HOST", "wait"),
     ],
 )
 def test_a_refusal_names_the_variables_of_the_client(remote, code, hint):

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import unix_connect
 
 ON = "[server]\nauto = true\n"
 
@@ -231,7 +233,7 @@ def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(
                 except OSError:
                     return
                 links.append(link)
-                with suppress(BrokenPipeError, ConnectionResetError):  # hooks ask only the server
+                with suppress(BrokenPipeError, ConnectionResetError):
                     if behavior == "closes":
                         link.close()
                     if behavior == "rubbish":
@@ -273,21 +275,58 @@ def test_malformed_requests_do_no_harm(repo, runtime, sent):
     assert server("status", runtime) == pid
 
 
-def test_a_process_with_the_new_code_takes_over_when_the_source_changes(tmp_path, repo, runtime):
+def test_a_server_whose_code_changes_starts_again_at_the_same_address(tmp_path, repo, runtime):
     package = tmp_path / "site-packages" / "dibs"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hooks.*.pack*"))
-    words = [sys.executable, "-I", str(package / "server" / "run.py")]
-    process = subprocess.Popen(words, env=around(runtime))
-    until(lambda: socket_in(runtime) is not None)
-    source = package / "core" / "toolcalls" / "messages.py"
-    source.write_text(source.read_text().replace("Dibs blocked this", "That will not be"))
+    process = subprocess.Popen(
+        [sys.executable, "-I", str(package / "server" / "run.py")], env=around(runtime)
+    )
+    until(lambda: server("status", runtime))
+    first = info(runtime)
+    assert not refused(hook(repo, call(repo, "free.py", "s1"), package, **own(runtime)))
+    projects = runtime / "state" / "dibs" / "server" / "projects.json"
+    until(projects.exists)
+    with unix_connect(first["socket"], "ws://localhost/ws") as link:
+        source = package / "core" / "toolcalls" / "messages.py"
+        source.write_text(source.read_text().replace("Dibs blocked this", "That will not be"))
 
-    assert process.wait(60) == 0
+        with pytest.raises(ConnectionClosed) as closed:
+            received(link)
 
     said = hook(repo, call(repo, "held.py", "s1"), package, **own(runtime))
     assert b"That will not be" in said.stdout
-    until(lambda: socket_in(runtime) is not None)
-    server("stop", runtime)
+    until(lambda: info(runtime)["started"] > first["started"])
+    again = info(runtime)
+    assert closed.value.rcvd.code == 1012
+    assert (again["pid"], again["url"]) == (process.pid, first["url"])
+    process.terminate()
+    assert process.wait(60) == 0
+
+
+def received(link):
+    """Receive until the connection is closed."""
+    while True:
+        link.recv(timeout=30)
+
+
+def info(runtime):
+    """Return what the server says about itself; it did not start while that is missing."""
+    try:
+        return json.loads((runtime / "state" / "dibs" / "server" / "server.json").read_text())
+    except OSError:
+        return {"started": 0}
+
+
+def test_a_server_that_an_agent_started_with_its_own_git_is_not_used(repo, runtime, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 0\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    words = [sys.executable, "-m", "dibs", "serve", "start", "--port", "0"]
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    subprocess.run(words, env={**around(runtime), "PATH": path}, check=True)
+
+    assert refused(asked(repo, runtime, "held.py"))
+    assert not refused(asked(repo, runtime, "free.py"))
 
 
 def test_only_its_user_can_access_its_socket(runtime):

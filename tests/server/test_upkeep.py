@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from tests.guard.hooking import call
 
+from dibs.guard.agents.program import answer
 from dibs.server.process.upkeep import IDLE, Upkeep
 
 
@@ -56,6 +57,6 @@ def test_a_session_that_runs_here_needs_it(idle):
     environ = {"HOME": os.environ["HOME"]}
     from dibs.local.processes import running
 
-    idle.resident.hooks.judge(["claude"], given, environ, "", running(os.getpid()))
+    answer(["claude"], given, environ, "", running(os.getpid()))
 
     assert not idle.unneeded(IDLE + 5)

@@ -96,7 +96,6 @@ class Config(Record):
     guard_reads: bool = False
     guard_on_error: str = "deny"
     guard_deadline: float = 2.0
-    guard_daemon: bool = False
     server_auto: bool = False
     #: Each as JSON text, so that the settings stay hashable.
     handlers_on: tuple[str, ...] = ()

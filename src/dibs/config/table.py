@@ -239,8 +239,6 @@ FIELDS = (
     Field("guard_deadline", "guard", "deadline", *span("guard_deadline", 0.1, 8.0),
           "How long a hook may take before it answers as if the store were unreachable. Waiting for hot "
           "files is not counted."),
-    Field("guard_daemon", "guard", "daemon", *flag(),
-          "Another name for server.auto."),
     Field("server_auto", "server", "auto", *flag(),
           "Let the first hook start `dibs serve`, which makes hooks faster and does what is due on time. It "
           "exits when nothing needs it."),

@@ -19,8 +19,6 @@ LOCK, INFO, LOG = "server.lock", "server.json", "server.log"
 #: The folder with the projects in which agents were guarded.
 GUARDED = "guarded"
 _LONGEST_NAME = 200
-#: Characters of the process number in the lock file, as ``guard.agents.client`` reads it.
-_PID_WIDTH = 20
 
 
 class ServerInfo(Record):
@@ -30,13 +28,7 @@ class ServerInfo(Record):
     url: str
     #: The Unix socket for HTTP, which needs no token.
     socket: str
-    #: The Unix socket over which a newer version takes over.
-    control: str
     version: str
-    #: The folder of the ``dibs`` package that it runs.
-    package: str
-    #: A digest of the source files that it runs.
-    stamp: str
     #: When it started, in seconds since 1970.
     started: float
     #: Whether a hook started it; it then exits when nothing needs it.
@@ -50,20 +42,16 @@ class ProcessLock(FileLock):
         """Take the lock and record this process; tell whether it succeeded."""
         taken = super().take(timeout)
         if taken:
-            self.sign()
+            os.ftruncate(self.handle, 0)
+            os.pwrite(self.handle, b"%d\n" % os.getpid(), 0)
         return taken
-
-    def sign(self) -> None:
-        """Record this process as the holder, and the handle with which it holds the lock."""
-        os.ftruncate(self.handle, 0)
-        os.pwrite(self.handle, f"{os.getpid():<{_PID_WIDTH}}{self.handle}\n".encode(), 0)
 
     def holder(self) -> int:
         """Return the process that holds the lock; 0 for none."""
         if not self.is_held():
             return 0
         with open(self.path, encoding="ascii", opener=regular) as file:
-            text = file.read(_PID_WIDTH).strip()
+            text = file.read().strip()
         return int(text) if text.isdigit() else 0
 
 

@@ -20,7 +20,6 @@ from dibs.server.pipeline.part import Pipeline
 from dibs.server.process.options import ServeOptions
 from dibs.server.projects import Projects
 from dibs.server.scheduler import Scheduler
-from dibs.server.security.limits import RequestLimits
 from dibs.server.security.login import Logins
 from dibs.server.security.tokens import TokenStore
 from dibs.services.state.serving.faults import record_error
@@ -65,7 +64,6 @@ class Resident:
         self.scheduler.on_failure = self._job_failed
         self.tokens = TokenStore(folder, clock)
         self.logins = Logins(clock)
-        self.limits = RequestLimits()
         self.hooks = HookAnswers(self)
         #: Each returns whether something needs the process, which then does not exit when it is idle.
         self.needs: list[Callable[[], bool]] = []

@@ -84,7 +84,7 @@ class LiveServer:
         listeners[1].bind(("127.0.0.1", self.port))
         for one in listeners:
             one.listen(1024)
-        self.web = WebServer(build(resident), resident.options)
+        self.web = WebServer(build(resident))
         self.thread = threading.Thread(target=self.web.run, args=(listeners,), daemon=True)
         self.thread.start()
         until(lambda: self.web.started)

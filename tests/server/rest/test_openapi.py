@@ -20,7 +20,6 @@ from dibs.server.app import build
 from dibs.server.rest.app import TABLE
 from dibs.server.rest.openapi import EXAMPLES, document
 from dibs.server.rest.wire.decoding import decode_body, parse_json
-from dibs.server.security import limits
 from dibs.server.security.identity import TokenScope
 
 DEEP = int(os.environ.get("DIBS_FUZZ", "0"))
@@ -49,14 +48,12 @@ def test_names_of_operations_and_of_their_paths_are_unique():
 
 @pytest.fixture
 def served(short_tmp, monkeypatch):
-    """The whole application with a token that allows everything, and no limits for how often it is used."""
+    """The whole application with a token that allows everything."""
     from dibs.server.resident import Resident
 
     base = short_tmp()
     for name, value in own_environment(base).items():
         monkeypatch.setenv(name, value)
-    for name in ("AGENT_RATE", "HUMAN_RATE", "FAILURE_RATE"):
-        monkeypatch.setattr(limits, name, (1e9, 10**9))
     repo = make_project(base / "repo", dict(os.environ))
     resident = Resident(str(base / "state" / "dibs" / "server"))
     resident.projects.add(str(repo))

@@ -59,9 +59,8 @@ def test_a_link_sets_a_cookie_for_this_site_that_scripts_cannot_read(resident, s
     assert browser.get("/api/v1/whoami").json()["scope"] == "human"
 
 
-def test_with_tls_the_cookie_is_secure(resident):
-    browser = client(resident)
-    browser.base_url = ADDRESS.replace("http:", "https:")
+def test_behind_a_proxy_with_tls_the_cookie_is_secure(resident):
+    browser = client(resident, **{"X-Forwarded-Proto": "https"})
     link, _ = resident.logins.new(ADDRESS, TokenScope.HUMAN)
 
     assert (

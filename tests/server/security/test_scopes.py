@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from tests.server.callers import client, repository, token
 
 from dibs.server.rest.app import TABLE
 from dibs.server.security.identity import TokenScope
-from dibs.server.security.limits import RequestLimits
 
 ROUTES = [(route.method, prefix + route.path, route) for prefix, route in TABLE]
 NAMES = [f"{method} {path}" for method, path, _ in ROUTES]
 #: Routes that are not in the table, and the scope that each needs.
-OTHERS = (("POST", "/mcp", TokenScope.AGENT),
-          ("GET", "/events", TokenScope.READ), ("GET", "/", TokenScope.READ),
+OTHERS = (("GET", "/", TokenScope.READ),
           ("POST", "/logout", TokenScope.READ), ("POST", "/api/v1/commands", TokenScope.READ))  # fmt: skip
 every_route = pytest.mark.parametrize(("method", "path", "route"), ROUTES, ids=NAMES)
 
@@ -27,7 +23,6 @@ def place(tmp_path_factory):
 
     base = tmp_path_factory.mktemp("scopes")
     one = Resident(str(base / "server"))
-    one.limits = RequestLimits(itertools.count(0, 1000).__next__)  # much time between two requests
     served = one.projects.add(repository(base / "app"))
     one.projects.add(repository(base / "other"))
     yield one, served

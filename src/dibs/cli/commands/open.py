@@ -112,7 +112,7 @@ def _running(root: str, args: Namespace) -> tuple[str, bool]:
     given = {"repo": root} | ({} if args.port is None else {"port": args.port})
     with Progress(quiet=args.json) as progress:
         progress("starting the server")
-        return start_server(given).socket, True
+        return start_server(**given).socket, True
 
 
 def _link(client: Client) -> dict[str, Any]:

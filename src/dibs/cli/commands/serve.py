@@ -5,7 +5,6 @@ Examples:
   dibs serve start           run it in the background
   dibs serve status          show whether it is running, where, and which handlers of events fail
   dibs serve stop            stop it; hooks then answer on their own
-  dibs serve --install       run it as a service (systemd or launchd)
 
 There is one server for each user, for any number of projects. It serves the project in which it is started,
 and every project whose hooks it answers. With `auto = true` under [server] in dibs.toml, the first hook
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
-    from dibs.local.server_files import ProcessLock, ServerInfo
+    from dibs.local.server_files import ServerInfo
 
 FAILED = 74
 #: What `--json` says about a running server; null if none is running.
@@ -53,13 +52,7 @@ OPTIONS = (
         metavar="NAME",
         help="another host name that clients may use; repeatable",
     ),
-    arg("--tls-cert", metavar="FILE", help="certificate chain, in PEM format"),
-    arg("--tls-key", metavar="FILE", help="the certificate's private key"),
-    arg(
-        "--install", action="store_true", help="run it as a service, from now on and at each login"
-    ),
-    arg("--uninstall", action="store_true", help="stop and remove the service"),
-    arg("--insecure", action="store_true", help="let other machines connect without TLS"),
+    arg("--insecure", action="store_true", help="let other machines connect without encryption"),
 )
 
 
@@ -67,8 +60,6 @@ def run(args: Namespace) -> int:
     """Run the server, or control the one that is running."""
     from dibs.local.server_files import running_server, server_folder
 
-    if args.install or args.uninstall:
-        return _service(args)
     if args.control == "status":
         found = running_server(server_folder())
         return _status(args, found) if found else _say(args, None)
@@ -78,29 +69,16 @@ def run(args: Namespace) -> int:
     given = _given(args)
     if args.control == "start":
         return _start(args, given)
-    _become_ours()
     return _run(args, given)
 
 
-def _become_ours() -> None:
-    """Restart as a process whose environment cannot change what it loads: hooks trust no other."""
-    import dibs
-
-    program = os.path.join(os.path.dirname(os.path.abspath(str(dibs.__file__))), "__main__.py")
-    if sys.orig_argv[:3] != [sys.executable, "-I", program] and sys.executable:
-        sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, "-I", program, *sys.argv[1:]])  # noqa: S606
-
-
 def _given(args: Namespace) -> dict[str, Any]:
-    """Return the options that were given; a server that takes over keeps the others."""
+    """Return the options that were given."""
     named = {
         "host": args.host,
         "port": args.port,
-        "names": args.allow_host,
-        "tls_cert": args.tls_cert and os.path.abspath(args.tls_cert),
-        "tls_key": args.tls_key and os.path.abspath(args.tls_key),
-        "insecure": args.insecure or None,
+        "names": tuple(args.allow_host or ()),
+        "insecure": args.insecure,
         "repo": os.path.abspath(args.repo or "."),
     }
     return {name: value for name, value in named.items() if value is not None}
@@ -110,88 +88,40 @@ def _run(args: Namespace, given: dict[str, Any]) -> int:
     from dibs.local.server_files import server_folder
     from dibs.server.process.logs import open_log
     from dibs.server.process.main import ServerProcess
-    from dibs.server.process.options import options_from
+    from dibs.server.process.options import ServeOptions
 
-    given["attached"] = True
-    process = ServerProcess(given, lambda info: _shown(args, info, f"serving at {info.url}"))
-    os.makedirs(server_folder(), mode=0o700, exist_ok=True)
-    open_log(options_from(given))
+    options = ServeOptions(server_folder(), attached=True, **given)
+    process = ServerProcess(options, lambda info: _shown(args, info, f"serving at {info.url}"))
+    os.makedirs(options.folder, mode=0o700, exist_ok=True)
+    open_log(options)
     other = process.run()
     return 0 if other is None else _say(args, other, "already running")
 
 
-def _service(args: Namespace) -> int:
-    from dibs.cli.support.session import require_human
-    from dibs.errors import BadUsage
-    from dibs.server.process.service import install, is_installed, service_for, uninstall
-
-    if args.control or (args.install and args.uninstall):
-        raise BadUsage("serve: use one of start, status, stop, --install, and --uninstall")
-    hint = f"ask a human to run: dibs serve --{'uninstall' if args.uninstall else 'install'}"
-    require_human(args, "only a human may change services", hint=hint, everywhere=True)
-    service = service_for(sys.platform, _words(args), os.environ, os.geteuid())
-    if args.uninstall:
-        changed = uninstall(service)
-        text = f"removed {service.path}" if changed else "not installed"
-    else:
-        need_extra("serve")
-        if not is_installed(service):
-            _stop_other()
-        changed = install(service)
-        text = f"{'wrote' if changed else 'unchanged'}: {service.path}\n\n{service.content}"
-    if args.json:
-        _shown(args, _settled(started=args.install), "", service=service.path, changed=changed)
-    else:
-        print(text.rstrip())
-    return 0
-
-
-def _words(args: Namespace) -> list[str]:
-    """Return the options for the service's command line."""
-    given = _given(args)
-    del given["repo"]
-    found = ["--insecure"] if given.pop("insecure", False) else []
-    for name in given.pop("names", ()):
-        found += ["--allow-host", name]
-    for name, value in given.items():
-        found += [f"--{name.replace('_', '-')}", str(value)]
-    return found
-
-
-def _stop_other() -> None:
-    """Stop a server that is not the service, which could not start otherwise."""
-    from dibs.local.server_files import server_folder, server_lock
-
-    _end(server_lock(server_folder()))
-
-
-def _settled(*, started: bool) -> ServerInfo | None:
-    """Return the running server; wait for one that the service manager has just started."""
-    from dibs.local.server_files import running_server, server_folder
-
-    until = time.monotonic() + PATIENCE
-    while True:
-        info = running_server(server_folder())
-        if info is not None or not started or time.monotonic() > until:
-            return info
-        time.sleep(0.02)
-
-
 def _start(args: Namespace, given: dict[str, Any]) -> int:
     try:
-        return _say(args, start_server(given))
+        return _say(args, start_server(**given))
     except Unavailable as error:
         sys.stderr.write(f"dibs: {error.message}\n")
         return FAILED
 
 
 def _stop(args: Namespace) -> int:
+    import signal
+    from contextlib import suppress
+
     from dibs.cli.support.serving import only_humans
     from dibs.local.server_files import server_folder, server_lock
 
     only_humans(args, "stop the server", "dibs serve stop")
     lock = server_lock(server_folder())
-    process = _end(lock)
+    process = lock.holder()
+    if process:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+    until = time.monotonic() + PATIENCE
+    while lock.holder() == process != 0 and time.monotonic() < until:
+        time.sleep(0.02)
     if lock.holder() == process != 0:
         sys.stderr.write(f"dibs: process {process} still finishes its calls\n")
         return FAILED
@@ -200,21 +130,6 @@ def _stop(args: Namespace) -> int:
     else:
         print("stopped" if process else "not running")
     return 0
-
-
-def _end(lock: ProcessLock) -> int:
-    """Ask the server to exit, and wait for it; return its process."""
-    import signal
-    from contextlib import suppress
-
-    process = lock.holder()
-    if process:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGTERM)
-    until = time.monotonic() + PATIENCE
-    while lock.holder() == process != 0 and time.monotonic() < until:
-        time.sleep(0.02)
-    return process
 
 
 def _status(args: Namespace, info: ServerInfo) -> int:

@@ -30,22 +30,24 @@ def port_number(text: str) -> int:
     return port
 
 
-def start_server(given: dict[str, Any]) -> ServerInfo:
+def start_server(**given: Any) -> ServerInfo:
     """Start the server in the background, or find the one that is running.
 
     Raises:
         Unavailable: it cannot be started; the message says why.
     """
-    import dibs
     from dibs.local.server_files import running_server, server_folder
-    from dibs.server.process.listeners import HTTP, socket_path
-    from dibs.server.process.options import check_options, options_from
-    from dibs.server.process.upgrade import start_process
+    from dibs.server.process.listeners import socket_path
+    from dibs.server.process.options import (
+        ServeOptions,
+        check_options,
+        own_package,
+        start_process,
+    )
 
-    options = check_options(options_from(given))
-    socket_path(options.folder, HTTP)  # refuses a folder that others can access
-    package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
-    process = start_process(package, options, given)
+    options = check_options(ServeOptions(server_folder(), **given))
+    socket_path(options.folder)  # refuses a folder that others can access
+    process = start_process(own_package(), options)
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         ended = process.poll()

@@ -226,7 +226,7 @@ def _judged(
         deadline.set(base.loaded.config.guard_deadline)
     if base is not None:
         config = base.loaded.config
-        wishes["server"] = config.server_auto or config.guard_daemon
+        wishes["server"] = config.server_auto
     verdict, confirm = PASSED, None
     for place, share in reversed(split_by_project(heard, base, environ)):
         refused = verdict.word == Word.DENY

@@ -11,7 +11,6 @@ from dibs.errors import Misconfigured, Unavailable
 from dibs.guard.git.install import GitHooks
 from dibs.install.inspect.agents import findings, guarded_by, look, unreachable, unwired
 from dibs.install.inspect.gaps import as_findings, gaps
-from dibs.install.inspect.listener import foreign_listener
 from dibs.local.repository import refuse_links
 from dibs.services.board import check as boards
 from dibs.services.commits.doctor import GitCare
@@ -199,7 +198,6 @@ def _findings(
         *as_findings(missing),
         *unreachable(agents, os.environ),
         *unwired(root, trees, os.path.expanduser("~"), os.environ),
-        *foreign_listener(),
     ]
     return found
 

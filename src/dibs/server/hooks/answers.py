@@ -15,13 +15,13 @@ from functools import lru_cache, partial
 from shutil import which
 from typing import TYPE_CHECKING
 
-import dibs
 from dibs.core.text.names import printable
 from dibs.errors import DibsError
 from dibs.guard.agents.client import ANSWER, DECLINED, HEARD_IN, INPUT_MAX, WAIT, exactly
 from dibs.guard.agents.deadline import Deadline
 from dibs.guard.agents.program import DEADLINE, answer
 from dibs.server.engines import EngineCache
+from dibs.server.process.options import own_package
 from dibs.startup.records import Record
 
 if TYPE_CHECKING:
@@ -156,11 +156,6 @@ class _HookLender:
     def observer(self, place: Location) -> Callable[[Observation], None]:
         """Return what collects the files that agents edit and read."""
         return partial(self._resident.observations.add, place.repository.state)
-
-
-def own_package() -> str:
-    """Return the folder of the Dibs that this process runs."""
-    return os.path.dirname(os.path.abspath(str(dibs.__file__)))
 
 
 def surroundings(environ: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ class HookListener:
 
     def __init__(self, resident: Resident, listener: socket.socket) -> None:
         self._listener = listener
-        # A successor may accept a connection first, so accepting must not block.
+        # The hook may be gone when its connection is accepted, so accepting must not block.
         listener.setblocking(False)
         self._answers = resident.hooks
         self._wake, self._woken = socket.socketpair()
@@ -60,7 +60,7 @@ class HookListener:
             try:
                 link, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
-                continue  # another process accepted it, or the hook is gone
+                continue  # the hook is gone
             except OSError:
                 time.sleep(_PAUSE)  # too many open files
                 continue

@@ -1,8 +1,7 @@
-"""Run a server in the background, or one that takes over; short because `main` does the work."""
+"""Run a server in the background, or one that starts again; short because `main` does the work."""
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,9 @@ CANNOT_START = "cannot start: "
 
 
 def main(words: Sequence[str]) -> int:
-    """Serve with the options in the first word, as JSON; hooks give none."""
+    """Serve with the options in the first word; hooks give none."""
     os.umask(0o077)
-    given = json.loads(words[0]) if words else {"auto": True}
-    options = options_from(given)
+    options = options_from(words[0] if words else "")
     if not options.attached:
         os.chdir("/")
     from dibs.server.process.logs import open_log
@@ -37,7 +35,7 @@ def main(words: Sequence[str]) -> int:
         log.info("serving at %s", info.url)
 
     try:
-        ServerProcess(given, ready).run()
+        ServerProcess(options, ready).run()
     except DibsError as error:
         why = f"{error.message} ({error.hint})" if error.hint else error.message
         log.error("%s%s", CANNOT_START, why)

@@ -17,23 +17,19 @@ if TYPE_CHECKING:
 
 #: How many connections may wait to be accepted.
 BACKLOG = 512
-#: The Unix sockets that have a file.
-HTTP, CONTROL = "http", "control"
 
 
 class Listeners(NamedTuple):
-    """All sockets of a server, in the order in which a successor receives them."""
+    """All sockets of a server."""
 
     tcp: socket.socket
     #: HTTP over a Unix socket: the peer's process identifies the caller.
     http: socket.socket
-    #: Where a newer version takes over.
-    control: socket.socket
     #: Where hooks ask, with the raw protocol of ``guard.agents.client``.
     hooks: socket.socket
 
     def close(self) -> None:
-        """Close the sockets; a process that has received them still listens."""
+        """Close the sockets."""
         for one in self:
             one.close()
 
@@ -42,7 +38,7 @@ def listen(options: ServeOptions, hooks: str) -> Listeners:
     """Open all sockets; that of hooks has its own path."""
     opened = [tcp(options)]
     try:
-        for path in _paths(options.folder, hooks):
+        for path in (socket_path(options.folder), hooks):
             opened.append(unix(path))  # noqa: PERF401 - each is closed if the next fails
     except OSError:
         for one in opened:
@@ -53,20 +49,16 @@ def listen(options: ServeOptions, hooks: str) -> Listeners:
 
 def unlink(folder: str, hooks: str) -> None:
     """Remove the files of the Unix sockets."""
-    for path in _paths(folder, hooks):
+    for path in (socket_path(folder), hooks):
         with suppress(OSError):
             os.unlink(path)
 
 
-def _paths(folder: str, hooks: str) -> tuple[str, ...]:
-    return socket_path(folder, HTTP), socket_path(folder, CONTROL), hooks
-
-
-def socket_path(folder: str, name: str) -> str:
-    """Return the path of a Unix socket: short, in the folder of the hooks' socket, one for each server."""
+def socket_path(folder: str) -> str:
+    """Return the path of a server's socket for HTTP: short, in the folder of the hooks' socket."""
     base = os.path.dirname(socket_of(""))
     private_folder(base)
-    return f"{base}/{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}.{name}"
+    return f"{base}/{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}.http"
 
 
 def private_folder(path: str) -> None:
@@ -83,42 +75,24 @@ def private_folder(path: str) -> None:
 
 def unix(path: str) -> socket.socket:
     """Listen on a Unix socket, which replaces one that a killed process left behind."""
-    listener = draft(path)
-    try:
-        publish(path)  # it appears only once it is listening
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def draft(path: str) -> socket.socket:
-    """Listen on a Unix socket that no one can find until it is published."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    draft = f"{path}.{os.getpid()}"
     try:
-        listener.bind(_draft(path))
-        os.chmod(_draft(path), 0o600)
+        listener.bind(draft)
+        os.chmod(draft, 0o600)
         listener.listen(BACKLOG)
+        os.replace(draft, path)  # it appears only once it is listening
     except OSError:
         listener.close()
         raise
     return listener
 
 
-def publish(path: str) -> None:
-    """Move this process's draft to its path, in place of another process's socket."""
-    os.replace(_draft(path), path)
-
-
-def _draft(path: str) -> str:
-    return f"{path}.{os.getpid()}"
-
-
-def url_of(listener: socket.socket, *, tls: bool) -> str:
+def url_of(listener: socket.socket) -> str:
     """Return the URL of a TCP socket."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if tls else 'http'}://{shown}:{port}"
+    return f"http://{shown}:{port}"
 
 
 def tcp(options: ServeOptions) -> socket.socket:

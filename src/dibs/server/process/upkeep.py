@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.server.hooks.listener import HookListener
-    from dibs.server.process.upgrade import Renewal
     from dibs.server.process.web import WebServer
     from dibs.server.resident import Resident
 
@@ -22,6 +23,39 @@ if TYPE_CHECKING:
 LOOK_EVERY = 1.0
 #: Seconds without any call after which a server that a hook started may exit.
 IDLE = 600.0
+log = logging.getLogger("dibs.server")
+
+
+def modules_stamp(package: str) -> frozenset[tuple[str, int, int]]:
+    """Return the path, modification time, and size of each source file of the package."""
+    found = set()
+    for folder, _, names in os.walk(package):
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                try:
+                    stat = os.stat(path)
+                except OSError:
+                    continue
+                found.add((path, stat.st_mtime_ns, stat.st_size))
+    return frozenset(found)
+
+
+class CodeWatch:
+    """Looks whether the code on disk differs from the code that runs."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._runs = self._seen = modules_stamp(package)
+        #: Whether the code changed and no longer changes, so that a new process can load it.
+        self.is_complete = False
+
+    def look(self) -> bool:
+        """Return whether the code on disk has changed."""
+        now = modules_stamp(self._package)
+        self.is_complete = now == self._seen != self._runs
+        self._seen = now
+        return now != self._runs
 
 
 class Upkeep:
@@ -32,13 +66,13 @@ class Upkeep:
         resident: Resident,
         web: WebServer,
         hooks: HookListener,
-        renewal: Renewal,
+        code: CodeWatch,
         leave: Callable[[], None],
     ) -> None:
         self._resident = resident
         self._web = web
         self._hooks = hooks
-        self._renewal = renewal
+        self._code = code
         self._leave = leave
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dibs-upkeep")
@@ -56,8 +90,11 @@ class Upkeep:
 
     def _run(self) -> None:
         while not self._over.wait(LOOK_EVERY):
-            self._hooks.declines = self._renewal.look()
-            if self._resident.options.auto and self.is_unneeded(time.monotonic()):
+            self._hooks.declines = self._code.look()
+            if self._code.is_complete:
+                log.info("the code has changed")
+            auto = self._resident.options.auto
+            if self._code.is_complete or (auto and self.is_unneeded(time.monotonic())):
                 self._leave()
                 return
 

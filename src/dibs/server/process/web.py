@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from dibs.server.events.protocol import EventProtocol, StreamingHttp
-from dibs.server.security.connections import LimitedConnection
 from dibs.server.security.identity import PEER, Peer
 
 if TYPE_CHECKING:
@@ -23,46 +22,22 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
     from websockets.http11 import Request
 
-    from dibs.server.process.options import ServeOptions
 
-#: Set on uvicorn's state once a newer process accepts connections.
-HANDED_OVER = "dibs_handed_over"
 #: Seconds after which a connection between two requests is closed.
 IDLE = 5
 #: Seconds that running calls get at the end.
 LEAVE_IN = 10
-#: The same after a newer process took over, when calls may wait for claims as long as they want.
-LEAVE_SLOWLY_IN = 600
-#: Seconds in which a client may still use an idle connection then, because it cannot know better.
-LINGER = 2.0
 
 
-class HttpConnection(LimitedConnection, StreamingHttp):
+class HttpConnection(StreamingHttp):
     """A connection that knows its peer."""
 
     peer: Peer | None = None
-    #: Whether it closes after the next call.
-    lingers = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin a connection."""
         super().connection_made(transport)
         self.peer = peer_of(transport)
-
-    def on_headers_complete(self) -> None:
-        """Begin the application's part; the last request of a connection is answered as such."""
-        super().on_headers_complete()
-        if self.lingers and self.cycle is not None:
-            self.cycle.keep_alive = False
-
-    def shutdown(self) -> None:
-        """Close the connection after its current call; after a takeover, also after one on its way."""
-        idle = self.cycle is None or self.cycle.response_complete
-        if idle and not self.lingers and getattr(self.server_state, HANDED_OVER, False):
-            self.lingers = True
-            self.loop.call_later(LINGER, self.shutdown)
-        else:
-            super().shutdown()
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -93,9 +68,9 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer | None:
 
 
 class WebServer(uvicorn.Server):
-    """Serves one application on all sockets; encrypts only TCP."""
+    """Serves one application on all sockets."""
 
-    def __init__(self, app: ASGIApp, options: ServeOptions) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -108,8 +83,6 @@ class WebServer(uvicorn.Server):
                 proxy_headers=False,
                 timeout_keep_alive=IDLE,
                 timeout_graceful_shutdown=LEAVE_IN,
-                ssl_certfile=options.tls_cert or None,
-                ssl_keyfile=options.tls_key or None,
             )
         )
 
@@ -126,7 +99,7 @@ class WebServer(uvicorn.Server):
             if one.family == socket.AF_UNIX:
                 server: Any = await loop.create_unix_server(connection, sock=one)
             else:
-                server = await loop.create_server(connection, sock=one, ssl=config.ssl)
+                server = await loop.create_server(connection, sock=one)
             self.servers.append(server)
         self.started = True
         self.ready()
@@ -136,11 +109,6 @@ class WebServer(uvicorn.Server):
 
     def leaving(self) -> None:
         """Do nothing; the owner replaces this to stop what else accepts calls."""
-
-    def hand_over(self) -> None:
-        """Give running calls more time at the end: a newer process accepts new ones."""
-        setattr(self.server_state, HANDED_OVER, True)
-        self.config.timeout_graceful_shutdown = LEAVE_SLOWLY_IN
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, and finish running calls."""

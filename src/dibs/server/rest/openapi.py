@@ -36,7 +36,6 @@ ERRORS = {
     413: f"The body has more than {MOST_BODY} bytes",
     415: "The body is not JSON, or compressed",
     421: "The Host header does not name this server",
-    429: "Too many requests; see the header Retry-After",
     431: "The headers are too long",
     500: "A bug in Dibs; the log has the request id",
     503: "The store cannot be reached, or the server is busy; try again",

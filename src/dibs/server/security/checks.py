@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-#: The most bytes of a request's body, and the most headers of a request and their bytes.
-MOST_BODY, MOST_HEADERS, MOST_HEADER_BYTES = 1 << 20, 100, 1 << 16
+#: The most bytes of a request's body.
+MOST_BODY = 1 << 20
 #: The names of this machine for itself, as a Host header has them.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 #: Names over the Unix socket, where no name is resolved.
@@ -37,7 +37,7 @@ _BAD_PATH = re.compile(
     rb"//|[;\\\x00-\x20\x7f-\xff]|%(?![0-9a-f]{2})|%25[0-9a-f]{2}|%5c", re.IGNORECASE
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_HTTP_PORT = 80
 
 
 def values(scope: Scope, name: bytes) -> list[bytes]:
@@ -119,14 +119,6 @@ def check_url(scope: Scope) -> None:
         raise not_plain()
 
 
-def check_headers(scope: Scope) -> None:
-    """Refuse too many and too long headers."""
-    headers = scope["headers"]
-    size = sum(len(key) + len(value) for key, value in headers)
-    if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
-        raise too_many_headers()
-
-
 def check_content(scope: Scope) -> None:
     """Require JSON that is not compressed and not too long for requests that change something."""
     has_body = values(scope, b"transfer-encoding") or values(scope, b"content-length") not in (
@@ -168,16 +160,6 @@ def too_slow() -> RequestRefused:
     return RequestRefused("the request did not arrive in time", code="REQUEST_TIMEOUT", closes=True)
 
 
-def too_many_headers() -> RequestRefused:
-    """Return the refusal of too many or too long headers."""
-    return RequestRefused(
-        f"the headers are longer than {MOST_HEADER_BYTES} bytes, or more than {MOST_HEADERS}",
-        code="HEADERS",
-        status=431,
-        closes=True,
-    )
-
-
 def not_plain() -> RequestRefused:
     """Return the refusal of a path that two programs would understand differently."""
     return RequestRefused(
@@ -185,22 +167,17 @@ def not_plain() -> RequestRefused:
     )
 
 
-def malformed() -> RequestRefused:
-    """Return the refusal of bytes that are not an HTTP request."""
-    return RequestRefused("this is not a valid HTTP request", code="HTTP", closes=True)
-
-
 def _authorities(scope: Scope, names: Sequence[str]) -> frozenset[bytes]:
     """Return the values that a Host header may have; an IP address cannot be rebound by a DNS server."""
     host, port = scope.get("server") or ("", None)
-    return _LOCAL if port is None else _known(host, port, scope["scheme"], tuple(names))
+    return _LOCAL if port is None else _known(host, port, tuple(names))
 
 
 @lru_cache(maxsize=64)
-def _known(host: str, port: int, scheme: str, names: tuple[str, ...]) -> frozenset[bytes]:
+def _known(host: str, port: int, names: tuple[str, ...]) -> frozenset[bytes]:
     own = f"[{host}]" if ":" in host else host
     known = [f"{name}:{port}" for name in (*LOOPBACK, own)]
-    if port == _PORTS[scheme]:
+    if port == _HTTP_PORT:
         known += [*LOOPBACK, own]
     for name in names:
         known += [name] if _has_port(name) else [name, f"{name}:{port}"]
@@ -208,9 +185,7 @@ def _known(host: str, port: int, scheme: str, names: tuple[str, ...]) -> frozens
 
 
 def _origins(scope: Scope, names: Sequence[str]) -> frozenset[bytes]:
-    secure = scope["scheme"] in {"https", "wss"}
-    own = b"https://" if secure else b"http://"
-    found = {own + name for name in _authorities(scope, names)}
+    found = {b"http://" + name for name in _authorities(scope, names)}
     for name in names:  # a proxy in front of the server may add TLS
         found.add(b"https://" + name.lower().encode("utf-8", "replace"))
     return frozenset(found)

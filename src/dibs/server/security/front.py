@@ -13,7 +13,7 @@ from dibs.server.pages import is_page
 from dibs.server.security import checks
 from dibs.server.security.authorize import identity_of, remember_project
 from dibs.server.security.identity import IDENTITY, PEER
-from dibs.server.security.login import LOGIN, sender_of
+from dibs.server.security.login import LOGIN
 from dibs.server.security.peers import identity_of_peer
 from dibs.server.security.refusals import HEADERS, SECURITY_HEADERS, RequestRefused, answer
 from dibs.server.security.tokens import BROWSER
@@ -57,7 +57,6 @@ class Front:
             self._check(scope)
             if not (scope["path"] in PUBLIC or is_page(scope) or _sends_token_later(scope)):
                 scope[IDENTITY] = await self._identify(scope)
-                self._resident.limits.check(scope[IDENTITY])
             if scope["type"] == "http":
                 self._check_content(scope)
         except DibsError as error:
@@ -76,7 +75,6 @@ class Front:
     def _check(self, scope: Scope) -> None:
         names = self._resident.options.names
         checks.check_host(scope, names)
-        checks.check_headers(scope)
         checks.check_origin(scope, names)
         checks.check_url(scope)
 
@@ -95,7 +93,6 @@ class Front:
             if row is not None:
                 _check_page(scope)
         if row is None:
-            self._resident.limits.failed(sender_of(scope))
             raise _unknown(scope, bool(given))
         if row.folder and not self._resident.projects.has(row.project):
             await to_thread.run_sync(remember_project, self._resident.projects, row)

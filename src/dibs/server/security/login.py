@@ -80,7 +80,7 @@ def login_routes(resident: Resident) -> list[Route]:
         codes = request.query_params.getlist("code")
         scope = resident.logins.take(codes[0]) if len(codes) == 1 else None
         if scope is None:
-            refused = _used(resident, request)
+            refused = _used()
             # A person reads the page, which works if this browser is signed in already.
             for_people = refused.code == "LOGIN" and is_built() and accepts_pages(request.scope)
             return RedirectResponse(_page(request), 303) if for_people else _refusal(refused)
@@ -112,12 +112,6 @@ def login_routes(resident: Resident) -> list[Route]:
     ]
 
 
-def sender_of(scope: object) -> str:
-    """Return whom a request without a valid token counts for: its address, or the Unix socket."""
-    client = scope.get("client") if isinstance(scope, dict) else None
-    return client[0] if client else ""
-
-
 def link_base(url: str, names: Sequence[str]) -> str:
     """Return the address that a browser can use: a server that listens everywhere is named or local."""
     for everywhere, here in (("//0.0.0.0:", "//127.0.0.1:"), ("//[::]:", "//[::1]:")):
@@ -143,7 +137,7 @@ def _page(request: Request) -> str:
 
 def _cookie(request: Request, value: str, age: int) -> str:
     name = checks.cookie_name(request.scope)
-    secure = "; Secure" if request.scope["scheme"] == "https" else ""
+    secure = "; Secure" if request.headers.get("x-forwarded-proto") == "https" else ""
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}"
 
 
@@ -151,11 +145,7 @@ def _session(resident: Resident, scope: TokenScope) -> str:
     return resident.tokens.new(scope, lifetime=SESSION_LIFETIME, kind=BROWSER)[0]
 
 
-def _used(resident: Resident, request: Request) -> RequestRefused:
-    try:
-        resident.limits.failed(sender_of(request.scope))
-    except RequestRefused as error:
-        return error
+def _used() -> RequestRefused:
     return RequestRefused(
         "the link was already used, has expired, or is wrong",
         code="LOGIN",

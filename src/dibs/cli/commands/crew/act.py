@@ -156,9 +156,9 @@ def _need_server(session: Session) -> None:
     if info is None:
         need_extra("crew")
         try:
-            info = start_server({"repo": root})
+            info = start_server(repo=root)
         except Unavailable:  # another user's server may have the usual port
-            info = start_server({"repo": root, "port": 0})
+            info = start_server(repo=root, port=0)
     if not session.caller.human:
         return  # a person opened the project when the crew was started
     with Client(f"unix://{info.socket}", timeout=PATIENCE) as client:
