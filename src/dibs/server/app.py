@@ -8,7 +8,7 @@ from starlette.routing import Match
 
 from dibs.errors import DibsError, NotFound
 from dibs.server.commands import command_routes
-from dibs.server.events.routes import event_routes
+from dibs.server.events.websocket import event_routes
 from dibs.server.pages import is_page, send_page
 from dibs.server.rest.app import rest_app
 from dibs.server.rest.dispatch import wrong_method
@@ -19,7 +19,7 @@ from dibs.server.security.login import login_routes
 from dibs.server.security.refusals import answer
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
+    from starlette.routing import BaseRoute, Route, WebSocketRoute
     from starlette.types import ASGIApp, Receive, Send
     from starlette.types import Scope as HttpScope
 
@@ -31,7 +31,7 @@ class Surfaces:
 
     def __init__(self, resident: Resident) -> None:
         self._rest = rest_app(resident)
-        self._others = [
+        self._others: list[Route | WebSocketRoute] = [
             *command_routes(resident),
             *event_routes(resident),
             *login_routes(resident),

@@ -1,9 +1,8 @@
-"""A server in this process, with clients over WebSocket and SSE."""
+"""A server in this process, with clients over WebSocket."""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import socket
@@ -43,31 +42,6 @@ class Client:
         return found
 
 
-class Blocks:
-    """An SSE client."""
-
-    def __init__(self, path: str, where: str, headers: dict[str, str]) -> None:
-        self.link = http.client.HTTPConnection("localhost", timeout=PATIENCE)
-        self.link.sock = socket.socket(socket.AF_UNIX)
-        self.link.sock.settimeout(PATIENCE)
-        self.link.sock.connect(path)
-        self.link.request("GET", where, headers=headers)
-        self.answer = self.link.getresponse()
-
-    def next(self) -> tuple[str, Any]:
-        """Return the id and the data of the next block that has data."""
-        lines: dict[str, str] = {}
-        while "data" not in lines:
-            lines = {}
-            while line := self.answer.readline().decode().rstrip("\n"):
-                name, _, value = line.partition(": ")
-                lines[name] = value
-        return lines.get("id", ""), json.loads(lines["data"])
-
-    def close(self) -> None:
-        self.link.close()
-
-
 class LiveServer:
     """A running server and its only project."""
 
@@ -103,12 +77,6 @@ class LiveServer:
         """Connect over TCP, where a token is needed."""
         link = connect(f"ws://127.0.0.1:{self.port}/ws{query}", **QUIET, **named)
         return Client(self._open.enter_context(link))
-
-    def events(self, query: str = "", **headers: str) -> Blocks:
-        """Connect as an SSE client."""
-        blocks = Blocks(self.path, f"/events{query}", headers)
-        self._open.callback(blocks.close)
-        return blocks
 
     def sessions(self) -> Any:
         """Return the sessions of the event streams."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -144,27 +143,3 @@ def test_a_store_that_does_not_answer_is_reported_and_nothing_is_lost(make_live)
     assert client.next()["type"] == "current"
     last = live.claim("bob", "src/b.py")
     assert client.until(last)[-1]["agent"] == "bob"
-
-
-def test_event_source_in_a_browser_gets_the_events(live):
-    from playwright.sync_api import sync_playwright
-
-    from dibs.server.security.identity import TokenScope
-
-    secret, _ = live.resident.tokens.new(TokenScope.READ, project=live.served.id)
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        headers = {"Authorization": f"Bearer {secret}"}
-        page = browser.new_page(extra_http_headers=headers, bypass_csp=True)
-        page.goto(f"http://127.0.0.1:{live.port}/api/v1/status")
-        page.evaluate(
-            "() => { window.got = []; window.es = new EventSource('/events');"
-            " window.es.onmessage = e => window.got.push([e.lastEventId, JSON.parse(e.data).type]); }"
-        )
-        until(lambda: page.evaluate("() => window.got.length"))
-        last = live.claim("zoe", "web.py")
-        until(lambda: page.evaluate(f"() => window.got.some(one => one[0] == '{last}')"))
-        got = page.evaluate("window.got")
-        browser.close()
-    assert got[0][1] == "init"
-    assert json.dumps(got[-1]) == json.dumps([str(last), "lock:acquired"])

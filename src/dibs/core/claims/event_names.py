@@ -1,4 +1,4 @@
-"""The names of events: what WebSocket and SSE clients call the kinds of ledger entries.
+"""The names of events: what WebSocket clients call the kinds of ledger entries.
 
 Pure. A kind's name is the kind with ``:`` in place of its first ``_``, except for the few below.
 """
@@ -12,13 +12,12 @@ _OTHERS = {
     Kind.AGENT_JOINED: "agent:spawned",
     Kind.SUB_AGENT_SPAWNED: "agent:spawned",
     "alert_opened": "alert:new",
-    # ``error`` is how the server answers an invalid message.
     Kind.ERROR: "agent:error",
 }
 
 #: What the server says about the stream itself; these are not in the ledger and have no number of their own.
 INIT, RESYNC, RESUMED, HEARTBEAT = "init", "resync", "resumed", "heartbeat"
-BEHIND, CURRENT, FAILURE = "behind", "current", "error"
+BEHIND, CURRENT = "behind", "current"
 CONTROL = {
     INIT: "the state at the entry `seq`; the events after that number follow",
     RESYNC: "events are missing, for `reason`; drop what you know, an `init` follows",
@@ -26,7 +25,6 @@ CONTROL = {
     HEARTBEAT: "nothing more happened up to `seq`; every 15 seconds",
     BEHIND: "the store does not answer, or answers from a copy: events are late",
     CURRENT: "the store answers again",
-    FAILURE: "a message of yours was refused; `code` and `message` say why",
 }
 
 

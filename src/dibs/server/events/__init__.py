@@ -1,1 +1,1 @@
-"""The ledger as a stream of events, for WebSocket and SSE clients."""
+"""The ledger as a stream of events, for WebSocket clients."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from dibs.server.events.feed import Batch, Feed
     from dibs.services.state.ledger import LedgerPage
 
-    Wishes = tuple[EventFilter, ...]
-
 #: The size of the queue: in events, and in bytes.
 MOST_EVENTS, MOST_BYTES = 4096, 4 << 20
 #: Seconds between two heartbeats.
@@ -71,7 +69,7 @@ class Hub:
         self._base = 0
         self._queue: deque[EncodedEvent] = deque()
         self._bytes = 0
-        self._receivers: dict[Wishes, set[Receiver]] = {}
+        self._receivers: dict[EventFilter, set[Receiver]] = {}
         self._sleepers: set[asyncio.Event] = set()
         #: The snapshot that is being taken or was taken last, and the one after it.
         self._last_state: asyncio.Task[StateAt] | None = None
@@ -112,15 +110,15 @@ class Hub:
             self._next_state = asyncio.create_task(self._take_snapshot(self._last_state))
         return await asyncio.shield(self._next_state)
 
-    def join(self, receiver: Receiver, wishes: Wishes) -> Callable[[], None]:
+    def join(self, receiver: Receiver, chosen: EventFilter) -> Callable[[], None]:
         """Write every further event to a client that is up to date; return the function that ends it."""
-        group = self._receivers.setdefault(wishes, set())
+        group = self._receivers.setdefault(chosen, set())
         group.add(receiver)
 
         def leave() -> None:
             group.discard(receiver)
-            if not group and self._receivers.get(wishes) is group:
-                del self._receivers[wishes]
+            if not group and self._receivers.get(chosen) is group:
+                del self._receivers[chosen]
 
         return leave
 
@@ -194,8 +192,8 @@ class Hub:
             self._base = oldest.seq
 
     def _fan_out(self, events: list[EncodedEvent]) -> None:
-        for wishes, group in tuple(self._receivers.items()):
-            wanted = [event.frame for event in events if wants(wishes, event)]
+        for chosen, group in tuple(self._receivers.items()):
+            wanted = [event.frame for event in events if chosen.wants(event.entry)]
             if wanted:
                 data = b"".join(wanted)
                 for receiver in tuple(group):
@@ -229,11 +227,6 @@ def _parts(events: list[EncodedEvent]) -> Iterator[list[EncodedEvent]]:
             part, size = [], 0
     if part:
         yield part
-
-
-def wants(wishes: Wishes, event: EncodedEvent) -> bool:
-    """Return whether one of a client's filters accepts an event."""
-    return any(one.wants(event.entry) for one in wishes)
 
 
 def current() -> Note:

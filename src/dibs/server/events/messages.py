@@ -1,4 +1,4 @@
-"""Encode events, each of them once: as JSON, as a WebSocket frame, and as a block of SSE."""
+"""Encode events, each of them once: as JSON in a WebSocket frame."""
 
 from __future__ import annotations
 
@@ -41,20 +41,17 @@ def frame(text: bytes) -> bytes:
 class Note:
     """A message about the stream itself; one with a number sets the client's place."""
 
-    __slots__ = ("frame", "sse", "text")
+    __slots__ = ("frame",)
 
     def __init__(self, type_: str, seq: int | None = None, **fields: Any) -> None:
         number = {} if seq is None else {"seq": seq}
-        text = self.text = encode({"type": type_, **number, **fields})
-        self.frame = frame(text)
-        place = b"" if seq is None else b"id: %d\n" % seq
-        self.sse = place + b"data: " + text + b"\n\n"
+        self.frame = frame(encode({"type": type_, **number, **fields}))
 
 
 class EncodedEvent:
     """A ledger entry, ready to be sent to any client."""
 
-    __slots__ = ("entry", "frame", "seq", "sse")
+    __slots__ = ("entry", "frame", "seq")
 
     def __init__(self, entry: Entry, project: str) -> None:
         self.entry = entry
@@ -64,4 +61,3 @@ class EncodedEvent:
             "agent": entry.agent, "entry": shapes.entry(entry),
         })  # fmt: skip
         self.frame = frame(text)
-        self.sse = b"id: %d\ndata: %b\n\n" % (entry.seq, text)

@@ -1,4 +1,4 @@
-"""Uvicorn's protocols, with what event streams need in addition.
+"""Uvicorn's WebSockets, with what event streams need in addition.
 
 Frames that are already encoded are written to the transport as they are. A client that does not read, or that
 sends endless fragments, cannot fill the memory or keep the server from stopping.
@@ -10,12 +10,11 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.server import ServerProtocol
 
 if TYPE_CHECKING:
-    from asyncio.transports import BaseTransport, WriteTransport
+    from asyncio.transports import BaseTransport
 
     from websockets.frames import Frame
     from websockets.http11 import Request
@@ -33,31 +32,6 @@ LAST_READ = 1.0
 _TOO_BIG = 1009
 
 
-def limit_buffers(transport: WriteTransport) -> None:
-    """Limit what waits for a client, so that one that does not read is soon known to be slow."""
-    transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
-    link = transport.get_extra_info("socket")
-    if link is not None:
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER)
-
-
-class StreamingHttp(HttpToolsProtocol):
-    """An HTTP connection that may carry a stream of events."""
-
-    def on_message_begin(self) -> None:
-        """Let the application reach the connection."""
-        super().on_message_begin()
-        self.scope[CONNECTION] = self  # type: ignore[literal-required]
-
-    def shutdown(self) -> None:
-        """End the stream, too."""
-        super().shutdown()
-        self.on_shutdown()
-
-    def on_shutdown(self) -> object:
-        """Do nothing; a stream replaces this."""
-
-
 class EventProtocol(WebSocketsSansIOProtocol):
     """A WebSocket connection."""
 
@@ -71,7 +45,10 @@ class EventProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         """Limit what waits for a client that reads slowly."""
         super().connection_made(transport)
-        limit_buffers(self.transport)
+        self.transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
+        link = self.transport.get_extra_info("socket")
+        if link is not None:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER)
 
     def handle_connect(self, event: Request) -> None:
         """Let the application reach the connection."""

@@ -11,7 +11,7 @@ from anyio import to_thread
 from dibs.errors import DibsError, Unavailable
 from dibs.server.events.hub import Hub
 from dibs.server.events.stream import Stream
-from dibs.server.security.authorize import identity_of, remember_project, served_project
+from dibs.server.security.authorize import served_project
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -46,15 +46,6 @@ class Sessions:
         """Return the project that a client may follow; raise ``DibsError`` otherwise."""
         return await to_thread.run_sync(served_project, self._resident.projects, identity, named)
 
-    async def identity(self, token: str) -> RequestIdentity | None:
-        """Return who has a token; None if it is not valid."""
-        row = self._resident.tokens.verify(token)
-        if row is None:
-            return None
-        if row.folder:
-            await to_thread.run_sync(remember_project, self._resident.projects, row)
-        return identity_of(row)
-
     @asynccontextmanager
     async def stream(
         self, served: ServedProject, wanted: Wanted, identity: RequestIdentity
@@ -64,7 +55,7 @@ class Sessions:
         hub = self._hubs.get(served.id)
         if hub is None:
             hub = self._hubs[served.id] = Hub(self._resident.feeds.of(served))
-        stream = Stream(hub, wanted.after, (wanted.filter,))
+        stream = Stream(hub, wanted.after, wanted.filter)
         self._clients[stream] = identity.token
         if self._watch is None:
             self._check_tokens()

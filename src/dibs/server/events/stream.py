@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.claims.event_filters import RESTARTED, SLOW, EventFilter, cannot_resume
+from dibs.core.claims.event_filters import RESTARTED, SLOW, cannot_resume
 from dibs.core.claims.event_names import RESUMED, RESYNC
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.probes import is_probe_entry
-from dibs.server.events.hub import current, wants
+from dibs.server.events.hub import current
 from dibs.server.events.messages import EncodedEvent, Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.core.claims.event_filters import EventFilter
     from dibs.server.events.hub import Hub
 
     Item = EncodedEvent | Note
@@ -22,33 +23,22 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 128 << 10
 #: Seconds after which a client looks again by itself.
 _PATIENCE = 1.0
-#: The filters of a client that wants everything.
-EVERYTHING = (EventFilter(),)
 
 
 class Stream:
     """Decides what a client receives next."""
 
-    def __init__(
-        self, hub: Hub, after: int | None, wishes: tuple[EventFilter, ...] = EVERYTHING
-    ) -> None:
+    def __init__(self, hub: Hub, after: int | None, chosen: EventFilter) -> None:
         self.hub = hub
-        self.wishes = wishes
+        self.filter = chosen
         self._lives, self._notices = hub.lives, 0
         self._why = ""
         #: The number up to which the client has everything; None before its snapshot.
-        self.place: int | None = None
+        self.place = after
         #: Whether the client may no longer receive anything.
         self.ended = False
-        self._replays = False
-        self._greeting: Note | None = None
-        if after is not None:
-            self.resume(after)
-
-    def resume(self, after: int) -> None:
-        """Continue after a number that the client names."""
-        self.place, self._replays, self._why = after, True, ""
-        self._greeting = Note(RESUMED, after, project=self.hub.project)
+        self._replays = after is not None
+        self._greeting = None if after is None else Note(RESUMED, after, project=hub.project)
 
     async def next(self) -> Sequence[Item] | None:
         """Return what to send next, possibly nothing; None if the client is up to date."""
@@ -116,7 +106,7 @@ class Stream:
         self._greeting, self.place = None, last
         size = 0
         for event in events:
-            if wants(self.wishes, event):
+            if self.filter.wants(event.entry):
                 chosen.append(event)
                 size += len(event.frame)
                 if size > MOST_AT_ONCE:

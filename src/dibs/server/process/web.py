@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dibs.server.events.protocol import EventProtocol, StreamingHttp
+from dibs.server.events.protocol import EventProtocol
 from dibs.server.security.identity import PEER, Peer
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ IDLE = 5
 LEAVE_IN = 10
 
 
-class HttpConnection(StreamingHttp):
+class HttpConnection(HttpToolsProtocol):
     """A connection that knows its peer."""
 
     peer: Peer | None = None

@@ -11,7 +11,7 @@ LEFT_OUT = {
     "hook": "agents call it on their machine; the server answers hooks on its own socket",
     "mcp": "talks to an agent over standard input",
     "serve": "starts and stops the server itself; see `GET /health`",
-    "top": "draws on the terminal where it is typed; see `GET /status` and `/events`",
+    "top": "draws on the terminal where it is typed; see `GET /status` and `/ws`",
     "open": "opens a browser on the machine where it is typed; see `POST /login`",
     "git install": "writes hooks into the clone, which run programs; run it there",
     "git uninstall": "removes hooks from the clone; run it there",

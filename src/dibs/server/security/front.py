@@ -55,7 +55,7 @@ class Front:
             return
         try:
             self._check(scope)
-            if not (scope["path"] in PUBLIC or is_page(scope) or _sends_token_later(scope)):
+            if not (scope["path"] in PUBLIC or is_page(scope)):
                 scope[IDENTITY] = await self._identify(scope)
             if scope["type"] == "http":
                 self._check_content(scope)
@@ -126,17 +126,6 @@ class SafeAnswers:
             await send(message)
 
         await self._app(scope, receive, sent)
-
-
-def _sends_token_later(scope: Scope) -> bool:
-    """Return whether a page of ours opens a WebSocket and sends its token as the first message."""
-    return (
-        scope["type"] == "websocket"
-        and bool(checks.values(scope, b"origin"))
-        and not checks.values(scope, b"authorization")
-        and not checks.session_of(scope)
-        and PEER not in scope
-    )
 
 
 @lru_cache(maxsize=256)
