@@ -190,7 +190,6 @@ def test_a_command_that_hangs_is_ended_with_its_children(crew, tmp_path):
         ('event = "comit"\ncommand = ["x"]', "did you mean 'commit'"),
         ('event = "commit"\ncommand = "make lint"', "list of words"),
         ('event = "commit"\ncommand = []', "list of words"),
-        ('event = "commit"\ncommand = ["x"]\nshell = true', "no key"),
         ('event = "commit"\ncommand = ["x"]\nretries = -1', "retries"),
         ('event = "commit"\ncommand = ["x"]\ntimeout = 0', "timeout"),
     ],

@@ -283,6 +283,7 @@ class BlockedData(TypedDict):
     landed: Many[str]
     yours: Many[str]
     while_running: bool
+    lines: int
 
 class DecisionData(TypedDict):
     id: str
@@ -1323,7 +1324,6 @@ class CommitAnswer(TypedDict):
     seq: NotRequired[int | None]
     repeated: NotRequired[bool]
     late: NotRequired[bool]
-    excluded: NotRequired[Many[InheritedData]]
     included: NotRequired[Many[InheritedData]]
     code: NotRequired[str]
     hook: NotRequired[str | None]
@@ -1394,9 +1394,6 @@ class HandlersListAnswer(TypedDict):
 
 class JobsListAnswer(TypedDict):
     jobs: Many[JobData]
-
-class JobsRunAnswer(TypedDict):
-    job: JobData
 
 class MergesListAnswer(TypedDict):
     running: Many[HeldClaimData]
@@ -1936,7 +1933,6 @@ class HandlersCalls:
 
 class JobsCalls:
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> JobsListAnswer: ...
-    def run(self, id: str) -> JobsRunAnswer: ...
 
 class MergesCalls:
     def list(self, *, limit: int | None = None) -> MergesListAnswer: ...

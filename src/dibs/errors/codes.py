@@ -283,7 +283,6 @@ CODES = {
     "TOKEN_SCOPE": Code((NotAllowed,), "the scope of the token does not allow this", "create one with `dibs token new --scope`"),
     "BUSY": Code((Unavailable,), "the server has no room for another request", "try again later"),
     "TOKEN_IN_URL": Code((NotAllowed,), "an HTTP request has a token in its URL, where logs and histories keep it", "send it in the header `Authorization`, and revoke it", http=400),
-    "NO_JOB": Code((NotFound,), "the server has no job with that id", "`GET /api/v1/jobs` lists the jobs"),
     "NO_TOKEN": Code((NotFound,), "no token has that id, or several begin with it", "see `dibs token ls`"),
     "AUTH": Code((NotAllowed,), "a request has no valid token (status 401; 403 for a WebSocket without any)", "send `Authorization: Bearer TOKEN`; `dibs token new` creates one", http=401),
     "HOST": Code((NotAllowed,), "the Host header of a request does not name this server", "use its address; `dibs serve --allow-host` adds a name", http=421),

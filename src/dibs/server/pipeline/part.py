@@ -56,7 +56,7 @@ class ProjectPipeline:
     """The handlers of one project."""
 
     def __init__(self, served: ServedProject, feed: Feed, folder: str = "") -> None:
-        self._served, self._folder = served, folder
+        self._served = served
         self._feed = feed
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -65,7 +65,7 @@ class ProjectPipeline:
         self._progress = HandlerProgress(
             self._store, owner, lambda other: is_dead(other.rpartition(" ")[0])
         )
-        self._registry: Registry | None = None
+        self._registry = Registry(served, self._stopping.is_set, folder)
         self._stamp: object = ()
         self._lock = threading.Lock()
         self._workers: dict[str, Worker] = {}
@@ -97,8 +97,6 @@ class ProjectPipeline:
             self._progress.give_back(held)
         except DibsError as error:
             log.warning("pipeline of %s: %s", self._served.name, error.message)
-        if self._registry is not None:
-            self._registry.close()
 
     def views(self) -> list[HandlerView]:
         """Return the handlers with their states."""
@@ -153,8 +151,6 @@ class ProjectPipeline:
 
     def _refresh(self) -> None:
         """Build the handlers again if their settings changed, and catch up with each new one."""
-        if self._registry is None:
-            self._registry = Registry(self._served, self._stopping.is_set, self._folder)
         stamp = self._registry.stamp()
         if stamp == self._stamp:
             return

@@ -1,4 +1,4 @@
-"""The handlers of a project: built in, from ``dibs.toml`` of the main working tree, and from packages."""
+"""The handlers of a project: built in, and from ``dibs.toml`` of the main working tree."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from dibs.server.notify import handlers as notify
 from dibs.services.merging.tests import TEST_TIMEOUT
 from dibs.services.pipeline import commit_tests, summaries
 from dibs.services.pipeline.commands import run_command
-from dibs.services.pipeline.entry_points import TIMEOUT, PythonHandler, installed
 from dibs.services.pipeline.handlers import (
-    ENTRY_POINT,
     IN_FILE,
     Handler,
     event_text,
@@ -54,8 +52,6 @@ class Registry:
         """``folder`` is the server's, which has the secret of webhooks."""
         self._served, self._folder = served, folder
         self._stopping = stopping
-        self._python: dict[str, PythonHandler] = {}
-        self._installed = installed()
 
     def stamp(self) -> tuple[object, ...]:
         """Return what changes when the handlers may be others."""
@@ -73,16 +69,10 @@ class Registry:
         if test is not None and config.handlers_tests and repository.common:
             found.append(self._tests(repository, test, trust))
         found += [self._command(repository, text, trust) for text in config.handlers_on]
-        found += [self._entry_point(repository, *one) for one in self._installed]
         hook = webhook_setting(config)
         banned = _not_allowed(trust, hook) if hook is not None else ""
         found += notify.handlers(config, self._served.name, self._folder, banned)
         return found
-
-    def close(self) -> None:
-        """End the processes of Python handlers."""
-        for one in self._python.values():
-            one.close()
 
     @property
     def _repository(self) -> Repository:
@@ -126,21 +116,6 @@ class Registry:
                 surroundings(event_variables(name, entry)),
                 timeout=one.timeout, stopping=self._stopping,
             )  # fmt: skip
-
-    def _entry_point(self, repository: Repository, point: str, kind: str) -> Handler:
-        name = f"python.{point}"
-        python = self._python.get(point)
-        if python is None:
-            python = PythonHandler(point, main_tree(repository), stopping=self._stopping)
-            self._python[point] = python
-
-        def act(entries: Sequence[Entry]) -> None:
-            for entry in entries:
-                python.handle(name, entry)
-
-        return Handler(
-            name, frozenset({kind}), act, TIMEOUT, source=ENTRY_POINT, runs=point
-        )  # fmt: skip
 
 
 def _parked(trust: Trust, setting: Executing) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Finish = Callable[[Rows], None]
 
 #: Where a handler comes from.
-BUILT_IN, IN_FILE, ENTRY_POINT = "built in", "dibs.toml", "entry point"
+BUILT_IN, IN_FILE = "built in", "dibs.toml"
 #: The key in an entry's details that marks the work of a handler, which no handler receives.
 MARK = "handler"
 _LONGEST_VALUE = 4_000
