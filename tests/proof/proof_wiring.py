@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-BLOCKED, RESTORED = "blocked", "detected and reported; a human can restore it"
+BLOCKED, REPORTED = "blocked", "detected and reported"
 TABLE = ("<!-- wiring: begin -->", "<!-- wiring: end -->")
 
 
 class Attempt(NamedTuple):
-    """Commands that an agent runs; ``restored`` ones are hidden in a script."""
+    """Commands that an agent runs; ``REPORTED`` ones are hidden in a script."""
 
     says: str
     happens: str
@@ -92,7 +92,7 @@ ATTEMPTS = (
         "sed -i d {home}/.claude/settings.json", "rm -rf ~/.config",
         "echo x > ~/.local/state/dibs/server/tokens.json",
     )),
-    Attempt("the same, hidden in a script", RESTORED, (
+    Attempt("the same, hidden in a script", REPORTED, (
         "rm -rf .claude", "mv .claude .x", "echo '{\"disableAllHooks\": true}' > .claude/settings.json",
         "chmod 000 .claude/settings.json", "chmod 500 .claude", "rm .claude/settings.json",
         "ln -sf /dev/null .claude/settings.json", ": > .claude/settings.local.json",

@@ -1,17 +1,15 @@
-"""An agent that disables the guard is blocked, or detected so that a human can restore it."""
+"""An agent that disables the guard is blocked, or detected and reported."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import stat
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.proof.proof_wiring import ATTEMPTS, BLOCKED, HARMLESS, RESTORED, TABLE, table
+from tests.proof.proof_wiring import ATTEMPTS, BLOCKED, HARMLESS, REPORTED, TABLE, table
 
 from dibs.cli import main
 from dibs.guard.agents.program import answer
@@ -80,23 +78,6 @@ class Wired:
         said = self.hook("PreToolUse", filled)
         return '"deny"' in said
 
-    def state(self) -> dict[str, tuple[int, bytes]]:
-        """Return mode and content of everything that matters."""
-        tops = (self.root / ".git" / "hooks", self.home, *map(self.root.__truediv__, _tops()))
-        found = {}
-        for top in tops:
-            for path in (top, *sorted(top.rglob("*"))) if top.is_dir() else (top,):
-                if not path.exists() or str(path).endswith((".dibs-aside", ".sample")):
-                    continue
-                mode = stat.S_IMODE(path.lstat().st_mode)
-                content = b"" if path.is_dir() else path.read_bytes()
-                found[str(path)] = (mode, content)
-        return found
-
-
-def _tops() -> list[str]:
-    return sorted({name.split("/")[0] for name in FILES if name.startswith(".")} | {"dibs.toml"})
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -148,11 +129,12 @@ def test_an_edit_tool_cannot_change_what_guards_agents(made, tool):
 
 
 @pytest.mark.parametrize(
-    "command", [c for a in ATTEMPTS if a.happens == RESTORED for c in a.commands]
+    "command", [c for a in ATTEMPTS if a.happens == REPORTED for c in a.commands]
 )
-def test_an_attempt_hidden_in_a_script_is_reported_and_a_human_restores_it(wired, capsys, command):
+def test_an_attempt_hidden_in_a_script_is_reported_and_not_accepted_by_a_repair(
+    wired, capsys, command
+):
     (wired.root / "run.sh").write_text(f"#!/bin/sh\n{command}\n")
-    before = wired.state()
     assert '"deny"' not in wired.hook("PreToolUse", "sh run.sh")
     wired.sh("sh run.sh")
     assert "files that guard agents were changed while" in wired.hook("PostToolUse", "sh run.sh")
@@ -161,15 +143,9 @@ def test_an_attempt_hidden_in_a_script_is_reported_and_a_human_restores_it(wired
     main(["doctor"])
     out = " ".join(capsys.readouterr().out.split())
     assert "which guards agents, was" in out
-    assert "to restore it: `dibs doctor --fix`" in out
+    assert "to repair what Dibs wrote: `dibs init`" in out
     main(["doctor", "--fix"])
-
-    out = capsys.readouterr().out
-    assert "restored " in out
-    assert "no hook blocks writes" not in out
-    after = wired.state()
-    assert {path: after.get(path) for path in before} == before
-    assert not WiringRecord(find(str(wired.root), {})).pending()
+    assert WiringRecord(find(str(wired.root), {})).pending()
 
 
 @pytest.mark.parametrize("command", HARMLESS)
@@ -179,48 +155,18 @@ def test_harmless_commands_are_neither_blocked_nor_reported(wired, command):
     assert "that guard agents were changed" not in wired.hook("PostToolUse", command)
 
 
-@pytest.mark.parametrize(
-    "folder", [".git/hooks", ".claude", ".claude/hooks", ".github", ".opencode"]
-)
-def test_a_restore_changes_nothing_in_a_folder_that_a_link_leads_to(wired, capsys, folder):
-    other = wired.root.parent / "other"
-    for name in ("hooks/dibs.json", "plugin/dibs.js", "settings.json", "notes", "pre-commit"):
-        (other / name).parent.mkdir(parents=True, exist_ok=True)
-        (other / name).write_text("mine\n")
-    other.chmod(0o1777)
-    about = {path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in other.rglob("*")}
-    before = wired.state()
+def test_only_a_human_accepts_and_the_humans_get_a_message(wired, capsys):
     wired.hook("PreToolUse", "sh run.sh")
-    wired.sh(f"rm -rf {folder}; mkdir -p $(dirname {folder}); ln -s {other} {folder}")
-    assert "files that guard agents were changed" in wired.hook("PostToolUse", "sh run.sh")
-    main(["doctor"])
-
-    main(["doctor", "--fix"])
-
-    assert {
-        path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in other.rglob("*")
-    } == about
-    assert stat.S_IMODE(other.stat().st_mode) == 0o1777
-    if folder != ".github":  # only the files and folders that guard agents are restored
-        after = wired.state()
-        assert {path: after.get(path) for path in before} == before
-    shutil.rmtree(other)
-
-
-def test_only_a_human_restores_and_the_humans_get_a_message(wired, capsys):
-    wired.hook("PreToolUse", "sh run.sh")
-    wired.sh("rm -rf .claude")
+    wired.sh("git config core.hooksPath .husky")
     wired.hook("PostToolUse", "sh run.sh")
     capsys.readouterr()
 
-    main(["doctor", "--fix", "--agent", "mallory"])
+    main(["doctor", "--fix", "--accept", "--agent", "mallory"])
 
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "did not restore files that guard agents: only a human may do this; you are mallory (see"
-        " `dibs whoami -v`)" in said
+        "did not accept files that guard agents: only a human may do this; you are mallory" in said
     )
-    assert not (wired.root / ".claude").exists()
     assert main(["inbox", "--json"]) == 0
     assert (
         "files that guard agents were changed while claude-s1 ran a command"
@@ -228,27 +174,19 @@ def test_only_a_human_restores_and_the_humans_get_a_message(wired, capsys):
     )
     (entry,) = _ledger(capsys)
     assert entry["agent"] == "claude-s1"
-    assert ".claude/settings.json" in entry["details"]["paths"]
-    main(["doctor", "--fix"])
-    assert (wired.root / ".claude/settings.json").read_text() == HOOKS
+    assert ".git/config" in entry["details"]["paths"]
+    main(["doctor", "--fix", "--accept"])
+    assert "accepted .git/config as it is now" in capsys.readouterr().out
+    assert wired.sh("git config core.hooksPath").stdout == b".husky\n"
     assert len(_ledger(capsys)) == 2
+    main(["doctor"])
+    assert "which guards agents" not in capsys.readouterr().out
 
 
 def _ledger(capsys):
     capsys.readouterr()
     main(["log", "--json", "--kind", "wiring_changed"])
     return json.loads(capsys.readouterr().out)
-
-
-def test_a_human_can_keep_what_a_command_changed(wired, capsys):
-    wired.hook("PreToolUse", "sh run.sh")
-    wired.sh("git config core.hooksPath .husky")
-    wired.hook("PostToolUse", "sh run.sh")
-
-    main(["doctor", "--fix", "--accept"])
-
-    assert "accepted .git/config as it is now" in capsys.readouterr().out
-    assert wired.sh("git config core.hooksPath").stdout == b".husky\n"
 
 
 def test_a_persons_own_change_between_commands_is_not_reported(wired, capsys):
@@ -271,7 +209,7 @@ def test_a_persons_own_change_between_commands_is_not_reported(wired, capsys):
         ": > .git/refs/heads/main",
     ],
 )
-def test_a_branch_that_a_script_wrote_is_reported_and_a_human_moves_it_back(wired, capsys, wrote):
+def test_a_branch_that_a_script_wrote_is_reported_with_its_last_commit(wired, capsys, wrote):
     before = wired.sh("git rev-parse main").stdout
     wired.hook("PreToolUse", "sh run.sh")
     wired.sh(wrote)
@@ -280,12 +218,9 @@ def test_a_branch_that_a_script_wrote_is_reported_and_a_human_moves_it_back(wire
     capsys.readouterr()
 
     main(["doctor"])
-    assert "was written without git while claude-s1" in " ".join(capsys.readouterr().out.split())
-    main(["doctor", "--fix"])
-
-    assert wired.sh("git rev-parse main").stdout == before
-    main(["doctor"])
-    assert "written without git" not in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "was written without git while claude-s1" in said
+    assert f"git's log of it ends at {before.decode().strip()}" in said
 
 
 @pytest.mark.parametrize(

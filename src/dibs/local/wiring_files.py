@@ -1,4 +1,4 @@
-"""The user's own files that configure agents, git, and Dibs; short because only their places vary."""
+"""The files that configure agents, git, and Dibs: in the repository, and the user's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,44 @@ from dibs.local.server_files import server_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from dibs.local.repository import Repository
+
+_SAMPLE = ".sample"
+#: The most files of one folder.
+_MOST = 100
+
+
+def guarding_files(repository: Repository) -> Iterator[str]:
+    """Yield the absolute paths of the files and folders that guard agents; those in listed folders, too."""
+    from dibs.core.toolcalls.wiring import WIRING, WIRING_FOLDERS
+    from dibs.local.loose_objects import unlogged_branches
+    from dibs.local.repository import shared_state
+
+    root, common = repository.root, repository.common
+    places = [f"{root}/{name}" for name in (*WIRING_FOLDERS, *WIRING)]
+    if common:
+        places += [f"{common}/hooks/", f"{shared_state(repository)}/hooks/"]
+        yield from (f"{common}/{name}" for name in ("config", "config.worktree", "info/attributes"))
+        yield from unlogged_branches(common)
+        if os.path.isfile(f"{root}/.git"):
+            yield f"{root}/.git"
+    for place in (*places, *home_guarded()):
+        yield place.rstrip("/")
+        if place.endswith("/"):
+            yield from _files_in(place)
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            names = sorted(one.name for one in found if not one.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for name in names[:_MOST]:
+        if not name.endswith((_SAMPLE, ".lock")):
+            yield f"{folder}{name}"
 
 
 def home_guarded(environ: Mapping[str, str] | None = None) -> list[str]:

@@ -98,13 +98,11 @@ def _repair(
     project: Project, caller: Caller, progress: Callable[[str], None], *, accept: bool
 ) -> list[str]:
     from dibs.install.prove.git import sweep
-    from dibs.services.guard.wiring_restore import restore
+    from dibs.services.guard.wiring import accept as accept_wiring
 
     progress("repairing")
     repository = project.place.repository
-    done = restore(
-        project.store, repository, caller, accept=accept
-    )  # the rest may need these files
+    done = accept_wiring(project.store, repository, caller) if accept else []
     done += _repair_store(project, caller)
     done += _despite_damage(lambda: boards.repair(project.board, caller))
     done += _despite_damage(lambda: project.doctoring.repair(caller))
@@ -127,9 +125,9 @@ def _wiring(project: Project) -> list[Finding]:
     from dibs.config.table import FIELDS
     from dibs.core.text.findings import Finding
     from dibs.project.location import locate
-    from dibs.services.guard.wiring_restore import findings as changed
+    from dibs.services.guard.wiring import findings as changed
 
-    # Not the settings with which the project was opened: a repair may have restored the file.
+    # Not the settings with which the project was opened: the file may have changed since.
     loaded = locate(project.place.repository.root, lenient=True).loaded
     shown = {field.name: f"{field.section}.{field.key}" for field in FIELDS}
     waiting = [

@@ -273,7 +273,7 @@ class Guarding:
             protection.resume(agent, decided.resumed)
         if watched:
             from dibs.services.guard.uncommitted.before_call import TreeSnapshots
-            from dibs.services.guard.wiring_restore import report, watch
+            from dibs.services.guard.wiring import report, watch
 
             marks = TreeSnapshots(self._repository)
             marks.end(agent, heard.call)  # some agents give their calls no IDs
@@ -361,7 +361,7 @@ class Guarding:
         left = marks.left(session.id)  # also of calls whose hook was too late, or never ran
         if not (watched or left):
             return False
-        from dibs.services.guard.wiring_restore import report
+        from dibs.services.guard.wiring import report
 
         wiring = bool(report(self._store, self._repository, session.id))
         if not left:

@@ -1,8 +1,8 @@
-"""Detect changes of the files that guard agents, and keep their old content, which a human can restore.
+"""Detect and report changes of the files that guard agents.
 
 Around each shell command that may write, the files are compared with the last look. A change during a command
-is reported and stays in the record, with a copy of the old content, until a human restores or accepts it. Any
-other change is a person's own work.
+is reported and stays in the record until the file is repaired, or a human accepts it. Any other change is a
+person's own work.
 """
 
 from __future__ import annotations
@@ -10,25 +10,32 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.toolcalls.wiring import WIRING, WIRING_FOLDERS, guard_part
+from dibs.core.claims.agents import why_not
+from dibs.core.claims.ledger import Kind
+from dibs.core.talk.mail import HUMANS, MailKind
+from dibs.core.text.findings import Finding, Level
+from dibs.core.text.names import few, printable
+from dibs.core.toolcalls.wiring import guard_part
 from dibs.local.files import read_file, tree_name, write_file
-from dibs.local.loose_objects import unlogged_branches
+from dibs.local.loose_objects import last_logged
 from dibs.local.repository import shared_state
-from dibs.local.wiring_files import home_guarded
+from dibs.local.wiring_files import guarding_files
+from dibs.services.state.mailbox import tell
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
+    from dibs.core.claims.agents import Caller
     from dibs.local.repository import Repository
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 _FOLDER = "wiring-seen"
-_SAMPLE = ".sample"
-#: The largest file that is read, and the most files of one folder.
-_LARGEST, _MOST = 1 << 20, 100
+#: The largest file that is read.
+_LARGEST = 1 << 20
 #: The start of a folder's description. A folder's or file's description has two words; one is the mode.
 FOLDER, _TWO = f"{stat.S_IFDIR:o}", 2
 #: The description of a missing file, and the start of a symbolic link's description, whose second line
@@ -47,10 +54,6 @@ class WiringChange(Record):
     #: The descriptions before and after the command: a digest with the mode.
     before: str
     after: str
-    #: The copy of the old content; empty if there was no file.
-    copy: str = ""
-    #: The folder that contained the file, without symbolic links; empty if there was no file.
-    folder: str = ""
 
     @property
     def what(self) -> str:
@@ -70,13 +73,9 @@ class WiringRecord:
         self._folder = os.path.join(shared_state(repository), _FOLDER)
         self._file = os.path.join(self._folder, f"{tree_name(repository.root)}.json")
 
-    def look(self) -> None:
-        """Remember the files as they are, before a command runs."""
-        self._compare()
-
     def changed(self, agent: str, now: float) -> list[WiringChange]:
         """Return what changed since the last look, and keep it in the record."""
-        found = self._compare()
+        found = self.look()
         if not found:
             return []
         changes = [WiringChange(path, agent, now, *rest) for path, rest in found.items()]
@@ -93,42 +92,16 @@ class WiringRecord:
         found = [WiringChange(*row) for row in self._load()["changes"]]
         return [one for one in found if now.get(one.path, MISSING) == one.after]
 
-    def copy_of(self, change: WiringChange) -> bytes | None:
-        """Return the old content of a changed file; None if there is none."""
-        if not change.copy:
-            return None
-        try:
-            return read_file(os.path.join(self._folder, "content", change.copy))
-        except OSError:
-            return None
-
     def settle(self) -> None:
         """Accept the files as they are now."""
-        self._compare()
+        self.look()
         self._save(changes=[])
 
     # -- the files
 
-    def paths(self) -> Iterator[str]:
-        """Yield the absolute paths of the files and folders; those in listed folders, too."""
-        root, common = self._repository.root, self._repository.common
-        places = [f"{root}/{name}" for name in (*WIRING_FOLDERS, *WIRING)]
-        if common:
-            places += [f"{common}/hooks/", f"{shared_state(self._repository)}/hooks/"]
-            yield from (
-                f"{common}/{name}" for name in ("config", "config.worktree", "info/attributes")
-            )
-            yield from unlogged_branches(common)
-            if os.path.isfile(f"{root}/.git"):
-                yield f"{root}/.git"
-        for place in (*places, *home_guarded()):
-            yield place.rstrip("/")
-            if place.endswith("/"):
-                yield from _files_in(place)
-
     def _stats(self) -> dict[str, list[int]]:
         found = {}
-        for path in self.paths():
+        for path in guarding_files(self._repository):
             try:
                 found[path] = _numbers(os.lstat(path))
                 if stat.S_ISLNK(found[path][3]):  # people link settings to a folder of their own
@@ -137,42 +110,30 @@ class WiringRecord:
                 continue
         return found
 
-    def _compare(self) -> dict[str, tuple[str, ...]]:
-        """Update the record; return the changes by path: before, after, the old copy, and its folder."""
-        kept = self._load()
-        seen, stats = kept["seen"], self._stats()
-        if not seen:
-            self._save(seen={path: self._noted(path, about) for path, about in stats.items()})
-            return {}
-        moved = {p: about for p, about in stats.items() if p not in seen or seen[p][0] != about}
+    def look(self) -> dict[str, tuple[str, str]]:
+        """Remember the files as they are; return the descriptions before and after of what changed."""
+        seen, stats = self._load()["seen"], self._stats()
+        moved = {
+            path: self._described(path, about)
+            for path, about in stats.items()
+            if path not in seen or seen[path][0] != about
+        }
         gone = [path for path in seen if path not in stats]
-        if not moved and not gone:
+        if not (moved or gone):
             return {}
-        noted = {path: self._noted(path, about) for path, about in moved.items()}
-        found = {path: (seen[path][1], MISSING, *seen[path][2:]) for path in gone}
-        for path, (_, after, *_rest) in noted.items():
-            before, *rest = seen[path][1:] if path in seen else (MISSING, "", "")
+        rows = {path: [stats[path], after] for path, after in moved.items()}
+        self._save(seen={**{p: row for p, row in seen.items() if p in stats}, **rows})
+        if not seen:
+            return {}
+        found = {path: (str(seen[path][1]), MISSING) for path in gone}
+        for path, after in moved.items():
+            before = seen[path][1] if path in seen else MISSING
             if before != after and not _only_gains_rights(before, after):
-                found[path] = (before, after, *rest)
+                found[path] = (before, after)
         # The files in a folder that was replaced by a symbolic link belong to someone else.
-        found = {
+        return {
             p: r for p, r in found.items() if r[0] != MISSING or os.path.dirname(p) not in found
         }
-        self._save(seen={**{p: row for p, row in seen.items() if p in stats}, **noted})
-        return found
-
-    def _noted(self, path: str, about: list[int]) -> list[Any]:
-        """Return a row for a file: its stat, its description, its copy, and its folder."""
-        described = self._described(path, about)
-        copy = ""
-        content = _content(path, about)
-        if content is not None:
-            copy = _digest(content)
-            place = os.path.join(self._folder, "content", copy)
-            if not os.path.exists(place):
-                os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-                write_file(place, content)
-        return [about, described, copy, os.path.realpath(os.path.dirname(path))]
 
     def _described(self, path: str, about: list[int]) -> str:
         """Return a description that changes with the file's guarding part."""
@@ -201,15 +162,79 @@ class WiringRecord:
         write_file(self._file, quickjson.dumps(kept))
 
 
-def _files_in(folder: str) -> Iterator[str]:
+def report(store: Store, repository: Repository, agent: str) -> list[WiringChange]:
+    """Tell the ledger, the agent, and the humans what changed since the last look, unless agents may."""
+    if store.config.commit_guarded != "human":
+        return []
+    changes = WiringRecord(repository).changed(agent, store.now())
+    if not changes:
+        return []
+    names = [_shown(one.path, repository) for one in changes]
+    why = "see `dibs doctor`"
+
+    def step(rows: Rows) -> None:
+        rows.emit(
+            agent, "agent", Kind.WIRING_CHANGED,
+            f"files that guard agents were changed while {agent} ran a command: {printable(few(names))}",
+            paths=names[:20], count=len(names),
+        )  # fmt: skip
+        for box in (agent, HUMANS):
+            tell(
+                rows, box, MailKind.FOREIGN_WRITE, tuple(names), sender=agent, told="wiring",
+                sure=False, reason=why,
+            )  # fmt: skip
+
+    store.apply(step)
+    return changes
+
+
+def watch(repository: Repository) -> None:
+    """Remember the files before a command runs; a full disk must not block the command."""
     try:
-        with os.scandir(folder) as found:
-            names = sorted(one.name for one in found if not one.is_dir(follow_symlinks=False))
+        WiringRecord(repository).look()
     except OSError:
         return
-    for name in names[:_MOST]:
-        if not name.endswith((_SAMPLE, ".lock")):
-            yield f"{folder}{name}"
+
+
+def findings(repository: Repository) -> list[Finding]:
+    """Return a finding for each change that is still there."""
+    return [
+        Finding(
+            Level.WARN,
+            "wiring",
+            f"{_shown(one.path, repository)}, which guards agents, was {one.what} while {one.agent} ran a"
+            f" command; {_repair(one.path)}; to keep it: `dibs doctor --fix --accept`",
+        )
+        for one in WiringRecord(repository).pending()
+    ]
+
+
+def _repair(path: str) -> str:
+    """Return how to repair a file."""
+    common, mark, branch = path.rpartition(BRANCHES)
+    if not mark:
+        return "to repair what Dibs wrote: `dibs init`"
+    return f"git's log of it ends at {last_logged(f'{common}/logs{BRANCHES}{branch}')}"
+
+
+def accept(store: Store, repository: Repository, caller: Caller) -> list[str]:
+    """Accept all changed files as they are, for humans only; return what was done."""
+    record = WiringRecord(repository)
+    changes = record.pending()
+    if not changes:
+        return []
+    if not caller.human:
+        return [f"did not accept files that guard agents: {why_not(caller)}"]
+    record.settle()
+    names = [_shown(one.path, repository) for one in changes]
+    store.apply(
+        lambda rows: rows.emit(
+            caller.id, caller.role, Kind.WIRING_CHANGED,
+            f"{caller.id} accepted files that guard agents: {printable(few(names))}",
+            paths=names[:20], count=len(names),
+        )
+    )  # fmt: skip
+    return [f"accepted {name} as it is now" for name in names]
 
 
 def _numbers(about: os.stat_result) -> list[int]:
@@ -240,3 +265,12 @@ def _digest(content: bytes) -> str:
     from dibs.git.hook_scripts import sha256_of
 
     return sha256_of(content)
+
+
+def _shown(path: str, repository: Repository) -> str:
+    """Return a path for people: relative to the working tree if it is inside."""
+    root = f"{repository.root}/"
+    if path.startswith(root):
+        return path[len(root) :]
+    common = f"{repository.common}/"
+    return f".git/{path[len(common) :]}" if repository.common and path.startswith(common) else path

@@ -42,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="with --fix: keep hooks and settings that agents' commands changed, instead of restoring them",
+        help="with --fix: accept hooks and settings that agents' commands changed",
     )
     parser.add_argument(
         "--prove", action="store_true", help="test every guard: each must block a write"
