@@ -133,8 +133,7 @@ class Scene:
             self._steps += [(at - span * 0.6, worker, ("edit", path)) for path in job.files]
             self._steps.append((at - span, worker, ("commit", "-m", job.title, "--release")))
             done = ("task", "done", name, "--summary", f"{job.reason}; all tests pass")
-            more = ("--review",) if (place + number) % 4 == 3 else ()
-            self._steps.append((at - span - 0.1, worker, (*done, *more)))
+            self._steps.append((at - span - 0.1, worker, done))
             at -= span + 0.6
 
     def _talk(self) -> None:

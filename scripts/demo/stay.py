@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Tasks without an owner that the lead keeps on the board.
 OPEN_TASKS = 5
-#: How likely the lead leaves a review or a failed task for later.
+#: How likely the lead leaves a failed task for later.
 LEFT = 0.6
 #: Seconds between crashes, and from a crash to the restart.
 CRASH_EVERY, RESTART = (100.0, 160.0), (20.0, 35.0)
@@ -125,7 +125,7 @@ class Crew:
             random.choice(self.workers).crash()
 
     def _lead(self) -> None:
-        """Fill the board, review, send messages, ask the human, and let a subagent write tests."""
+        """Fill the board, send messages, ask the human, and let a subagent write tests."""
         self.lead.join()
         for turn in itertools.count():
             self._fill_board()
@@ -140,15 +140,12 @@ class Crew:
             self.lead.pause(5, 9)
 
     def _fill_board(self) -> None:
-        """Create tasks while few are left, accept what waits for a review, and retry what failed."""
+        """Create tasks while few are left, and retry what failed."""
         tasks = _tasks(self.lead)
         for task in tasks:
             if random.random() < LEFT:
                 continue
-            if task["state"] == "in_review":
-                self.lead.dibs("task", "done", task["id"], "--summary", "reviewed")
-                self.lead.say(f"accepts: {task['title']}")
-            elif task["state"] == "error":
+            if task["state"] == "error":
                 self.lead.dibs("task", "retry", task["id"])
         waiting = [task for task in tasks if task["ready"]]
         for job in itertools.islice(self._jobs, max(0, OPEN_TASKS - len(waiting))):

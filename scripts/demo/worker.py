@@ -180,7 +180,7 @@ class Worker:
         self.dibs("release", "--all")
 
     def finish(self, task: dict[str, Any], summary: str) -> None:
-        """Report a task's result: done, sent to review, or failed."""
+        """Report a task's result: done or failed."""
         lot = random.random()
         if lot < 0.08:
             self.dibs(
@@ -188,9 +188,8 @@ class Worker:
             )
             self.say(f"gives up: {task['title']}")
             return
-        review = ["--review"] if lot < 0.3 else []
-        self.dibs("task", "done", task["id"], "--summary", summary, *review)
-        self.say(f"{'asks for a review of' if review else 'finishes'}: {task['title']}")
+        self.dibs("task", "done", task["id"], "--summary", summary)
+        self.say(f"finishes: {task['title']}")
 
     def set_aside(self, task: dict[str, Any]) -> None:
         """Give a task back to the board."""

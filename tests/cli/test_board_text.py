@@ -17,7 +17,6 @@ VERBS = (
     ["show", "ID"],
     ["graph"],
     ["graph", "--format", "mermaid"],
-    ["graph", "--format", "dot"],
 )
 
 

@@ -232,7 +232,6 @@ def test_the_first_process_of_a_container_does_not_wait_for_dead_orphans(put, st
     ("words", "state", "outcome"),
     [
         (("done", "a", "--summary", "mine"), Status.DONE, "done"),
-        (("done", "a", "--review"), Status.IN_REVIEW, "done"),
         (("fail", "a", "--message", "too hard"), Status.ERROR, "failed"),
         (("release", "a"), Status.NEW, "released"),
         (("cancel", "a", "--reason", "no need"), Status.CANCELLED, "released"),

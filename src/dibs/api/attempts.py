@@ -70,16 +70,13 @@ class Attempt:
         *,
         artefacts: Sequence[str] = (),
         handoff: Handoff | None = None,
-        review: bool = False,
     ) -> Stored:
-        """Finish the task; with ``review``, another agent must accept it first."""
+        """Finish the task."""
         summary = check_string(summary, "summary")
         artefacts = check_strings(artefacts, "artefacts")
         if handoff is not None:
             _check_handoff(handoff)
-        return self._end(
-            "done", summary=summary, artefacts=artefacts, handoff=handoff, review=review
-        )
+        return self._end("done", summary=summary, artefacts=artefacts, handoff=handoff)
 
     def fail(self, message: str) -> Stored:
         """Mark the task as failed; it can be retried."""

@@ -1786,7 +1786,6 @@ class TasksCalls:
         *,
         summary: str | None = None,
         artefacts: Many[str] | None = None,
-        review: bool | None = None,
         next: Any | None = None,
         tokens_in: int | None = None,
         tokens_out: int | None = None,

@@ -115,7 +115,7 @@ class TaskTurns:
     def finished(self, task: str) -> str:
         """Return the title of a task if it is done, else nothing."""
         view = self._task(task)
-        if view is None or view.stored.task.status not in {Status.DONE, Status.IN_REVIEW}:
+        if view is None or view.stored.task.status != Status.DONE:
             return ""
         return view.stored.task.title or task
 

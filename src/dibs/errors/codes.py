@@ -104,7 +104,6 @@ CODES = {
     "TASK_DEPENDENCY": Code((BadInput,), "a task depends on itself, on a cycle, or on an unknown task", "the message shows the path"),
     "TASK_HELD": Code((Reported,), "a file has another status or agent while an agent is working on the task", "use `dibs task done`, or let a human reassign it"),
     "TASK_NOT_YOURS": Code((NotAllowed,), "the task is assigned to another agent or role", "use `--role`, or `dibs task reassign`"),
-    "TASK_REVIEW": Code((NotAllowed,), "an agent accepts or rejects its own work", "let another agent or a human do it"),
     "TASK_SIMILAR": Code((BadInput,), "with `--strict`: an active task is similar to the new one", "see that task, or omit `--strict`"),
     "TASK_STALE": Code((Reported,), "a file with its own result was written from an older version of the task", "copy what is still valid into the task's file"),
     "NO_BRIEFING": Code((NotFound,), "a client confirms a briefing that does not wait for it", "get a new briefing"),

@@ -86,7 +86,7 @@ def movable(value: TaskView, caller: Caller) -> Shape:
     row = value.stored
     waits = value.state != row.task.status
     standing = TaskStanding(
-        value.holder, bool(row.token), row.doer, row.asked, ready=value.ready, waits=waits
+        value.holder, bool(row.token), row.asked, ready=value.ready, waits=waits
     )
     if value.past:
         return {"moves": [], "closed": []}

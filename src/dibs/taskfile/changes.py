@@ -28,7 +28,6 @@ _MOMENTS = {
 }
 #: Keys that stay in the file when they become empty, with their position and comment.
 _EMPTY_STAYS = frozenset({"agent"})
-_WITH_RESULT = frozenset({Status.DONE, Status.IN_REVIEW})
 
 
 def changes_for(before: Task, after: Task) -> dict[str, Value]:
@@ -70,7 +69,7 @@ def _result(before: Task, after: Task, changes: dict[str, Value]) -> None:
 
 
 def _result_of(task: Task) -> dict[str, Value] | None:
-    if not (task.summary or task.made or task.handoff or task.status in _WITH_RESULT):
+    if not (task.summary or task.made or task.handoff or task.status == Status.DONE):
         return None
     block: dict[str, Value] = {"summary": task.summary, "artefacts": list(task.made)}
     if task.handoff is not None:

@@ -164,12 +164,11 @@ def test_dependents_are_all_tasks_that_reach_a_task(tasks):
 
 def test_a_reason_names_the_dependency_and_its_state():
     graph = a_graph(
-        "a: run asg new rev bad off halt gone old",
-        *("run", "asg", "new", "rev", "bad", "off", "halt"),
+        "a: run asg new bad off halt gone old",
+        *("run", "asg", "new", "bad", "off", "halt"),
         past={"old": "cancelled"},
         run={"status": "in_progress", "agent": "bob"},
         asg={"status": "assigned", "agent": "eve"},
-        rev={"status": "in_review"},
         bad={"status": "error", "error": "no disk\nTraceback"},
         off={"status": "cancelled", "reason": "not wanted"},
         halt={"status": "blocked", "reason": "\x1b[2J by law"},
@@ -179,7 +178,6 @@ def test_a_reason_names_the_dependency_and_its_state():
         "waits for run, which is in progress (bob)",
         "waits for asg, which is assigned (eve)",
         "waits for new, which has not started",
-        "waits for rev, which is in review",
         "waits for bad, which failed: no disk",
         "waits for off, which was cancelled: not wanted",
         "waits for halt, which is blocked: \\x1b[2J by law",

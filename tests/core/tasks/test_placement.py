@@ -37,7 +37,7 @@ def test_the_folder_decides_what_the_text_leaves_open(status, place, after):
     assert meant(place, Task("t", status, "bob")) == after
 
 
-@pytest.mark.parametrize("status", ["new", "assigned", "in_progress", "in_review"])
+@pytest.mark.parametrize("status", ["new", "assigned", "in_progress"])
 def test_a_file_with_a_result_in_done_is_done(status):
     assert meant("done", Task("t", status, "bob"), result=True) == ("done", "bob")
 

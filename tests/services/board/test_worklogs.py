@@ -129,12 +129,6 @@ def test_a_log_that_someone_writes_at_the_same_moment_is_not_overwritten(tmp_pat
     assert names(tmp_path) == ["2025-11-23T1545-curator-audit-2.md", NAME]
 
 
-def test_a_review_and_its_acceptance_share_one_log(folders, tmp_path):
-    log(folders, tmp_path, stored(status="in_review"))
-
-    assert log(folders, tmp_path, at=AT + 600, steps=[entry("task_reviewed")]) == ""
-
-
 def test_two_tasks_with_the_same_name_and_minute_have_two_logs(folders, tmp_path):
     log(folders, tmp_path)
 

@@ -256,22 +256,22 @@ def test_a_curator_can_work_with_mv_and_an_editor_only(crew):
 
 def test_a_state_may_be_skipped_if_the_file_has_its_time_or_a_result(crew):
     crew.make("a", "b", agent="bob")
-    crew.tasks.assign(BOSS)
-    review = {"old": "status: assigned", "new": "status: in_review"}
+    failed = {"old": "status: new", "new": "status: error"}
+    error = "error:\n  message: x\n"
 
-    verdict = refused(crew, edited(crew, "a", **review, add=RESULT))
+    verdict = refused(crew, edited(crew, "a", "assigned/bob", **failed, add=error))
     assert (verdict.code, verdict.field) == ("TASK_TRANSITION", "status")
     assert "in_progress" in verdict.message
     assert "started_at" in verdict.hint
-    with_moment = "started_at: 1970-01-12T13:46:40Z\n" + RESULT
-    done = {"old": "status: assigned", "new": "status: done"}
+    with_moment = "started_at: 1970-01-12T13:46:40Z\n" + error
+    done = {"old": "status: new", "new": "status: done"}
     files = (
-        edited(crew, "a", **review, add=with_moment),
+        edited(crew, "a", "assigned/bob", **failed, add=with_moment),
         edited(crew, "b", "done", **done, add=RESULT),
     )
     first, second = accept(crew, *files)
 
-    assert first.stored.task.status == Status.IN_REVIEW
+    assert first.stored.task.status == Status.ERROR
     assert second.stored.task.status == Status.DONE
     assert agrees(first.stored)
     assert agrees(second.stored)

@@ -13,15 +13,14 @@ from dibs.errors import DibsError
 from dibs.shapes.tasks import movable
 
 WHO = ("bob", "carol", "human")
-#: Refusals: not a transition, for someone else, not the owner, held, own review, humans only.
+#: Refusals: not a transition, for someone else, not the owner, held, humans only.
 NO, FOR_ANOTHER, FENCED, HELD = "TASK_TRANSITION", "TASK_NOT_YOURS", "FENCED", "held"
-NOT_HELD, REVIEW, HUMANS = "NOT_HELD", "TASK_REVIEW", "HUMANS_ONLY"
+NOT_HELD, HUMANS = "NOT_HELD", "HUMANS_ONLY"
 #: The folder of each status.
 FOLDERS = {
     "new": lambda agent: "inbox",
     "assigned": lambda agent: f"assigned/{agent}",
     "in_progress": lambda agent: f"assigned/{agent}",
-    "in_review": lambda agent: f"assigned/{agent}",
     "error": lambda agent: f"assigned/{agent}",
     "blocked": lambda agent: f"assigned/{agent}" if agent else "inbox",
     "done": lambda agent: "done",
@@ -35,10 +34,8 @@ def bring_to(crew, status):
     crew.make("a", agent="" if status == Status.NEW else "bob")
     if status == Status.ASSIGNED:
         crew.tasks.assign(human)
-    if status in {"in_progress", "in_review", "done", "error", "archive"}:
+    if status in {"in_progress", "done", "error", "archive"}:
         crew.start("bob", "a")
-    if status == Status.IN_REVIEW:
-        crew.done("bob", "a", review=True)
     if status in {"done", "archive"}:
         crew.done("bob", "a")
     if status == Status.ERROR:
@@ -55,7 +52,6 @@ def bring_to(crew, status):
 VERBS = {
     "start": lambda tasks, who: tasks.start(who, "a"),
     "done": lambda tasks, who: tasks.done(who, "a"),
-    "review": lambda tasks, who: tasks.done(who, "a", review=True),
     "fail": lambda tasks, who: tasks.fail(who, "a", message="no"),
     "release": lambda tasks, who: tasks.release(who, "a"),
     "retry": lambda tasks, who: tasks.retry(who, "a"),
@@ -100,7 +96,6 @@ TABLE = {
     "in_progress": {
         "start": ("in_progress", HELD, HELD),
         "done": ("done", FENCED, FENCED),
-        "review": ("in_review", FENCED, FENCED),
         "fail": ("error", FENCED, FENCED),
         "release": ("assigned", FENCED, FENCED),
         "cancel": ("cancelled", HUMANS, "cancelled"),
@@ -113,12 +108,6 @@ TABLE = {
         "cancel": "cancelled",
         "reassign": "blocked",
         "to anybody": "blocked",
-    },
-    "in_review": {
-        "done": (REVIEW, "done", "done"),
-        "fail": (REVIEW, "error", "error"),
-        "reopen": "assigned",
-        "cancel": "cancelled",
     },
     "done": {"reopen": "assigned"},
     "error": {"retry": "assigned", "cancel": "cancelled"},
@@ -174,7 +163,7 @@ def test_a_surface_says_why_a_caller_cannot_make_a_move():
             c["to"]: c["why"] for c in movable(crew.tasks.show(None, "a"), caller(who))["closed"]
         }
 
-    only = dict.fromkeys(("done", "in_review", "error"), "only bob can do that")
+    only = dict.fromkeys(("done", "error"), "only bob can do that")
     assert closed("human") == only
     assert closed("bob") == {}
     assert closed("carol") == {
@@ -182,8 +171,6 @@ def test_a_surface_says_why_a_caller_cannot_make_a_move():
         **dict.fromkeys(("blocked", "cancelled"), "bob holds it"),
         **dict.fromkeys(("new", "assigned"), "bob holds it"),
     }
-    crew.done("bob", "a", review=True)
-    assert closed("bob") == dict.fromkeys(("done", "error"), "bob cannot judge its own work")
 
 
 def test_a_task_that_waits_for_another_stays_blocked_wherever_it_is_assigned():

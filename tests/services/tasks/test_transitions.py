@@ -167,36 +167,6 @@ def test_an_invalid_result_is_refused(begun, options, code):
     assert refused(begun, DibsError, lambda: begun.done("bob", "a", **options)).code == code
 
 
-# -- review
-
-
-def test_a_task_in_review_is_accepted_by_anyone_but_its_doer(begun):
-    stored = begun.done("bob", "a", summary="look", review=True)
-    assert (stored.task.status, stored.place, begun.held()) == (
-        "in_review",
-        "assigned/bob",
-        set(),
-    )
-    assert agrees(stored)
-    error = refused(begun, NotAllowed, lambda: begun.done("bob", "a"))
-    assert error.code == "TASK_REVIEW"
-
-    stored = begun.done("carol", "a")
-
-    assert (stored.task.status, stored.doer, stored.task.summary) == ("done", "bob", "look")
-    assert agrees(stored)
-
-
-def test_a_reviewer_can_reopen_a_task_with_a_reason(begun):
-    begun.done("bob", "a", review=True)
-
-    stored = begun.tasks.reopen(caller("carol"), "a", reason="no tests")
-
-    assert (stored.task.status, stored.task.reason, stored.place) == ("new", "no tests", "inbox")
-    assert agrees(stored)
-    assert begun.take("bob").stored.id == "a"
-
-
 # -- failing
 
 

@@ -252,13 +252,6 @@ def test_a_task_that_is_done_again_has_one_open_follow_up(crew):
     assert finish(crew, "a", "bob", Handoff("carol", "go on")).follower != first
 
 
-def test_a_task_in_review_has_its_follow_up_when_it_is_accepted(crew):
-    crew.make("a")
-    assert finish(crew, "a", "bob", Handoff("carol", "go on"), review=True).follower == ""
-
-    assert crew.row(crew.done("human", "a").follower).task.agent == "carol"
-
-
 def by_hand(crew, id_, place, result):
     text = f"agent: bob\nstatus: done\nresult:\n  summary: ok\n{result}"
     made = EditedFile(id_, place, f"{id_}.yaml", read(text.encode(), f"{id_}.yaml"))

@@ -68,11 +68,10 @@ function Facts({ task, loadedAt }: { task: Task; loadedAt: number }) {
 
 function Why({ task, titles }: { task: Task; titles: ReadonlyMap<string, string> }) {
   const [first, ...more] = task.why ?? [];
-  const said = first ?? (task.state === "in_review" ? task.result?.summary : undefined);
-  if (!said) return null;
+  if (!first) return null;
   return (
     <div class={`card-why ${task.state === "error" ? "bad" : ""}`}>
-      {withTitles(said, titles)}
+      {withTitles(first, titles)}
       {more.length > 0 && ` (and ${more.length} more)`}
     </div>
   );

@@ -21,7 +21,6 @@ export const COLUMNS: readonly Column[] = [
   { state: "new", name: "New", tone: "neutral", about: "ready to be taken" },
   { state: "assigned", name: "Assigned", tone: "info", about: "its agent has not started yet" },
   { state: "in_progress", name: "In progress", tone: "info", about: "an agent works on it" },
-  { state: "in_review", name: "In review", tone: "warn", about: "finished, waits for approval" },
   { state: "blocked", name: "Blocked", tone: "warn", about: "waits for another task or a person" },
   { state: "error", name: "Failed", tone: "bad", about: "waits for a retry" },
   { state: "done", name: "Done", tone: "good", about: "finished" },
@@ -30,7 +29,7 @@ export const COLUMNS: readonly Column[] = [
 
 /** States of files in the plain queue and of the graph, by the column that shows them. */
 const SAME: Record<string, string> = {
-  free: "new", ready: "new", held: "in_progress", "in progress": "in_progress", "in review": "in_review",
+  free: "new", ready: "new", held: "in_progress", "in progress": "in_progress",
   broken: "blocked", failed: "error", archive: "done",
 };
 export const FINISHED = ["done", "cancelled"];

@@ -37,12 +37,6 @@ const VERBS: Record<string, Verb> = {
     fields: [{ name: "summary", label: "Result, in one sentence", multiline: true }],
     post: (id, version, { summary = "" }) => api.POST("/api/v1/tasks/{id}/done", { ...at(id, version), body: { summary } }),
   },
-  review: {
-    label: "Send to review",
-    done: "in review:",
-    fields: [{ name: "summary", label: "Result, in one sentence", multiline: true }],
-    post: (id, version, { summary = "" }) => api.POST("/api/v1/tasks/{id}/done", { ...at(id, version), body: { summary, review: true } }),
-  },
   fail: {
     label: "Mark as failed",
     done: "failed:",

@@ -57,7 +57,6 @@ export const GROUPS: readonly Group[] = [
       task_added: ["Task added", "info"],
       task_assigned: ["Task assigned"],
       task_started: ["Task started", "info"],
-      task_reviewed: ["Task in review"],
       task_completed: ["Task completed", "good"],
       task_failed: ["Task failed", "bad"],
       task_returned: ["Task returned", "warn"],

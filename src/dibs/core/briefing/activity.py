@@ -57,7 +57,6 @@ _TO_TASKS = {
     Kind.TASK_COMPLETED: "Completed task ",
     Kind.TASK_ADDED: "Added task ",
     Kind.TASK_ASSIGNED: "Assigned task ",
-    Kind.TASK_REVIEWED: "Submitted for review: task ",
     Kind.TASK_FAILED: "Failed task ",
     Kind.TASK_RETURNED: "Returned task ",
     Kind.TASK_REOPENED: "Reopened task ",

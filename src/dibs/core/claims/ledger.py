@@ -48,7 +48,6 @@ class Kind(metaclass=TextEnum):
     RELEASE_REQUESTED = "release_requested"
     TASK_ADDED = "task_added"
     TASK_ASSIGNED = "task_assigned"
-    TASK_REVIEWED = "task_reviewed"
     TASK_FAILED = "task_failed"
     TASK_RETURNED = "task_returned"
     TASK_REOPENED = "task_reopened"

@@ -1,4 +1,4 @@
-"""A graph of tasks as text, Mermaid, DOT, and JSON data.
+"""A graph of tasks as text, Mermaid, and JSON data.
 
 Pure. Ids, titles, and reasons come from agents and files, so each syntax escapes them.
 """
@@ -127,24 +127,6 @@ def as_mermaid(graph: Graph) -> str:
 def _in_mermaid(text: str) -> str:
     """Escape for Mermaid: a character's number between "#" and ";"."""
     return "".join(c if c.isalnum() or c in _PLAIN_IN_MERMAID else f"#{ord(c)};" for c in text)
-
-
-def as_dot(graph: Graph) -> str:
-    """Return a Graphviz graph, from dependencies to dependents."""
-    names, edges = _numbered(graph)
-    lines = ["digraph tasks {", "  rankdir=LR;", "  node [shape=box];"]
-    styles = {"ready": "bold", "done": "dashed", "trouble": "filled", "other": "solid"}
-    for task_id, name in names.items():
-        label = "\\n".join(_in_dot(line) for line in _label(graph, task_id))
-        style = styles[_class_of(graph, task_id)]
-        lines.append(f'  {name} [label="{label}", style={style}];')
-    lines += [f"  {needed} -> {name};" for needed, name in edges]
-    return "\n".join([*lines, "}"])
-
-
-def _in_dot(text: str) -> str:
-    """Escape for a quoted label, in which backslashes and HTML entities have a meaning."""
-    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
 def as_json(graph: Graph) -> dict[str, object]:

@@ -275,14 +275,13 @@ _WORDS = {
     Status.NEW: "has not started",
     Status.ASSIGNED: "is assigned",
     Status.IN_PROGRESS: "is in progress",
-    Status.IN_REVIEW: "is in review",
     Status.BLOCKED: "is blocked",
     Status.ERROR: "failed",
     Status.CANCELLED: "was cancelled",
     Status.DONE: "is done",
     Status.ARCHIVE: "is archived",
 }
-_WITH_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
+_WITH_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS})
 _WITH_NOTE = frozenset({Status.BLOCKED, Status.ERROR, Status.CANCELLED})
 
 

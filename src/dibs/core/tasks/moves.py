@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class TaskMove(Record):
     """A transition that a caller can make."""
 
-    #: The command: ``start``, ``done``, ``review`` (``done --review``), ``cancel``, and so on.
+    #: The command: ``start``, ``done``, ``cancel``, and so on.
     verb: str
     #: The state that readers see afterward.
     to: str
@@ -32,8 +32,6 @@ class TaskStanding(Record):
     holder: str = ""
     #: Whether the attempt has a token: it was taken, not started by an edit of the file.
     taken: bool = False
-    #: The agent that finished it.
-    doer: str = ""
     #: The agent or role that it returns to; empty for the inbox.
     asked: str = ""
     #: Whether it can be taken now.
@@ -45,8 +43,8 @@ class TaskStanding(Record):
 _NEEDS = {
     "fail": ("message",), "block": ("reason",), "cancel": ("reason",), "reassign": ("to",)
 }  # fmt: skip
-#: Verbs of an attempt: only its agent, or a reviewer, may use them.
-_RESULTS = frozenset({"done", "review", "fail", "release"})
+#: Verbs of an attempt: only its agent may use them.
+_RESULTS = frozenset({"done", "fail", "release"})
 #: Verbs that take a task from the agent that holds it.
 _DECISIONS = frozenset({"block", "cancel", "reassign"})
 #: Verbs after which the task is where it was before anyone started it.
@@ -86,8 +84,6 @@ def closed(task: Task, standing: TaskStanding, caller: Caller) -> dict[str, str]
 
 def _why_not(verb: str, task: Task, standing: TaskStanding) -> str:
     holder = standing.holder
-    if verb in _RESULTS and task.status == Status.IN_REVIEW:
-        return f"{standing.doer} cannot judge its own work"
     if verb in _RESULTS:
         return f"only {holder or 'the agent that works on it'} can do that"
     if holder:
@@ -100,8 +96,6 @@ def _may(verb: str, task: Task, standing: TaskStanding, caller: Caller) -> bool:
     if verb == "take":
         allowed = caller.human or eligible(task, caller.id, ())
         return standing.ready and not standing.holder and allowed
-    if verb in _RESULTS and task.status == Status.IN_REVIEW:
-        return caller.human or caller.id != standing.doer
     if verb in _RESULTS:
         by_hand = not standing.taken and not standing.holder
         named = caller.human or task.agent in {caller.id, caller.role}

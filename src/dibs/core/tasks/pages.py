@@ -31,7 +31,7 @@ STATUS_HEAD = f"# Agent Status Dashboard\n\n{NOTICE}\n\n"
 _TOLD = frozenset({Kind.HANDOFF_CREATED, Kind.HANDOFF_REFUSED, Kind.BOARD_CYCLE})
 
 #: Ledger kinds that show that a task's agent was at work, also when it works by hand.
-_AT_WORK = frozenset({Kind.TASK_STARTED, Kind.TASK_REVIEWED, Kind.TASK_COMPLETED, Kind.TASK_FAILED})
+_AT_WORK = frozenset({Kind.TASK_STARTED, Kind.TASK_COMPLETED, Kind.TASK_FAILED})
 
 
 class Load(Record):

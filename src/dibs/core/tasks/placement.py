@@ -18,7 +18,7 @@ from dibs.core.tasks.rules import (
 )
 
 #: Statuses from which a file with a result is done when it is moved to ``done/``.
-_UNFINISHED = frozenset({Status.NEW, Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
+_UNFINISHED = frozenset({Status.NEW, Status.ASSIGNED, Status.IN_PROGRESS})
 
 
 def meant_by(

@@ -22,7 +22,6 @@ class Status(metaclass=TextEnum):
     ASSIGNED = "assigned"
     IN_PROGRESS = "in_progress"
     BLOCKED = "blocked"
-    IN_REVIEW = "in_review"
     DONE = "done"
     ERROR = "error"
     CANCELLED = "cancelled"
@@ -107,17 +106,16 @@ def _steps(verb: str, sources: Sequence[str], targets: Sequence[str]) -> list[Tr
 TRANSITIONS: tuple[Transition, ...] = tuple(
     _steps("assign", (Status.NEW,), (Status.ASSIGNED,))
     + _steps("take", _STARTABLE, (Status.IN_PROGRESS,))
-    + _steps("done", (Status.IN_PROGRESS, Status.IN_REVIEW), (Status.DONE,))
-    + _steps("review", (Status.IN_PROGRESS,), (Status.IN_REVIEW,))
-    + _steps("fail", (Status.IN_PROGRESS, Status.ASSIGNED, Status.IN_REVIEW), (Status.ERROR,))
+    + _steps("done", (Status.IN_PROGRESS,), (Status.DONE,))
+    + _steps("fail", (Status.IN_PROGRESS, Status.ASSIGNED), (Status.ERROR,))
     + _steps("release", _WITH_HOLDER, _BACK)
     + _steps("lose", _WITH_HOLDER, (*_BACK, Status.ERROR))
     + _steps("retry", (Status.ERROR,), _BACK)
-    + _steps("reopen", (Status.DONE, Status.CANCELLED, Status.IN_REVIEW, Status.BLOCKED), _BACK)
+    + _steps("reopen", (Status.DONE, Status.CANCELLED, Status.BLOCKED), _BACK)
     + _steps("block", (*_STARTABLE, Status.IN_PROGRESS), (Status.BLOCKED,))
     + _steps("reassign", (*_STARTABLE, Status.IN_PROGRESS), _BACK)
     + _steps("reassign", (Status.BLOCKED,), (Status.BLOCKED,))
-    + _steps("cancel", (*_STARTABLE, Status.IN_PROGRESS, Status.IN_REVIEW), (Status.CANCELLED,))
+    + _steps("cancel", (*_STARTABLE, Status.IN_PROGRESS), (Status.CANCELLED,))
     + _steps("cancel", (Status.BLOCKED, Status.ERROR), (Status.CANCELLED,))
     + _steps("archive", (Status.DONE, Status.CANCELLED), (Status.ARCHIVE,))
 )
@@ -134,7 +132,7 @@ def check_step(task: Task, verb: str, target: str) -> None:
 
 
 #: Transitions that are not a command of their own.
-_NOT_COMMANDS = frozenset({"assign", "review", "lose", "archive"})
+_NOT_COMMANDS = frozenset({"assign", "lose", "archive"})
 
 
 def _ways_on(task: Task) -> str:

@@ -287,14 +287,13 @@ class Tasks:
         summary: str = "",
         artefacts: Sequence[str] = (),
         handoff: Handoff | None = None,
-        review: bool = False,
         metrics: Mapping[str, object] | None = None,
         request_id: str = "",
     ) -> Stored:
-        """Finish a task that the caller holds, or accept one that is in review."""
+        """Finish a task that the caller holds."""
         from dibs.services.tasks.transitions import checked_result
 
-        said = checked_result(self._store, summary, artefacts, handoff, review, metrics)
+        said = checked_result(self._store, summary, artefacts, handoff, metrics)
         try:
             return self._move(caller, "done", id_, lambda m: m.done(id_, token, said), request_id)
         except NotFound as missing:
@@ -334,7 +333,7 @@ class Tasks:
             return self._end_queued(missing, "retry", caller, id_, reason=reason)
 
     def reopen(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
-        """Reopen a task that is finished, in review, or blocked."""
+        """Reopen a task that is finished or blocked."""
         return self._move(caller, "reopen", id_, lambda m: m.reopen(id_, reason))
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:

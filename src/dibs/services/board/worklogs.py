@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PLACE = "logs"
 #: Ledger kinds that end an attempt with a log.
-ENDINGS = frozenset({Kind.TASK_COMPLETED, Kind.TASK_FAILED, Kind.TASK_REVIEWED})
-_ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
+ENDINGS = frozenset({Kind.TASK_COMPLETED, Kind.TASK_FAILED})
+_ENDED = frozenset({Status.DONE, Status.ERROR})
 #: How far back the ledger is searched for the steps of a task.
 LOOK_BACK = 1_000
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: States that a hand edit may skip, and the field whose time shows that the task was in them.
 _PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
 #: States that require an agent.
-_NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
+_NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS})
 #: States that end with a result.
 _UNFINISHED = frozenset({*OPEN, Status.IN_PROGRESS})
 #: How a task can end before it is archived.

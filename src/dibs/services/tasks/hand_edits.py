@@ -55,12 +55,11 @@ OWNED = (
 #: Those that contain what someone wrote, and must not be dropped silently.
 _SAID = ("summary", "made", "handoff", "error")
 #: States of a task that someone has begun.
-_BEGUN = frozenset({Status.IN_PROGRESS, Status.IN_REVIEW, Status.DONE, Status.ERROR})
+_BEGUN = frozenset({Status.IN_PROGRESS, Status.DONE, Status.ERROR})
 #: The ledger kind for each state that a file was put into by hand.
 _KINDS = {
     Status.ASSIGNED: Kind.TASK_ASSIGNED,
     Status.IN_PROGRESS: Kind.TASK_STARTED,
-    Status.IN_REVIEW: Kind.TASK_REVIEWED,
     Status.DONE: Kind.TASK_COMPLETED,
     Status.ERROR: Kind.TASK_FAILED,
     Status.CANCELLED: Kind.TASK_CANCELLED,
@@ -366,7 +365,7 @@ def _standing(old: Stored, after: Task) -> dict[str, Any]:
     changes |= no_attempt()
     if status in _BEGUN and (old.task.status in OPEN or not old.version):
         changes["attempt"] = old.attempt + 1  # it began, even if no one saw it in progress
-    if status in {Status.DONE, Status.IN_REVIEW}:
+    if status == Status.DONE:
         changes["doer"] = old.doer or after.agent
     elif status == Status.ERROR:
         changes["failures"] = max(old.failures, after.retries) + 1

@@ -12,7 +12,7 @@ from dibs.core.claims.rules import check_text
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.rules import Handoff, Status, check_step
 from dibs.core.text.names import check_agent_id, quote
-from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.errors import BadInput, NotFound
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive
 from dibs.services.state.tasks import need
@@ -58,7 +58,6 @@ class Result(Record):
     summary: str = ""
     made: tuple[str, ...] = ()
     handoff: Handoff | None = None
-    review: bool = False
     metrics: Mapping[str, object] | None = None
 
 
@@ -67,7 +66,6 @@ def checked_result(
     summary: str,
     artefacts: Sequence[str],
     handoff: Handoff | None,
-    review: bool,
     metrics: Mapping[str, object] | None,
 ) -> Result:
     """Check a result before anything is read from the store."""
@@ -79,7 +77,7 @@ def checked_result(
             tuple(check_text(note, "note") for note in handoff.notes),
         )
     made = _paths(store, artefacts)
-    return Result(check_text(summary, "summary"), made, handoff, review, metrics)
+    return Result(check_text(summary, "summary"), made, handoff, metrics)
 
 
 def _paths(store: Store, texts: Sequence[str]) -> tuple[str, ...]:
@@ -102,66 +100,46 @@ class Moves:
         self._writer = TaskWriter(rows, caller.id, self._beat.role)
 
     def done(self, id_: str, token: int, result: Result) -> Stored:
-        """Finish a task, or send it to review."""
+        """Finish a task."""
         stored = need(self._rows, id_)
         who = self._caller.id
-        doer = stored.holder or stored.doer or who
-        if stored.task.status == Status.IN_REVIEW:
-            if result.review:
-                check_step(stored.task, "review", Status.IN_REVIEW)
-            self._check_reviewer(stored)
-            verb, status, doer = "done", Status.DONE, stored.doer
-            kind, said = Kind.TASK_COMPLETED, f"{who} accepted {stored.id}"
-        else:
-            self._gate(stored, token, "done")
-            doer = who
-            verb, status = ("review", Status.IN_REVIEW) if result.review else ("done", Status.DONE)
-            kind = Kind.TASK_REVIEWED if result.review else Kind.TASK_COMPLETED
-            said = f"{who} finished {stored.id}" + ("; it needs a review" if result.review else "")
-        after = self._with_result(stored.task, status, result)
+        self._gate(stored, token, "done")
+        said = f"{who} finished {stored.id}"
+        after = self._with_result(stored.task, result)
         return_claims(self._store, self._rows, who, self._beat, stored)
         finished = self._writer.move(
             stored,
-            verb,
+            "done",
             after,
-            kind,
+            Kind.TASK_COMPLETED,
             f"{said}: {after.summary}" if after.summary else said,
             blocks={"result": {"metrics": dict(result.metrics)}} if result.metrics else None,
             details=_recorded(after),
-            **no_attempt(doer=doer),
+            **no_attempt(doer=who),
         )
         if len(finished.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
             message = f"this result would make the task file larger than {MAX_BYTES} bytes"
             raise BadInput(message, code="LIMIT", field="result")
-        if finished.task.handoff is None or status != Status.DONE:
+        if finished.task.handoff is None:
             return finished
         from dibs.services.tasks.handoffs import follow_up
 
         follow_up(self._writer, finished)
         return need(self._rows, id_)
 
-    def _with_result(self, task: Task, status: str, result: Result) -> Task:
+    def _with_result(self, task: Task, result: Result) -> Task:
         return task._replace(
-            status=status,
+            status=Status.DONE,
             summary=result.summary or task.summary,
             made=result.made or task.made,
             handoff=result.handoff or task.handoff,
-            completed=self._end(task) if status == Status.DONE else 0.0,
+            completed=self._end(task),
             reason="",
         )
 
     def _end(self, task: Task) -> float:
         """Return the time at which a task ends, never before it began: clocks differ."""
         return max(moment(self._rows.now), task.started)
-
-    def _check_reviewer(self, stored: Stored) -> None:
-        if self._caller.id == stored.doer and not self._caller.human:
-            raise NotAllowed(
-                f"{stored.doer} did {quote(stored.id)} and cannot accept its own work",
-                code="TASK_REVIEW",
-                field="task",
-                hint="another agent or a human accepts it with `dibs task done`, or runs `dibs task reopen`",
-            )
 
     def _gate(self, stored: Stored, token: int, verb: str) -> None:
         """Allow only the caller that holds the task or works on it by hand."""
@@ -188,10 +166,7 @@ class Moves:
             )
         words, trace = check_text(message, "message"), _masked(trace)
         stored = need(self._rows, id_)
-        if stored.task.status == Status.IN_REVIEW:
-            self._check_reviewer(stored)
-        else:
-            self._gate(stored, token, "fail")
+        self._gate(stored, token, "fail")
         return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
         return fail_with(self._writer, stored, words, verb="fail", trace=trace)
 
@@ -211,7 +186,7 @@ class Moves:
         return self._write("retry", stored, after, words, details, forgiven=stored.failures)
 
     def reopen(self, id_: str, reason: str) -> Stored:
-        """Reopen a task that is finished, in review, or blocked."""
+        """Reopen a task that is finished or blocked."""
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
         after = self._back(stored)._replace(reason=words)

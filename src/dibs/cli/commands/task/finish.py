@@ -61,7 +61,6 @@ def _done_options(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="file you created or changed",
     )
-    add("--review", action="store_true", help="ask for a review before the task is done")
     add("--next", default="", metavar="AGENT", help="hand off to this agent or role")
     add("--next-title", default="", metavar="TEXT", help="title of the follow-up task")
     add("--next-artefact", action="append", metavar="PATH", help="file for the follow-up task")
@@ -79,8 +78,7 @@ def _done_options(parser: ArgumentParser) -> None:
 def _done(session: Session, args: Namespace) -> int:
     """Finish a task that you hold. Its file moves to work/done with your result.
 
-    --next creates a follow-up task for that agent or role, which need not exist yet. A task
-    in review can be finished by a human or by any agent except the one that did the work.
+    --next creates a follow-up task for that agent or role, which need not exist yet.
     """
     from dibs.cli.commands.task.board import paths
     from dibs.services.tasks.values import token_metrics
@@ -90,7 +88,6 @@ def _done(session: Session, args: Namespace) -> int:
         "artefacts": paths(session, args.artefact),
         "handoff": _handoff(session, args),
         "metrics": token_metrics(args.tokens_in, args.tokens_out),
-        "review": args.review,
     }
 
     tasks = session.project.tasks
@@ -102,8 +99,7 @@ def _done(session: Session, args: Namespace) -> int:
         **said,
     )
     similar = tasks.alike(stored) if stored.task.handoff is not None else None
-    word = "in review:" if stored.task.status == Status.IN_REVIEW else "done"
-    return _ended(session, "done", stored, word, similar, next_step=_follow_up(stored))
+    return _ended(session, "done", stored, "done", similar, next_step=_follow_up(stored))
 
 
 def _follow_up(stored: Stored) -> str:
@@ -227,7 +223,7 @@ VERBS = {
         _decision(
             "reopen",
             "reopened",
-            "Reopen a task that is done, cancelled, blocked, or in review.",
+            "Reopen a task that is done, cancelled, or blocked.",
         ),
     ),
     "cancel": (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.graph import Graph
     from dibs.services.tasks.values import TaskView
 
-FORMATS = ("text", "mermaid", "dot", "json")
+FORMATS = ("text", "mermaid", "json")
 
 
 def _show_options(parser: ArgumentParser) -> None:
@@ -96,11 +96,10 @@ def _graph(session: Session, args: Namespace) -> int:
     if args.json or args.format == "json":
         print_json(drawing.as_json(graph))
         return 0
-    draw = {"mermaid": drawing.as_mermaid, "dot": drawing.as_dot}
     if not graph.nodes and not args.format:
         print('no tasks: create one with `dibs task new "TITLE"`')
         return 0
-    print(draw.get(args.format or "", _as_text)(graph))
+    print(drawing.as_mermaid(graph) if args.format == "mermaid" else _as_text(graph))
     return 0
 
 

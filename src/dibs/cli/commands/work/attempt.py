@@ -182,7 +182,7 @@ class TaskRun:
 
     def _ended_by_command(self) -> TaskEnd:
         state = self._state()
-        finished = {Status.DONE: DONE, Status.IN_REVIEW: DONE, Status.ARCHIVE: DONE}
+        finished = {Status.DONE: DONE, Status.ARCHIVE: DONE}
         outcome = {**finished, Status.ERROR: FAILED, QUEUE_FAILED: FAILED}.get(state, RELEASED)
         return self._end(outcome, f"the command ended it; it is {state or 'gone'}")
 

@@ -97,7 +97,6 @@ class DoneBody(Body, frozen=True):
 
     summary: Text = ""
     artefacts: Paths = []
-    review: Annotated[bool, Meta(description="ask for a review before the task is done")] = False
     next: Next | None = None
     tokens_in: Number | None = None
     tokens_out: Number | None = None
@@ -118,7 +117,6 @@ def done(call: Call, body: DoneBody) -> Any:
         summary=body.summary,
         artefacts=_paths(call, body.artefacts),
         handoff=None if body.next is None else _handoff(call, body.next),
-        review=body.review,
         metrics=token_metrics(body.tokens_in, body.tokens_out),
         request_id=call.request_id,
     )
