@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dibs import errors
-from dibs.core.crew.text_command_fields import ALIASES, COMMANDS
+from dibs.core.crew.text_command_fields import COMMANDS
 from dibs.errors.codes import CODES, EXIT_STATUSES
 
 SOURCE = Path(errors.__file__).parent.parent
@@ -45,7 +45,7 @@ def codes_in_source():
                 found |= constants(node)
             elif isinstance(node, ast.Constant) and FAMILIES.fullmatch(str(node.value)):
                 found.add(node.value)
-    return {code for code in found if CODE.fullmatch(code)} - {*COMMANDS, *ALIASES}
+    return {code for code in found if CODE.fullmatch(code)} - {*COMMANDS}
 
 
 def is_code(node):

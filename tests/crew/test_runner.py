@@ -245,7 +245,9 @@ def test_endless_output_without_a_newline_is_cut_and_costs_little_memory(world):
 
 
 def test_text_commands_in_the_output_finish_a_task(world):
-    task = world.task('write a.txt say ⟦⟦~COMPLETE_TASK~{"taskId":"$ID","summary":"printed"}~⟧⟧')
+    task = world.task(
+        'write a.txt say ⟦⟦~DIBS~{"tool":"task","action":"done","id":"$ID","text":"printed"}~⟧⟧'
+    )
     world.up()
 
     world.until(lambda: world.status(task) == Status.DONE)

@@ -119,7 +119,9 @@ def _done(kind: Kind, task: str) -> Steps:
 
 
 def _text_command(task: str) -> Say:
-    return Say(f'⟦⟦ COMPLETE_TASK {{"taskId": "{task}", "summary": "wrote it"}} ⟧⟧')
+    return Say(
+        f'⟦⟦ DIBS {{"tool": "task", "action": "done", "id": "{task}", "text": "wrote it"}} ⟧⟧'
+    )
 
 
 def _is_merged(world: World) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.project.project import Project
 
 #: Packages of the extra ``crew`` that the supervisor needs.
-_NEEDED = ("acp",)
+_NEEDED = ("acp", "mcp")
 #: How much of its output ``show`` has.
 _TAIL = 4_000
 

@@ -22,6 +22,7 @@ from dibs.services.crew.text_commands import TextCommands
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from dibs.core.crew.members import Member
     from dibs.core.crew.roles import CrewRole
@@ -68,7 +69,8 @@ class TaskTurns:
         self._caller, self._log, self._crew = caller, log, crew
         self._nonce = member.nonce[:6] if role.nonce else ""
         self._listener = RunnerListener(place.project, caller, log, self._nonce)
-        self._commands = TextCommands(place.project, caller, _Control(place.project))
+        self._control = _Control(place.project)
+        self._commands = TextCommands(place.project, caller, self._control)
         self._processes: AgentProcesses | None = None
         self._driver: Driver | None = None
         self._replies: list[str] = []
@@ -100,6 +102,7 @@ class TaskTurns:
         for _ in range(_MOST_TURNS):
             self._driver.prompt(with_replies(self._replies, text))
             self._replies = []
+            self._control.confirm()
             end = self._turn(task, stopping, beat)
             self._listener.ended()
             self._execute()
@@ -219,10 +222,19 @@ class TaskTurns:
 
 
 class _Control:
-    """Lets text commands start and stop agents, as the command line and REST do."""
+    """Lets text commands start and stop agents, and call tools."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        #: What to call once the agent has the replies: then a briefing counts as delivered.
+        self._unsent: list[Callable[[], object]] = []
+
+    def confirm(self) -> None:
+        """Record that the agent has the replies; a briefing for which this fails is repeated."""
+        unsent, self._unsent = self._unsent, []
+        for act in unsent:
+            with suppress(DibsError):
+                act()
 
     def spawn(self, role: str, *, task: str, parent: str) -> str:
         return control.spawn(self._project, Caller(parent), role, task).agent
@@ -230,6 +242,11 @@ class _Control:
     def stop(self, agent: str, *, by: str, reason: str) -> list[str]:
         stopped = control.stop(self._project, Caller(by), [agent], reason)
         return [member.agent for member in stopped]
+
+    def call_tool(self, caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        from dibs.mcp.calls import call_tool
+
+        return call_tool(self._project, caller, name, arguments, self._unsent.append)
 
 
 def _driver(

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from pydantic import ValidationError
+
     from dibs.api.client import Dibs
     from dibs.core.claims.rules import Queued
     from dibs.errors import DibsError
 
 #: How many rows a list may have; each one costs tokens.
 ROWS = 50
+#: How many characters of an unknown argument's name to show.
+_FIELD = 80
 
 
 def tell(
@@ -113,3 +117,14 @@ def failure(error: DibsError) -> dict[str, Any]:
     hint = clean(error.hint, LIMIT) if error.hint else None
     answer: dict[str, Any] = {"error": {**envelope, "message": message, "hint": hint}}
     return {**answer, "note": quoted.note} if quoted.note else answer
+
+
+def wrong_arguments(tool: str, known: Sequence[str], error: ValidationError) -> dict[str, Any]:
+    """Return an error for invalid arguments: the first wrong field, and the known ones."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = clean(".".join(map(str, first["loc"])), _FIELD) or "arguments"
+    envelope = {
+        "code": "BAD_INPUT", "message": f"{tool}: {first['msg']}: {field}", "field": field,
+        "hint": f"{tool} takes: {', '.join(known)}", "retryable": False, "request_id": None,
+    }  # fmt: skip
+    return {"error": envelope}

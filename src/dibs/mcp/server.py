@@ -17,9 +17,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from dibs import __version__
-from dibs.core.text.untrusted import clean
 from dibs.errors import DibsError, Unavailable
-from dibs.mcp.messages import failure
+from dibs.mcp.messages import failure, wrong_arguments
 from dibs.mcp.registry import INSTRUCTIONS, TOOLS
 from dibs.mcp.waiting import McpWaits
 
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from dibs.mcp.stdio import AgentProcess
 
     Context = ServerRequestContext[Any, Any]
-
-#: How many characters of an unknown argument's name to show.
-_FIELD = 80
 
 
 def build(process: AgentProcess) -> Server[Any]:
@@ -73,7 +69,8 @@ class _Calls:
             asked = entry.takes.model_validate(params.arguments or {})
             answer = await self._perform(ctx, entry, asked)
         except ValidationError as error:
-            return _result(_wrong(entry, error), error=True)
+            known = list(entry.takes.model_fields)
+            return _result(wrong_arguments(entry.name, known, error), error=True)
         except DibsError as error:
             self._process.failed(error)
             return _result(failure(error), error=True)
@@ -105,17 +102,3 @@ def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResu
     if error:
         return types.CallToolResult(content=[text], is_error=True)
     return types.CallToolResult(content=[text], structured_content=shape, is_error=False)
-
-
-def _wrong(entry: ToolEntry, error: ValidationError) -> dict[str, Any]:
-    """Return an error for invalid arguments: the first wrong field, and the known ones."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    field = clean(".".join(map(str, first["loc"])), _FIELD) or "arguments"
-    known = ", ".join(entry.takes.model_fields)
-    hint = f"{entry.name} takes: {known}"
-    message = f"{entry.name}: {first['msg']}: {field}"
-    envelope = {
-        "code": "BAD_INPUT", "message": message, "field": field, "hint": hint,
-        "retryable": False, "request_id": None,
-    }  # fmt: skip
-    return {"error": envelope}

@@ -91,7 +91,7 @@ def test_a_prompt_is_one_argument_whatever_it_contains():
 
 def test_text_of_a_task_fills_no_placeholder_and_contains_no_command():
     facts = PromptFacts(
-        "dev-1", "developer", "t1", "Fix {agent}", '⟦⟦ BROADCAST {"content": "x"} ⟧⟧ {task}'
+        "dev-1", "developer", "t1", "Fix {agent}", '⟦⟦ DIBS {"tool": "brief"} ⟧⟧ {task}'
     )
 
     text = task_prompt("", facts)

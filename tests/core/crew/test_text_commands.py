@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dibs.core.crew.text_command_fields import ALIASES, ARRAYS, COMMANDS, STRINGS
+from dibs.core.crew.text_command_fields import COMMANDS, MAX_ITEMS, STRINGS
 from dibs.core.crew.text_commands import (
     MAX_COMMAND,
     CommandError,
@@ -20,7 +20,8 @@ from dibs.core.crew.text_commands import (
 
 LOCK = '⟦⟦ LOCK_FILE {"filePath": "a.py"} ⟧⟧'
 LOCKED = TextCommand("LOCK_FILE", {"filePath": "a.py"})
-QUERY = TextCommand("QUERY_CREW", {})
+STATUS = '⟦⟦ DIBS {"tool": "status"} ⟧⟧'
+QUERY = TextCommand("DIBS", {"tool": "status"})
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "text-commands.md"
 
 
@@ -46,9 +47,9 @@ def error(text, **options):
 
 PIECES = [
     "`", "``", "```", "````", "~~~", "~", "⟦", "⟦⟦", "⟧", "⟧⟧", "\n", "\r\n", " ", "   ", "    ", "{", "}",
-    '"', "\\", ":", ",", "x", "true", "1", "LOCK_FILE", "QUERY_CREW", "NOTHING", "k3f9", " k3f9 ",
-    '{"filePath": "a.py"}', '{"content": "⟧⟧", "to": "b"}', LOCK, "⟦⟦ QUERY_CREW ⟧⟧",
-    "⟦⟦k3f9 QUERY_CREW ⟧⟧", "⟦⟦ LOCK_FILE {", "info", "a" * 301, "é",
+    '"', "\\", ":", ",", "x", "true", "1", "LOCK_FILE", "DIBS", "NOTHING", "k3f9", " k3f9 ",
+    '{"filePath": "a.py"}', '{"content": "⟧⟧", "to": "b"}', LOCK, STATUS,
+    STATUS.replace("⟦⟦", "⟦⟦k3f9"), "⟦⟦ LOCK_FILE {", "info", "a" * 301, "é",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
@@ -78,12 +79,12 @@ VALUES = st.text(
 
 @given(VALUES, VALUES, st.integers(1, 9), st.booleans())
 def test_a_payload_arrives_as_it_was_written(to, content, size, plain):
-    text = json.dumps({"to": to, "content": content}, ensure_ascii=plain, indent=size % 3 or None)
-    whole = f"before\n⟦⟦ AGENT_MESSAGE {text} ⟧⟧ after"
+    text = json.dumps({"tool": to, "content": content}, ensure_ascii=plain, indent=size % 3 or None)
+    whole = f"before\n⟦⟦ DIBS {text} ⟧⟧ after"
 
     found = read(*(whole[at : at + size] for at in range(0, len(whole), size)))
 
-    assert found == [TextCommand("AGENT_MESSAGE", {"to": to, "content": content})]
+    assert found == [TextCommand("DIBS", {"tool": to, "content": content})]
 
 
 # -- what a command is
@@ -111,38 +112,28 @@ def test_a_command_is_found_as_soon_as_it_is_closed():
     assert reader.feed(LOCK) == [LOCKED]
 
 
-def test_a_command_needs_no_payload():
-    assert read("⟦⟦ QUERY_CREW ⟧⟧⟦⟦QUERY_PEERS⟧⟧ ⟦⟦ QUERY_CREW {} ⟧⟧") == [QUERY] * 3
-
-
 def test_nested_braces_and_closing_brackets_in_strings_belong_to_the_payload():
     details = {"a": {"b": [{"c": "}} ⟧⟧ ⟦⟦ COMMIT {} ⟧⟧ \\"}]}}
 
-    assert read(command("ACTIVITY", summary="⟧⟧", details=details)) == [
-        TextCommand("ACTIVITY", {"summary": "⟧⟧", "details": details})
+    assert read(command("DIBS", tool="⟧⟧", details=details)) == [
+        TextCommand("DIBS", {"tool": "⟧⟧", "details": details})
     ]
 
 
 def test_a_string_may_contain_line_breaks():
-    text = '⟦⟦ BROADCAST {"content": "one\n```\ntwo"} ⟧⟧'
+    text = '⟦⟦ COMMIT {"message": "one\n```\ntwo"} ⟧⟧'
 
-    assert read(text) == [TextCommand("BROADCAST", {"content": "one\n```\ntwo"})]
+    assert read(text) == [TextCommand("COMMIT", {"message": "one\n```\ntwo"})]
 
 
 def test_a_command_quoted_in_a_broken_message_does_not_act():
-    text = f'⟦⟦ BROADCAST {{"content": "print\n{LOCK}\nnow"}} ⟧⟧\n{LOCK}'
+    text = f'⟦⟦ COMMIT {{"message": "print\n{LOCK}\nnow"}} ⟧⟧\n{LOCK}'
 
     assert [type(item) for item in read(text)] == [CommandError, TextCommand]
 
 
-def test_an_alias_is_the_same_command():
-    for alias, name in ALIASES.items():
-        known = {field.name: "x" for field in COMMANDS[name] if field.required}
-        assert read(command(alias, **known)) == read(command(name, **known))
-
-
 @pytest.mark.parametrize(
-    "text", ["⟦x⟧", "⟦⟦", "⟦⟦ see above ⟧⟧", "⟦⟦⟦ QUERY_CREW ⟧⟧⟧", "a ⟦⟦ b", "⟦⟦ ⟧⟧", "⟦⟦ x.y ⟧⟧"]
+    "text", ["⟦x⟧", "⟦⟦", "⟦⟦ see above ⟧⟧", f"⟦{LOCK}⟧", "a ⟦⟦ b", "⟦⟦ ⟧⟧", "⟦⟦ x.y ⟧⟧"]
 )
 def test_other_text_in_brackets_is_not_a_command(text):
     assert read(f"{text}\n{LOCK}") == [LOCKED]
@@ -171,7 +162,7 @@ def test_other_text_in_brackets_is_not_a_command(text):
     ],
 )
 def test_a_command_in_code_is_a_quotation(text):
-    assert read(f"{text}\n⟦⟦ QUERY_CREW ⟧⟧") == [QUERY]
+    assert read(f"{text}\n{STATUS}") == [QUERY]
 
 
 @pytest.mark.parametrize(
@@ -219,14 +210,15 @@ def test_the_next_text_of_a_reader_starts_outside_code():
 
 
 def test_with_a_nonce_only_commands_that_name_it_count():
-    text = f"{LOCK} ⟦⟦ NOTHING ⟧⟧ ⟦⟦k3f8 QUERY_CREW ⟧⟧ ⟦⟦ LOCK_FILE oops ⟧⟧ ⟦⟦k3f9 QUERY_CREW ⟧⟧"
+    mine, other = (STATUS.replace("⟦⟦", f"⟦⟦{nonce}") for nonce in ("k3f9", "k3f8"))
+    text = f"{LOCK} ⟦⟦ NOTHING ⟧⟧ {other} ⟦⟦ LOCK_FILE oops ⟧⟧ {mine}"
 
     assert read(text, nonce="k3f9") == [QUERY]
     assert read('⟦⟦ k3f9 LOCK_FILE {"filePath": "a.py"} ⟧⟧', nonce="k3f9") == [LOCKED]
 
 
 def test_with_a_nonce_a_command_that_others_left_open_hides_nothing():
-    text = '⟦⟦ LOCK_FILE {"filePath": "⟦⟦k3f9 QUERY_CREW ⟧⟧'
+    text = '⟦⟦ LOCK_FILE {"filePath": "' + STATUS.replace("⟦⟦", "⟦⟦k3f9")
 
     assert read(text, nonce="k3f9") == [QUERY]
     assert read("⟦⟦k3f9 ⟧⟧", nonce="k3f9") == []
@@ -258,22 +250,12 @@ def test_with_a_nonce_a_command_that_others_left_open_hides_nothing():
         (command("LOCK_FILE", filePath=1), "LOCK_FILE: filePath must be a string"),
         (command("LOCK_FILE", filePath="\ud800"),
          "LOCK_FILE: filePath contains half of a surrogate pair, which is not a character"),
-        (command("ACTIVITY", action="x"),
-         "ACTIVITY: unknown field 'action' (did you mean actionType?)"),
-        (command("QUERY_CREW", all=True), "QUERY_CREW: unknown field 'all' (fields: none)"),
-        (command("DELEGATE", to="a", task="b", anyway="yes"),
-         "DELEGATE: anyway must be true or false, not 'yes'"),
-        (command("PROGRESS", percent=101), "PROGRESS: percent must be a number from 0 to 100, not '101'"),
-        (command("PROGRESS", percent=True), "PROGRESS: percent must be a number from 0 to 100, not 'True'"),
-        (command("COMPLETE_TASK", status="ok"),
-         "COMPLETE_TASK: status must be one of done, failed, not 'ok'"),
+        (command("LOCK_FILE", filePath="a", reasn="x"),
+         "LOCK_FILE: unknown field 'reasn' (did you mean reason?)"),
+        (command("DIBS", action="done"), "DIBS: the field tool is missing"),
         (command("COMMIT", message="x", files="a.py"),
          "COMMIT: files must be an array of at most 500 items"),
         (command("COMMIT", message="x", files=["a", 1]), "COMMIT: files[1] must be a string"),
-        (command("DECLARE_TASKS", tasks=[{"taskId": "a"}, {"role": "x"}]),
-         "DECLARE_TASKS: tasks[1]: the field taskId is missing"),
-        (command("DECLARE_TASKS", tasks=[1]), "DECLARE_TASKS: tasks[0] must be a JSON object, not '1'"),
-        (command("ACTIVITY", details=[]), "ACTIVITY: details must be a JSON object, not '[]'"),
     ],
 )  # fmt: skip
 def test_an_invalid_command_is_an_error_in_one_line(text, message):
@@ -283,7 +265,7 @@ def test_an_invalid_command_is_an_error_in_one_line(text, message):
 
 @pytest.mark.parametrize("inside", ["9" * 5_000, "[" * 20_000, "[" * 20_000 + "]" * 20_000])
 def test_a_payload_that_a_parser_could_choke_on_is_an_error(inside):
-    assert error(f'⟦⟦ ACTIVITY {{"details": {inside}}} ⟧⟧').startswith("ACTIVITY")
+    assert error(f'⟦⟦ DIBS {{"details": {inside}}} ⟧⟧').startswith("DIBS")
 
 
 def test_a_malformed_command_does_not_hide_the_next_one():
@@ -297,8 +279,8 @@ def test_a_malformed_command_does_not_hide_the_next_one():
 @pytest.mark.parametrize(("kind", "most"), STRINGS.items())
 def test_each_kind_of_string_has_a_limit(kind, most):
     name, field = {
-        "text": ("BROADCAST", "content"),
-        "name": ("TASK_STATUS", "taskId"),
+        "text": ("COMMIT", "message"),
+        "name": ("DIBS", "tool"),
         "path": ("UNLOCK_FILE", "filePath"),
     }[kind]
 
@@ -307,15 +289,10 @@ def test_each_kind_of_string_has_a_limit(kind, most):
     assert error(command(name, **{field: "x" * (most + 1)})) == message
 
 
-@pytest.mark.parametrize(("kind", "of", "most"), [(k, *v) for k, v in ARRAYS.items()])
-def test_each_kind_of_array_has_a_limit(kind, of, most):
-    name, field = next((n, f) for n, fs in COMMANDS.items() for f in fs if f.kind == kind)
-    needed = {other.name: "x" for other in COMMANDS[name] if other.required}
-    one = {"taskId": "x"} if of == "task" else "x"
-
-    assert isinstance(read(command(name, **needed | {field.name: [one] * most}))[0], TextCommand)
-    message = f"{name}: {field.name} must be an array of at most {most} items"
-    assert error(command(name, **needed | {field.name: [one] * (most + 1)})) == message
+def test_an_array_has_a_limit():
+    assert isinstance(read(command("COMMIT", message="x", files=["x"] * MAX_ITEMS))[0], TextCommand)
+    message = f"COMMIT: files must be an array of at most {MAX_ITEMS} items"
+    assert error(command("COMMIT", message="x", files=["x"] * (MAX_ITEMS + 1))) == message
 
 
 # -- memory
@@ -353,9 +330,9 @@ def test_output_without_a_line_end_does_not_accumulate(start, chunk, most):
 def test_a_command_that_is_too_long_is_an_error_and_nothing_inside_it_acts():
     long = "x" * MAX_COMMAND + LOCK.replace('"', '\\"')
 
-    found = read(f'⟦⟦ BROADCAST {{"content": "{long}"}} ⟧⟧ {LOCK}')
+    found = read(f'⟦⟦ COMMIT {{"message": "{long}"}} ⟧⟧ {LOCK}')
 
-    assert found == [CommandError("BROADCAST is longer than 65536 characters"), LOCKED]
+    assert found == [CommandError("COMMIT is longer than 65536 characters"), LOCKED]
 
 
 def test_a_command_that_is_never_closed_is_reported_before_the_text_ends():
@@ -385,10 +362,8 @@ def test_the_page_lists_every_command_and_field():
         assert re.findall(r"`\w+`\??", rows[name]) == written, name
 
 
-def test_the_page_lists_every_alias_and_limit():
+def test_the_page_lists_every_limit():
     text = PAGE.read_text("utf-8")
 
-    for alias, name in ALIASES.items():
-        assert re.search(rf"^\| `{name}`, .*`{alias}`", text, re.MULTILINE), alias
-    for most in (*STRINGS.values(), *(most for _, most in ARRAYS.values()), MAX_COMMAND):
+    for most in (*STRINGS.values(), MAX_ITEMS, MAX_COMMAND):
         assert f"{most:,}" in text

@@ -30,12 +30,14 @@ Rules:
 - When the task is finished, run `dibs task done {task} --summary "WHAT YOU DID"`. If you cannot finish it,
   run `dibs task fail {task} --message "WHY"`. Without one of these, the task counts as failed.
 - If you cannot run commands, print this on a line of its own instead, without the backquotes:
-  `{open} COMPLETE_TASK {{"taskId": "{task}", "summary": "WHAT YOU DID"}} ⟧⟧`
+  `{open} DIBS {{"tool": "task", "action": "done", "id": "{task}", "text": "WHAT YOU DID"}} ⟧⟧`
+  Use "action": "fail" and the reason if you cannot finish it.
 """
 
 _REMINDER = """\
 Your turn ended, but the task {task} is still in progress. If it is finished, run
-`dibs task done {task} --summary "WHAT YOU DID"`, or print `{open} COMPLETE_TASK {{"taskId": "{task}"}} ⟧⟧`.
+`dibs task done {task} --summary "WHAT YOU DID"`, or print
+`{open} DIBS {{"tool": "task", "action": "done", "id": "{task}"}} ⟧⟧`.
 If you cannot finish it, run `dibs task fail {task} --message "WHY"`. Otherwise continue now. Without a
 result, this attempt counts as failed.
 """

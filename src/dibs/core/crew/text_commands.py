@@ -10,7 +10,7 @@ import re
 from json import JSONDecoder
 
 from dibs.core.crew.quoted_code import CodeTracker
-from dibs.core.crew.text_command_fields import ALIASES, COMMANDS, check_fields, check_name
+from dibs.core.crew.text_command_fields import COMMANDS, check_fields, check_name
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.startup.records import Record
@@ -32,7 +32,7 @@ _JSON = JSONDecoder(strict=False)
 
 
 class TextCommand(Record):
-    """A command with valid fields; its name is not an alias."""
+    """A command with valid fields."""
 
     name: str
     fields: dict[str, Any]
@@ -218,7 +218,7 @@ class CommandReader:
             if words[:1] != [self._nonce]:
                 return None
             words = words[1:]
-        known = bool(words) and (words[0] in COMMANDS or words[0] in ALIASES)
+        known = bool(words) and words[0] in COMMANDS
         alone = len(words) == 1 and (command.closed or not command.in_head)
         return " ".join(words) if known or alone else None
 

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from dibs.services.claims.agents import Agents
     from dibs.services.claims.holdings import Holdings
     from dibs.services.claims.service import Claims
-    from dibs.services.claims.views import Overview
     from dibs.services.commits.service import Commits
-    from dibs.services.state.ledger import Ledger
-    from dibs.services.talk.decisions import Decisions
-    from dibs.services.talk.groups import Groups
-    from dibs.services.talk.mail import Mail
 
     class CommandServices(Protocol):
         """The services that text commands call; a ``Project`` has them."""
@@ -30,9 +25,6 @@ if TYPE_CHECKING:
         tree: PathResolver
         holdings: Holdings
         agents: Agents
-        mail: Mail
-        groups: Groups
-        ledger: Ledger
 
         @property
         def claims(self) -> Claims: ...
@@ -42,12 +34,9 @@ if TYPE_CHECKING:
         def tasks(self) -> Tasks: ...
         @property
         def delegation(self) -> Delegation: ...
-        @property
-        def decisions(self) -> Decisions: ...
-        def overview(self, agent: str = "") -> Overview: ...
 
     class CrewControl(Protocol):
-        """Starts and stops the agents of a crew."""
+        """Starts and stops the agents of a crew, and calls tools for them."""
 
         def spawn(self, role: str, *, task: str, parent: str) -> str:
             """Start an agent of a role for a task of the board, empty for any; return its id."""
@@ -58,6 +47,9 @@ if TYPE_CHECKING:
             It refuses an agent that is not ``by`` or one of its subagents, which only it knows of an agent
             that has not joined.
             """
+
+        def call_tool(self, caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            """Return what an MCP tool answers."""
 
     #: The lines of a reply; text from other agents is untrusted.
     Lines = list[tuple[Part, ...]]

@@ -16,28 +16,20 @@ if TYPE_CHECKING:
     from dibs.services.crew.command_call import Lines
 
 SYSTEM = "[System] "
+_STATUS = 'DIBS {"tool": "status"}'
 
 #: The command that helps after a refusal, by its code, or by the command and the code.
 NEXT = {
-    "NOT_HELD": "QUERY_CREW shows who holds what",
+    "NOT_HELD": f"{_STATUS} shows who holds what",
     "FENCED": "stop working on it, and print LOCK_FILE again before you change it",
     "GLOB_TOO_BROAD": "print LOCK_FILE for the folders that you work in",
     "NOTHING_CHANGED": "COMMIT takes changed files that you hold: print LOCK_FILE for them first",
-    "NO_TASK": "TASK_STATUS lists the tasks",
-    "TASK_TRANSITION": "TASK_STATUS shows the state of a task",
-    "TASK_EXISTS": "use another taskId",
-    "TASK_DEPENDENCY": "DECLARE_TASKS creates tasks that depend on each other",
-    "NO_AGENT": "QUERY_CREW lists the agents",
-    "NO_ADDRESSEE": "QUERY_CREW lists the agents, and LIST_GROUPS the groups",
-    "NO_GROUP": "LIST_GROUPS lists the groups",
-    "NOT_IN_GROUP": "LIST_GROUPS lists the members",
-    "GROUP_EXISTS": "ADD_TO_GROUP adds members",
-    "TO_SELF": "PROGRESS shares your progress",
-    "HUMANS_ONLY": "ask its owner with AGENT_MESSAGE",
-    "NOT_SENDER": "ask its sender with AGENT_MESSAGE",
-    "NOT_YOU": "ask it with AGENT_MESSAGE",
+    "NO_TASK": 'DIBS {"tool": "task", "action": "list"} lists the tasks',
+    "NO_AGENT": f"{_STATUS} lists the agents",
+    "NO_ADDRESSEE": f"{_STATUS} lists the agents",
+    "NOT_YOU": 'ask it with DIBS {"tool": "say", "to": "AGENT", "text": "TEXT"}',
     "LIMIT": "shorten it, or put it in a file and name the path",
-    "CREATE_AGENT LIMIT": "ADD_TASK keeps the work until an agent is free",
+    "CREATE_AGENT LIMIT": 'DIBS {"tool": "task", "action": "new", "text": "TITLE"} keeps the work for later',
     "SCOPE": "print LOCK_FILE for it first, or leave it out of files",
     "HOOK_REFUSED": "fix what the hook reports, and print COMMIT again",
     "INHERITED": 'to commit both, print COMMIT again with "inherited": true',

@@ -66,7 +66,7 @@ def _lock_denied(outcome: Outcome) -> Lines:
 
 
 def _elsewhere(holder: str) -> tuple[Part, ...]:
-    ask = f", or ask {holder} with AGENT_MESSAGE" if holder else ""
+    ask = ', or ask its owner with DIBS {"tool": "ask", "paths": ["PATH"]}' if holder else ""
     return (f"Do not edit it. Work on something else and print LOCK_FILE again later{ask}",)
 
 
