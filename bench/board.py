@@ -135,7 +135,7 @@ def past() -> Section:
             "take": lambda n: ["task", "take", "--agent", f"hand-{n}"],
             "new": lambda n: ["task", "new", f"Paint wall {n}"],
             "ls": lambda _: ["task", "ls"],
-            "orchestrate": lambda _: ["orchestrate", "--no-spread"],
+            "orchestrate": lambda _: ["orchestrate"],
         }
         light, heavy = _commands(young, daily, other=old)
     rows = [

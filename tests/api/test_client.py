@@ -243,20 +243,6 @@ def test_an_older_attempt_of_the_same_agent_is_fenced_by_its_token():
         assert newer.done("in time").task.status == "done"
 
 
-def test_a_task_in_the_shell_agents_queue_is_taken_and_done_the_same_way():
-    with Dibs.open(agent="alice") as alice:
-        alice.project.queue.add(alice.caller, {"a.yml": b"title: a\n", "b.yml": b"title: b\n"})
-        with alice.take_task() as attempt:
-            assert attempt.done("easy").task.status == "done"
-        with alice.take_task() as attempt:
-            assert attempt.text == "title: b\n"
-
-        assert [(task.name, task.state) for task in alice.project.queue.all()] == [
-            ("b", "free"),
-            ("a", "done"),
-        ]
-
-
 def test_bad_values_for_a_task_change_nothing():
     with Dibs.open(agent="alice") as alice:
         for wrong in (

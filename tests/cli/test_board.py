@@ -230,27 +230,6 @@ def test_show_has_path_owner_and_history(dibs, make):
     assert dibs("task", "show", "nothing-here").status == 6
 
 
-def test_import_creates_all_or_none_in_any_order(dibs, repo):
-    (repo / "backlog.yaml").write_text(
-        "- title: Polish the pages\n  agent: writer\n  needs: [audit]\n"
-        "- key: audit\n  title: Look for broken links\n"
-    )
-
-    answer = dibs("task", "import", "backlog.yaml", "--json")
-
-    assert answer.status == 0
-    polish, audit = answer.json["created"]
-    assert polish["dependencies"] == [audit["id"]]
-    assert states(dibs) == {audit["id"]: "new", polish["id"]: "blocked"}
-    (repo / "bad.yaml").write_text(
-        "- title: Eins\n  key: a\n  needs: b\n- key: b\n  title: Zwei\n  needs: a\n"
-    )
-    refused = dibs("task", "import", "bad.yaml", "--json")
-    assert refused.status == 65
-    assert refused.json["error"]["code"] == "TASK_DEPENDENCY"
-    assert len(states(dibs)) == 2
-
-
 def test_an_unknown_task_is_not_found(dibs, make):
     make("Audit")
 

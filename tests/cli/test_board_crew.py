@@ -71,8 +71,7 @@ def test_a_file_created_in_one_clone_can_be_taken_in_the_other(clones):
 
 
 def test_concurrent_processes_take_different_tasks(repo, start):
-    (repo / "b.yaml").write_text("".join(f"- title: word{n} thing{n}\n" for n in range(5)))
-    made = answer(repo, "task", "import", "b.yaml")["created"]
+    made = [answer(repo, "task", "new", f"word{n} thing{n}")["created"][0] for n in range(5)]
 
     takers = [start("task", "take", "--json", "--agent", f"a{n}") for n in range(6)]
     outs = [(taker.communicate(timeout=60)[0], taker.returncode) for taker in takers]
@@ -115,14 +114,6 @@ def test_all_worktrees_share_the_board_of_the_main_one(repo):
     assert run(side, "task", "take", "--agent", "bob")[1].splitlines()[1].strip() == (
         f"../repo/work/assigned/bob/{made['id']}.yaml"
     )
-
-
-def test_tasks_can_be_imported_from_standard_input(repo, start):
-    maker = start("task", "import", "-", "--json", stdin=subprocess.PIPE)
-
-    out, _ = maker.communicate("title: Eins\n---\ntitle: Zwei\n", timeout=60)
-
-    assert [task["title"] for task in json.loads(out)["created"]] == ["Eins", "Zwei"]
 
 
 @pytest.mark.parametrize("clones", ["git"], indirect=True)  # only this engine has a cache

@@ -242,10 +242,6 @@ def test_a_suggestion_is_empty_where_nothing_is_close():
         ),
         (("explain", "a", "b", "c"), "explain: unexpected argument 'c' (see `dibs explain --help`)"),
         (
-            ("task", "take", "--claim", "--no-claim"),
-            "task take: --no-claim cannot be combined with --claim (see `dibs task take --help`)",
-        ),
-        (
             ("task", "new", "x", "--priority", "hgh"),
             "task new: invalid --priority 'hgh' (did you mean 'high'?)",
         ),

@@ -73,7 +73,6 @@ TABLE = {
     "decide revoke": WRITES,
     "decide refuse": WRITES,
     "task new": ("task new Other --dry-run",),
-    "task import": ("task import tasks/pending --dry-run", "task import list.yaml --dry-run"),
     "task ls": ("task ls", "task ls --all --json", "task ls --blocked"),
     "task show": ("task show known", "task show fresh", "task show pending-a"),
     "task graph": ("task graph",),
@@ -88,8 +87,6 @@ TABLE = {
     "task block": WRITES,
     "task reassign": WRITES,
     "task validate": ("task validate", "task validate work/inbox/fresh.yaml"),
-    "task fmt": ("task fmt --check",),
-    "task add": WRITES,
     "work": WRITES,
     "delegate": WRITES,
     "orchestrate": WRITES,
@@ -373,7 +370,7 @@ def sub_folder(root):
 def committing(root):
     """A board that commits every change."""
     board(root)
-    (root / "dibs.toml").write_text("[board]\ncommit = true\nlogs = true\n")
+    (root / "dibs.toml").write_text("[board]\ncommit = true\n")
     return root
 
 

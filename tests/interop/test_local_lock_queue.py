@@ -75,7 +75,7 @@ def test_uncommitted_and_staged_work_stays_as_it_is(tree, queue):
 def test_an_uncommitted_list_is_refused_at_once_and_stays(tree, queue):
     git(tree, "rm", "-q", "-r", "tasks/pending")
     (tree / "tasks").mkdir(exist_ok=True)
-    listed = tree / "tasks" / "pending.md"
+    listed = tree / "tasks" / "pending.txt"
     listed.write_text("- [ ] one: first\n- [ ] two: second\n")
     git(tree, "add", ".")
     git(tree, "commit", "-q", "-m", "one file")
@@ -87,11 +87,11 @@ def test_an_uncommitted_list_is_refused_at_once_and_stays(tree, queue):
     with pytest.raises(Unavailable, match="has uncommitted changes") as refused:
         queue.done(caller("bob"), "one")
 
-    assert "git commit -- tasks/pending.md" in refused.value.hint
+    assert "git commit -- tasks/pending.txt" in refused.value.hint
     assert listed.read_text() == text
     assert (tree / "current_tasks" / "one.lock").exists()
     assert git(tree, "log", "--format=%s") == commits
-    assert git(tree, "status", "--porcelain") == " M tasks/pending.md\n"
+    assert git(tree, "status", "--porcelain") == " M tasks/pending.txt\n"
 
 
 def test_an_owner_whose_lock_someone_deleted_is_refused(tree, queue):

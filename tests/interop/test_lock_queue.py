@@ -291,7 +291,7 @@ def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
     assert "no compiler" in shared.subjects()
     states = {task.name: (task.state, task.why) for task in queue.all()}
     assert states["b"] == ("blocked", ("waits for a, which failed",))
-    queue.tasks.retry(caller("bob"), "a")
+    queue.retry(caller("bob"), "a")
     assert "retry: a by bob" in shared.subjects()
     assert queue.take(caller("bob")).stored.id == "a"
 
@@ -389,14 +389,14 @@ def test_doctor_warns_about_a_queue_that_is_not_pushed(shared):
 
 def test_a_queue_in_one_file_is_used_like_one_in_a_folder(shared):
     first = shared.folder / "first"
-    shared.commit(first, {"tasks/pending.md": "# To do\n\n- [ ] a: first\n- [ ] b: second\n"})
+    shared.commit(first, {"tasks/pending.txt": "# To do\n\n- [ ] a: first\n- [ ] b: second\n"})
     queue = shared.queue("one")
 
     assert queue.take(caller("bob")).stored.id == "a"
     assert isinstance(shared.queue("two").take(caller("carol")).stored.id, str)
     queue.done(caller("bob"), "a")
 
-    assert shared.show("tasks/pending.md") == "# To do\n\n- [x] a: first\n- [ ] b: second\n"
+    assert shared.show("tasks/pending.txt") == "# To do\n\n- [x] a: first\n- [ ] b: second\n"
     assert shared.show("tasks/done/a.yml") == "- [ ] a: first\n"
     assert {t.name: (t.state, t.holder) for t in queue.all()} == {
         "a": ("done", ""),

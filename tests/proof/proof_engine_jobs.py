@@ -34,7 +34,6 @@ from dibs.services.claims import (
     service,  # noqa: F401 - the same
 )
 from dibs.services.state import ledger  # noqa: F401 - the same
-from dibs.services.tasks import queue_codec  # noqa: F401 - the same
 from dibs.services.tasks.values import TakenTask
 
 if TYPE_CHECKING:

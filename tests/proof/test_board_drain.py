@@ -18,6 +18,9 @@ from proof_crew import environment, eventually
 from proof_machines import Machine, machines, tell
 from tests.servers import GitRemote
 
+from dibs.core.claims.agents import Caller
+from dibs.services.tasks.values import Draft
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -110,10 +113,9 @@ def test_eight_agents_drain_a_board_while_three_of_them_are_killed(
     """
     chance = random.Random(4)
     board = random_board(tasks, seed=4)
-    batch = tmp_path / "batch.json"
-    batch.write_text(json.dumps({"tasks": board}, indent=1))
-    made = crew[0].dibs("task", "import", str(batch), agent="planner")
-    assert made.returncode == 0, made
+    with crew[0].project() as project:
+        drafts = [Draft({k: v for k, v in one.items() if k != "id"}, one["id"]) for one in board]
+        project.tasks.create(Caller("planner"), drafts)
     began = time.monotonic()
     with Crew(crew, tmp_path / "diary") as run:
         for number in range(VICTIMS):

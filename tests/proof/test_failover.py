@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from proof_machines import PATHS, Job, Machine, machines, progress, tell
 from tests.servers import FaultProxy, PostgresServer
 
 from dibs.core.claims.agents import Caller
+from dibs.services.tasks.values import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,13 +56,12 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         yield Pair(tmp_path, running)
 
 
-def add_tasks(machine: Machine, folder: Path) -> set[str]:
+def add_tasks(machine: Machine) -> set[str]:
     """Create the board's tasks; return their ids."""
-    batch = folder / "batch.json"
     ids = {f"2026-01-01T{n // 60:02d}{n % 60:02d}-any-step-{n}" for n in range(TASKS)}
-    batch.write_text(json.dumps({"tasks": [{"id": id_, "title": id_} for id_ in sorted(ids)]}))
-    made = machine.dibs("task", "import", str(batch), agent="planner")
-    assert made.returncode == 0, made
+    with machine.project() as project:
+        drafts = [Draft({"title": id_}, id_) for id_ in sorted(ids)]
+        project.tasks.create(Caller("planner"), drafts)
     return ids
 
 
@@ -101,7 +100,7 @@ def test_a_failover_in_the_middle_of_work_loses_and_repeats_nothing(
     it from the new primary.
     """
     here, there = crew = machines(tmp_path, pair.url, DIBS_MAIL_RATE="100000", DIBS_TIMEOUT="30s")
-    ids = add_tasks(here, tmp_path)
+    ids = add_tasks(here)
     for number in range(AGENTS):
         assert here.dibs("agent", "join", agent=f"agent-{number}").returncode == 0
     early = here.token("kept.md", agent="early")

@@ -29,10 +29,8 @@ class RowTasks(Tasks):
     def sweep(self):
         return self._store.apply(lambda found: upkeep.sweep(self._store, found))
 
-    def assign(self, caller, *, spread=True, skip=()):
-        return self._store.apply(
-            lambda found: upkeep.assign(self._store, found, caller, spread=spread, skip=skip)
-        )
+    def assign(self, caller, *, skip=()):
+        return self._store.apply(lambda found: upkeep.assign(found, caller, skip=skip))
 
     def wait_for_follow_up(self, id_, handoff):
         """Let a done task wait for its follow-up, as earlier versions did until the next cycle."""

@@ -8,7 +8,6 @@ from ruamel.yaml import YAML
 
 from dibs.taskfile import yaml_fast, yaml_full
 from dibs.taskfile.block_lines import split
-from dibs.taskfile.formatting import formatted
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import edit
 
@@ -94,18 +93,3 @@ def test_most_of_the_corpus_is_read_fast():
     fast_ones = [name for name, _ in READ if yaml_fast.parse(content(name).decode()) is not None]
 
     assert len(fast_ones) > 0.7 * len(READ)
-
-
-@pytest.mark.parametrize(("name", "said"), READ)
-def test_formatting_keeps_the_task_and_leaves_nothing_to_format(name, said):
-    before = read(content(name), name)
-    text, changes = formatted(content(name), name)
-    after = read(text.encode(), name)
-
-    assert after.task == before.task
-    left = ("kept", "mapping read as")
-    assert [r for r in after.remarks if not any(words in r.message for words in left)] == []
-    assert formatted(text.encode(), name) == (text, [])
-    assert bool(changes) == (text.encode() != content(name))
-    for comment in re.findall(r"(?:^|\s)(# .*)$", content(name).decode(), re.MULTILINE):
-        assert comment in text

@@ -20,9 +20,7 @@ def removed(text, name, file="pending.yml"):
 LIST = "- a\n- id: b\n  priority: high\n  dependencies: [a]\n- c: {title: See}\n"
 UNDER = "tasks:\n  - name: a\n    size: 2h\n  - b\n"
 MAPPING = "a:\n  title: A\nb:\n  needs: a\n"
-MARKDOWN = """# Queue
-
-Some words.
+LINES = """# Queue
 
 - [ ] fix-header: Fix the header
 - [x] fix-footer: Fix the footer
@@ -39,7 +37,7 @@ Some words.
         (MAPPING, "pending.yml", ["a", "b"]),
         ("[a, b]\n", "pending.yml", ["a", "b"]),
         ("", "pending.yml", []),
-        (MARKDOWN, "pending.md", ["fix-header", "fix-footer", "plain", "remove-the-old-parser"]),
+        (LINES, "pending.txt", ["fix-header", "fix-footer", "plain", "remove-the-old-parser"]),
         ("a\n# no\n\nb: the second\n", "pending.txt", ["a", "b"]),
         ("- a\n- a\n", "pending.yml", ["a"]),
     ],
@@ -57,7 +55,7 @@ def test_fields_of_an_item_count():
 
 
 def test_a_checked_box_is_done():
-    done = {item.task.name: item.done for item in read_queue_list(MARKDOWN.encode(), "pending.md")}
+    done = {item.task.name: item.done for item in read_queue_list(LINES.encode(), "pending.txt")}
 
     assert done == {
         "fix-header": False,
@@ -74,8 +72,8 @@ def test_a_checked_box_is_done():
         (LIST, "pending.yml", "c", LIST[: LIST.index("- c")]),
         (UNDER, "pending.yml", "a", "tasks:\n  - b\n"),
         (MAPPING, "pending.yml", "a", "b:\n  needs: a\n"),
-        (MARKDOWN, "pending.md", "fix-header", MARKDOWN.replace("[ ]", "[x]")),
-        (MARKDOWN, "pending.md", "plain", MARKDOWN.replace("* plain\n", "")),
+        (LINES, "pending.txt", "fix-header", LINES.replace("[ ]", "[x]")),
+        (LINES, "pending.txt", "plain", LINES.replace("* plain\n", "")),
         ("[a, b]\n", "pending.yml", "a", "[a, b]\n"),  # they share a line
     ],
 )
@@ -89,7 +87,7 @@ def test_a_file_that_is_not_yaml_is_one_broken_task():
     assert item.task.broken
 
 
-@given(st.binary(max_size=200), st.sampled_from(["pending.yml", "pending.md", "pending.txt"]))
+@given(st.binary(max_size=200), st.sampled_from(["pending.yml", "pending.txt"]))
 def test_no_content_is_an_error(content, file):
     items = read_queue_list(content, file)
 

@@ -109,7 +109,7 @@ def take(
     dibs: Dibs,
     *,
     roles: Sequence[str],
-    claim: bool | None,
+    claim: bool,
     ttl: object,
     wait: object,
     reason: str,

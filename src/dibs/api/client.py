@@ -325,7 +325,7 @@ class Dibs(Talk):
         self,
         *,
         roles: Sequence[str] = (),
-        claim: bool | None = None,
+        claim: bool = False,
         ttl: float | str | None = None,
         wait: float | str = 0,
         reason: str = "",

@@ -212,12 +212,6 @@ class HandoffData(TypedDict):
     artefacts: Many[str]
     notes: Many[str]
 
-MovedFileData = TypedDict("MovedFileData", {"from": str, "to": str, "kept": str | None})
-
-class SkippedFileData(TypedDict):
-    file: str
-    reason: str
-
 class SimilarTaskData(TypedDict):
     id: str
     other: str
@@ -1117,26 +1111,10 @@ class TaskGraphAnswer(TypedDict):
     width: int
     width_exact: bool
 
-class TaskImportAnswer(TypedDict):
-    created: NotRequired[Many[TaskData]]
-    would_create: NotRequired[Many[TaskData]]
-    similar: Many[SimilarTaskData]
-    moved: NotRequired[Many[MovedFileData]]
-    would_move: NotRequired[Many[MovedFileData]]
-    skipped: NotRequired[Many[SkippedFileData]]
-
-class TaskAddAnswer(TypedDict):
-    added: Many[QueuedFileData]
-
 class TaskValidateAnswer(TypedDict):
     files: int
     wrong: int
     findings: Many[FindingData]
-
-class TaskFmtAnswer(TypedDict):
-    files: int
-    changed: Many[Any]
-    broken: Many[Any]
 
 class TaskTakeAnswer(TypedDict):
     outcome: str
@@ -1743,15 +1721,6 @@ class TasksCalls:
     ) -> TaskNewAnswer: ...
     def show(self, id: str) -> TaskShowAnswer: ...
     def graph(self, *, task: str | None = None) -> TaskGraphAnswer: ...
-    def import_(
-        self,
-        *,
-        content: str | None = None,
-        files: Many[str] | None = None,
-        strict: bool | None = None,
-        dry_run: bool | None = None,
-    ) -> TaskImportAnswer: ...
-    def add(self, *, files: Any) -> TaskAddAnswer: ...
     def validate(
         self,
         *,
@@ -1759,9 +1728,6 @@ class TasksCalls:
         strict: bool | None = None,
         quiet: bool | None = None,
     ) -> TaskValidateAnswer: ...
-    def fmt(
-        self, *, files: Many[str] | None = None, check: bool | None = None
-    ) -> TaskFmtAnswer: ...
     def take(
         self,
         *,
@@ -1814,9 +1780,7 @@ class DelegationsCalls:
     def cancel(self, id: str, *, reason: str | None = None) -> DelegateAnswer: ...
 
 class BoardCalls:
-    def orchestrate(
-        self, *, spread: bool | None = None, push: bool | None = None
-    ) -> OrchestrateAnswer: ...
+    def orchestrate(self, *, push: bool | None = None) -> OrchestrateAnswer: ...
 
 class MessagesCalls:
     def send(

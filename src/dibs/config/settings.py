@@ -48,9 +48,6 @@ class Config(Record):
     board_timeout: float = 7_200.0
     board_stuck: str = "warn"
     board_archive_after: float = 2_592_000.0
-    board_claim: bool = False
-    board_logs: bool = True
-    board_every: float = 60.0
     commit_guarded: str = "human"
     gate_unclaimed: str = "allow"
     gate_on_error: str = "deny"

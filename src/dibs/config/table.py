@@ -129,13 +129,6 @@ FIELDS = (
     Field("board_archive_after", "board", "archive_after",
           *span("board_archive_after", 0.0, 315_360_000.0),
           "How long a finished task stays in done before it is archived."),
-    Field("board_claim", "board", "claim", *flag(),
-          "Claim a task's artefacts when an agent takes it, unless the command says otherwise."),
-    Field("board_logs", "board", "logs", *flag(),
-          "Write a work log for each finished task."),
-    Field("board_every", "board", "every", *span("board_every", 0.0, 86_400.0),
-          "How often a server runs a cycle of the board, as dibs orchestrate --no-spread does; 0 means "
-          "never."),
     Field("commit_guarded", "commit", "guarded", *choice("human", "anyone"),
           "Who may commit files that configure tools, such as dibs.toml, .mcp.json, and "
           ".claude/settings.json."),

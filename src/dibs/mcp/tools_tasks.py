@@ -107,8 +107,7 @@ def _move(dibs: Dibs, asked: TaskAsked, **said: object) -> dict[str, Any]:
         act = getattr(dibs.project.tasks, asked.action)
         stored: Stored = act(dibs.caller, asked.id, **said)
     except Fenced:
-        queued = {file.name: file.holder for file in dibs.project.queue.all()}
-        holder = queued.get(asked.id) or dibs.project.tasks.show(None, asked.id).holder
+        holder = dibs.project.tasks.show(None, asked.id).holder
         if holder and holder != dibs.caller.id:
             raise NotAllowed(
                 f"{holder} holds task {asked.id}, and you are {dibs.caller.id}",

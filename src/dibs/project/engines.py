@@ -146,9 +146,7 @@ def _open_redis(place: Location, url: str) -> Engine:
 
 def _open_git(place: Location, url: str) -> Engine:
     from dibs.engines.git.engine import GitEngine
-    from dibs.engines.git.files import RowFiles
     from dibs.project.remotes import resolve
-    from dibs.services.tasks.queue_codec import QueueCodec
 
     config, origins = place.loaded.config, place.loaded.origins
     address = resolve(place.repository, url)
@@ -158,7 +156,6 @@ def _open_git(place: Location, url: str) -> Engine:
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
         poll=config.git_poll,
-        codec=QueueCodec(RowFiles(), fold_case=config.fold_case),
         renew=_renewal(place),
         config_from=place.repository.common,
     )

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dibs.services.talk.groups import Groups
     from dibs.services.talk.mail import Mail
     from dibs.services.tasks.lock_queue.tasks import LockTasks
-    from dibs.services.tasks.plain_queue import Queue, QueuedFile
+    from dibs.services.tasks.lock_queue.view import QueuedFile
     from dibs.services.worktrees.service import Worktrees
 
     class Lender(Protocol):
@@ -155,17 +155,10 @@ class Project:
 
     @property
     def tasks(self) -> Tasks:
-        """Creates, takes, finishes, and hands off the tasks of the board."""
+        """Creates, takes, finishes, and hands off the tasks of the board and of the lock-file queue."""
         from dibs.services.board.tasks import Tasks
 
         return Tasks(self.store, self.board, self._lock_tasks)
-
-    @property
-    def queue(self) -> Queue:
-        """Adds, finishes, releases, and lists tasks of the plain queue and of the lock-file queue."""
-        from dibs.services.tasks.plain_queue import Queue
-
-        return Queue(self.store, self._lock_tasks)
 
     def renew_locks(self, agent: str) -> None:
         """Renew the agent's lock files in a lock-file queue, if they are due."""
@@ -180,7 +173,7 @@ class Project:
             return None
         if not locked.snapshot.has(name):
             return None
-        return next((file for file in self.queue.all() if file.name == name), None)
+        return next((file for file in self.tasks.queued() if file.name == name), None)
 
     def queue_place(self) -> str:
         """Return the branch of the lock-file queue, without asking a remote; empty if there is none."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dibs.services.claims.holdings import Renewed
     from dibs.services.claims.views import Overview
     from dibs.services.state.ledger import Summary
-    from dibs.services.tasks.plain_queue import QueuedFile
+    from dibs.services.tasks.lock_queue.view import QueuedFile
 
     Shape = dict[str, Any]
 
@@ -274,7 +274,7 @@ def overview(value: Overview) -> Shape:
 
 
 def task(value: QueuedFile) -> Shape:
-    """Shape a task of the shell agents' queue."""
+    """Shape a task of the lock-file queue."""
     return {
         "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,
         "reason": value.reason, "since": value.since or None,

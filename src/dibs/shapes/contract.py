@@ -59,8 +59,6 @@ VALUES = {
     "closed_move": "to why:text",
     "result": "summary:text artefacts:path* next:handoff?",
     "handoff": "agent:word title:text artefacts:path* notes:text*",
-    "moved_file": "from:path to:path kept:text?",
-    "skipped_file": "file:path reason:text",
     "similar_task": "id:path other:path title:text share:number paths:path*",
     "similar_work": "@agent task:path? agent? title:text share:number paths:path*",
     "finding": "file:path line:int field:word code message:text fatal:bool",
@@ -292,10 +290,6 @@ ANSWERS = {
     "group ls": "groups:group*",
     "group show": "+group reaches* messages:message*",
     "task new": "[created:task*] [would_create:task*] similar:similar_task*",
-    "task import": (
-        "[created:task*] [would_create:task*] similar:similar_task*"
-        " [moved:moved_file*] [would_move:moved_file*] [skipped:skipped_file*]"
-    ),
     "task take": _TAKEN,
     "task start": _TAKEN,
     "task done": "[done:task] [similar:similar_task*] [released:claim*]",
@@ -312,8 +306,6 @@ ANSWERS = {
         "tasks:any* ready:path* waves:any* never:path* cycles:any* critical_path:path* width:int"
         " width_exact:bool"
     ),
-    "task fmt": "files:int changed:any* broken:any*",
-    "task add": "added:queued_file*",
     "task validate": "files:int wrong:int findings:finding*",
     "delegate": "outcome task:task? told* [ended*] [similar:similar_work*] [next*]",
     "merge": "into old new tree:path branches:branch* notes:text*",

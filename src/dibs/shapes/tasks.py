@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Handoff, Task
-    from dibs.errors import DibsError
-    from dibs.services.board.imports import ImportedFiles
     from dibs.services.board.listing import TaskListing
     from dibs.services.board.orchestrator import Cycle
-    from dibs.services.board.validate import BoardCheck, Formatted
+    from dibs.services.board.validate import BoardCheck
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import Created, NothingFree, SimilarTask, TakenTask, TaskView
 
     Shape = dict[str, Any]
@@ -37,7 +34,7 @@ def stored(value: Stored) -> Shape:
 
 
 def path(value: Stored) -> str:
-    """Return the path of a task's file relative to the board; in the queue, its name."""
+    """Return the path of a task's file relative to the board; in the lock-file queue, its name."""
     return value.file if value.place == QUEUE else f"{value.place}/{value.file}"
 
 
@@ -137,14 +134,6 @@ def created(value: Created, *, dry_run: bool) -> Shape:
     return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
 
 
-def imported(value: ImportedFiles, *, dry_run: bool) -> Shape:
-    """Shape imported task files, or those that would be imported."""
-    files = [{"from": file.old, "to": file.new, "kept": file.kept or None} for file in value.moved]
-    skipped = [{"file": file.path, "reason": file.why} for file in value.skipped]
-    moves = {"would_move" if dry_run else "moved": files, "skipped": skipped}
-    return {**created(value.created, dry_run=dry_run), **moves}
-
-
 def moved(word: str, value: Stored, similar: Sequence[SimilarTask] | None) -> Shape:
     """Shape a task after a change, and tasks similar to its handoff."""
     alike = {} if similar is None else {"similar": [*map(likeness, similar)]}
@@ -170,27 +159,10 @@ def listing(value: TaskListing) -> Shape:
     }  # fmt: skip
 
 
-def queued(value: Sequence[QueuedFile]) -> Shape:
-    """Shape files that were added to the plain queue."""
-    from dibs.shapes import claims
-
-    return {"added": [claims.task(file) for file in value]}
-
-
 def checked(value: BoardCheck, *, quiet: bool = False) -> Shape:
     """Shape what is wrong with task files; if ``quiet``, without notes."""
     found = [item._asdict() for item in value.findings if item.fatal or not quiet]
     return {"files": value.files, "wrong": value.wrong, "findings": found}
-
-
-def formatted(
-    files: int, changed: Sequence[Formatted], broken: Sequence[tuple[str, DibsError]]
-) -> Shape:
-    """Shape which files were formatted, and which cannot be read."""
-    return {
-        "files": files, "changed": [item._asdict() for item in changed],
-        "broken": [{"file": p, "code": e.code, "message": e.message} for p, e in broken],
-    }  # fmt: skip
 
 
 def cycle(value: Cycle) -> Shape:

@@ -29,10 +29,10 @@ _FORBIDDEN = (
     "[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _NAMES = {
-    "\r": "a carriage return (save the file with Unix line endings, or run `dibs task fmt`)",
+    "\r": "a carriage return (save the file with Unix line endings)",
     "\0": "a NUL",
     "\f": "a form feed",
-    "\ufeff": "a byte order mark (save the file without it, or run `dibs task fmt`)",
+    "\ufeff": "a byte order mark (save the file without it)",
     "\x1b": 'an escape character (write it as "\\e" in double quotes)',
 }
 
@@ -99,7 +99,7 @@ def decode(content: bytes, most: int = MAX_BYTES) -> str:
         message = f"the file has more than {most} bytes"
         raise NotYaml(Remark(code="LIMIT", message=message, line=0))
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _syntax("the file is UTF-16; save it as UTF-8, or run `dibs task fmt`", "")
+        raise _syntax("the file is UTF-16; save it as UTF-8", "")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,8 +1,8 @@
 """Read a queue kept in one file, and remove one task from it. No content makes it raise.
 
 ``tasks/pending.yml`` is a list of tasks (names, or mappings with one), a mapping with that list under
-``tasks``, or a mapping from names to fields. In ``tasks/pending.md`` each list item is a task, in
-``tasks/pending.txt`` each line; a checked box means done.
+``tasks``, or a mapping from names to fields. In ``tasks/pending.txt`` each line is a task; a checked box
+means done.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 _YAML = (".yml", ".yaml")
 _LIST = "tasks"
 #: A list marker, a box, and the text of an item.
-_ITEM = re.compile(
-    r"[ \t]*(?P<mark>[-*+]|\d+[.)])?[ \t]*(?:\[(?P<box>[ xX])\])?[ \t]*(?P<text>\S.*)"
-)
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*(?:\[(?P<box>[ xX])\])?[ \t]*(?P<text>\S.*)")
 _NAMED = re.compile(r"`?(?P<name>[\w][\w.-]*)`?(?:[ \t]*(?::|--|—)[ \t]+(?P<title>.*))?")
 
 
@@ -79,14 +77,9 @@ def without(content: bytes, item: ListedTask, others: Sequence[ListedTask]) -> b
 
 def _from_lines(text: str, file: str) -> Iterator[ListedTask]:
     seen: set[str] = set()
-    fenced = False
     for number, line in enumerate(text.split("\n")):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
         found = _ITEM.fullmatch(line.rstrip())
-        if fenced or not found or line.lstrip().startswith(("#", "```", "|")):
-            continue
-        if file.endswith(".md") and not found["mark"]:
+        if not found or line.lstrip().startswith("#"):
             continue
         name, title = _named(found["text"])
         if name and name not in seen:

@@ -11,9 +11,7 @@ from contextlib import closing
 import pytest
 
 from dibs.engines.git.engine import GitEngine
-from dibs.engines.git.files import RowFiles
 from dibs.errors import Misconfigured
-from dibs.services.tasks.queue_codec import QueueCodec
 from dibs.testing.steps import entries, event, everything, put
 
 DEEP = b"[" * 100_000
@@ -67,7 +65,7 @@ def machine(tmp_path, bare):
     opened = []
 
     def connect(name="here", **options):
-        options = {"codec": QueueCodec(RowFiles()), "timeout": 20.0, **options}
+        options = {"timeout": 20.0, **options}
         opened.append(GitEngine(str(bare.path), state=tmp_path / name, **options))
         return opened[-1]
 
@@ -108,8 +106,6 @@ def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
 @pytest.mark.parametrize(
     ("path", "mode", "key"),
     [
-        (b"tasks/done/e.yml/notes.txt", b"100644", "finished/e.yml"),
-        (b"tasks/done/e.yml", b"120000", "finished/e.yml"),
         (b"dibs/k.row", b"120000", "k"),
         (b"dibs/k.row/x", b"100644", "k"),
         (b"dibs/meta.json/x", b"100644", "k"),

@@ -14,7 +14,6 @@ from tests.workdir.crashing import Crash, CrashingDisk
 from dibs.core.claims.agents import Caller
 from dibs.core.tasks.rules import Handoff
 from dibs.errors import Unavailable
-from dibs.services.board.imports import Imports
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.workdir.disk import Disk
 
@@ -120,14 +119,6 @@ def spoil(world):
     reconcile(world)
 
 
-def import_files(world):
-    folder = world.path / "tasks/pending"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("queued-1.yml", "queued-2.yaml"):
-        (folder / name).write_text(f"title: {name}\n")
-    Imports(world.board, str(world.path)).run(HUMAN, [str(folder)])
-
-
 def reconcile(world):
     with world.board.command(HUMAN, makes=True):
         pass
@@ -147,7 +138,7 @@ COMMANDS = [
     archive,
     several,
 ]
-HANDS = [drop, edit_by_hand, move_by_hand, import_files]
+HANDS = [drop, edit_by_hand, move_by_hand]
 
 
 def steps_of(path, action):
@@ -175,28 +166,6 @@ def test_a_crash_at_any_step_leaves_each_task_in_one_place(tmp_path, action):
 
         assert settled.aside == []
         assert settled.restored == []
-        world.reconcile()
-        world.consistent()
-
-
-def test_an_import_that_crashes_at_any_step_is_completed_by_another(tmp_path):
-    for at in range(steps_of(tmp_path / "counted", import_files)):
-        world = World(tmp_path / f"at{at}")
-        prepare(world)
-        world.open(CrashingDisk(at))
-        with pytest.raises(Crash):
-            import_files(world)
-        there = sorted(id_ for id_ in ("queued-1", "queued-2") if world.row(id_))
-        assert there in ([], ["queued-1", "queued-2"])  # all or nothing
-        world.open()
-
-        pending = world.path / "tasks/pending"
-        done = Imports(world.board, str(world.path)).run(HUMAN, [str(pending)])
-
-        assert [file.kept for file in done.moved if file.kept] == []
-        assert os.listdir(pending) == []
-        assert {"inbox/queued-1.yml", "inbox/queued-2.yaml"} <= set(world.files())
-        world.later = 61.0
         world.reconcile()
         world.consistent()
 

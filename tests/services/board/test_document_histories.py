@@ -48,8 +48,8 @@ class DocumentHistory:
     def __init__(self, path, seed, engines=None):
         self.dice = random.Random(seed)
         first, second = engines or (None, None)
-        self.one = Participant(path / "one", first, board_logs=True)
-        self.two = Participant(path / "two", second or self.one.engine, board_logs=True)
+        self.one = Participant(path / "one", first)
+        self.two = Participant(path / "two", second or self.one.engine)
         self.worlds = [self.one, self.two]
         self.count = 0
         self.words = []

@@ -37,7 +37,7 @@ def drop(world, id_=DROPPED):
 def assigned(world, id_=DROPPED):
     drop(world, id_)
     with world.board.command(HUMAN, makes=True):
-        world.tasks.assign(HUMAN, spread=False)
+        world.tasks.assign(HUMAN)
     assert world.row(id_).place == "assigned/curator"
 
 

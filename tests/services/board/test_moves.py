@@ -22,7 +22,7 @@ def world(tmp_path):
 
 def assigned(world):
     with world.board.command(HUMAN, makes=True):
-        world.tasks.assign(HUMAN, spread=False)
+        world.tasks.assign(HUMAN)
 
 
 def move(world, target):

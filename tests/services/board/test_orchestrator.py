@@ -34,7 +34,7 @@ DAY = 86_400.0
 class Yard:
     """A board on the memory engine, with a clock that only the test advances."""
 
-    def __init__(self, root, spread=True, engine=None, **settings):
+    def __init__(self, root, engine=None, **settings):
         self.root = root
         self.clock = ManualClock(1_763_900_000.0)
         self.engine = engine or MemoryEngine(self.clock)
@@ -44,7 +44,7 @@ class Yard:
         self.tasks = RowTasks(self.store)
         self.agents = Agents(self.store)
         self.board = Board(self.store, str(root), str(self.state), clock=self.clock)
-        self.orchestrator = Orchestrator(self.store, self.board, str(self.state), spread=spread)
+        self.orchestrator = Orchestrator(self.store, self.board, str(self.state))
 
     def cycle(self):
         return self.orchestrator.cycle(BOSS)
@@ -86,37 +86,7 @@ def files(folder):
 # -- assigning
 
 
-def test_tasks_without_an_agent_go_to_the_least_loaded_agent(yard):
-    yard.join("ann", "bob")
-    for name in ("a", "b", "c", "d"):
-        yard.make(name)
-
-    done = yard.cycle()
-
-    owners = sorted(yard.tasks.show(None, name).stored.task.agent for name in done.assigned)
-    assert owners == ["ann", "ann", "bob", "bob"]
-
-
-def test_orchestrators_assign_each_other_no_work_and_agents_that_run_cycles_keep_their_role(yard):
-    yard.join("ann", role="coder")
-    yard.make("for-ann", agent="ann")
-    yard.orchestrator.cycle(Caller("orch-1"))  # does something, so it is known
-    for name in ("a", "b", "c", "d"):
-        yard.make(name)
-    yard.orchestrator.cycle(Caller("orch-2"))
-    yard.orchestrator.cycle(Caller("ann"))
-
-    assert {yard.tasks.show(None, name).stored.task.agent for name in "abcd"} <= {"ann", ""}
-    assert {a.agent.id: a.agent.role for a in yard.agents.all()} == {
-        "boss": "human",
-        "ann": "coder",
-        "orch-1": "orchestrator",
-        "orch-2": "orchestrator",
-    }
-
-
-def test_without_spread_they_stay_in_the_inbox(tmp_path):
-    yard = Yard(tmp_path, spread=False)
+def test_tasks_without_an_agent_stay_in_the_inbox(yard):
     yard.join("ann")
     yard.make("a")
 
@@ -124,17 +94,15 @@ def test_without_spread_they_stay_in_the_inbox(tmp_path):
     assert yard.take("ann") == "a"
 
 
-def test_a_task_assigned_to_a_dead_agent_goes_to_another(yard):
-    yard.join("ann")
-    yard.make("a")
-    yard.cycle()
-    yard.clock.advance(yard.store.config.ttl + 1)
-    yard.join("bob")
+def test_a_caller_that_runs_cycles_gets_that_role_unless_it_has_one(yard):
+    yard.join("ann", role="coder")
+    yard.make("a", agent="ann")
+    yard.orchestrator.cycle(Caller("orch"))
+    yard.make("b", agent="ann")
+    yard.orchestrator.cycle(Caller("ann"))
 
-    yard.cycle()
-    yard.cycle()
-
-    assert yard.tasks.show(None, "a").stored.task.agent == "bob"
+    roles = {a.agent.id: a.agent.role for a in yard.agents.all()}
+    assert (roles["ann"], roles["orch"]) == ("coder", "orchestrator")
 
 
 def test_a_task_waits_exactly_for_its_dependencies(yard):
@@ -303,16 +271,13 @@ def test_a_task_stays_in_done_after_it_was_finished_whatever_time_its_file_state
 # -- pages, logs, commits
 
 
-def test_a_finished_task_has_a_work_log_unless_disabled(tmp_path):
-    for logs in (True, False):
-        (root := tmp_path / str(logs)).mkdir()
-        yard = Yard(root, board_logs=logs)
-        yard.make("a", agent="ann")
-        yard.take("ann")
-        yard.tasks.done(Caller("ann"), "a", summary="all well")
-        yard.cycle()
+def test_a_finished_task_has_a_work_log(yard):
+    yard.make("a", agent="ann")
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "a", summary="all well")
+    yard.cycle()
 
-        assert len(list(root.rglob("logs/ann/*.md"))) == logs
+    assert len(list(yard.root.rglob("logs/ann/*.md"))) == 1
 
 
 def test_another_machines_work_log_is_left_to_that_machine(yard):
@@ -493,7 +458,7 @@ def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yar
 
 
 def test_a_few_rows_show_what_is_due(yard):
-    look = lambda: yard.store.look(lambda rows: due_in(rows, yard.store.config, spread=True))  # noqa: E731
+    look = lambda: yard.store.look(lambda rows: due_in(rows, yard.store.config))  # noqa: E731
     assert not any(look())
 
     busy_board(yard)

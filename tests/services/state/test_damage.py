@@ -67,7 +67,6 @@ FORMED = {
     "board": "board",
     "ready/": "ready/any//2/0000000000002.000/t1",
     "busy//": "busy//0000000000002.000/t1",
-    "lent//": "lent//t1",
     "turn/": "turn/alice",
     "intent/": "intent/clone/i1",
     "gate/": "gate/clone",

@@ -53,16 +53,16 @@ def test_a_second_task_in_the_same_minute_gets_a_number(crew):
     assert ends == ["", "-2", "-3", "-4"]
 
 
-def test_tasks_of_a_batch_may_depend_on_each_other_by_key_or_id(crew):
+def test_tasks_of_one_call_may_depend_on_each_other(crew):
     made = create(
         crew,
         Draft({"title": "last", "context": {"dependencies": ["b", "first"]}}),
-        Draft({"title": "middle", "dependencies": ["first"]}, key="b"),
+        Draft({"title": "middle", "dependencies": ["first"]}, id="b"),
         Draft({"title": "begin"}, id="first"),
     ).tasks
 
     last, middle, _ = made
-    assert last.task.dependencies == (middle.id, "first")
+    assert last.task.dependencies == ("b", "first")
     assert middle.task.dependencies == ("first",)
     assert [bool(stored.ready) for stored in made] == [False, False, True]
 
@@ -101,14 +101,6 @@ def test_an_id_is_never_reused_in_any_case_even_after_archiving(crew, other):
     crew.clock.advance(40 * 86_400)
     crew.tasks.archive(caller("human"))
     assert refused(crew, Draft({}, id=other)).code == "TASK_EXISTS"
-
-
-def test_a_given_text_is_kept_and_only_completed(crew):
-    text = "# mine\ntitle: 'Audit'   # kept\nodd_key: [1, 2]\n"
-    (stored,) = create(crew, Draft(text=text, id="audit")).tasks
-
-    assert stored.text.startswith(text)
-    assert agrees(stored)
 
 
 def test_secrets_in_fields_are_masked_in_the_file_and_the_ledger(crew):

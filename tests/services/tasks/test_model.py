@@ -17,7 +17,7 @@ from dibs.taskfile.writing import edit
 
 AGENTS = ("bob", "carol", "writer", "human")
 agents = st.sampled_from(AGENTS)
-DERIVED = ("ready/", "needs/", "busy//", "fresh//", "lent//", "since//", "handoff//", "over//")
+DERIVED = ("ready/", "needs/", "busy//", "fresh//", "since//", "handoff//", "over//")
 
 
 class BoardModel(RuleBasedStateMachine):

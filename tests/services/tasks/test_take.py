@@ -12,9 +12,8 @@ from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.board.tasks import BoardFiles, Tasks
-from dibs.services.tasks.plain_queue import Queue
 from dibs.services.tasks.take import Taking
-from dibs.services.tasks.values import QUEUE, NothingFree
+from dibs.services.tasks.values import NothingFree
 
 
 @pytest.fixture
@@ -229,17 +228,6 @@ def test_an_artefact_of_two_tasks_is_held_until_both_are_finished(crew):
     assert taken(crew, "carol", claim=True) == "c"
 
 
-def test_a_setting_decides_whether_artefacts_are_claimed():
-    crew = BoardCrew(board_claim=True)
-    crew.make("a", artefacts=["src/a.py"])
-    crew.make("b", artefacts=["src/b.py"])
-
-    crew.take("bob")
-    crew.take("carol", claim=False)
-
-    assert crew.held() == {("bob", "task:a"), ("bob", "src/a.py"), ("carol", "task:b")}
-
-
 def test_a_task_with_unclaimable_artefacts_is_skipped_and_start_says_why(crew):
     crew.make("a", artefacts=["**"], priority="critical")
     crew.make("b")
@@ -285,21 +273,6 @@ def test_a_failing_take_writes_no_entry(crew):
     crew.take("carol")
 
     assert crew.kinds() == before
-
-
-# -- the plain queue
-
-
-def test_the_plain_queue_is_tried_when_the_board_has_nothing(crew):
-    Queue(crew.store).add(caller("human"), {"old.yml": b"title: old\n"})
-    crew.make("a", priority="low")
-
-    assert taken(crew, "bob") == "a"
-    answer = crew.take("bob")
-    assert (answer.stored.id, answer.stored.place) == ("old", QUEUE)
-    assert answer.stored.text == "title: old\n"
-    busy = crew.take("carol")
-    assert [task.holder for task in busy.queue] == ["bob"]
 
 
 # -- dead agents

@@ -8,7 +8,8 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import BadInput, DibsError, Fenced, NotAllowed, NotFound
 from dibs.services.state.ledger import Query
-from dibs.taskfile.reading import tree_of
+from dibs.services.tasks.values import EditedFile
+from dibs.taskfile.reading import read, tree_of
 
 
 @pytest.fixture
@@ -62,10 +63,9 @@ def test_a_done_task_is_in_done_with_its_result_and_without_its_claim(begun):
 
 
 def test_text_that_an_agent_wrote_into_the_result_stays(crew):
-    from dibs.services.tasks.values import Draft
-
     text = "title: x\nresult:\n  # mine\n  summary: by hand\n  next_agent: writer\n  odd: 1\n"
-    crew.tasks.create(caller("human"), [Draft(text=text, id="a")])
+    file = EditedFile("a", "inbox", "a.yaml", read(text.encode(), "a.yaml"))
+    assert crew.tasks.accept(caller("human"), [file])[0].stored
     crew.start("bob", "a")
 
     stored = crew.done("bob", "a")

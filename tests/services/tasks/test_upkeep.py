@@ -4,11 +4,11 @@ import pytest
 from tests.services.board_crew import BoardCrew, agrees
 from tests.services.several_agents import caller
 
-from dibs.core.claims.agents import Agent, Caller
+from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.services.state.ledger import Query
-from dibs.services.tasks.values import Draft, EditedFile
+from dibs.services.tasks.values import EditedFile
 from dibs.taskfile.document import MAX_BYTES
 from dibs.taskfile.reading import read, tree_of
 
@@ -89,75 +89,6 @@ def test_a_ready_task_goes_to_its_agent_and_a_waiting_one_does_not(crew):
     assert crew.take("writer").stored.id == "a"
     crew.done("writer", "a")
     assert [s.id for s in twice(lambda: crew.tasks.assign(BOSS))] == ["b"]
-
-
-def test_tasks_without_an_agent_go_to_the_least_loaded_live_agents(crew):
-    for name, role in (("bob", "agent"), ("carol", "agent"), ("dead", "agent"), ("boss", "human")):
-        crew.agents.join(Agent(name, role=role), Caller(name, role))
-    crew.agents.leave(caller("dead"))
-    crew.make("busy")
-    crew.start("bob", "busy")
-    crew.make(*(f"t{n}" for n in range(9)))
-
-    given = twice(lambda: crew.tasks.assign(BOSS))
-
-    assert [(s.id, s.task.agent) for s in given] == [
-        ("t0", "carol"),
-        ("t1", "bob"),
-        ("t2", "carol"),
-        ("t3", "bob"),
-        ("t4", "carol"),
-    ]
-
-
-def test_an_agent_that_never_asked_for_a_task_gets_none(crew):
-    crew.tasks.create(caller("planner"), [Draft(fields={"title": "plan"}, id="a")])
-    crew.make("b", "c", agent="carol")
-    crew.tasks.assign(caller("other-orchestrator"))
-
-    assert twice(lambda: crew.tasks.assign(BOSS)) == []
-    crew.start("carol", "b")
-    crew.start("carol", "c")
-    assert [(s.id, s.task.agent) for s in twice(lambda: crew.tasks.assign(BOSS))] == [
-        ("a", "carol")
-    ]
-
-
-def test_without_live_agents_or_spreading_tasks_stay_in_the_inbox(crew):
-    crew.make("a")
-    assert twice(lambda: crew.tasks.assign(BOSS)) == []
-    crew.agents.join(Agent("bob"))
-    assert twice(lambda: crew.tasks.assign(BOSS, spread=False)) == []
-    crew.clock.advance(301)
-    assert twice(lambda: crew.tasks.assign(BOSS)) == []
-
-
-def test_a_task_assigned_to_a_dead_agent_becomes_available_to_all(crew):
-    crew.agents.join(Agent("bob"))
-    crew.make("a")
-    crew.make("b", agent="bob")
-    crew.tasks.assign(BOSS)
-    assert crew.tasks.sweep() == []
-    crew.clock.advance(301)
-
-    (stored,) = twice(crew.tasks.sweep)
-
-    assert (stored.id, stored.task.status, stored.failures) == ("a", "new", 0)
-    assert crew.take("carol").stored.id == "a"
-
-
-def test_an_unstarted_task_goes_to_an_agent_with_nothing_else_to_take(crew):
-    crew.agents.join(Agent("bob"))
-    crew.make("a")
-    crew.make("b", agent="bob")
-    crew.tasks.assign(BOSS)
-    crew.make("c")
-
-    assert crew.take("carol").stored.id == "c"
-    taken = crew.take("carol").stored
-
-    assert (taken.id, taken.task.agent, taken.place) == ("a", "carol", "assigned/carol")
-    assert crew.take("bob").stored.id == "b"
 
 
 # -- handoffs

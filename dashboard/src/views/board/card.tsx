@@ -54,7 +54,7 @@ function Facts({ task, loadedAt }: { task: Task; loadedAt: number }) {
   return (
     <div class="card-facts">
       {priority !== "normal" && <Badge tone={PRIORITY_TONES[priority] ?? "neutral"}>{priority}</Badge>}
-      {isQueued(task) && <Badge>plain queue</Badge>}
+      {isQueued(task) && <Badge>lock file</Badge>}
       {who ? <AgentName id={who} plain /> : task.agent ? <span class="muted">for {task.agent}</span> : null}
       {task.holder && task.expires_in != null && <TimeLeft until={loadedAt + task.expires_in} />}
       {task.retries > 0 && (

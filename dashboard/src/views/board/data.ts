@@ -1,4 +1,4 @@
-/** The tasks of the board and of the plain queue, and how they are shown: columns, labels, filters. */
+/** The tasks of the board and of the lock-file queue, and how they are shown: columns, labels, filters. */
 import { useMemo } from "preact/hooks";
 import { api, data, type Schemas } from "../../api/client";
 import { type Loaded, useResource } from "../../api/resource";
@@ -27,7 +27,7 @@ export const COLUMNS: readonly Column[] = [
   { state: "cancelled", name: "Cancelled", tone: "neutral", about: "not needed anymore" },
 ];
 
-/** States of files in the plain queue and of the graph, by the column that shows them. */
+/** States of files in the lock-file queue and of the graph, by the column that shows them. */
 const SAME: Record<string, string> = {
   free: "new", ready: "new", held: "in_progress", "in progress": "in_progress",
   broken: "blocked", failed: "error", archive: "done",
@@ -39,7 +39,7 @@ export function columnOf(state: string): Column {
   return COLUMNS.find((one) => one.state === wanted) ?? { state, name: state, tone: "neutral", about: "" };
 }
 
-/** A file of the plain queue has no title and no versions: it is not on the board. */
+/** A file of the lock-file queue has no title and no versions: it is not on the board. */
 export const isQueued = (task: Task): boolean => task.version === undefined;
 export const titleOf = (task: Pick<Task, "title" | "id">): string => task.title || task.id;
 

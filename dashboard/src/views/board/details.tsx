@@ -48,7 +48,7 @@ function Queued({ task, loadedAt }: { task: Task; loadedAt: number }) {
     <>
       <h2>{titleOf(task)}</h2>
       <p>
-        <Badge tone={columnOf(task.state).tone}>{columnOf(task.state).name}</Badge> a file of the plain queue
+        <Badge tone={columnOf(task.state).tone}>{columnOf(task.state).name}</Badge> a file of the lock-file queue
       </p>
       {task.holder && (
         <p>

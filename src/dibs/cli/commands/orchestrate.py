@@ -5,8 +5,8 @@ Examples:
   dibs orchestrate --watch
 
 Runs one cycle, or with --watch one cycle per change until Ctrl-C. It is safe to run
-several at once. Tasks go to the agent or role that they name; the others go to the
-agent with the fewest tasks, unless you pass --no-spread.
+several at once. Tasks go to the agent or role that they name; the others stay in the
+inbox, where any agent can take them.
 
 exit status: 0 done, even if files were set aside; 69 store unreachable
 """
@@ -39,9 +39,6 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("-w", "--watch", action="store_true", help="keep running until Ctrl-C")
     parser.add_argument("--every", metavar="SPAN", help="with --watch: longest pause (default: 2s)")
     parser.add_argument(
-        "--no-spread", action="store_true", help="do not assign tasks that name no agent"
-    )
-    parser.add_argument(
         "--push", action="store_true", help="push the board's commits to the branch's upstream"
     )
 
@@ -61,9 +58,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         project = session.project
         state = project.place.repository.state
-        orchestrator = Orchestrator(
-            project.store, project.board, state, spread=not args.no_spread, push=args.push
-        )
+        orchestrator = Orchestrator(project.store, project.board, state, push=args.push)
 
         def cycle() -> Cycle:
             return orchestrator.cycle(session.caller)

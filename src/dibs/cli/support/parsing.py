@@ -284,17 +284,3 @@ def number(text: str) -> int:
     from dibs.core.text.names import quote
 
     raise BadInput(f"{quote(text)} is not a whole number greater than 0", code="NUMBER")
-
-
-def content_of(path: str, most: int = MOST_BYTES) -> bytes:
-    """Read a file, or standard input for ``-``; at most one byte more than ``most``."""
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read(most + 1)
-        with open(path, "rb") as file:
-            return file.read(most + 1)
-    except OSError as error:
-        from dibs.core.text.names import quote
-
-        message = f"cannot read {quote(path)}: {error.strerror}"
-        raise BadInput(message, code="TASK_FILE", field="file") from None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dibs.core.tasks.rules import Task
 
-_HINT = "create that task first, or both from one file with `dibs task import`"
+_HINT = "create that task first"
 
 
 def check_new(tasks: Iterable[Task], known: Callable[[str], Iterable[str] | None]) -> None:

@@ -14,7 +14,7 @@ from dibs.startup.records import Record
 
 LOCKS, PENDING, DONE, FAILED = "current_tasks", "tasks/pending", "tasks/done", "tasks/failed"
 #: A queue in one file.
-LISTS = tuple(PENDING + ending for ending in (".yml", ".yaml", ".md", ".txt"))
+LISTS = tuple(PENDING + ending for ending in (".yml", ".yaml", ".txt"))
 #: Endings of lock files; Dibs writes the first.
 LOCK_ENDINGS = (".lock", ".txt")
 #: The owner of a lock file that names no agent.

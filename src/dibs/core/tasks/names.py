@@ -1,4 +1,4 @@
-"""Names of tasks: new ids, the files and claims of a name, and file contents as values.
+"""Names of tasks: new ids, and the files and claims of a name.
 
 Pure. A task's name is its file's name without the ending. It becomes a file name on branches that others
 check out, so it is a single path component of plain text and never hidden.
@@ -22,8 +22,6 @@ ENDINGS = (".yml", ".yaml")
 MAX_NAME = 250
 #: Up to this length a plain name needs no parser.
 _PLAIN_MAX = 128
-#: Marks a value that is not plain text.
-_PACKED = "base64:"
 #: How much of a new id comes from the agent.
 _AGENT_MAX = 40
 _STAMP = "2025-11-23T1430"
@@ -112,27 +110,3 @@ def task_of_file(file: str, *, fold_case: bool) -> str:
         return ""
     # A name that a claim would spell differently (not in NFC) would lock another file.
     return name if name_of(pattern) == name else ""
-
-
-def pack(content: bytes) -> str:
-    """Return a file's content as text that preserves every byte."""
-    if not content.startswith(_PACKED.encode()):
-        try:
-            return content.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
-    from base64 import b64encode
-
-    return _PACKED + b64encode(content).decode("ascii")
-
-
-def unpack(value: str) -> bytes:
-    """Return the content that ``pack`` turned into ``value``."""
-    if value.startswith(_PACKED):
-        from base64 import b64decode
-
-        try:
-            return b64decode(value.removeprefix(_PACKED), validate=True)
-        except ValueError:
-            pass  # not written by us: take it literally
-    return value.encode("utf-8", "surrogateescape")

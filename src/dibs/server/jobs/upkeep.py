@@ -6,8 +6,6 @@ worktrees and the copies of its own clone.
 
 from __future__ import annotations
 
-import math
-import time
 from typing import TYPE_CHECKING
 
 from dibs.core.claims.agents import Caller
@@ -19,15 +17,13 @@ from dibs.services.schedule.leases import Leases
 from dibs.services.state.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dibs.project.project import Project
     from dibs.services.state.rows import Rows
 
 PRUNING, BOARD, FORECAST, COPIES = (
     "activity-log-pruning", "board-cycle", "forecast", "salvage-expiry",
 )  # fmt: skip
-#: The interval of each job in seconds; a setting makes the board slower.
+#: The interval of each job in seconds.
 EVERY = {PRUNING: 3_600.0, BOARD: 60.0, FORECAST: 60.0, COPIES: 3_600.0}
 #: How long one server may prune, and how long it does at most, in seconds.
 _PRUNING_LEASE, _PRUNING_TIME = 600.0, 60.0
@@ -53,26 +49,19 @@ def prune(project: Project) -> float | None:
 
 
 class BoardCycle:
-    """Runs the board of one project, unless that is turned off or another server does."""
+    """Runs the board of one project, unless another server does."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._led = False
-        self._next = -math.inf
 
     def run(self, project: Project) -> float | None:
-        """Run one cycle; tasks that name no agent stay for those who take them."""
-        every, now = project.config.board_every, self._clock()
-        if not every or not project.board.begun():
-            return None
-        if now < self._next:
-            return self._next - now
-        self._led = Leases(project.store).lead(BOARD, max(_BOARD_LEASE, 3 * every))
-        self._next = now + every
-        if self._led:
-            state = project.place.repository.state
-            Orchestrator(project.store, project.board, state, spread=False).cycle(SERVER)
-        return every
+        """Run one cycle."""
+        if project.board.begun():
+            self._led = Leases(project.store).lead(BOARD, _BOARD_LEASE)
+            if self._led:
+                state = project.place.repository.state
+                Orchestrator(project.store, project.board, state).cycle(SERVER)
+        return None
 
     def stop(self, project: Project) -> None:
         """Leave the board to another server."""

@@ -28,7 +28,7 @@ from dibs.services.state.decisions import pending
 from dibs.services.state.presence import offers_work
 from dibs.services.state.rows import claim_of
 from dibs.services.state.sessions import guarded_since, is_anyone_guarded
-from dibs.services.state.task_index import lent, ready_for, running, silent
+from dibs.services.state.task_index import ready_for, running, silent
 from dibs.services.state.tasks import several
 from dibs.services.state.watch.alerts import watched
 from dibs.services.state.worktrees import all_warnings
@@ -57,7 +57,7 @@ def gather(
     """Return the facts of this moment; ``troubles`` are those of the store itself."""
     held = list(held_in(rows))
     known = {agent.id: agent for agent in rows.agents()}
-    busy = Counter([*(agent for _, agent in lent(rows)), *(agent for _, _, agent in running(rows))])
+    busy = Counter(agent for _, _, agent in running(rows))
     claims = Counter(one.claim.agent for one in held)
     people = _AgentFacts(rows, known, claims, busy, ttl)
     return AlertFacts(

@@ -220,7 +220,7 @@ class Board(BoardFiles):
         At ``first``, before the command acts, a hand edit that is in a commit needs none.
         """
         config = self.store.config
-        if rows and config.board_logs:
+        if rows:
             from dibs.services.board.worklogs import write_logs
 
             with suppress(OSError, DibsError):  # a missing log does not undo the task

@@ -1,4 +1,4 @@
-"""List the tasks of the board and of the plain queue, and the history of one task."""
+"""List the tasks of the board and of the lock-file queue, and the history of one task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import FINISHED
 from dibs.services.board.validate import refused
 from dibs.services.state.ledger import Query
-from dibs.services.tasks.plain_queue import DONE
+from dibs.services.tasks.lock_queue.view import DONE
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.services.board.tasks import Tasks
     from dibs.services.board.validate import FileFinding
     from dibs.services.state.ledger import Ledger
-    from dibs.services.tasks.plain_queue import Queue, QueuedFile
+    from dibs.services.tasks.lock_queue.view import QueuedFile
     from dibs.services.tasks.values import TaskView
 
 #: How many ledger entries the history of a task has, the newest.
@@ -72,14 +72,12 @@ class TaskListing(Record):
     empty: bool
 
 
-def listing(
-    tasks: Tasks, queue: Queue, board: Board, caller: Caller, wanted: TaskFilter
-) -> TaskListing:
+def listing(tasks: Tasks, board: Board, caller: Caller, wanted: TaskFilter) -> TaskListing:
     """Return the tasks that match, in the order in which they would be taken."""
     with board.command(caller, reads=True) as report:
         everything = tasks.all(caller, finished=True)
         aside = refused(report.aside, board.path)
-    rows = queue.all()
+    rows = tasks.queued()
     newest = _newest(everything, wanted.recent)
     done = sum(task.state == DONE for task in everything) + sum(file.state == DONE for file in rows)
     return TaskListing(
@@ -87,7 +85,7 @@ def listing(
         tuple(file for file in rows if not wanted.narrow and (wanted.all or file.state != DONE)),
         done,
         tuple(aside),
-        queue.stale,
+        tasks.stale,
         not everything and not rows,
     )
 

@@ -26,9 +26,7 @@ from dibs.services.state.task_index import (
     finished,
     fresh,
     handoffs,
-    lent,
     put_clash,
-    ready_for_anybody,
     reported_clashes,
     running,
     silent,
@@ -120,9 +118,7 @@ class Cycle(Record):
 class Orchestrator:
     """Runs cycles on one board."""
 
-    def __init__(
-        self, store: Store, board: Board, state: str, *, spread: bool = True, push: bool = False
-    ) -> None:
+    def __init__(self, store: Store, board: Board, state: str, *, push: bool = False) -> None:
         """Prepare cycles; ``state`` is the folder of this machine's project state."""
         if push and not store.config.board_commit:
             raise BadUsage(
@@ -131,7 +127,6 @@ class Orchestrator:
         self._push = push or store.config.board_push
         self._store = store
         self._board = board
-        self._spread = spread
         self._ledger = Ledger(store)
         self._roster = Roster(store, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
@@ -146,7 +141,7 @@ class Orchestrator:
         if not self._board.begun():
             return Cycle()
         if caller.role == Caller(caller.id).role:
-            # A caller first seen here hands out work, so other orchestrators assign it none.
+            # A caller first seen here hands out work, so no alert asks it to take some.
             caller = caller._replace(role=ROLE)
         with self._board.command(caller) as report:
             report.pushes_later = True
@@ -161,22 +156,20 @@ class Orchestrator:
 
     def _care(self, caller: Caller, report: BoardReport) -> Cycle:
         """Do what is due, in the order of the orchestration document."""
-        store, spread, folder = self._store, self._spread, self._board.path
+        store, folder = self._store, self._board.path
         found = Cycle(
             aside=tuple(refused(report.aside, folder)),
             accepted=tuple(verdict.id for verdict in report.accepted),
             followups=tuple(v.follower for v in report.accepted if v.follower),
             restored=tuple(report.restored),
         )
-        due = store.look(lambda rows: due_in(rows, store.config, spread=spread))
+        due = store.look(lambda rows: due_in(rows, store.config))
         if "sweep" in due:
             back = store.apply(lambda rows: sweep(store, rows))
             found = found._replace(returned=_ids(back))
         if "assign" in due:
             new = frozenset(found.followups)  # the next cycle assigns them, as in the document
-            given = self._to_the_end(
-                "assigning tasks", lambda rows: assign(store, rows, caller, spread=spread, skip=new)
-            )
+            given = self._to_the_end("assigning tasks", lambda rows: assign(rows, caller, skip=new))
             found = found._replace(assigned=given)
         if "hand_off" in due:
             made, troubles = store.apply(lambda rows: hand_off(rows, caller))
@@ -215,10 +208,9 @@ class Orchestrator:
         entries, whole = self._pages.news()
         if whole and not entries and not changed:
             return
-        if self._store.config.board_logs:
-            ids = worklogs.ended_in(entries)
-            rows = self._store.look(lambda rows: several(rows, ids))
-            worklogs.write_logs(self._store, self._board.folders, rows)
+        ids = worklogs.ended_in(entries)
+        rows = self._store.look(lambda rows: several(rows, ids))
+        worklogs.write_logs(self._store, self._board.folders, rows)
         self._pages.update(entries, self._roster.work(), anew=not whole)
         if changed:
             self._roster.save()
@@ -240,12 +232,12 @@ def _ids(stored: Sequence[Stored]) -> tuple[str, ...]:
     return tuple(one.id for one in stored)
 
 
-def due_in(rows: Rows, config: Config, *, spread: bool) -> set[str]:
+def due_in(rows: Rows, config: Config) -> set[str]:
     """Return the steps that may have work, judged by the first row of each kind."""
     never = (inf, "")
     due = {
-        "sweep": any(running(rows)) or bool(lent(rows)),
-        "assign": any(fresh(rows)) or (spread and any(ready_for_anybody(rows))),
+        "sweep": any(running(rows)),
+        "assign": any(fresh(rows)),
         "hand_off": bool(handoffs(rows)),
         "stuck": next(silent(rows), never)[0] + config.board_timeout <= rows.now,
         "archive": next(finished(rows), never)[0] + config.board_archive_after <= rows.now,

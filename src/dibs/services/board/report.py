@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from dibs.workdir.index import Index
 
 #: The message about a file that may be half written, and is not read until it is complete.
-HALF_WRITTEN = (
-    "the file does not end with a newline, so it may be half written;"
-    " add the newline, or run `dibs task fmt`"
-)
+HALF_WRITTEN = "the file does not end with a newline, so it may be half written; add the newline"
 
 
 class BoardReport:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.lock_queue.tasks import LockTasks
+    from dibs.services.tasks.lock_queue.view import QueuedFile
     from dibs.services.tasks.take import Taking
     from dibs.services.tasks.transitions import Moves
     from dibs.services.tasks.values import Draft, SimilarTask, TaskView
@@ -127,10 +128,9 @@ class Tasks:
             locked = self._locks.view() if self._locks is not None else None
             if locked is None:
                 raise
-            from dibs.services.tasks.queued_tasks import show_queued
+            from dibs.services.tasks.lock_queue.view import QueueView
 
-            store = self._store
-            found = store.look(lambda rows: show_queued(store, rows, locked, id_))
+            found = self._store.look(lambda rows: QueueView(rows, locked).show(id_))
             if found is None:
                 raise
             return found
@@ -150,9 +150,18 @@ class Tasks:
         locked = self._locks.view() if self._locks is not None else None
         if locked is None:
             return graph
-        from dibs.services.tasks.queued_tasks import with_queue
+        from dibs.services.tasks.lock_queue.view import QueueView
 
-        return self._store.look(lambda rows: with_queue(graph, rows, self._store, locked))
+        return self._store.look(lambda rows: QueueView(rows, locked).in_graph(graph))
+
+    def queued(self) -> list[QueuedFile]:
+        """Return the tasks of the lock-file queue, finished ones last; none if there is no queue."""
+        return [] if self._locks is None else self._locks.all()
+
+    @property
+    def stale(self) -> str:
+        """Why the lock-file queue is shown in an older state; empty if it is current."""
+        return "" if self._locks is None else self._locks.queue.stale
 
     def checked_id(self, text: str) -> str:
         """Check a task id; the file of a task in the lock-file queue can have almost any name."""
@@ -190,7 +199,7 @@ class Tasks:
         caller: Caller,
         *,
         roles: Sequence[str] = (),
-        claim: bool | None = None,
+        claim: bool = False,
         ttl: object = None,
         wait: object = 0,
         reason: str = "",
@@ -231,7 +240,7 @@ class Tasks:
         id_: str,
         *,
         roles: Sequence[str] = (),
-        claim: bool | None = None,
+        claim: bool = False,
         ttl: object = None,
         reason: str = "",
         request_id: str = "",
@@ -297,8 +306,7 @@ class Tasks:
         try:
             return self._move(caller, "done", id_, lambda m: m.done(id_, token, said), request_id)
         except NotFound as missing:
-            more = {"note": summary, "request_id": request_id}
-            return self._end_queued(missing, "done", caller, id_, token=token, **more)
+            return self._end_queued(missing, "done", caller, id_, token=token, note=summary)
 
     def fail(
         self,
@@ -367,15 +375,11 @@ class Tasks:
     def _end_queued(
         self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
     ) -> Stored:
-        """End an attempt at a queued file; raise ``missing`` if no such file exists either."""
-        from dibs.services.tasks.queued_tasks import end_queued
-
-        if missing.code != "NO_TASK":
+        """End an attempt at a task of the lock-file queue; raise ``missing`` if there is none."""
+        if missing.code != "NO_TASK" or self._locks is None or not self._locks.knows(id_):
             raise missing
-        ended = end_queued(self._store, self._locks, verb, caller, id_, **said)
-        if ended is None:
-            raise missing
-        return ended
+        ended: QueuedFile = getattr(self._locks, verb)(caller, id_, **said)
+        return ended.stored()
 
     def _move(
         self,

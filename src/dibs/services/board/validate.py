@@ -1,4 +1,4 @@
-"""Check task files, and format them.
+"""Check task files.
 
 Paths are shown as the caller gave them, so that editors and terminals can open them.
 """
@@ -48,13 +48,6 @@ class FileFinding(Record):
         field = f"{self.field}: " if self.field else ""
         note = "" if self.fatal else " (note)"
         return f"{self.file}:{self.line or 1}: {field}{self.message}{note}"
-
-
-class Formatted(Record):
-    """What was, or would be, changed by formatting a file."""
-
-    file: str
-    changes: list[str]
 
 
 class BoardCheck(Record):
@@ -259,45 +252,6 @@ def _line_that_needs(id_: str, text: str) -> int:
         if key and id_ in _WORD.findall(row):
             return number
     return key
-
-
-def format_files(
-    board: Board, caller: Caller, paths: Iterable[str], *, write: bool
-) -> tuple[list[Formatted], list[tuple[str, BadInput]]]:
-    """Format files; return those that change, and those that cannot be read."""
-    done: list[Formatted] = []
-    broken: list[tuple[str, BadInput]] = []
-    for path in paths:
-        try:
-            done.append(format_file(path, write=write))
-        except BadInput as error:
-            broken.append((path, error))
-    changed = [item for item in done if item.changes]
-    if changed and write:
-        with board.command(caller):
-            pass  # accepts the new texts like any hand edit
-    return changed, broken
-
-
-def format_file(path: str, *, write: bool) -> Formatted:
-    """Format a file; write it only if something changes."""
-    from dibs.taskfile.formatting import formatted
-    from dibs.workdir.disk import Disk, OpenFolder, read
-    from dibs.workdir.moves import Meanwhile
-    from dibs.workdir.moves import write as put
-
-    _content(path)  # raises if it is not a task file
-    name = os.path.basename(path)
-    with OpenFolder(os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)) as folder:
-        content, mark = read(folder, name, MAX_FILE)
-        text, changes = formatted(content, path)
-        if write and changes:
-            try:
-                put(Disk(), folder, name, text, mark)
-            except Meanwhile:
-                message = f"{path}: the file changed meanwhile"
-                raise BadInput(message, code="TASK_FILE", hint="try again") from None
-    return Formatted(path, changes)
 
 
 def _content(path: str) -> bytes:

@@ -67,7 +67,7 @@ _OBJECTS = {
     "warned": "",
 }
 #: Rows that are arrays, rows that are JSON texts, and rows that start with a number.
-_ARRAYS = frozenset({"ready", "busy", "lent", "turn"})
+_ARRAYS = frozenset({"ready", "busy", "turn"})
 _TEXTS = frozenset({"seat", "gate"})
 _NUMBERED = frozenset({"version", "board"})
 _JSON = frozenset({*_RECORDS, *_OBJECTS, *_ARRAYS, *_TEXTS})

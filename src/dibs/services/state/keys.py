@@ -18,11 +18,11 @@ OFFER, BRIEFED = "offer/", "briefed/"
 DECISION, OPEN, DUE, JOB = "decision/", "open/", "due/", "job/"
 # Tasks
 TASK, VERSION, PAST, BOARD = "task/", "version/", "past/", "board"
-READY, NEEDS, BUSY, FRESH, LENT = "ready/", "needs/", "busy//", "fresh//", "lent//"
+READY, NEEDS, BUSY, FRESH = "ready/", "needs/", "busy//", "fresh//"
 SINCE, HANDOFF, OVER, ASIDE = "since//", "handoff//", "over//", "aside//"
 TURN, CLASH = "turn/", "clash//"
 TOLD_HANDOFF, TOLD_ASIDE = "told/handoff//", "told/aside//"
-QUEUE, FINISHED, LOCKED = "queue/", "finished/", "locked/"
+LOCKED = "locked/"
 # Commits and worktrees
 INTENT, GATE, COMMIT = "intent/", "gate/", "commit/"
 TREE, WARNED = "tree/", "warned/"
@@ -104,7 +104,7 @@ TABLE = {
     ),
     "state/task_index": (
         (f"{READY}WHO//RANK/CREATED/ID",
-         "a task that WHO can take now: `to-NAME`, `any`, `by-NAME` (finished a dependency), `spare`",
+         "a task that WHO can take now: `to-NAME`, `any`, `by-NAME` (finished a dependency)",
          "derived from the task"),
         (f"{NEEDS}DEPENDENCY//ID",
          "marks that an unfinished task depends on another task",
@@ -114,9 +114,6 @@ TABLE = {
          "derived from the task"),
         (f"{FRESH}ID",
          "a ready task that names an agent but is not assigned yet",
-         "derived from the task"),
-        (f"{LENT}ID",
-         "a task assigned to an agent that its file did not name",
          "derived from the task"),
         (f"{SINCE}MOMENT/ID",
          "when a task was assigned, or entered progress without an attempt",
@@ -138,8 +135,6 @@ TABLE = {
         (f"{CLASH}ID//ID",
          "marks two tasks in progress that touch the same path",
          "until one of them ends"),
-        (f"{QUEUE}FILE", "a plain-queue file whose task is not done", "until it is done"),
-        (f"{FINISHED}FILE", "a plain-queue file whose task is done", "forever"),
         (f"{LOCKED}TASK",
          "the lock file that this store pushed for a task: nonce, agent, token, process, when it expires",
          "until another agent of this store takes the task, or it is done or released"),

@@ -15,13 +15,10 @@ from dibs.services.state.keys import (
     ASIDE,
     BUSY,
     CLASH,
-    FINISHED,
     FRESH,
     HANDOFF,
-    LENT,
     NEEDS,
     OVER,
-    QUEUE,
     READY,
     SINCE,
     TURN,
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
 
 ANYBODY = "any"
-#: The name for tasks that were assigned to an agent that their file did not name.
-SPARE = "spare"
 
 
 # -- writing
@@ -57,8 +52,6 @@ def marks(stored: Stored) -> dict[str, str]:
         found[f"{BUSY}{_moment(stored.until)}/{folded}"] = _pair(id_, stored.holder)
     if stored.ready and task.agent and task.status == Status.NEW:
         found[f"{FRESH}{folded}"] = id_
-    if is_lent(stored):
-        found[f"{LENT}{folded}"] = _pair(id_, task.agent)
     if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not stored.token:
         since = max(task.created, task.assigned, task.started, stored.warned)
         found[f"{SINCE}{_moment(since)}/{folded}"] = id_
@@ -67,11 +60,6 @@ def marks(stored: Stored) -> dict[str, str]:
     if stored.aside:
         found[f"{ASIDE}{folded}"] = id_
     return found
-
-
-def is_lent(stored: Stored) -> bool:
-    """Return whether a task that names no agent is assigned to one that has not started it."""
-    return stored.task.status == Status.ASSIGNED and stored.task.agent != stored.asked == ""
 
 
 def _ready_key(who: str, task: Task) -> str:
@@ -108,7 +96,7 @@ def ready_for(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[str]:
 
 
 def _ready_rows(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows by priority; then named, dependency, role, any agent; then by age; lent tasks last."""
+    """Yield rows by priority; then named, dependency, role, any agent; then by age."""
     near = (f"to-{agent}", f"by-{agent}")
     ranks = range(len(PRIORITIES))
     scan = rows.txn.scan
@@ -121,24 +109,12 @@ def _ready_rows(rows: Rows, agent: str, roles: Sequence[str]) -> Iterator[tuple[
             listed = [scan(_ready_range(f"to-{role}", rank)) for role in roles]
             yield from merge(*listed, key=lambda row: row[0].partition("//")[2])
             yield from scan(_ready_range(ANYBODY, rank))
-    yield from scan(*(_ready_range(SPARE, rank) for rank in ranks))
-
-
-def ready_for_anybody(rows: Rows) -> Iterator[str]:
-    """Yield the ids of the ready tasks that name no agent, in order."""
-    for _, value in rows.txn.scan((f"{READY}{ANYBODY}//", "")):
-        yield decode(value)[0]
 
 
 def running(rows: Rows) -> Iterator[tuple[float, str, str]]:
     """Yield until when each attempt is certainly alive, earliest first, with its task and its owner."""
     for key, value in rows.txn.scan((BUSY, "")):
         yield _moment_of(key), *decode(value)
-
-
-def lent(rows: Rows) -> list[tuple[str, str]]:
-    """Return the tasks that are assigned although they name no agent, each with its agent."""
-    return [tuple(decode(value)) for _, value in rows.txn.scan((LENT, ""))]
 
 
 def fresh(rows: Rows) -> Iterator[str]:
@@ -231,23 +207,3 @@ def put_clash(rows: Rows, pair: tuple[str, str], path: str) -> None:
 def drop_clash(rows: Rows, pair: tuple[str, str]) -> None:
     """Delete the record that two tasks touch the same path."""
     rows.txn.delete(CLASH + "//".join(pair))
-
-
-# -- files of the plain queue, packed
-
-
-def queue_files(rows: Rows, *, done: bool) -> list[tuple[str, str]]:
-    """Return the files of the plain queue that are done, or those that are not, in order."""
-    prefix = FINISHED if done else QUEUE
-    return [(key.removeprefix(prefix), value) for key, value in rows.txn.scan((prefix, ""))]
-
-
-def put_queue_file(rows: Rows, file: str, content: str) -> None:
-    """Add a file to the plain queue."""
-    rows.txn.put(QUEUE + file, content)
-
-
-def finish_queue_file(rows: Rows, file: str, content: str) -> None:
-    """Move a file of the plain queue to those that are done."""
-    rows.txn.delete(QUEUE + file)
-    rows.txn.put(FINISHED + file, content)

@@ -17,7 +17,7 @@ from dibs.core.text.names import quote
 from dibs.errors import NotFound
 from dibs.services.state.keys import BOARD, PAST, TASK, VERSION
 from dibs.services.state.rows import decode, encode
-from dibs.services.state.task_index import ANYBODY, SPARE, dependents, is_lent, marks
+from dibs.services.state.task_index import ANYBODY, dependents, marks
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -299,8 +299,6 @@ def _ready_for(rows: Rows, stored: Stored) -> tuple[str, ...]:
         doer = _doer(rows, dependency)
         if doer and doer != task.agent:
             names.append(f"by-{doer}")
-    if is_lent(stored):
-        names.append(SPARE)
     return tuple(dict.fromkeys(names))
 
 

@@ -10,11 +10,10 @@ from dibs.core.tasks.similarity import Active
 from dibs.core.text.names import quote, slug
 from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
-from dibs.services.state.tasks import Stored, digest, load, past, unfinished
+from dibs.services.state.tasks import Stored, load, past, unfinished
 from dibs.services.tasks.texts import TaskWriter, moment
 from dibs.services.tasks.values import SimilarTask
-from dibs.taskfile.reading import error_of, late_times, read
-from dibs.taskfile.spellings import DEPENDENCIES
+from dibs.taskfile.reading import error_of, read
 from dibs.taskfile.writing import edit, render, stamp
 
 TYPE_CHECKING = False
@@ -40,16 +39,8 @@ def drafted(
         raise BadInput(f"{len(drafts)} tasks in one call: at most {MAX_BATCH}", code="LIMIT")
     names = _Names(rows, reserved)
     ids = [names.take(draft) for draft in drafts]
-    keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
-    if len(keys) < sum(1 for draft in drafts if draft.key):
-        raise BadInput("two tasks in the batch have the same key", code="TASK_EXISTS", field="key")
-    listed = [_row(rows, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
-    files = any(draft.fields is None for draft in drafts)
-    unknown = () if files else None  # as in hand-made files, dependencies may be created later
-    check_new(
-        [row.task for row in listed],
-        lambda id_: unknown if (found := needs_of(rows, id_)) is None else found,
-    )
+    listed = [_row(rows, author, draft, id_) for draft, id_ in zip(drafts, ids, strict=True)]
+    check_new([row.task for row in listed], lambda id_: needs_of(rows, id_))
     return listed
 
 
@@ -108,8 +99,7 @@ class _Names:
 
     def take(self, draft: Draft) -> str:
         """Return the id of one more task: the given one, or one made from the time, agent, and title."""
-        fields = draft.fields or {}
-        given = draft.id or str(fields.get("id") or "")
+        fields, given = draft.fields, draft.id
         if given and self._is_taken(check_task_id(given)):
             raise BadInput(
                 f"task {quote(given)} already exists",
@@ -139,23 +129,14 @@ def is_taken(rows: Rows, id_: str) -> bool:
     return load(rows, id_) is not None or past(rows, id_) is not None
 
 
-def _row(rows: Rows, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
-    file = draft.file or f"{id_}.yaml"
-    text = draft.text
-    if draft.fields is not None:
-        own = {"id": id_, "status": Status.NEW, "created_at": stamp(rows.now), "created_by": author}
-        text = render({**own, **_resolved(draft.fields, keys), "id": id_})
+def _row(rows: Rows, author: str, draft: Draft, id_: str) -> Stored:
+    file = f"{id_}.yaml"
+    own = {"id": id_, "status": Status.NEW, "created_at": stamp(rows.now), "created_by": author}
+    text = render({**own, **_masked(draft.fields)})
     reading = read(text.encode("utf-8", "surrogateescape"), file)
     if reading.task is None:
         raise error_of(reading.remarks[0], file)
-    for remark in late_times(reading.task, rows.now):
-        raise error_of(remark, file)
-    if reading.task.status != Status.NEW:
-        message = f"a new task must have status new, not {reading.task.status}"
-        raise BadInput(message, code="TASK_TRANSITION", field="status")
-    row = filled_in(rows, reading.text, reading.task, file, author)
-    # A file that still has the text it was created from is stale, not edited.
-    return row._replace(earlier=(digest(draft.text),)) if draft.text else row
+    return filled_in(rows, reading.text, reading.task, file, author)
 
 
 def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stored:
@@ -173,24 +154,6 @@ def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stor
         task = task._replace(created_by=author)
         changes["created_by"] = author
     return Stored(task, file, INBOX, edit(text, changes), 0, asked=task.agent)
-
-
-def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return fields with ids in place of the batch's keys, and with secrets masked."""
-    found = {name: _masked(value) for name, value in fields.items()}
-    for holder in (found, found.get("context")):
-        if isinstance(holder, dict):
-            for place in DEPENDENCIES:
-                if place in holder:
-                    holder[place] = _with_ids(holder[place], keys)
-    return found
-
-
-def _with_ids(needed: Any, keys: Mapping[str, str]) -> Any:
-    """Return dependencies in the form in which they were given, with ids in place of keys."""
-    if isinstance(needed, str):
-        return keys.get(needed, needed)
-    return [_with_ids(one, keys) for one in needed] if isinstance(needed, list | tuple) else needed
 
 
 def _masked(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Take tasks: choose the next one for a caller, queue waiting callers, or start one by its id.
 
-Callers that wait hold a ticket for one shared queue, which also covers the plain queue. A task that an
+Callers that wait hold a ticket for one shared queue, which also covers the lock-file queue. A task that an
 earlier waiter could take is left for it.
 """
 
@@ -23,7 +23,6 @@ from dibs.services.state.presence import arrive, offer_work, withdraw
 from dibs.services.state.task_index import (
     drop_turn,
     examples,
-    is_lent,
     put_turn,
     ready_for,
     running,
@@ -40,9 +39,9 @@ from dibs.services.tasks.attempts import (
     return_dead_tasks,
     return_if_dead,
 )
-from dibs.services.tasks.plain_queue import FREE, HELD
-from dibs.services.tasks.take_queued import QueueTaking
-from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
+from dibs.services.tasks.lock_queue.taking import QueueTaking
+from dibs.services.tasks.lock_queue.view import FREE, HELD
+from dibs.services.tasks.values import NothingFree, TakenTask
 from dibs.services.tasks.views import graph_around, shown_in
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.plain_queue import LockedTasks
+    from dibs.services.tasks.lock_queue.view import LockedTasks
     from dibs.services.tasks.values import TaskView
 
     T = TypeVar("T")
@@ -80,7 +79,7 @@ class Taking(QueueTaking):
         store: Store,
         caller: Caller,
         roles: Sequence[str],
-        claim: bool | None,
+        claim: bool,
         ttl: object,
         reason: str,
         request_id: str,
@@ -93,7 +92,7 @@ class Taking(QueueTaking):
         self._wish = TakeRequest(
             caller.id,
             tuple(dict.fromkeys((role_word(caller.role), *named))),
-            store.config.board_claim if claim is None else claim,
+            claim,
             store.ttl(ttl),
             check_text(reason, "reason") if reason else "",
         )
@@ -160,8 +159,7 @@ class Taking(QueueTaking):
         if stored.task.status == Status.IN_PROGRESS:
             return self._again(rows, beat, wish, stored)
         check_step(stored.task, "take", Status.IN_PROGRESS)
-        mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
-        if not mine and not caller.human:
+        if not caller.human and not eligible(stored.task, caller.id, wish.roles):
             raise _for_another(stored.task, caller.id)
         obstacles = graph_around(rows, [stored.id]).obstacles(stored.id)
         if obstacles:
@@ -192,16 +190,14 @@ class Taking(QueueTaking):
         return continue_attempt(self._store, rows, caller, beat, wish, stored)
 
     def _taken(self, rows: Rows, granted: Granted) -> TakenTask:
-        """Return the granted task, from the board or from the plain queue."""
+        """Return the granted task, from the board or from the lock-file queue."""
         if self._begun is not None:
             return TakenTask(self._begun, granted)
         name = name_of(rows.pattern(granted.claims[0].pattern))
         stored = load(rows, name)
-        if stored is None and past(rows, name) is None:
-            files = self._queued(rows)
-            file, text = files.first(name)
-            task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent, files.title(name))
-            return TakenTask(Stored(task, file, QUEUE, text, 0), granted)
+        queue = self._queue(rows)
+        if stored is None and queue is not None and past(rows, name) is None:
+            return TakenTask(queue.taken(name, granted.claims[0].agent), granted)
         return TakenTask(stored or need(rows, name), granted)
 
     # -- the next task
@@ -329,7 +325,8 @@ class Taking(QueueTaking):
         for _, id_, _ in running(rows):
             if live_claim(self._store, rows, id_) is None:
                 return 0.0
-        queued = self._queued(rows).pending(wish.agent)
+        queue = self._queue(rows)
+        queued = queue.pending(wish.agent) if queue is not None else ()
         if sum(file.state == FREE for file in queued) > len(_earlier(line)):
             return 0.0
         return min((file.expires_in for file in queued if file.state == HELD), default=LOOK_EVERY)

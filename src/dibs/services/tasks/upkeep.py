@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import islice
 from math import inf
 
-from dibs.core.claims.agents import is_terminal
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
-from dibs.services.state.presence import arrive, offers_work, role_of
-from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
+from dibs.services.state.presence import arrive
+from dibs.services.state.task_index import finished, fresh, silent
 from dibs.services.state.tasks import Stored, load, past, several
 from dibs.services.tasks.attempts import (
     fail_with,
@@ -25,95 +23,39 @@ from dibs.services.tasks.values import Stuck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container
 
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: At most how many tasks an agent gets that name no agent, including those in progress.
-LOAD = 3
-#: Roles that hand out work and do none.
-_NO_WORKERS = frozenset({"human", "orchestrator", "coordinator", "supervisor"})
 #: How many tasks one transaction assigns or archives; the next one continues.
 MANY = 500
 
 
 def sweep(store: Store, rows: Rows) -> list[Stored]:
-    """Return the tasks of dead agents to the board: running attempts, and tasks assigned to them."""
-    back = return_dead_tasks(store, rows, every_attempt=True)
-    for id_, agent in lent(rows):
-        stored = load(rows, id_)
-        if stored is not None and not _is_live(store, rows, agent):
-            holder = stored.task.agent
-            writer = TaskWriter(rows, holder, role_of(rows, holder))
-            why, details = f"{holder} stopped renewing its claim", {"holder": holder}
-            back.append(return_task(writer, stored, "reassign", why, details, warned=0.0))
-    return back
-
-
-def _is_live(store: Store, rows: Rows, agent: str) -> bool:
-    beat = rows.beat(agent)
-    if beat is None or rows.is_gone(agent) or rows.now >= beat.seen + store.config.ttl:
-        return False
-    known = rows.agent(agent)
-    return known is not None and not is_terminal(known.status)
+    """Return the tasks of dead agents to the board."""
+    return return_dead_tasks(store, rows, every_attempt=True)
 
 
 # -- assigning
 
 
-def assign(
-    store: Store, rows: Rows, caller: Caller, *, spread: bool, skip: Container[str] = ()
-) -> list[Stored]:
-    """Assign ready tasks to the agents that they name; with ``spread``, the others to the least loaded.
-
-    Tasks in ``skip`` are left in the inbox.
-    """
+def assign(rows: Rows, caller: Caller, *, skip: Container[str] = ()) -> list[Stored]:
+    """Assign ready tasks to the agents that they name, except those in ``skip``."""
     named = list(islice((id_ for id_ in fresh(rows) if id_ not in skip), MANY))
-    given = [(stored, stored.task.agent) for stored in _loaded(rows, named)]
-    if spread:
-        given += _spread(rows, _loads(store, rows, caller.id))
+    found = [load(rows, id_) for id_ in named]
+    given = [row for row in found if row is not None and row.task.status == Status.NEW]
     if not given:
         return []
     writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
-    return [_give(rows, writer, stored, agent) for stored, agent in given]
+    return [_give(rows, writer, stored) for stored in given]
 
 
-def _spread(rows: Rows, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]:
-    """Yield tasks for anyone in the order of taking, each with the least loaded agent."""
-    room = sum(max(0, LOAD - count) for count in load_of.values())
-    if not room:
-        return
-    for stored in _loaded(rows, list(islice(ready_for_anybody(rows), room))):
-        agent = min(load_of, key=lambda one: (load_of[one], one))
-        load_of[agent] += 1
-        yield stored, agent
-
-
-def _loaded(rows: Rows, ids: list[str]) -> Iterator[Stored]:
-    for id_ in ids:
-        stored = load(rows, id_)
-        if stored is not None and stored.task.status == Status.NEW:
-            yield stored
-
-
-def _loads(store: Store, rows: Rows, caller: str) -> dict[str, int]:
-    """Return the live agents that take tasks, and how many each has."""
-    held = Counter([*(agent for _, agent in lent(rows)), *(agent for _, _, agent in running(rows))])
-    return {
-        agent.id: held[agent.id]
-        for agent in rows.agents()
-        if agent.id != caller
-        and agent.role not in _NO_WORKERS
-        and offers_work(rows, agent.id)
-        and _is_live(store, rows, agent.id)
-    }
-
-
-def _give(rows: Rows, writer: TaskWriter, stored: Stored, agent: str) -> Stored:
+def _give(rows: Rows, writer: TaskWriter, stored: Stored) -> Stored:
+    agent = stored.task.agent
     after = stored.task._replace(
-        status=Status.ASSIGNED, agent=agent, assigned=moment(rows.now)
+        status=Status.ASSIGNED, assigned=moment(rows.now)
     )  # fmt: skip
     said = f"{stored.id} was assigned to {agent}"
     return writer.move(stored, "assign", after, Kind.TASK_ASSIGNED, said)

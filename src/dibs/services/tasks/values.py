@@ -11,27 +11,20 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Granted
     from dibs.services.state.tasks import Past, Stored
-    from dibs.services.tasks.plain_queue import QueuedFile
+    from dibs.services.tasks.lock_queue.view import QueuedFile
     from dibs.taskfile.reading import TaskFileReading
 
-#: The place of a task in the plain queue, which has no file on the board.
+#: The place of a task in the lock-file queue, which has no file on the board.
 QUEUE = "queue"
 
 
 class Draft(Record):
-    """A task to be created: the fields of its file by name, or its whole text.
+    """A task to be created: the fields of its file by name."""
 
-    ``key`` lets other drafts of the same call depend on it before it has an id.
-    """
-
-    fields: Mapping[str, Any] | None = None
-    text: str = ""
+    fields: Mapping[str, Any]
     #: The id; if empty, it is made from the time, the agent, and the title.
     id: str = ""
-    key: str = ""
     slug: str = ""
-    #: The name of the file that contains the text; by default, the id with ``.yaml``.
-    file: str = ""
 
 
 def new_draft(
@@ -116,7 +109,7 @@ class NothingFree(Record):
     """The result if no task can be taken: some of the tasks, and why not."""
 
     tasks: tuple[TaskView, ...]
-    #: The same for the plain queue.
+    #: The same for the lock-file queue.
     queue: tuple[QueuedFile, ...] = ()
     #: How many callers have been waiting longer.
     ahead: int = 0

@@ -19,7 +19,6 @@ from __future__ import annotations
 #: The module and the summary of each verb.
 VERBS = {
     "new": ("task.make", "create a task"),
-    "import": ("task.make", "create tasks from a list or from task files, all or nothing"),
     "ls": ("task.list", "list unfinished tasks"),
     "show": ("task.show", "show one task in detail"),
     "graph": ("task.show", "show which tasks depend on which"),
@@ -29,11 +28,9 @@ VERBS = {
     "fail": ("task.finish", "mark a task as failed"),
     "release": ("task.finish", "release a task so that another agent can take it"),
     "retry": ("task.finish", "make a failed task available again"),
-    "reopen": ("task.finish", "reopen a finished, blocked, or reviewed task"),
+    "reopen": ("task.finish", "reopen a finished or blocked task"),
     "cancel": ("task.finish", "cancel a task"),
     "block": ("task.finish", "block a task until it is reopened"),
     "reassign": ("task.finish", "assign a task to another agent or role"),
     "validate": ("task.check", "check the board or some task files"),
-    "fmt": ("task.check", "format task files"),
-    "add": ("task.make", "add files to the plain queue, for agents in shell scripts"),
 }

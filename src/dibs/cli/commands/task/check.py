@@ -1,4 +1,4 @@
-"""Verbs that check and format task files: validate, fmt."""
+"""The verb that checks task files: validate."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dibs.core.text.names import plural
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import BoardCheck, Formatted
+    from dibs.services.board.validate import BoardCheck
 
 WRONG = 65
 
@@ -51,45 +50,4 @@ def _print_findings(checked: BoardCheck, *, quiet: bool) -> None:
     print(f"{plural(checked.files, 'file')}: {word}")
 
 
-def _fmt_options(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="*", metavar="FILE", help="task files (default: the board)")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 65 if a file would change"
-    )
-
-
-def _fmt(session: Session, args: Namespace) -> int:
-    """Rewrite keys, states, and times in task files to the standard spelling.
-
-    Keeps comments and your own keys. Reports unreadable files and leaves them alone.
-    """
-    from dibs.services.board.validate import board_files, format_files
-    from dibs.shapes import tasks
-
-    board = session.project.board
-    paths = args.file or board_files(board.path)
-    changed, broken = format_files(board, session.caller, paths, write=not args.check)
-    session.show(
-        lambda: tasks.formatted(len(paths), changed, broken),
-        lambda: _print_formatted(args, changed, broken, len(paths)),
-    )
-    return WRONG if broken or (changed and args.check) else 0
-
-
-def _print_formatted(
-    args: Namespace,
-    changed: Sequence[Formatted],
-    broken: Sequence[tuple[str, Exception]],
-    files: int,
-) -> None:
-    for item in changed:
-        print(printable(f"{item.file}: {'; '.join(item.changes)}"))
-    for path, error in broken:
-        said = str(error)
-        named = said if said.startswith(path) else f"{path}: {said}"
-        print(f"{red('skipped')} {printable(named)}")
-    word = "would change" if args.check else "changed"
-    print(f"{plural(files, 'file')}: {len(changed) or 'none'} {word}")
-
-
-VERBS = {"validate": (_validate_options, _validate), "fmt": (_fmt_options, _fmt)}
+VERBS = {"validate": (_validate_options, _validate)}

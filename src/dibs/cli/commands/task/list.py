@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.services.board.listing import TaskListing
-    from dibs.services.tasks.plain_queue import QueuedFile
+    from dibs.services.tasks.lock_queue.view import QueuedFile
     from dibs.services.tasks.values import TaskView
 
 #: How many characters of a title a list shows.
@@ -45,7 +45,7 @@ def _list(session: Session, args: Namespace) -> int:
     wanted = TaskFilter(
         args.all, args.status, args.whose, args.priority, ready=args.ready, blocked=args.blocked
     )
-    found = listing(project.tasks, project.queue, project.board, session.caller, wanted)
+    found = listing(project.tasks, project.board, session.caller, wanted)
     none = 'no tasks: create one with `dibs task new "TITLE"`'
     if not found.empty:
         none = "no matching tasks (to see all: dibs task ls --all)" if wanted.narrow else ""
@@ -59,7 +59,7 @@ def print_stale(session: Session) -> None:
     """Say on standard error that the lock-file queue is shown in an older state."""
     import sys
 
-    why = session.project.queue.stale
+    why = session.project.tasks.stale
     print(f"dibs: tasks are shown as this clone last knew them: {printable(why)}", file=sys.stderr)
 
 
@@ -79,7 +79,7 @@ def _print_list(found: TaskListing, none: str) -> None:
 
 
 def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:
-    """Print tasks of the board, then of the plain queue; never break an id."""
+    """Print tasks of the board, then of the lock-file queue; never break an id."""
     rows = [*map(_row, tasks), *map(_queue_row, queue)]
     if not rows:
         return
@@ -139,7 +139,7 @@ def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
-    from dibs.services.tasks.plain_queue import FREE
+    from dibs.services.tasks.lock_queue.view import FREE
 
     state = "ready" if task.state == FREE else task.state
     below = (task.title, _expiry(task.holder, task.expires_in), task.reason, *task.why)

@@ -18,14 +18,7 @@ def _attempt_options(parser: ArgumentParser) -> None:
     add(
         "--role", action="append", metavar="ROLE", help="also match tasks for this role; repeatable"
     )
-    both = parser.add_mutually_exclusive_group()
-    both.add_argument(
-        "--claim",
-        action="store_true",
-        default=None,
-        help="also claim its artefacts, all or nothing",
-    )
-    both.add_argument("--no-claim", dest="claim", action="store_false", help="claim only the task")
+    add("--claim", action="store_true", help="also claim its artefacts, all or nothing")
     add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
     add("--reason", default="", metavar="TEXT", help="shown to other agents")
     add(

@@ -11,8 +11,8 @@ it finds the task in its environment, and the text of the task's file on standar
   DIBS_TASK_ATTEMPT  the number of this attempt, from 1
 
 If the command exits with 0, the task is done; otherwise it has failed and stays in `error` until
-`dibs task retry` (a file of the plain queue is released instead). A command that ends its task itself,
-with `dibs task done`, `fail`, or `release`, has the last word. What it leaves running is stopped.
+`dibs task retry`. A command that ends its task itself, with `dibs task done`, `fail`, or `release`, has
+the last word. What it leaves running is stopped.
 
 Meanwhile Dibs renews the task. If the task is lost (expired, revoked, or cancelled), Dibs stops the
 command and takes the next task. SIGINT and SIGTERM are forwarded to the command; then Dibs releases the
@@ -63,16 +63,7 @@ def configure(parser: ArgumentParser) -> None:
     limit.add_argument(
         "--once", dest="max", action="store_const", const=1, help="stop after one task"
     )
-    claims = parser.add_mutually_exclusive_group()
-    claims.add_argument(
-        "--claim",
-        action="store_true",
-        default=None,
-        help="also claim its artefacts, all or nothing",
-    )
-    claims.add_argument(
-        "--no-claim", dest="claim", action="store_false", help="claim only the task"
-    )
+    add("--claim", action="store_true", help="also claim its artefacts, all or nothing")
     add("--ttl", metavar="SPAN", help="expire this long after the last heartbeat (default: 5m)")
     add("--timeout", metavar="SPAN", help="stop the command after SPAN; its task has failed")
     add(

@@ -15,7 +15,6 @@ from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
 from dibs.core.text.names import cut, printable
 from dibs.errors import Fenced, NotAllowed, NotFound
-from dibs.services.tasks.plain_queue import FAILED as QUEUE_FAILED
 from dibs.services.tasks.values import QUEUE
 from dibs.startup.records import Record
 
@@ -183,15 +182,14 @@ class TaskRun:
     def _ended_by_command(self) -> TaskEnd:
         state = self._state()
         finished = {Status.DONE: DONE, Status.ARCHIVE: DONE}
-        outcome = {**finished, Status.ERROR: FAILED, QUEUE_FAILED: FAILED}.get(state, RELEASED)
+        outcome = {**finished, Status.ERROR: FAILED}.get(state, RELEASED)
         return self._end(outcome, f"the command ended it; it is {state or 'gone'}")
 
     def _state(self) -> str:
-        project = self._session.project
         try:
-            return project.tasks.show(None, self._id).state
+            return self._session.project.tasks.show(None, self._id).state
         except NotFound:
-            return next((f.state for f in project.queue.all() if f.name == self._id), "")
+            return ""
 
     def _finish(self, outcome: str) -> TaskEnd:
         """Move the task to where its end belongs, unless it was lost at the last moment."""
@@ -214,18 +212,13 @@ class TaskRun:
     def _fail(self) -> None:
         said = ": ".join([self._cause, *self._err[-1:]])
         self._cause = cut(said, _LONGEST)
-        try:
-            self._session.project.tasks.fail(
-                self._session.caller,
-                self._id,
-                message=self._cause,
-                token=self._token,
-                trace="\n".join(self._err),
-            )
-        except NotFound:
-            if self._taken.stored.place != QUEUE:
-                raise
-            self._release()  # files of the plain queue cannot fail
+        self._session.project.tasks.fail(
+            self._session.caller,
+            self._id,
+            message=self._cause,
+            token=self._token,
+            trace="\n".join(self._err),
+        )
 
     def _release(self) -> None:
         self._session.project.tasks.release(self._session.caller, self._id, token=self._token)

@@ -30,7 +30,7 @@ class StartBody(Body, frozen=True):
     """How to begin an attempt."""
 
     roles: Annotated[Roles, Meta(description="also match tasks for these roles")] = []
-    claim: Annotated[bool | None, Meta(description="also claim its artefacts")] = None
+    claim: Annotated[bool, Meta(description="also claim its artefacts")] = False
     ttl: Span | None = None
     reason: Text = ""
 

@@ -48,7 +48,6 @@ def cancel(call: Call, body: WhyBody) -> Any:
 class CycleBody(Body, frozen=True):
     """How to run a cycle."""
 
-    spread: Annotated[bool, Meta(description="also assign tasks that name no agent")] = True
     push: Annotated[bool, Meta(description="push the board's commits")] = False
 
 
@@ -56,7 +55,7 @@ def orchestrate(call: Call, body: CycleBody) -> Any:
     """Run one cycle: accept edited files, assign tasks, create follow-ups, warn, archive."""
     project = call.project
     state = project.place.repository.state
-    runner = Orchestrator(project.store, project.board, state, spread=body.spread, push=body.push)
+    runner = Orchestrator(project.store, project.board, state, push=body.push)
     cycle = runner.cycle(call.caller)
     return shapes.cycle(cycle._replace(aside=tuple(seen_from(call, cycle.aside))))
 

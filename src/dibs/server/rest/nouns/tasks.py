@@ -1,4 +1,4 @@
-"""Tasks on the board: list, show, create, import, check, and format."""
+"""Tasks on the board: list, show, create, and check."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from msgspec import Meta
 
 from dibs.core.tasks import drawing
 from dibs.core.tasks.rules import PRIORITIES, Status, urgency
-from dibs.errors import BadInput
-from dibs.server.rest.nouns.places import MOST_FILES, files_at, inside, seen_from
+from dibs.server.rest.nouns.places import MOST_FILES, files_at, seen_from
 from dibs.server.rest.routes import (
     MOST_ITEMS,
     Answer,
@@ -24,12 +23,10 @@ from dibs.server.rest.routes import (
     Text,
 )
 from dibs.server.security.identity import TokenScope
-from dibs.services.board.imports import Imports, batch_drafts, drafts_in, is_list
 from dibs.services.board.listing import TaskFilter, history, listing
-from dibs.services.board.validate import board_files, check_files, format_files
+from dibs.services.board.validate import check_files
 from dibs.services.tasks.values import Created, TaskView, new_draft
 from dibs.shapes import tasks as shapes
-from dibs.taskfile.batch import MAX_BYTES
 from dibs.taskfile.reading import description_of
 
 if TYPE_CHECKING:
@@ -60,7 +57,7 @@ def list_tasks(call: Call, body: TaskQuery) -> Any:
         body.all, body.status, body.agent, body.priority,
         ready=body.ready, blocked=body.blocked, recent=body.recent,
     )  # fmt: skip
-    found = listing(project.tasks, project.queue, project.board, call.caller, wanted)
+    found = listing(project.tasks, project.board, call.caller, wanted)
     found = found._replace(aside=tuple(seen_from(call, found.aside)))
     whole = shapes.listing(found)
     for task, shape in zip(found.tasks, whole["tasks"], strict=False):  # the queue's follow
@@ -142,42 +139,6 @@ def _created(call: Call, body: _Making, drafts: list[Any]) -> Answer:
     return Answer(200 if body.dry_run else 201, shapes.created(made, dry_run=body.dry_run))
 
 
-class ImportBody(_Making, frozen=True):
-    """A list of tasks as text, or paths of task files."""
-
-    content: Annotated[str, Meta(max_length=MAX_BYTES, description="a list of tasks in YAML")] = ""
-    files: Annotated[list[PathText], Meta(max_length=MOST_FILES)] = []
-
-
-def import_tasks(call: Call, body: ImportBody) -> Any:
-    """Create many tasks, all or nothing."""
-    if bool(body.content) == bool(body.files):
-        raise BadInput("give either content or files", code="USAGE", field="content")
-    if body.content:
-        return _created(call, body, batch_drafts(body.content.encode(), "content"))
-    project = call.project
-    root = project.place.repository.root
-    paths = files_at(call, body.files)
-    if is_list(paths, root):
-        return _created(call, body, drafts_in(paths[0], body.files[0]))
-    imports = Imports(project.board, root, project.queue)
-    done = imports.run(call.caller, paths, strict=body.strict, dry_run=body.dry_run)
-    shape = shapes.imported(done, dry_run=body.dry_run)
-    return Answer(200 if body.dry_run else 201, shape)
-
-
-class QueueBody(Body, frozen=True):
-    """Files for the plain queue: the text of each by its name."""
-
-    files: Annotated[dict[Name, Text], Meta(min_length=1, max_length=MOST_FILES)]
-
-
-def add(call: Call, body: QueueBody) -> Any:
-    """Add files to the plain queue."""
-    files = {name: text.encode() for name, text in body.files.items()}
-    return shapes.queued(call.project.queue.add(call.caller, files))
-
-
 class CheckQuery(Body, frozen=True):
     """Which files to check; by default, the whole board."""
 
@@ -192,22 +153,6 @@ def validate(call: Call, body: CheckQuery) -> Any:
     found = check_files(board, call.caller, files_at(call, body.file), strict=body.strict)
     found = found._replace(findings=tuple(seen_from(call, found.findings)))
     return shapes.checked(found, quiet=body.quiet)
-
-
-class FormatBody(Body, frozen=True):
-    """Which files to format; by default, those on the board."""
-
-    files: Annotated[list[PathText], Meta(max_length=MOST_FILES)] = []
-    check: Annotated[bool, Meta(description="write nothing")] = False
-
-
-def format_tasks(call: Call, body: FormatBody) -> Any:
-    """Rewrite keys, states, and times in task files to the standard spelling."""
-    board = call.project.board
-    paths = files_at(call, body.files) or board_files(board.path)
-    changed, broken = format_files(board, call.caller, paths, write=not body.check)
-    wrong = [(inside(call, path), error) for path, error in broken]
-    return shapes.formatted(len(paths), seen_from(call, changed), wrong)
 
 
 ROUTES = (
@@ -228,19 +173,7 @@ ROUTES = (
         "task graph", graph, GraphQuery, scope=TokenScope.READ,
     ),
     ApiRoute(
-        "POST", "/board/import", "tasks.import", "Create tasks from a list or from task files",
-        "task import", import_tasks, ImportBody, statuses=(201, 200),
-    ),
-    ApiRoute(
-        "POST", "/board/queue", "tasks.add", "Add files to the plain queue",
-        "task add", add, QueueBody,
-    ),
-    ApiRoute(
         "GET", "/board/validate", "tasks.validate", "Check the board or some task files",
         "task validate", validate, CheckQuery, scope=TokenScope.READ,
-    ),
-    ApiRoute(
-        "POST", "/board/format", "tasks.fmt", "Format task files",
-        "task fmt", format_tasks, FormatBody,
     ),
 )  # fmt: skip

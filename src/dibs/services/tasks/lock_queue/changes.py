@@ -5,7 +5,6 @@ from __future__ import annotations
 from dibs.core.tasks.lock_files import FAILED, LOCK_ENDINGS, LOCKS, PENDING, render_lock, stamp
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
-from dibs.services.tasks.plain_queue import already_there
 from dibs.startup.records import Record
 from dibs.taskfile.queue_list import without
 
@@ -70,18 +69,6 @@ def retry_change(found: QueueSnapshot, name: str, agent: str, words: str) -> Cha
     old = f"{FAILED}/{file}"
     files = {old: None, f"{PENDING}/{file}": found.entries[old]}
     return Change(_message("retry", name, agent, words), files)
-
-
-def add_change(
-    found: QueueSnapshot, files: Mapping[str, bytes], names: Mapping[str, str], agent: str
-) -> Change:
-    """Return the commit that adds files; ``names`` are their tasks."""
-    for name in names.values():
-        for known, where in ((found.tasks, "in the queue"), (found.done, "done")):
-            if name in known:
-                raise already_there(name, where)
-    paths = {f"{PENDING}/{file}": content for file, content in files.items()}
-    return Change(_message("add", ", ".join(list(names.values())[:LISTED]), agent), paths)
 
 
 def _message(verb: str, name: str, agent: str, words: str = "") -> str:

@@ -25,15 +25,14 @@ from dibs.services.state.lock_notes import (
 from dibs.services.state.own_claims import own, own_at
 from dibs.services.state.presence import arrive
 from dibs.services.tasks.lock_queue.changes import (
-    add_change,
     claim_change,
     end_change,
     expire_change,
     lock_path,
     retry_change,
 )
-from dibs.services.tasks.plain_queue import DONE as ENDED
-from dibs.services.tasks.plain_queue import FREE, QueuedFile
+from dibs.services.tasks.lock_queue.view import DONE as ENDED
+from dibs.services.tasks.lock_queue.view import FREE, LockedTasks, QueuedFile, QueueView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from dibs.services.tasks.lock_queue.changes import Change
     from dibs.services.tasks.lock_queue.service import LockQueue
     from dibs.services.tasks.lock_queue.snapshot import Lock, QueueSnapshot
-    from dibs.services.tasks.plain_queue import LockedTasks
 
 
 class LockTasks:
@@ -63,19 +61,25 @@ class LockTasks:
 
     def view(self) -> LockedTasks | None:
         """Return the queue for readers; None if there is none."""
-        from dibs.services.tasks.plain_queue import LockedTasks
-
         found = self.queue.look()
-        return None if found is None else LockedTasks(found, self.queue.clock())
+        return None if found is None else self._at(found)
 
     def current(self) -> LockedTasks | None:
         """Return the queue as it is on the branch now; raise if the remote does not answer."""
-        from dibs.services.tasks.plain_queue import LockedTasks
-
         if not self.queue.exists():
             return None
         found = self.queue.read()
-        return LockedTasks(found, self.queue.clock()) if found.exists else None
+        return self._at(found) if found.exists else None
+
+    def _at(self, found: QueueSnapshot) -> LockedTasks:
+        return LockedTasks(found, self.queue.clock(), self.store.fold_case)
+
+    def all(self) -> list[QueuedFile]:
+        """Return the tasks in their turn, then the finished ones."""
+        locked = self.view()
+        if locked is None:
+            return []
+        return self.store.look(lambda rows: QueueView(rows, locked).all())
 
     def knows(self, name: str) -> bool:
         """Return whether the queue has a task or a lock with this name, finished or not."""
@@ -259,21 +263,6 @@ class LockTasks:
 
         found = self.queue.write(plan)
         return QueuedFile(name, found.tasks[name].file, FREE)
-
-    # -- adding
-
-    def add(
-        self, caller: Caller, files: Mapping[str, bytes], names: Mapping[str, str]
-    ) -> list[QueuedFile]:
-        """Add files to the queue with one commit; ``names`` are their tasks."""
-
-        def plan(found: QueueSnapshot) -> Sequence[Change]:
-            if all(found.texts.get(names[file]) == content for file, content in files.items()):
-                return ()
-            return [add_change(found, files, names, caller.id)]
-
-        self.queue.write(plan)
-        return [QueuedFile(name, file, FREE) for file, name in names.items()]
 
 
 def _whose(

@@ -1,4 +1,4 @@
-"""Take a task from the plain queue or the lock-file queue, in the transaction that ``Taking`` runs."""
+"""Take a task from the lock-file queue, in the transaction that ``Taking`` runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dibs.core.claims.rules import EXCLUSIVE, Conflict, Denied, Granted, Request
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.services.claims.acquire import attempt
+from dibs.services.state.lock_notes import interrupted, note_lock
 from dibs.services.state.presence import arrive, offer_work
 from dibs.services.state.tasks import need
-from dibs.services.tasks.plain_queue import (
+from dibs.services.tasks.lock_queue.view import (
     BLOCKED,
     BROKEN,
     FREE,
@@ -16,7 +17,7 @@ from dibs.services.tasks.plain_queue import (
     NAMESAKE,
     SCRIPT,
     QueuedFile,
-    QueueFiles,
+    QueueView,
 )
 from dibs.services.tasks.values import QUEUE
 
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.tasks.attempts import TakeRequest
-    from dibs.services.tasks.plain_queue import LockedTasks
+    from dibs.services.tasks.lock_queue.view import LockedTasks
     from dibs.services.tasks.values import TakenTask
 
 
 class QueueTaking:
-    """One caller's request for a queued task; ``locked`` reads the lock-file queue."""
+    """One caller's request for a task of the lock-file queue, which ``locked`` reads."""
 
     def __init__(
         self, store: Store, caller: Caller, locked: Callable[[], LockedTasks | None] | None
@@ -56,56 +57,55 @@ class QueueTaking:
         if self._read_locked is not None:
             self._locked = self._read_locked()
 
-    def _queued(self, rows: Rows) -> QueueFiles:
-        return QueueFiles(rows, fold_case=self._store.fold_case, locked=self._locked)
+    def _queue(self, rows: Rows) -> QueueView | None:
+        return QueueView(rows, self._locked) if self._locked is not None else None
 
     def _from_queue(self, rows: Rows, wish: TakeRequest, ahead: int) -> Granted | list[QueuedFile]:
         """Grant the first unclaimed file that is not reserved for one of the waiters ``ahead``."""
-        files = self._queued(rows)
-        files.expire(wish.agent)
+        queue = self._queue(rows)
+        if queue is None:
+            return []
         # A lock without a task, as the document's script leaves one in an empty queue, is not worth a wait.
-        queued = [file for file in files.pending(wish.agent) if file.file]
+        queued = [file for file in queue.pending(wish.agent) if file.file]
         free = [file for file in queued if file.state == FREE]
         if len(free) <= ahead:
             return queued
-        granted = self._claim_queued(rows, wish, free[ahead].name)
+        granted = self._claim_queued(rows, wish, queue, free[ahead].name)
         assert isinstance(granted, Granted)
         return granted
 
-    def _claim_queued(self, rows: Rows, wish: TakeRequest, name: str) -> Granted | Denied:
+    def _claim_queued(
+        self, rows: Rows, wish: TakeRequest, queue: QueueView, name: str
+    ) -> Granted | Denied:
         """Claim a queued task, and note the lock file that it needs."""
         beat = rows.beat(wish.agent)
         assert beat is not None
-        files = self._queued(rows)
-        request = Request(wish.agent, (files.pattern(name),), EXCLUSIVE, wish.ttl, wish.reason)
+        request = Request(wish.agent, (queue.pattern(name),), EXCLUSIVE, wish.ttl, wish.reason)
         hold = self._store.config.max_hold
         granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
-        if isinstance(granted, Granted) and files.has_lock_file(name):
-            from dibs.services.state.lock_notes import note_lock
-
+        if isinstance(granted, Granted):
             note_lock(rows, granted, name)
         assert isinstance(granted, Granted | Denied)
         return granted
 
     def _unfinished_take(self, rows: Rows, wish: TakeRequest) -> Granted | None:
-        """Return the task that an interrupted take of the caller claimed in the lock-file queue."""
-        if self._locked is None:
+        """Return the task that an interrupted take of the caller claimed."""
+        queue = self._queue(rows)
+        if queue is None:
             return None
-        from dibs.services.state.lock_notes import interrupted
-
-        files = self._queued(rows)
-        name = interrupted(rows, wish.agent, files.pattern)
-        if not files.has_lock_file(name):
+        name = interrupted(rows, wish.agent, queue.pattern)
+        if not queue.is_pending(name):
             return None
-        granted = self._claim_queued(rows, wish, name)
+        granted = self._claim_queued(rows, wish, queue, name)
         return granted if isinstance(granted, Granted) else None
 
     def _begin_queued(self, rows: Rows, wish: TakeRequest, name: str) -> Granted | Denied:
         arrive(rows, self._caller)
         offer_work(rows, self._caller.id)
-        files = self._queued(rows)
-        found = next((f for f in files.pending(wish.agent) if f.name == name), None)
-        if found is None or not files.has_lock_file(name):
+        queue = self._queue(rows)
+        listed = queue.pending(wish.agent) if queue is not None else ()
+        found = next((file for file in listed if file.name == name), None)
+        if found is None or queue is None or not queue.is_pending(name):
             need(rows, name)
             raise AssertionError(name)  # `need` raised NO_TASK
         if found.state in {BLOCKED, BROKEN}:
@@ -115,11 +115,11 @@ class QueueTaking:
                 field="task",
                 hint="take one that is ready: dibs task take",
             )
-        pattern = files.pattern(name)
+        pattern = queue.pattern(name)
         scripts = found.reason == SCRIPT and found.holder == wish.agent
         if found.state == HELD and not scripts and not rows.is_anything_at(pattern):
             return Denied((_locked_by(found, pattern.text, wish.agent),))
-        return self._claim_queued(rows, wish, name)
+        return self._claim_queued(rows, wish, queue, name)
 
 
 def _locked_by(file: QueuedFile, pattern: str, agent: str) -> Conflict:
