@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := @scripts/setup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs format bench e2e clean ready-test
+.PHONY: help demo test soak check docs format bench e2e clean ready-test
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,9 @@ demo: ## watch agents share a repository, here and in a browser (40 seconds; unt
 
 test: check ## run every check and every test; what fails is run once more, alone
 	$(BIN)/pytest -q -n auto --maxfail=20 $(ARGS) || $(BIN)/python scripts/again.py $$? $(ARGS)
+
+soak: ready-test ## run all seeds and all kill points, for at most 2 hours (ARGS=--minutes=30)
+	@$(BIN)/python scripts/soak.py $(ARGS)
 
 check: ready-test ## check format, lint, types, import contracts, wording, and documentation
 	$(BIN)/ruff format --check

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.crew.conftest import HUMAN, PATIENCE, STUB, CrewWorld, lives
+from tests.soak import effort
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.crew.members import MemberState
@@ -26,7 +27,6 @@ from dibs.errors import NotFound
 from dibs.local.processes import environment_of, running
 from dibs.services.state.serving import crew as crewrows
 
-LONG = os.environ.get("DIBS_PROOF") == "long"
 SUPERVISING = Path(__file__).with_name("supervising.py")
 
 
@@ -128,9 +128,9 @@ def test_agents_go_on_without_a_supervisor_and_the_next_one_adopts_them(world, s
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1_800 if LONG else 400)
+@pytest.mark.timeout(effort(400, 1_800))
 def test_a_supervisor_killed_at_random_loses_no_task_and_starts_nothing_twice(world, supervising):
-    kills, tasks = (100, 60) if LONG else (12, 16)
+    kills, tasks = effort((12, 16), (100, 60))
     draw = random.Random(7)
     ids = [world.task(f"write f{number}.txt done") for number in range(tasks)]
     world.up(crew="max_agents = 8")
@@ -154,9 +154,9 @@ def test_a_supervisor_killed_at_random_loses_no_task_and_starts_nothing_twice(wo
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3_600 if LONG else 400)
+@pytest.mark.timeout(effort(400, 3_600))
 def test_agents_killed_again_and_again_finish_every_task_once(world, supervising):
-    agents, tasks, every = (20, 200, 5.0) if LONG else (5, 15, 0.4)
+    agents, tasks, every = effort((5, 15, 0.4), (20, 200, 5.0))
     ids: list[str] = []
     for number in range(tasks):
         needs = (ids[-agents],) if number >= agents else ()
@@ -177,7 +177,7 @@ def test_agents_killed_again_and_again_finish_every_task_once(world, supervising
             memory.append(rss(supervising.process.pid))
         return all(world.status(id_) in {Status.DONE, Status.ERROR} for id_ in ids)
 
-    wait_for(is_over, world.state(), 3_000 if LONG else 300)
+    wait_for(is_over, world.state(), effort(300, 3_000))
 
     assert {world.status(id_) for id_ in ids} == {Status.DONE}
     assert Counter(one.details.get("task") for one in world.kinds("task_completed")) == Counter(ids)

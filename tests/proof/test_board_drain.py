@@ -17,6 +17,7 @@ from proof_board import order_broken, random_board, read
 from proof_crew import environment, eventually
 from proof_machines import Machine, machines, tell
 from tests.servers import GitRemote
+from tests.soak import effort
 
 from dibs.core.claims.agents import Caller
 from dibs.services.tasks.values import Draft
@@ -24,12 +25,11 @@ from dibs.services.tasks.values import Draft
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONG = os.environ.get("DIBS_PROOF") == "long"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800 if LONG else 900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(effort(900, 1_800))]
 
 WORKER = str(Path(__file__).with_name("proof_board.py"))
 AGENTS, VICTIMS = 8, 3
-#: The number of tasks by engine; on git every move is a push. ``DIBS_PROOF=long``: 500 for all.
+#: The number of tasks by engine; on git every move is a push. ``make soak``: 500 for all.
 TASKS = {"sqlite": 100, "redis": 80, "postgres": 48, "git": 24}
 
 
@@ -100,7 +100,7 @@ def places(machine: Machine) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("crew", "tasks"),
-    [(kind, 500 if LONG else tasks) for kind, tasks in TASKS.items()],
+    [(kind, effort(tasks, 500)) for kind, tasks in TASKS.items()],
     indirect=["crew"],
     ids=list(TASKS),
 )

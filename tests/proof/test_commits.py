@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,19 +26,19 @@ from proof_commit_judge import (
 from proof_commits import SHARED, is_commit
 from proof_crew import Repo, environment
 from proof_machines import tell
+from tests.soak import effort
 
 from dibs.core.claims.ledger import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONG = os.environ.get("DIBS_PROOF") == "long"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200 if LONG else 300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(effort(300, 1_200))]
 
 JOBS = str(Path(__file__).with_name("proof_commits.py"))
 AGENTS = 6
 #: Commits per agent.
-GOAL = 340 if LONG else 6
+GOAL = effort(6, 340)
 OWNERS = {
     start.format(who): who
     for who in (*(f"agent{n}" for n in range(AGENTS)), "plain", "stager")
@@ -195,7 +194,7 @@ def undone(run: Run) -> list[str]:
 def test_killed_commands_leave_complete_commits_and_a_consistent_ledger(
     tree: Repo, tmp_path: Path, whole: str
 ):
-    diary, kills = tmp_path / "diary", 200 if LONG else 25
+    diary, kills = tmp_path / "diary", effort(10, 200)
     start, state = git(tree.path, "rev-parse", "HEAD").stdout.strip(), tree_of(tree.path)
 
     words = (json.dumps({"DIBS_LEDGER_LIMIT": "100000"}), str(diary), str(kills), "5", whole)

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from proof_merges import commit, git, lay_out, really_merged, start, worked, written
+from tests.soak import effort, seeds
 
 from dibs.config.load import Config
 from dibs.core.changes.forecasts import can_meet
@@ -19,10 +20,9 @@ from dibs.services.forecast.service import Forecasts
 from dibs.services.state.store import Store
 
 #: Each seed is a repository with 21 pairs of branches, or 10 pairs of working trees.
-LONG = os.environ.get("DIBS_PROOF") == "long"
-SEEDS = range(40 if LONG else 4)
+SEEDS = seeds(40)
 #: Pairs of sides to check for possible conflicts.
-PAIRS = 5_000 if LONG else 1_000
+PAIRS = effort(500, 5_000)
 BRANCHES, TREES = 6, 4
 
 

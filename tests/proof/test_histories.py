@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from proof_judge import Judge
 from proof_oracle import POOL, overlap
 from proof_world import Step, World, histories
+from tests.soak import HISTORIES
 
 from dibs.core.patterns import pattern
 from dibs.engines.memory import MemoryEngine
@@ -30,7 +31,7 @@ def test_the_universe_has_a_witness_for_every_overlap_in_the_pool():
 
 
 @pytest.mark.timeout(1_200)  # a failing history is shrunk before it is shown
-@settings(settings.get_profile("proof"))
+@settings(HISTORIES)
 @given(histories)
 def test_no_history_breaks_a_guarantee(history: list[Step]):
     play(history)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,12 @@ import pytest
 from proof_lock_files import FINISH, POINTS, TAKE, Crew, Killed, World, play
 from proof_lock_judge import history, judge
 from proof_machines import tell
+from tests.soak import effort
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ROUNDS, TASKS = (12, 12) if os.environ.get("DIBS_PROOF") == "long" else (3, 4)
+ROUNDS, TASKS = effort((3, 4), (12, 12))
 #: How long a dead agent's claim stays in its store. The default is longer than a round waits.
 SHORT = ("--ttl", "30s")
 

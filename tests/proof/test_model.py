@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 from hypothesis import given, settings
 from proof_world import Step, World, histories
+from tests.soak import HISTORIES
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
@@ -32,9 +33,7 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="dibs-model-", dir=here))
 
 
-@settings(
-    settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 3
-)
+@settings(HISTORIES, max_examples=HISTORIES.max_examples // 3)
 @given(histories)
 def test_memory_and_sqlite_give_the_same_results_rows_and_ledger(history: list[Step]):
     folder = _folder()
@@ -54,9 +53,7 @@ def test_memory_and_sqlite_give_the_same_results_rows_and_ledger(history: list[S
         shutil.rmtree(folder)
 
 
-@settings(
-    settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 10
-)
+@settings(HISTORIES, max_examples=HISTORIES.max_examples // 10)
 @given(histories)
 def test_a_store_that_is_reopened_for_every_step_forgets_nothing(history: list[Step]):
     folder = _folder()

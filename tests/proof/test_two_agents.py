@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -15,14 +14,14 @@ import psutil
 import pytest
 from proof_crew import SOURCE, Repo, environment, eventually, git
 from proof_hooked import Hooked
+from tests.soak import effort
 
 pytestmark = pytest.mark.slow
 
 PROGRAM = str(Path(__file__).with_name("proof_hooked.py"))
 RUN = f"{SOURCE}/dibs/guard/run.py"
 FILES = ["src/x.py", "src/y.py", "src/z.py"]
-LONG = os.environ.get("DIBS_PROOF") == "long"
-SECONDS = 300 if LONG else 20
+SECONDS = effort(20, 300)
 AGENTS = 3
 #: How many times each of both must have happened.
 ENOUGH = 3

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.soak import seeds
 
 from dibs.core.changes.forecasts import Ancestry, ForecastConflict, Pair, can_meet, touched
 from dibs.core.changes.hunks import conflicting
@@ -58,7 +59,7 @@ def bases_by_definition(parents, one, other):
     return sorted(c for c in common if not any(c in above(d) for d in common - {c}))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_common_ancestors_match_their_definition(seed):
     random = Random(seed)
     parents = {}

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from tests.servers import Cluster, RedisServer
 from tests.services.wired import wired
+from tests.soak import seeds
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
@@ -376,7 +377,7 @@ def act(chance, crew, agents, names):
             crew.agents.leave(Caller(me))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_after_any_history_the_keys_are_the_live_claims(redis_url, client, seed):
     chance = random.Random(seed)
     crews = [Crew(redis_url) for _ in range(3)]

@@ -1,6 +1,6 @@
 """The OpenAPI document is complete, and the server does what it says, also for hostile requests.
 
-``DIBS_FUZZ=200`` sends that many requests to each operation, and includes the slow ones.
+``make soak`` sends more requests to each operation, and includes the slow ones.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 from tests.server.conftest import make_project, own_environment
+from tests.soak import SOAK, effort
 
 from dibs.errors import BadInput
 from dibs.server.app import build
@@ -22,7 +23,6 @@ from dibs.server.rest.openapi import EXAMPLES, document
 from dibs.server.rest.wire.decoding import decode_body, parse_json
 from dibs.server.security.identity import TokenScope
 
-DEEP = int(os.environ.get("DIBS_FUZZ", "0"))
 #: A sample of the operations, which takes a few seconds: each kind of body, query, and answer.
 SAMPLE = "^(claims.(create|list|show|renew)|agents.join|log.list|coordination.(lock|unlock)|projects.add)$"
 
@@ -75,15 +75,15 @@ def test_no_request_gets_a_server_error_or_an_answer_that_is_not_described(serve
     schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, headers=headers)
     config = schema.config
     config.headers = headers
-    config.generation.update(max_examples=DEEP or 2)
+    config.generation.update(max_examples=effort(2, 30))
     config.generation.database = "none"
-    config.generation.deterministic = not DEEP
-    config.generation.no_shrink = not DEEP
+    config.generation.deterministic = not SOAK
+    config.generation.no_shrink = not SOAK
     # What services refuse, such as a ttl of "x", is valid for the schema.
     config.checks.positive_data_acceptance.enabled = False
     accepted = ["400", "401", "403", "404", "405", "409", "413", "415", "431"]
     config.checks.negative_data_rejection.expected_statuses = accepted
-    if not DEEP:
+    if not SOAK:
         schema = schema.include(operation_id_regex=SAMPLE)
 
     phases, failures, checks = set(), set(), 0
@@ -119,7 +119,7 @@ def refusal(decode, *given_):
     return None
 
 
-QUICK = settings(max_examples=DEEP or 30, deadline=None)
+QUICK = settings(max_examples=effort(30, 1_000), deadline=None)
 
 
 @QUICK

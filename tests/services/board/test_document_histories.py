@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.services.boards import HUMAN, World
 from tests.services.engines import common_store, git, sqlite
+from tests.soak import seeds
 from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.claims.agents import Caller
@@ -260,7 +261,7 @@ def run(history, steps):
     history.judge()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_no_history_of_the_document_loses_or_duplicates_anything(tmp_path, seed):
     run(DocumentHistory(tmp_path, seed), 60)
 
@@ -299,7 +300,7 @@ class LossyDocumentHistory(DocumentHistory):
         assert duplicates(rows) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_no_history_of_the_document_with_lost_stores_duplicates_a_handoff(tmp_path, seed):
     run(LossyDocumentHistory(tmp_path, seed), 60)
 
@@ -311,7 +312,7 @@ def engines(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_no_history_of_the_document_on_a_real_engine_loses_or_duplicates_anything(
     tmp_path, engines, seed
 ):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.boards import HUMAN, World, task
+from tests.soak import seeds
 from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.claims.agents import Caller
@@ -183,7 +184,7 @@ class History:
         assert missing == []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_no_history_loses_a_task_or_a_word(tmp_path, seed):
     history = History(tmp_path, seed)
     for _ in range(40):
@@ -221,7 +222,7 @@ class LossyHistory(History):
         super().judge()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_no_history_with_lost_stores_loses_a_task_or_a_word(tmp_path, seed):
     history = LossyHistory(tmp_path, seed)
     for _ in range(40):

@@ -6,6 +6,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.soak import effort
+
 from dibs.core.claims.agents import Caller
 from dibs.core.tasks.rules import Handoff
 from dibs.project.project import open_project
@@ -101,7 +103,7 @@ def test_orchestrators_killed_at_any_time_do_everything_once(tmp_path):
     writes = int(cycle_killed(tmp_path / "whole", 0))
     assert writes > 30
 
-    for at in range(1, writes + 1, 1 if os.environ.get("DIBS_PROOF") == "long" else 4):
+    for at in range(1, writes + 1, effort(writes // 5, 1)):
         root = tmp_path / f"at-{at}"
         prepare(root)
         cycle_killed(root, at)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
 from tests.services.briefs import human, store_of
+from tests.soak import effort
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
@@ -185,7 +186,7 @@ class Deliveries(RuleBasedStateMachine):
 
 
 #: Number of histories and steps per history, by engine.
-EFFORT = {"memory": (80, 40), "sqlite": (25, 30), "redis": (15, 30), "git": (3, 15)}
+EFFORT = {"memory": (80, 40), "sqlite": (10, 30), "redis": (5, 30), "git": (2, 15)}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_each_message_is_in_exactly_one_delivery_per_recipient(request, engine):
     run(
         lambda: Deliveries(store_of(request, engine)),
         settings=settings(
-            max_examples=examples,
+            max_examples=effort(examples, 20 * examples),
             stateful_step_count=steps,
             deadline=None,
             suppress_health_check=list(HealthCheck),

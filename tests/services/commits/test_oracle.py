@@ -7,6 +7,7 @@ import random
 
 import pytest
 from tests.services.commit_world import ALICE, World
+from tests.soak import seeds
 
 from dibs.errors import NotFound
 
@@ -80,7 +81,7 @@ def on_disk(world):
 
 
 @pytest.mark.parametrize("way", ["short", "long"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_commit_has_the_tree_that_plain_git_makes(tmp_path, monkeypatch, seed, way):
     chance = random.Random(seed)
     world = World(tmp_path / "tree")

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from tests.services.guards import Guarded
 from tests.services.several_agents import caller
+from tests.soak import effort
 
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
@@ -353,13 +354,13 @@ def hand_over(project):
     project.holdings.transfer(caller("alice"), [parse("src/*"), parse(".env")], to="bob")
 
 
-#: Together the four ways are killed at every step; with ``DIBS_PROOF=long``, each of them is.
+#: Together the four ways are killed at every step; ``make soak`` kills each of them there.
 WAYS = [let_go, take_away, end, hand_over]
 
 
 @pytest.mark.parametrize("act", WAYS)
 def test_after_a_kill_the_claim_exists_or_a_record_names_the_copy(guarded, act):
-    stride = 1 if os.environ.get("DIBS_PROOF") == "long" else len(WAYS)
+    stride = effort(len(WAYS), 1)
     project = open_project(guarded.root, {})
     project.claims.claim(caller("bob"), [parse("other.py")])
     project.close()

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.services.board_crew import BoardCrew, agrees
 from tests.services.several_agents import caller
+from tests.soak import effort
 
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import DibsError
@@ -179,4 +180,6 @@ class BoardModel(RuleBasedStateMachine):
 
 
 TestBoardModel = BoardModel.TestCase
-TestBoardModel.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestBoardModel.settings = settings(
+    max_examples=effort(30, 1_000), stateful_step_count=40, deadline=None
+)
