@@ -75,7 +75,6 @@ FOR_HUMANS: dict[str, tuple[str, ...]] = {
     "token revoke": ("token", "revoke", "ffff"),
     "token login": ("token", "login"),
     "serve stop": ("serve", "stop"),
-    "serve --install": ("serve", "--install"),
     "open": ("open",),
     "crew up": ("crew", "up"),
     "crew stop": ("crew", "stop"),

@@ -114,7 +114,7 @@ class Agent:
         return True
 
     def commit(self) -> tuple[int, str]:
-        """Commit; after a refusal because of someone's landed lines, put them back first."""
+        """Commit; after a refusal because of others' lines, put landed ones back and include the rest."""
         status, said = self.dibs("commit", "-m", "step")
         if status and "undo" in said:
             for path in FILES:
@@ -124,6 +124,8 @@ class Agent:
                     self.known[path] = "".join(f"{line}\n" for line in sorted(missing)) + now
                     self.world.write(self.tree, path, self.known[path])
             status, said = self.dibs("commit", "-m", "step")
+        if status and "--inherited" in said:
+            status, said = self.dibs("commit", "--inherited", "-m", "step")
         return status, said
 
     def end_turn(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from tests.soak import effort
 if TYPE_CHECKING:
     from pathlib import Path
 
-ROUNDS, TASKS = effort((3, 4), (12, 12))
+ROUNDS, TASKS = effort((2, 3), (12, 12))
 #: How long a dead agent's claim stays in its store. The default is longer than a round waits.
 SHORT = ("--ttl", "30s")
 
@@ -30,7 +31,7 @@ def drive(world: World, rounds: int = ROUNDS) -> Counter[str]:
     reached = Counter(path.name.split("-")[1] for path in world.orders.glob("reached-*"))
     tell(f"{finished}, {len(world.dead)} killed, during a push: {reached}")
     assert finished["done dibs"] + finished["done script"] == rounds * TASKS
-    assert len(world.dead) > rounds
+    assert len(world.dead) >= rounds
     return finished
 
 
@@ -53,8 +54,10 @@ def test_scripts_alone_never_have_two_owners_of_a_task(tmp_path: Path):
     assert judge(world) == []
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("who", ["script", "dibs"])
+@pytest.mark.parametrize(
+    ("who", "point"),
+    effort([("script", "during"), ("dibs", "after")], list(product(("script", "dibs"), POINTS))),
+)
 def test_an_agent_that_dies_at_any_point_of_a_claim_loses_no_task(
     tmp_path: Path, who: str, point: str
 ):

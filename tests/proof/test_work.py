@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+from itertools import product
 
 import pytest
 from tests.proof.proof_work import FILES, PERSON, Agent, World
+from tests.soak import effort
 
 FIVE_MINUTES, TEN_MINUTES = 300.0, 600.0
 DISCARDS = (
@@ -86,15 +88,18 @@ def test_a_dead_owners_changes_are_saved_and_named_to_the_next_owner(world):
     assert not world.lost()
 
 
-def test_changes_of_a_session_that_left_are_not_in_the_next_commit(world):
+def test_a_commit_with_changes_of_a_session_that_left_is_refused_until_it_is_asked_for(world):
     alice, bob = world.start("alice"), world.start("bob")
     assert alice.edit("a.txt")
     alice.leave()
     world.pass_time(TEN_MINUTES)
     assert bob.edit("a.txt")
 
-    bob.commit()
+    status, said = bob.dibs("commit", "-m", "step")
 
+    assert status != 0
+    assert "--inherited" in said
+    assert bob.commit()[0] == 0
     assert not world.misattributed()
     assert not world.lost()
 
@@ -143,22 +148,6 @@ def test_a_read_keeps_the_sessions_claims(world):
         alice.read("b.txt")
 
     assert not bob.edit("a.txt")
-
-
-@pytest.mark.parametrize("command", DISCARDS)
-def test_a_persons_changes_survive_an_agents_command(world, command):
-    mine = [world.person_writes(world.root, path) for path in FILES]
-    world.person_writes(world.root, "new.txt")
-    alice = world.start("alice")
-
-    alice.shell(command)
-
-    assert mine
-    assert not world.lost()
-    gone = {line for line in world.wrote if line not in _on_disk(world)}
-    if gone:
-        assert "dibs salvage" in alice.said()
-        assert "human" in world.dibs("salvage", "ls")[1]
 
 
 def test_a_rewrite_from_memory_keeps_what_a_person_typed_meanwhile(world):
@@ -224,9 +213,9 @@ RULES = {
         "dibs.services.state.ownership:work_of=()",
         test_a_dead_owners_changes_are_saved_and_named_to_the_next_owner,
     ),
-    "a commit leaves out the work of others": (
-        "dibs.services.commits.service:origins={}",
-        test_changes_of_a_session_that_left_are_not_in_the_next_commit,
+    "a commit asks before it includes the work of others": (
+        "dibs.services.commits.scope:origins={}",
+        test_a_commit_with_changes_of_a_session_that_left_is_refused_until_it_is_asked_for,
     ),
     "a commit does not undo unread work": (
         "dibs.services.commits.landed:refuse_undoing=[]",
@@ -321,7 +310,15 @@ class History:
         self.agents[self.agents.index(agent)] = self.new()
 
 
-@pytest.mark.parametrize(("layout", "seed"), [("shared", 1), ("worktrees", 2), ("clones", 1)])
+@pytest.mark.parametrize(
+    ("engine", "layout", "seed"),
+    effort(
+        [("sqlite", "shared", 1), ("sqlite", "worktrees", 2), ("sqlite", "clones", 1),
+         ("redis", "worktrees", 4), ("git", "clones", 5)],
+        list(product(("sqlite", "redis", "git"), ("shared", "worktrees", "clones"), range(20))),
+    ),
+    indirect=["engine"],
+)  # fmt: skip
 def test_random_histories_lose_nothing(world, layout, seed):
     trees = [world.root]
     if layout == "worktrees":
@@ -335,7 +332,7 @@ def test_random_histories_lose_nothing(world, layout, seed):
             world.clones.append(world.folder / name)
     world.trees[:] = trees
     history = History(world, seed, trees)
-    for _ in range(40):
+    for _ in range(effort(25, 60)):
         history.step()
         assert not world.lost(), history.steps[-6:]
 
