@@ -42,34 +42,6 @@ def test_new_creates_a_file_in_the_inbox_named_after_time_agent_and_title(dibs, 
         assert line in text
 
 
-def test_a_second_task_with_the_same_minute_and_title_gets_another_id(make):
-    first, second = make("Audit", "--slug", "same"), make("Other words", "--slug", "same")
-
-    assert first != second
-
-
-def test_a_dry_run_creates_nothing(dibs, repo):
-    answer = dibs("task", "new", "Audit", "--dry-run")
-
-    assert answer.status == 0
-    assert answer.out.startswith("would create ")
-    assert states(dibs) == {}
-    assert not (repo / "work").exists()
-
-
-def test_a_similar_task_is_reported_and_strict_creates_nothing(dibs, make):
-    other = make("Audit the broken links of the docs")
-
-    told = dibs("task", "new", "Audit broken links in docs")
-    strict = dibs("task", "new", "Audit all broken links of docs", "--strict")
-
-    assert told.status == 0
-    assert told.out.splitlines()[0].startswith(f"similar {other}")
-    assert told.out.splitlines()[1].startswith("created ")
-    assert strict.status == 65
-    assert len(states(dibs)) == 2
-
-
 def test_a_task_that_is_taken_and_finished_is_in_done_with_its_result(dibs, repo, make):
     id_ = make("Audit", "--artefact", "docs/")
 
@@ -104,65 +76,6 @@ def test_take_as_json_has_token_task_and_text(dibs, make):
     assert "status: in_progress" in answer["task"]["text"]
 
 
-def test_each_task_goes_to_one_agent_and_then_none_is_available(dibs, make):
-    id_ = make("Audit")
-    dibs("task", "take", agent="bob")
-
-    answer = dibs("task", "take", agent="carol")
-
-    assert answer.status == 3
-    assert answer.out.startswith("no task available\n")
-    assert "bob" in answer.out
-    denied = dibs("task", "take", "--json", agent="carol").json
-    assert (denied["outcome"], denied["tasks"][0]["id"]) == ("denied", id_)
-    assert dibs("task", "start", id_, agent="carol").status == 3
-    assert dibs("task", "done", id_, agent="carol").status == 4
-
-
-def test_a_task_for_a_role_goes_to_an_agent_with_the_role(dibs, make):
-    id_ = make("Audit", "--for", "curator")
-
-    assert dibs("task", "take", agent="bob").status != 0
-    assert (
-        dibs("task", "take", "--role", "curator", "--json", agent="bob").json["task"]["id"] == id_
-    )
-
-
-def test_the_most_urgent_task_comes_first(dibs, make):
-    make("Later")
-    urgent = make("Now", "--priority", "critical")
-
-    assert dibs("task", "take", "--json", agent="bob").json["task"]["id"] == urgent
-
-
-def test_a_task_waits_for_its_dependencies_and_says_so(dibs, make):
-    first = make("Audit")
-    second = make("Polish", "--needs", first)
-
-    listed = dibs("task", "ls")
-    assert states(dibs) == {first: "new", second: "blocked"}
-    assert f"waits for {first}" in " ".join(listed.out.split())
-    assert list(states(dibs, "--blocked")) == [second]
-    assert list(states(dibs, "--ready")) == [first]
-    assert first in dibs("task", "graph").out
-    assert dibs("task", "graph", "--format", "mermaid").out.startswith("flowchart")
-    assert dibs("task", "graph", "--json").json["critical_path"] == [first, second]
-    dibs("task", "take", agent="bob")
-    dibs("task", "done", first, agent="bob")
-    assert states(dibs) == {second: "new"}
-
-
-def test_a_task_is_claimed_with_all_its_artefacts_or_not_at_all(dibs, make):
-    make("Audit", "--artefact", "docs/")
-    other = make("Fix", "--artefact", "src/", "--priority", "low")
-    dibs("claim", "docs/a.md", agent="carol")
-
-    taken = dibs("task", "take", "--claim", "--json", agent="bob").json
-
-    assert taken["task"]["id"] == other
-    assert [c["pattern"] for c in taken["claims"]] == [f"task:{other}", "src/"]
-
-
 def test_failed_tasks_wait_for_a_retry(dibs, make):
     id_ = make("Audit")
     dibs("task", "take", agent="bob")
@@ -175,14 +88,6 @@ def test_failed_tasks_wait_for_a_retry(dibs, make):
     assert dibs("task", "take", agent="bob").status == 6
     assert dibs("task", "retry", id_).status == 0
     assert dibs("task", "take", "--json", agent="bob").json["task"]["attempt"] == 2
-
-
-def test_a_released_task_is_available_again(dibs, make):
-    id_ = make("Audit")
-    dibs("task", "take", agent="bob")
-
-    assert dibs("task", "release", id_, agent="bob").out.splitlines()[0] == f"released {id_}"
-    assert states(dibs) == {id_: "new"}
 
 
 def test_humans_block_reopen_cancel_and_reassign(dibs, repo, make):
@@ -228,39 +133,6 @@ def test_show_has_path_owner_and_history(dibs, make):
     assert [entry["details"]["task"] for entry in told["log"]] == [id_] * len(told["log"])
     assert len(told["log"]) >= 2
     assert dibs("task", "show", "nothing-here").status == 6
-
-
-def test_an_unknown_task_is_not_found(dibs, make):
-    make("Audit")
-
-    for verb in ("done", "release"):
-        answer = dibs("task", verb, "nothing", "--json", agent="bob")
-        assert (answer.status, answer.json["error"]["code"]) == (6, "NO_TASK")
-
-
-def test_reading_a_repository_without_a_board_creates_none(dibs, repo):
-    for words in (["ls"], ["take"], ["graph"], ["validate"], ["show", "x"], ["done", "x"]):
-        dibs("task", *words, agent="bob")
-    dibs("doctor")
-
-    assert [p.name for p in repo.iterdir()] == [".git"]
-
-
-def test_task_ids_are_completed(dibs, make):
-    id_ = make("Audit")
-
-    assert dibs("completion", "--offer", "--", "task", "show", "").out.splitlines() == [id_]
-
-
-def test_a_consistent_board_is_healthy(dibs, make):
-    make("Audit")
-
-    answer = dibs("doctor")
-    told = dibs("doctor", "--json", "--fix")
-
-    assert answer.status == 0
-    assert told.json["well"]
-    assert not [line for line in told.json["done"] if "work/" in line]
 
 
 def test_the_queue_folder_of_a_branch_shared_with_shell_agents_is_left_to_them(

@@ -48,35 +48,6 @@ def test_doctor_finds_problems_and_fix_repairs_them(dibs, repo):
     assert file.read_text() == text
 
 
-def test_a_file_moved_to_a_wrong_folder_is_set_aside_without_a_copy(dibs, repo):
-    id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
-    name = f"{id_}.yaml"
-    (repo / "work" / "inbox" / name).rename(repo / "work" / "done" / name)
-
-    listed = dibs("task", "ls")
-    found = dibs("doctor", "--json").json["findings"]
-
-    assert f"set aside work/done/{name}:" in listed.out
-    assert [f["what"] for f in found if f["part"] == "board"] == ["TASK_MISMATCH"]
-    assert [path.name for path in (repo / "work").rglob(f"{id_}*")] == [name]
-    (repo / "work" / "done" / name).rename(repo / "work" / "inbox" / name)
-    assert "set aside" not in dibs("task", "ls").out
-
-
-def test_a_missing_file_is_reported_and_restored_by_the_next_command_that_writes(dibs, repo):
-    id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
-    file = repo / "work" / "inbox" / f"{id_}.yaml"
-    file.unlink()
-
-    for _ in range(2):
-        assert f"{id_}.yaml is missing" in dibs("task", "ls").err
-        assert not file.exists()
-
-    assert f"{id_}.yaml was missing and has been restored" in dibs("task", "new", "Other").err
-    assert file.exists()
-    assert dibs("task", "ls").err == ""
-
-
 def test_a_plain_name_is_a_note_and_an_error_if_strict(dibs, inbox):
     (inbox / "audit-docs.yaml").write_text(
         "agent: curator\ntitle: Audit the docs\ncreated_at: 2025-11-23T14:30:00Z\n"
@@ -104,37 +75,6 @@ def test_an_id_that_differs_from_the_file_name_is_an_error_with_its_line(dibs, i
     assert answer.status == 65
     assert "audit.yaml:2: id: " in answer.out
     assert "rename the file, or change the id" in answer.out
-
-
-def test_a_file_name_with_another_agent_is_a_note(dibs, inbox):
-    (inbox / "2025-11-23T1430-curator-audit.yaml").write_text("title: x\nagent: architect\n")
-    (inbox / "2025-11-23T1430-gpt.4-audit.yaml").write_text("title: x\nagent: gpt.4\n")
-
-    answer = dibs("task", "validate", "--strict")
-
-    assert answer.status == 0
-    assert "audit.yaml:2: agent: the file name does not contain the agent architect" in answer.out
-    assert "gpt.4" not in answer.out
-
-
-def test_one_file_is_checked_for_what_the_board_would_refuse(dibs, inbox):
-    path = inbox / "2025-11-23T1430-curator-audit.yaml"
-    late = 'result:\n  completed_at: "2999-01-01T00:00:00Z"\n'
-    path.write_text(f"title: x\nagent: curator\nstatus: done\n{late}")
-
-    answer = dibs("task", "validate", str(path))
-
-    assert answer.status == 65
-    assert "audit.yaml:5: completed_at: is more than a day in the future" in answer.out
-
-
-def test_an_invalid_agent_is_reported_in_one_sentence(dibs, inbox):
-    path = inbox / "2025-11-23T1430-curator-audit.yaml"
-    path.write_text("title: x\nagent: the curator\n")
-
-    answer = dibs("task", "validate", str(path))
-
-    assert "'the curator' is not a valid agent id; use 1 to 64 letters" in answer.out
 
 
 def test_a_board_that_cannot_be_read_is_not_reported_as_valid(dibs, inbox, monkeypatch):

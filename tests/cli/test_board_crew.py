@@ -70,52 +70,6 @@ def test_a_file_created_in_one_clone_can_be_taken_in_the_other(clones):
     assert answer(two, "task", "take", "--agent", "bob")["task"]["id"] == "audit"
 
 
-def test_concurrent_processes_take_different_tasks(repo, start):
-    made = [answer(repo, "task", "new", f"word{n} thing{n}")["created"][0] for n in range(5)]
-
-    takers = [start("task", "take", "--json", "--agent", f"a{n}") for n in range(6)]
-    outs = [(taker.communicate(timeout=60)[0], taker.returncode) for taker in takers]
-
-    taken = [json.loads(out)["task"]["id"] for out, status in outs if status == 0]
-    assert sorted(taken) == sorted(task["id"] for task in made)
-    assert sorted(status for _, status in outs) == [0] * 5 + [3]
-
-
-def test_a_waiting_agent_gets_a_task_created_meanwhile(repo, start):
-    waiter = start("task", "take", "--wait", "30s", "--json", "--agent", "bob")
-    while "task" not in run(repo, "status", "--json")[1].partition('"queue"')[2]:
-        assert waiter.poll() is None
-
-    made = answer(repo, "task", "new", "Audit")["created"][0]["id"]
-
-    assert json.loads(waiter.communicate(timeout=60)[0])["task"]["id"] == made
-
-
-def test_all_worktrees_share_the_board_of_the_main_one(repo):
-    git(
-        repo,
-        "-c",
-        "user.name=x",
-        "-c",
-        "user.email=x@y",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "a",
-    )
-    git(repo, "worktree", "add", "-q", "../side")
-    side = repo.parent / "side"
-
-    made = answer(side, "task", "new", "Audit", "--artefact", "docs/")["created"][0]
-
-    assert (repo / "work" / "inbox" / f"{made['id']}.yaml").exists()
-    assert not (side / "work").exists()
-    assert run(side, "task", "take", "--agent", "bob")[1].splitlines()[1].strip() == (
-        f"../repo/work/assigned/bob/{made['id']}.yaml"
-    )
-
-
 @pytest.mark.parametrize("clones", ["git"], indirect=True)  # only this engine has a cache
 def test_a_board_with_an_unreachable_remote_is_still_shown_and_keeps_its_files(tmp_path, clones):
     one, _ = clones

@@ -78,16 +78,6 @@ def test_a_task_that_waits_suggests_taking_another(dibs, paste, make):
     assert paste(answer.err, "task take", agent="bob").out.startswith(f"took {first} ")
 
 
-@pytest.mark.parametrize(("verb", "then"), [("retry", "start"), ("reopen", "start")])
-def test_a_transition_that_is_not_possible_suggests_one_that_is(dibs, paste, make, verb, then):
-    id_ = make("Audit")
-
-    answer = dibs("task", verb, id_, agent="bob")
-
-    assert answer.status == 65
-    assert paste(answer.err, f"task {then}", agent="bob").status == 0
-
-
 def test_a_held_task_can_be_requested_as_the_refusal_suggests(dibs, paste, make):
     id_ = make("Audit")
     dibs("task", "start", id_, agent="bob")

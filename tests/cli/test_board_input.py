@@ -97,18 +97,6 @@ def test_an_invalid_file_is_set_aside_with_its_code_and_line(board, dibs, row, c
     assert board.take("carol") is None
 
 
-@pytest.mark.parametrize(("row", "content", "code", "line"), [w for w in WRONG_FILES if w[0] < 74])
-def test_a_given_file_is_checked_the_same_way(dibs, repo, row, content, code, line):
-    path = repo / NAME
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    answer = dibs("task", "validate", NAME)
-
-    assert answer.status == 65
-    assert answer.out.startswith(f"{NAME}:{line or ''}")
-    assert dibs("task", "validate", NAME, "--json").json["findings"][0]["code"] == code
-
-
 def test_row_72_values_that_yaml_would_convert_stay_text(board, dibs):
     board.put("title: a\nagent: no\nversion: 1.10\nmode: 12:30\n", "12-30.yaml")
 
@@ -147,19 +135,6 @@ def test_row_75_the_known_file_of_a_duplicate_counts_and_both_stay(board, dibs):
     assert dibs("doctor").status == 65
 
 
-@pytest.mark.parametrize(
-    "name", ["-rf.yaml", "a;rm.yaml", "..yaml", "con.yaml", "a" * 200 + ".yaml", "a\nb.yaml"]
-)
-def test_row_76_an_invalid_name_is_refused(board, name):
-    path = board.put("title: a\n", name)
-
-    (finding,) = board.findings()
-
-    assert (finding["code"], finding["file"]) == ("TASK_NAME", f"work/inbox/{name}")
-    assert path.exists()
-    assert board.take() == board.good
-
-
 def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board, dibs):
     for id_ in ("../x", "a;rm", "con", "a" * 200, "a\nb", ""):
         for verb in (["show"], ["cancel", "--reason", "x"], ["start"], ["graph"]):
@@ -170,28 +145,6 @@ def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board,
             answer = dibs("task", word, id_)
             assert answer.status in {6, 65}
             assert answer.err.count("\n") == 1
-
-
-def test_row_77_an_impossible_transition_suggests_a_possible_one(board, dibs):
-    answer = dibs("task", "retry", board.good, "--json")
-
-    assert answer.status == 65
-    assert answer.json["error"]["code"] == "TASK_TRANSITION"
-    assert f"dibs task start {board.good}" in answer.json["error"]["hint"]
-
-
-def test_row_77_starting_a_done_task_by_hand_is_refused(board, dibs):
-    dibs("task", "take", agent="bob")
-    dibs("task", "done", board.good, agent="bob")
-    done = board.folder / "done" / f"{board.good}.yaml"
-    text = done.read_text().replace("status: done", "status: in_progress")
-    target = board.put(text, done.name, "assigned/bob")
-    done.unlink()
-
-    (finding,) = board.findings()
-
-    assert finding["code"] == "TASK_TRANSITION"
-    assert target.read_text() == text
 
 
 @pytest.mark.parametrize("needed", ["2020-01-01T0000-any-nothing", "SELF"])
@@ -238,53 +191,6 @@ def test_row_80_a_path_is_not_an_agent(board, dibs):
         assert answer.json["error"]["code"] == "AGENT_ID", words
 
 
-def test_row_81_completed_before_started_is_refused(board):
-    board.put(
-        "title: a\nstatus: done\nagent: bob\nstarted_at: '2025-11-23T15:45:00Z'\n"
-        "completed_at: '2025-11-23T15:44:00Z'\nresult:\n  summary: s\n",
-        place="done",
-    )
-
-    assert [finding["code"] for finding in board.findings()] == ["TASK_TIME"]
-
-
-def test_row_82_anything_but_a_regular_file_is_not_a_task(board):
-    inbox = board.folder / "inbox"
-    (inbox / "link.yaml").symlink_to(inbox / f"{board.good}.yaml")
-    os.mkfifo(inbox / "pipe.yaml")
-    (inbox / "folder.yaml").mkdir()
-
-    findings = board.findings()
-
-    assert {(f["file"].rpartition("/")[2], f["code"]) for f in findings} == {
-        ("link.yaml", "TASK_KIND"),
-        ("pipe.yaml", "TASK_KIND"),
-        ("folder.yaml", "TASK_KIND"),
-    }
-    assert board.take() == board.good
-
-
-def test_row_83_a_temporary_file_is_ignored(board, dibs):
-    board.put("title: half", ".dibs-0123.tmp")
-    board.put("title: half", "x.yaml.tmp")
-
-    assert board.findings() == []
-    assert len(dibs("task", "ls", "--json").json["tasks"]) == 1
-
-
-def test_row_84_unknown_keys_are_kept_byte_for_byte_with_a_note(board, dibs):
-    board.put("title: a\n# why\nestimate:   {hours: 3}  # roughly\n")
-
-    noted = dibs("task", "validate", "--json")
-
-    assert noted.status == 0
-    assert [(f["fatal"], f["field"]) for f in noted.json["findings"]] == [(False, "estimate")]
-    board.take()
-    board.take("carol")
-    (path,) = board.folder.rglob(NAME)
-    assert "# why\nestimate:   {hours: 3}  # roughly\n" in path.read_text()
-
-
 def test_the_most_similar_tasks_are_shown_and_the_rest_counted(dibs, repo):
     (repo / "work/inbox").mkdir(parents=True, exist_ok=True)
     for n in range(24):
@@ -297,16 +203,6 @@ def test_the_most_similar_tasks_are_shown_and_the_rest_counted(dibs, repo):
     assert len(alike) == 21
     assert "100% word overlap" in alike[0]
     assert alike[-1] == "similar 4 more; --json lists all"
-
-
-@pytest.mark.parametrize("verb", ["done", "fail", "release", "start", "show", "retry"])
-def test_a_name_that_is_not_utf_8_is_not_a_task(dibs, verb):
-    more = ["--message", "m"] if verb == "fail" else []
-
-    answer = dibs("task", verb, "\udcff", *more)
-
-    assert answer.status in {6, 65}
-    assert "internal" not in answer.err
 
 
 @pytest.mark.parametrize("name", ["2025-11-23T1430-any-a.YAML", "b.Yml"])

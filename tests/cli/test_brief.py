@@ -10,7 +10,6 @@ import subprocess
 import threading
 import time
 
-import apsw
 import pytest
 from tests.cli.conftest import PROGRAM
 from tests.services.wired import wired
@@ -86,25 +85,6 @@ def test_a_human_reads_no_fences_frame_or_tokens(told):
     assert "data-" in told("brief", agent="bob").out
 
 
-@pytest.mark.parametrize(
-    "words", [("--peek", "--full"), ("--peek", "--follow"), ("--full", "--follow")]
-)
-def test_contradicting_options_are_refused(told, words):
-    answer = told("brief", *words, agent="bob")
-
-    assert (answer.status, answer.out) == (64, "")
-    assert answer.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("count", ["0", "199", "100001", "x", "-1"])
-def test_a_budget_out_of_range_is_refused(told, count):
-    answer = told("brief", f"--tokens={count}", agent="bob")
-
-    assert answer.status in {64, 65}
-    assert answer.err.count("\n") == 1
-    assert "the words" in told("brief", agent="bob").out
-
-
 # -- lost output
 
 
@@ -116,73 +96,11 @@ def later(repo):
     return Briefings(wired(engine, place.loaded.config))
 
 
-def offer_of(repo):
-    project = open_project(str(repo))
-    try:
-        return project.engine.view(lambda txn: txn.get("offer/bob"))
-    finally:
-        project.close()
-
-
 def eventually(look):
     end = time.monotonic() + 30
     while not look():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
-
-
-def full_pipe():
-    """Return a full pipe: writing to it blocks."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    try:
-        while True:
-            os.write(writing, b"x" * 4096)
-    except BlockingIOError:
-        pass
-    os.set_blocking(writing, True)
-    return reading, writing
-
-
-def test_a_reader_killed_before_printing_gets_the_same_text_again(told, repo, start):
-    reading, writing = full_pipe()
-    process = start("brief", "--agent", "bob", stdout=writing)
-    eventually(lambda: offer_of(repo))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    os.close(writing)
-    os.close(reading)
-    assert told("brief", agent="bob").out == "", "its lease has not expired"
-
-    again = later(repo).prepare(BOB)
-
-    assert (again.number, again.again) == (1, True)
-    assert "the words" in again.text
-
-
-def test_a_reader_killed_between_printing_and_confirming_gets_the_same_number(told, repo, start):
-    reading, writing = full_pipe()
-    process = start("brief", "--agent", "bob", stdout=writing)
-    os.close(writing)
-    eventually(lambda: offer_of(repo))
-    store = os.path.join(locate(str(repo)).repository.state, "dibs.db")
-    writer = apsw.Connection(store)
-    writer.execute("BEGIN IMMEDIATE")  # blocks every confirmation
-    try:
-        printed = b""
-        while not printed.endswith(b"CREW_UPDATE -->\n"):
-            printed += os.read(reading, 65536)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    finally:
-        writer.execute("ROLLBACK")
-        writer.close()
-        os.close(reading)
-
-    again = later(repo).prepare(BOB)
-
-    assert again.again
-    assert printed.lstrip(b"x").decode() == again.text
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

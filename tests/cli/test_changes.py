@@ -130,14 +130,6 @@ def test_a_file_with_a_shared_claim_is_unclaimed_and_names_its_sharers(tree, dib
     assert loose["shared_by"] == ["dan", "erin"]
 
 
-def test_a_released_file_is_unclaimed(tree, dibs):
-    assert dibs("release", "both.md", agent="bob").status == 0
-
-    (found,) = dibs("changes", "--json").json["trees"]
-
-    assert "both.md" in [f["path"] for f in found["nobody"]]
-
-
 def test_all_worktrees_are_listed_and_a_missing_one_is_reported(tree, dibs, tmp_path):
     git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     git("worktree", "add", "-q", "--detach", str(tmp_path / "gone"))
@@ -158,17 +150,6 @@ def test_all_worktrees_are_listed_and_a_missing_one_is_reported(tree, dibs, tmp_
 
 def test_a_clean_tree_has_a_friendly_line(repo, dibs):
     assert dibs("changes").out == "no uncommitted changes\n"
-
-
-def test_outside_git_the_error_is_one_clear_line(dibs, tmp_path, monkeypatch):
-    (tmp_path / "plain").mkdir()
-    monkeypatch.chdir(tmp_path / "plain")
-    dibs("init", "--agents", "none")
-
-    answer = dibs("changes")
-
-    assert (answer.status, answer.err.count("\n")) == (69, 1)
-    assert "not a git repository" in answer.err
 
 
 def test_an_agents_diff_has_only_its_files_and_new_ones_in_full(tree, dibs):
@@ -254,13 +235,3 @@ def test_file_content_cannot_control_the_terminal(tree, start):
 
     assert b"\\x1b]0;owned\\x07\ttab" in shown
     assert b"\x1b]0" not in shown
-
-
-def test_the_repositorys_settings_run_no_program(tree, dibs):
-    mark = tree.parent / "ran"
-    for key in ("diff.external", "core.pager", "diff.own.textconv", "diff.own.command"):
-        git("config", key, f"touch {mark}; cat")
-    (tree / ".gitattributes").write_text("*.py diff=own\n")
-
-    assert "+never" in dibs("diff", "alice").out
-    assert not mark.exists()

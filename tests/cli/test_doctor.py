@@ -186,8 +186,7 @@ def test_prove_fails_if_no_guard_is_installed(dibs, repo):
     assert dibs("doctor").status == 0
 
 
-@pytest.mark.parametrize("born", [True, False])
-@pytest.mark.parametrize("claims", ["project", "worktree"])
+@pytest.mark.parametrize(("born", "claims"), [(True, "project"), (False, "worktree")])
 def test_each_git_hook_is_tested_with_a_real_commit_or_push(dibs, repo, born, claims):
     (repo / "dibs.toml").write_text(f'[worktree]\nclaims = "{claims}"\n')
     (repo / "mine.txt").write_text("staged")
@@ -375,8 +374,6 @@ GRANTS = (
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("", "the server did not answer"),
-        ("print('no JSON')", "the server did not answer"),
         (
             "raise SystemExit('a package is missing')",
             "the server did not answer: a package is missing",
@@ -502,11 +499,9 @@ def _hooks_path_changed(repo):
 @pytest.mark.parametrize(
     ("damage", "guard", "what"),
     [
-        (_removed, "claude", "hooks"),
         (_narrowed, "claude", "shell"),
         (_broken, "claude", "hooks"),
         (_switched, "claude", "hooks"),
-        (_hook_disabled, "git", "pre-push"),
         (_hooks_path_changed, "git", "pre-commit"),
     ],
 )
@@ -605,7 +600,7 @@ def _hints(answer):
 
 @pytest.mark.parametrize(
     "damage",
-    [_removed, _narrowed, _moved_away, _hook_disabled, _hooks_path_changed, _worktree_added],
+    [_removed, _moved_away, _hook_disabled, _worktree_added],
 )
 def test_the_command_that_a_finding_suggests_fixes_it(dibs, repo, damage):
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
@@ -663,7 +658,7 @@ def test_the_last_line_counts_the_guards_and_the_warnings(dibs, repo):
     assert re.fullmatch(r"healthy(, \d+ warnings?)?", health)
 
 
-@pytest.mark.parametrize("name", ["codex", "gemini", "copilot"])
+@pytest.mark.parametrize("name", ["codex", "copilot"])
 def test_a_guard_that_its_agent_skips_fails_the_test(dibs, repo, name):
     dibs("init", "--agents", name, "--no-mcp")
 

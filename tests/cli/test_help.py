@@ -74,9 +74,9 @@ def test_the_overview_is_json_too(dibs):
 # -- one command
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_for_a_command_is_the_commands_own_help(dibs, name):
-    assert dibs("help", name).out == dibs(name, "--help").out
+def test_help_for_a_command_is_the_commands_own_help(dibs):
+    for name in COMMANDS:
+        assert dibs("help", name).out == dibs(name, "--help").out
 
 
 def test_help_for_a_subcommand_is_the_subcommands_own_help(dibs):
@@ -134,22 +134,10 @@ def test_every_example_parses_and_the_first_is_of_its_own_command():
         ("stauts", "dibs status"),
         ("lock", "dibs claim"),
         ("unlock", "dibs release"),
-        ("unclaim", "dibs release"),
-        ("free", "dibs release"),
         ("ls", "dibs status"),
-        ("LIST", "dibs status"),
-        ("ps", "dibs status"),
-        ("htop", "dibs top"),
-        ("timeline", "dibs report"),
         ("watch", "dibs status --watch"),
-        ("message", "dibs say"),
-        ("msg", "dibs say"),
         ("uninstall", "dibs init --uninstall"),
         ("unistall", "dibs init --uninstall"),
-        ("history", "dibs log"),
-        ("blame", "dibs who"),
-        ("setup", "dibs init"),
-        ("heartbeat", "dibs renew"),
         ("wait", "dibs claim --wait 5m"),
     ],
 )
@@ -169,17 +157,15 @@ def test_no_synonym_hides_a_command():
     assert MEANINGS.keys().isdisjoint(COMMANDS)
 
 
-@pytest.mark.parametrize("line", sorted(set(MEANINGS.values())))
-def test_every_suggestion_names_options_and_subcommands_that_exist(line):
-    name, *words = line.split()
-    if name == "help":
-        return
-    parser = build(name, load(name))
-    verbs = next((a.choices for a in parser._actions if a.dest == "verb"), None)
-    if verbs:
-        parser = verbs[words.pop(0)]
-    options = [word for word in words if word.startswith("-")]
-    assert set(options) <= set(parser._option_string_actions)
+def test_every_suggestion_names_options_and_subcommands_that_exist():
+    for line in set(MEANINGS.values()) - {"help"}:
+        name, *words = line.split()
+        parser = build(name, load(name))
+        verbs = next((a.choices for a in parser._actions if a.dest == "verb"), None)
+        if verbs:
+            parser = verbs[words.pop(0)]
+        options = [word for word in words if word.startswith("-")]
+        assert set(options) <= set(parser._option_string_actions), line
 
 
 def test_a_synonym_is_listed_once():

@@ -72,16 +72,6 @@ def test_a_denial_names_the_three_next_steps(dibs):
     assert "let a human decide: dibs escalate 'src/a b.py'" in answer.out
 
 
-def test_an_agent_waits(dibs, waiter):
-    dibs("claim", "a", agent="alice")
-    bob = waiter("bob", "a")
-
-    dibs("release", "a", agent="alice")
-
-    status, answer = answer_of(bob)
-    assert (status, answer["outcome"]) == (0, "granted")
-
-
 def test_an_agent_requests_a_release_and_the_reply_is_yes(dibs, waiter):
     dibs("claim", "src/**", agent="alice")
     bob = waiter("bob", "src/a.py")
@@ -94,36 +84,6 @@ def test_an_agent_requests_a_release_and_the_reply_is_yes(dibs, waiter):
     assert said.out == "replied yes to bob: src/**\nreleased src/**\n"
     status, answer = answer_of(bob)
     assert (status, answer["claims"][0]["agent"]) == (0, "bob")
-
-
-def test_an_agent_requests_a_release_and_the_reply_is_later(dibs):
-    dibs("claim", "a", agent="alice")
-    dibs("ask", "a", agent="bob")
-
-    said = dibs("answer", "a", "later", "--in", "10m", "--note", "tests run", agent="alice")
-
-    assert said.out.startswith("replied later to bob: a in 10m (by ")
-    told = dibs("inbox", agent="bob").out
-    assert "alice replied later: a in 10m, counted from this message: tests run" in told
-    renewed = dibs("renew", agent="alice")
-    assert re.search(
-        r"bob requested a \(reply within \S+\); you replied later, in \S+\n", renewed.out
-    )
-    (claim,) = dibs("status", "--json").json["claims"]
-    (ask,) = claim["asked_by"]
-    assert ask["answer"] == "later"
-    assert ask["promised"] == pytest.approx(ask["answered"] + 600)
-
-
-def test_an_agent_requests_a_release_and_the_reply_is_no(dibs):
-    dibs("claim", "a", agent="alice")
-    dibs("ask", "a", agent="bob")
-
-    said = dibs("answer", "a", "no", "--note", "mine", "--json", agent="alice")
-
-    assert [ask["answer"] for ask in said.json["answered"]] == ["no"]
-    assert "alice replied no: it keeps a: mine" in dibs("inbox", agent="bob").out
-    assert dibs("claim", "a", agent="bob").status == 3
 
 
 def test_an_agent_escalates_and_the_human_revokes(dibs, waiter):
@@ -160,95 +120,6 @@ def test_an_agent_escalates_and_the_human_refuses(dibs, waiter):
     assert answer["refused"]["decision"] == name
     assert "do not wait for it" in dibs("inbox", agent="bob").out
     assert "you keep your claim" in dibs("inbox", agent="alice").out
-
-
-def test_a_waiter_learns_that_a_human_refused_it(dibs, start, wait_until):
-    dibs("claim", "a", agent="alice")
-    bob = start("claim", "a", "--wait", "5m", "--agent", "bob")
-    wait_until("bob")
-    name = decision_in(dibs("escalate", "a", agent="bob"))
-
-    dibs("decide", "refuse", name, "--reason", "not now")
-
-    out, _ = bob.communicate(timeout=30)
-    assert bob.returncode == 3
-    assert out.startswith("denied: ")
-    assert f"refused it ({name}): <data-" in out.splitlines()[0]
-    assert ">not now</data-" in out.splitlines()[0]
-    assert "do not ask again" in out
-
-
-def test_the_human_sees_both_sides_and_the_queue(dibs):
-    dibs("agent", "join", "--role", "dev", agent="alice")
-    dibs("claim", "src/**", "--reason", "big move", "--task", "7", agent="alice")
-    dibs("claim", "src/a.py", "--queue", "--reason", "a fix", agent="bob")
-    dibs("claim", "src/b.py", "--queue", agent="carol")
-    dibs("ask", "src/a.py", "--note", "please", agent="bob")
-    dibs("answer", "src/**", "no", agent="alice")
-    name = decision_in(dibs("escalate", "src/a.py", agent="bob"))
-
-    page = dibs("decide", "show", name).out
-
-    assert "OWNER     alice (dev, last seen " in page
-    assert re.search(
-        r"alice holds src/\*\* \(exclusive, expires in \S+, task 7\) - big move, since ", page
-    )
-    assert "WANTED BY bob (agent, last seen " in page
-    assert re.search(r'requested src/\*\* \d+s ago "please"; reply \d+s ago: no\n', page)
-    assert "QUEUE     1 waiting" in page
-    assert f"take it from alice: dibs decide revoke {name}" in page
-    assert f"let alice keep it: dibs decide refuse {name} --reason WHY" in page
-    sides = dibs("decide", "show", name, "--json").json["sides"]
-    assert sides["holder"]["agent"] == "alice"
-    assert [ask["answer"] for ask in sides["asker"]["asks"]] == ["no"]
-
-
-def test_a_conflict_that_is_over_needs_no_decision(dibs):
-    dibs("claim", "a", agent="alice")
-    name = decision_in(dibs("escalate", "a", agent="bob"))
-    dibs("release", "a", agent="alice")
-
-    assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
-    shown = dibs("decide", "show", name, "--json").json
-    assert shown["decision"]["outcome"] == "settled"
-    assert shown["sides"]["open"] is False
-
-
-def test_an_unclaimed_path_cannot_be_escalated(dibs):
-    answer = dibs("escalate", "my file", agent="bob")
-
-    assert answer.status == 0
-    assert answer.out.endswith("claim it: dibs claim 'my file'\n")
-
-
-def test_an_agent_cannot_decide_its_own_conflict(dibs):
-    dibs("claim", "a", agent="alice")
-    name = decision_in(dibs("escalate", "a", agent="bob"))
-
-    assert dibs("decide", "revoke", name, agent="bob").status == 77
-    assert dibs("decide", "refuse", name, "--reason", "mine", agent="alice").status == 77
-    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
-
-
-def test_an_answer_without_a_request_is_refused(dibs):
-    dibs("claim", "a", agent="alice")
-
-    answer = dibs("answer", "a", "yes", "--json", agent="alice")
-
-    assert answer.status == 6
-    assert answer.json["error"]["code"] == "NOT_ASKED"
-    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
-
-
-@pytest.mark.parametrize("words", [("perhaps",), ("later",), ("yes", "--in", "5m")])
-def test_an_invalid_answer_gets_one_clear_line(dibs, words):
-    dibs("claim", "a", agent="alice")
-    dibs("ask", "a", agent="bob")
-
-    answer = dibs("answer", "a", *words, agent="alice")
-
-    assert answer.status == 65
-    assert len(answer.err.splitlines()) == 1
 
 
 def test_a_waiting_agent_requests_and_escalates_automatically(dibs, waiter, repo, until):

@@ -232,12 +232,6 @@ def empty(root):
     return root
 
 
-def with_settings(root):
-    empty(root)
-    (root / "dibs.toml").write_text('[claims]\nttl = "5m"\n')
-    return root
-
-
 def dibs(root, *words, agent="alice"):
     here = os.getcwd()
     os.chdir(root)
@@ -321,28 +315,12 @@ def unreachable(root):
     return root
 
 
-def uncommitted_queue(root):
-    """The layout of scripts without a remote: one file for the queue, and a lock that is not committed."""
-    empty(root)
-    (root / "tasks").mkdir()
-    (root / "tasks" / "pending.yml").write_text("- id: pending-a\n  title: A\n")
-    (root / "current_tasks").mkdir()
-    (root / "current_tasks" / "pending-a.lock").write_text("agent: agent-02\n")
-    return root
-
-
 def worktree(root):
     """An agent's worktree of a repository with a board."""
     main_tree = root.with_name("main")
     main_tree.mkdir()
     board(main_tree)
     dibs(main_tree, "worktree", "new", "--path", str(root))
-    return root
-
-
-def detached(root):
-    board(root)
-    git(root, "checkout", "-q", "--detach")
     return root
 
 
@@ -374,12 +352,11 @@ def committing(root):
     return root
 
 
+#: Each situation, and who reads there.
 SITUATIONS = [
-    empty, with_settings, board, new_clone, locks, unreachable, uncommitted_queue, worktree,
-    detached, merging, sub_folder, committing,
+    (empty, ""), (board, "alice"), (new_clone, "alice"), (locks, "alice"), (unreachable, ""),
+    (worktree, "alice"), (merging, ""), (sub_folder, ""), (committing, "alice"),
 ]  # fmt: skip
-#: Where reading creates nothing, not even in the git directory.
-FRESH = {empty, with_settings}
 
 
 @pytest.fixture
@@ -392,8 +369,9 @@ def home(tmp_path, monkeypatch):
     return place
 
 
-@pytest.mark.parametrize("agent", ["alice", ""])
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
+@pytest.mark.parametrize(
+    ("situation", "agent"), SITUATIONS, ids=[situation.__name__ for situation, _ in SITUATIONS]
+)
 def test_reading_changes_no_file_no_index_and_no_ref(
     tmp_path, monkeypatch, capsys, home, situation, agent
 ):
@@ -404,7 +382,7 @@ def test_reading_changes_no_file_no_index_and_no_ref(
     monkeypatch.chdir(here)
     if agent:
         monkeypatch.setenv("DIBS_AGENT", agent)
-    fresh = situation in FRESH
+    fresh = situation is empty  # where reading creates nothing, not even in the git directory
     tree = git(here, "rev-parse", "--show-toplevel").decode().strip()
     trees = {tree, git(here, "worktree", "list", "--porcelain").decode().split("\n")[0][9:]}
     changed = {}

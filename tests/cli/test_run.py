@@ -84,11 +84,6 @@ def test_a_command_that_cannot_run_is_reported_in_one_line(dibs):
     assert answer.err == "dibs: cannot run no-such-command: No such file or directory\n"
 
 
-@pytest.mark.parametrize("words", [(), ("--claim", "a"), ("true",), ("--claim", "a", "--")])
-def test_without_a_command_there_is_nothing_to_run(dibs, words):
-    assert dibs("run", *words).status == 64
-
-
 def test_no_shell_interprets_the_command(dibs, repo):
     status = dibs("run", "--", "echo", "$(touch pwned)", ";", "touch", "pwned", "--json").status
 
@@ -176,21 +171,6 @@ def test_with_warn_a_lost_claim_is_only_reported(dibs, start):
     assert run.wait(20) == 0
 
 
-def test_a_claim_lost_at_the_very_end_is_noticed(dibs):
-    inside = [*PROGRAM, "agent", "stop", "alice", "--reason", "enough"]
-
-    answer = dibs("run", "--claim", "a", "--", *inside, agent="alice")
-
-    assert answer.status == 4
-    assert "enough" in answer.err
-
-
-def test_a_claim_that_the_command_releases_is_not_lost(dibs):
-    answer = dibs("run", "--claim", "a", "--", *PROGRAM, "release", "a", agent="alice")
-
-    assert (answer.status, answer.err) == (0, "")
-
-
 def test_a_release_request_is_passed_on(dibs, start):
     run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", STAYS)
     run.stdout.readline()
@@ -219,32 +199,6 @@ def test_a_command_may_handle_a_signal_itself(start):
     run.send_signal(signal.SIGTERM)
 
     assert run.wait(20) == 9
-
-
-@pytest.mark.slow
-def test_a_run_stopped_past_its_ttl_finds_its_claim_lost(dibs, start):
-    run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c",
-                "echo $$; exec sleep 60")  # fmt: skip
-    command = int(run.stdout.readline())
-
-    run.send_signal(signal.SIGSTOP)
-    until(lambda: dibs("claim", "a", agent="bob").status == 0)
-    run.send_signal(signal.SIGCONT)
-
-    assert run.wait(20) == 4
-    until(lambda: gone(command))
-    assert "your claim on a expired" in run.stderr.read()
-    assert dibs("who", "a", "--json").json["paths"][0]["holders"][0]["agent"] == "bob"
-
-
-@pytest.mark.slow
-def test_a_short_ttl_is_kept_alive(dibs, start):
-    run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c",
-                "echo ready; sleep 7; exit 0")  # fmt: skip
-    run.stdout.readline()
-
-    assert run.wait(30) == 0
-    assert run.stderr.read() == ""
 
 
 @pytest.mark.slow

@@ -12,10 +12,8 @@ from dibs.cli import main
 LONG = "x" * 20_000
 #: Values that no person types but programs may pass.
 HOSTILE = (
-    "", "  ", "\n", "-", "--", LONG, "\u00e9" * 300, "\x1b[31m", "\u202e", "\udcff", "../x", "/etc/passwd",
-    "*", "[", "a:b", "role:", "agent:", "group:", "@human", "m0", "m-1", "m99999999999999999999", "d1.1",
-    "m1.1.1", "nan", "inf", "-5", "1e400", "m\u0663", "d\u0663", "\U0001f4a5", "CON", "%s", "{}", "'; --",
-    "a\0b",
+    "", "\n", "--", LONG, "\x1b[31m\u202e", "\udcff", "../x", "*", "[", "role:", "@human",
+    "m99999999999999999999", "d1.1", "nan", "1e400", "m\u0663", "a\0b",
 )  # fmt: skip
 #: Every place for a value, marked BAD.
 PLACES = (
@@ -47,26 +45,6 @@ def crew(dibs, monkeypatch):
     dibs("decide", "new", "use httpx", "--confirm", agent="alice")
     dibs("say", "bob", "hello", agent="alice")
     return dibs
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "say bob BAD", "claim c.py --reason BAD", "claim c.py --task BAD", "ask b.py --note BAD",
-        "answer a.py no --note BAD", "decide new t --rationale BAD", "decide comment d1 BAD",
-        "delegate bob BAD", "delegate bob work --context BAD", "task new BAD",
-    ],
-)  # fmt: skip
-def test_a_text_with_a_nul_character_is_refused(crew, capsys, place):
-    words = [word.replace("BAD", "a\0b") for word in place.split()]
-    nested = words[0] in {"decide", "task"}
-    before = [words[0], *(words[1:2] if nested else ()), "--agent", "alice"]
-    capsys.readouterr()
-
-    status = main([*before, *words[2 if nested else 1 :]])
-
-    assert status == 65
-    assert "contains a NUL character" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -180,15 +158,15 @@ def happened(crew):
     return [entry["seq"] for entry in crew("log", "--json").json]
 
 
-@pytest.mark.parametrize(("words", "status", "code"), CASES)
-def test_bad_input_is_one_line_with_a_code_and_nothing_happens(crew, words, status, code):
+def test_bad_input_is_one_line_with_a_code_and_nothing_happens(crew):
     waits = next(one["id"] for one in crew("decide", "ls", "--pending", "--json").json["decisions"])
-    words = tuple(waits if word == "D7" else word for word in words)
     before = happened(crew)
-    spoken = crew(*words, agent="alice")
-    written = crew(*words, "--json", agent="alice")
-    assert (spoken.status, written.status) == (status, status), spoken
-    assert (written.json["error"]["code"], spoken.out) == (code, "")
-    assert len(spoken.err.splitlines()) == 1
-    assert len(spoken.err) < 300
+    for case, status, code in CASES:
+        words = tuple(waits if word == "D7" else word for word in case)
+        spoken = crew(*words, agent="alice")
+        written = crew(*words, "--json", agent="alice")
+        assert (spoken.status, written.status) == (status, status), spoken
+        assert (written.json["error"]["code"], spoken.out) == (code, ""), words
+        assert len(spoken.err.splitlines()) == 1, words
+        assert len(spoken.err) < 300, words
     assert happened(crew) == before

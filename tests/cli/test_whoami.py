@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-
-import pytest
-
-from dibs.core.toolcalls.values import EventKind, HookEvent
-from dibs.local.processes import running
-from dibs.project.project import create
 
 
 def test_the_option_decides_first(dibs, monkeypatch):
@@ -29,31 +22,6 @@ def test_the_variable_decides_without_the_option(dibs, monkeypatch):
     answer = dibs("whoami")
 
     assert answer.out.splitlines()[:2] == ["named, an agent", "  because DIBS_AGENT is set"]
-
-
-def test_without_a_name_you_are_a_human(dibs, monkeypatch):
-    monkeypatch.setenv("USER", "pat")
-
-    answer = dibs("whoami", "--json").json
-
-    assert answer["human"] is True
-    assert answer["role"] == "human"
-    assert answer["source"] in {"terminal", "session"}
-    assert answer["agent"].startswith("pat-")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_command_in_the_shell_of_a_guarded_agent_is_the_agents(repo):
-    project, _ = create(str(repo))
-    heard = HookEvent("claude", EventKind.BEFORE, "11111111", command="dibs whoami")
-    project.guarding.hear(heard, running(os.getpid()), {})
-    project.close()
-
-    line = [sys.executable, "-m", "dibs", "whoami", "--json"]
-    done = subprocess.run(["sh", "-c", '"$@"', "sh", *line], capture_output=True, check=True)
-
-    answer = json.loads(done.stdout)
-    assert (answer["agent"], answer["source"]) == ("claude-11111111", "process")
 
 
 def test_exactly_one_source_is_used_and_all_are_shown(dibs):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,11 +18,6 @@ from .test_run import gone, until
 
 #: A command that says when it is there, and then runs on.
 STAYS = "echo ready; exec sleep 60"
-#: The same program, with little patience for commands that ignore signals.
-HURRIED = (
-    *PROGRAM[:2],
-    f"import dibs.cli.commands.work.attempt as a; a.INTERRUPT = a.GRACE = 0.2; {PROGRAM[2]}",
-)
 #: The same program, with patience for longer than a test may take.
 PATIENT = f"import dibs.cli.commands.work.attempt as a; a.GRACE = 600; {PROGRAM[2]}"
 
@@ -106,27 +100,6 @@ def test_the_variables_of_an_outer_task_are_not_passed_on(dibs, put, repo, monke
     assert "outer" not in (repo / "file").read_text()
 
 
-def test_a_title_cannot_add_control_characters_to_the_environment(dibs, put, repo):
-    os.makedirs("work/inbox")
-    (repo / "work/inbox/a.yaml").write_text('title: "a\\0\\e[31mb"\n')
-
-    dibs("work", *sh('printf %s "$DIBS_TASK_TITLE" > title'), agent="bob")
-
-    assert (repo / "title").read_text() == "a\\x00\\x1b[31mb"
-
-
-def test_the_output_of_the_command_passes_through_unchanged(put, start):
-    put("a")
-
-    work = start(
-        "work", "--agent", "bob", *sh("printf 'a\\033[1m\\377'; echo oops >&2"), text=False
-    )
-
-    out, err = work.communicate(timeout=30)
-    assert out == b"a\x1b[1m\xff"
-    assert b"oops\n" in err
-
-
 # -- how tasks end
 
 
@@ -197,17 +170,6 @@ def test_a_command_that_takes_too_long_is_stopped_and_its_task_has_failed(dibs, 
     assert gone(int((repo / "pid").read_text()))
 
 
-def test_a_command_that_ignores_signals_is_killed(dibs, put, start):
-    put("a")
-    script = "trap '' INT TERM; echo $$; while :; do sleep 0.1; done"
-    work = start("work", "--timeout", "1s", "--agent", "bob", *sh(script), program=HURRIED)
-    command = int(work.stdout.readline())
-
-    assert work.wait(30) == 1
-
-    assert gone(command)
-
-
 def test_what_a_command_leaves_running_is_stopped_before_its_task_is_done(dibs, put, states, repo):
     put("a")
 
@@ -265,13 +227,6 @@ def test_a_missing_program_ends_the_loop_and_is_not_the_tasks_fault(dibs, put, s
     assert len(started) == 1
 
 
-def test_a_program_that_cannot_be_executed_ends_the_loop(dibs, put, states):
-    put("a")
-
-    assert dibs("work", "--", "/etc/passwd", agent="bob").status == 126
-    assert states() == {"a": "new"}
-
-
 # -- when the loop stops
 
 
@@ -285,14 +240,6 @@ def test_three_failures_in_a_row_stop_the_loop(dibs, put, states):
     assert (
         "dibs: stopped after 3 tasks in a row that were not done (--max-failures)\n" in answer.err
     )
-
-
-def test_a_success_starts_the_count_of_failures_again(dibs, put, states):
-    put(*"abcde")
-
-    dibs("work", "--max-failures", "3", *sh('test "$DIBS_TASK" = c'), agent="bob")
-
-    assert states() == {"a": "error", "b": "error", "c": "done", "d": "error", "e": "error"}
 
 
 def test_a_command_that_releases_its_task_does_not_get_it_forever(dibs, put, states):
@@ -315,30 +262,6 @@ def test_the_number_of_tasks_can_be_limited(dibs, put, states, words, done):
     assert list(states().values()).count("done") == done
 
 
-def test_only_tasks_for_the_agent_or_its_roles_are_taken(dibs, states, repo):
-    os.makedirs("work/inbox")
-    (repo / "work/inbox/a.yaml").write_text("title: Test\nagent: tester\n")
-
-    dibs("work", "--", "true", agent="bob")
-    before = states()
-    dibs("work", "--role", "tester", "--", "true", agent="bob")
-
-    assert (before, states()) == ({"a": "new"}, {"a": "done"})
-
-
-def test_artefacts_are_claimed_while_the_command_runs_and_released_after(dibs, repo):
-    os.makedirs("work/inbox")
-    (repo / "work/inbox/a.yaml").write_text("title: Test\nartefacts: [src/x.py]\n")
-    inside = [*PROGRAM, "status", "--json"]
-    code = f"import subprocess; subprocess.run({inside!r}, stdout=open('held', 'w'))"
-
-    dibs("work", "--claim", "--", PROGRAM[0], "-c", code, agent="bob")
-
-    held = json.loads((repo / "held").read_text())["claims"]
-    assert sorted(claim["pattern"] for claim in held) == ["src/x.py", "task:a"]
-    assert dibs("status", "--json").json["claims"] == []
-
-
 def test_a_task_that_the_agent_holds_already_is_named_and_left_alone(dibs, put, states):
     put("a", "b")
     dibs("task", "take", agent="bob")
@@ -348,18 +271,6 @@ def test_a_task_that_the_agent_holds_already_is_named_and_left_alone(dibs, put, 
     assert states() == {"a": "in_progress", "b": "done"}
     first = "dibs: you already hold a; release with: dibs task release a"
     assert answer.err.splitlines()[0] == first
-
-
-@pytest.mark.parametrize("words", [(), ("true",), ("--once", "--")])
-def test_without_a_command_there_is_nothing_to_run(dibs, words):
-    assert dibs("work", *words).status == 64
-
-
-def test_an_invalid_timeout_takes_no_task(dibs, put, states):
-    put("a")
-
-    assert dibs("work", "--timeout", "never", "--", "true").status == 65
-    assert states() == {"a": "new"}
 
 
 def test_with_a_server_on_another_machine_it_is_refused(dibs, monkeypatch):
@@ -392,10 +303,6 @@ def test_with_json_standard_output_has_one_object_per_task_and_the_totals(put, s
     ]
     assert tokens[0] < tokens[1]
     assert err == "hi\nhi\n"
-
-
-def test_without_tasks_the_totals_are_zero(dibs):
-    assert dibs("work", "--json", "--", "true").json == {"tasks": 0, "done": 0, "failed": 0}
 
 
 def test_the_summary_is_the_last_line_of_the_output_which_still_passes_through(dibs, put, start):
@@ -463,18 +370,6 @@ def test_a_task_lost_at_the_very_end_is_not_finished(dibs, put):
     assert dibs("task", "take", agent="carol").out.startswith("took a ")
 
 
-def test_a_lost_task_has_status_4_in_json(dibs, put, start):
-    put("a")
-    work = start("work", "--json", "--once", "--agent", "bob", *sh("echo ready >&2; exec sleep 60"))
-    work.stderr.readline()
-
-    dibs("revoke", "task:a", "--reason", "stuck")
-
-    first, last = map(json.loads, work.communicate(timeout=30)[0].splitlines())
-    assert (first["outcome"], first["status"], first["cause"]) == ("lost", 4, "claim revoked")
-    assert last == {"tasks": 1, "done": 0, "failed": 0}
-
-
 # -- signals
 
 
@@ -503,21 +398,6 @@ def test_a_command_that_exits_with_0_after_a_signal_did_not_finish_its_task(put,
     assert states() == {"a": "new"}
 
 
-def test_a_command_may_finish_its_task_after_a_signal(put, states, start, repo):
-    put("a", "b")
-    (repo / "finish").write_text('#!/bin/sh\nexec "$PY" -c "$CODE" task done a\n')
-    (repo / "finish").chmod(0o755)
-    script = "trap './finish; exit 1' TERM; echo ready; while :; do sleep 0.05; done"
-    environ = {**os.environ, "PY": PROGRAM[0], "CODE": PROGRAM[2]}
-    work = start("work", "--agent", "bob", *sh(script), env=environ)
-    assert work.stdout.readline() == "ready\n"
-
-    work.send_signal(signal.SIGTERM)
-
-    assert work.wait(30) == 143
-    assert states() == {"a": "done", "b": "new"}
-
-
 def test_a_signal_during_the_take_releases_the_task_and_starts_nothing(
     dibs, put, states, repo, monkeypatch
 ):
@@ -536,16 +416,6 @@ def test_a_signal_during_the_take_releases_the_task_and_starts_nothing(
     assert not (repo / "started").exists()
 
 
-def test_a_signal_ends_the_wait_for_a_task(dibs, start):
-    work = start("work", "--wait", "1h", "--agent", "bob", "--", "true")
-    until(lambda: dibs("status", "--json").json["queue"])
-
-    work.send_signal(signal.SIGTERM)
-
-    assert work.wait(30) == 143
-    assert dibs("status", "--json").json["queue"] == []
-
-
 def test_a_waiting_worker_gets_a_task_that_is_added_later(dibs, put, states, start):
     work = start("work", "--wait", "1h", "--once", "--agent", "bob", "--", "true")
     until(lambda: dibs("status", "--json").json["queue"])
@@ -554,20 +424,6 @@ def test_a_waiting_worker_gets_a_task_that_is_added_later(dibs, put, states, sta
 
     assert work.wait(30) == 0
     assert states() == {"a": "done"}
-
-
-@pytest.mark.slow
-def test_the_task_of_a_killed_worker_returns_to_the_board(dibs, put, states, start):
-    put("a")
-    work = start("work", "--ttl", "5", "--agent", "bob", *sh("echo $$; exec sleep 60"))
-    command = int(work.stdout.readline())
-
-    work.kill()
-    work.wait(30)
-    taken = dibs("task", "take", "--wait", "30s", "--json", agent="carol").json
-    os.kill(command, signal.SIGKILL)
-
-    assert (taken["task"]["id"], taken["task"]["attempt"]) == ("a", 2)
 
 
 # -- several workers
@@ -665,13 +521,3 @@ def test_a_closed_pipe_ends_a_command_whose_output_is_captured(put, states, star
 
     assert work.wait(30) == 1
     assert states() == {"a": "error"}
-
-
-def test_the_command_is_a_process_group_of_its_own(put, start):
-    put("a")
-    work = start("work", "--agent", "bob", *sh("echo $$ $(ps -o pgid= -p $$)"))
-
-    pid, group = work.communicate(timeout=30)[0].split()
-
-    assert pid == group != str(os.getpgrp())
-    assert subprocess.run(["kill", "-0", pid], check=False, capture_output=True).returncode

@@ -22,10 +22,8 @@ worktree_steps.reach = reach
 from dibs.cli import program
 program()
 """
-MAKING = ("row", "added", "files", "ready")
-REMOVING = (
-    "removing", "held", "aside", "salvaged", "deleting", "erased", "forgotten", "branch",
-)  # fmt: skip
+MAKING = ("row", "files")
+REMOVING = ("removing", "salvaged", "erased", "branch")
 
 
 @pytest.fixture
@@ -47,18 +45,18 @@ def known():
     return git("worktree", "list").splitlines()
 
 
-def test_forty_concurrent_creations_all_succeed(tree, start, dibs):
-    running = [start("worktree", "new", f"w{number}") for number in range(40)]
+def test_twelve_concurrent_creations_all_succeed(tree, start, dibs):
+    running = [start("worktree", "new", f"w{number}") for number in range(12)]
 
     ended = [(process.communicate(), process.returncode) for process in running]
 
     assert [said for said in ended if said[1]] == []
     listed = dibs("worktree", "ls", "--json").json["worktrees"]
-    assert sorted(item["agent"] for item in listed) == sorted(f"w{n}" for n in range(40))
-    assert [item["held"] for item in listed] == [[]] * 40
-    ports = [dibs("worktree", "env", f"w{n}", "--json").json["DIBS_PORT"] for n in range(40)]
-    assert len(set(ports)) == 40
-    assert len(branches()) == 41
+    assert sorted(item["agent"] for item in listed) == sorted(f"w{n}" for n in range(12))
+    assert [item["held"] for item in listed] == [[]] * 12
+    ports = [dibs("worktree", "env", f"w{n}", "--json").json["DIBS_PORT"] for n in range(12)]
+    assert len(set(ports)) == 12
+    assert len(branches()) == 13
 
 
 def test_creating_and_removing_work_alongside_prune_and_gc(tree, start, dibs):
@@ -99,7 +97,7 @@ def test_after_a_killed_creation_the_next_call_creates_it(tree, alice, start, di
     assert (len(known()), branches()) == (2, ["agent/alice", "main"])
 
 
-@pytest.mark.parametrize("step", MAKING[:-1])
+@pytest.mark.parametrize("step", MAKING)
 def test_after_a_killed_creation_gc_leaves_nothing(tree, alice, start, dibs, step):
     die_at(start, step, "worktree", "new", "alice")
 
@@ -159,7 +157,7 @@ def test_a_killed_removal_loses_nothing(tree, alice, start, dibs, step):
     assert dibs("worktree", "new", "alice").status == 0
 
 
-@pytest.mark.parametrize("step", ["removing", "held", "aside", "salvaged"])
+@pytest.mark.parametrize("step", ["aside", "salvaged"])
 def test_an_interrupted_removal_is_undone_by_the_next_command(tree, alice, start, dibs, step):
     assert dibs("worktree", "new", "alice").status == 0
     (alice / "new").write_text("new\n")
