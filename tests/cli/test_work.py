@@ -97,7 +97,7 @@ def test_the_variables_of_an_outer_task_are_not_passed_on(dibs, put, repo, monke
     dibs("work", *sh('echo "$DIBS_TASK_FILE" > file'), agent="bob")
 
     assert (repo / "file").read_text().endswith("/b.yaml\n")
-    assert "outer" not in (repo / "file").read_text()
+    assert "/outer.yaml" not in (repo / "file").read_text()
 
 
 # -- how tasks end
