@@ -40,7 +40,6 @@ def ours():
     from dibs.core.claims.ledger import Event
     from dibs.server.app import build
     from dibs.server.events import feed
-    from dibs.server.process.options import ServeOptions
     from dibs.server.process.web import WebServer
     from dibs.server.resident import Resident
     from dibs.server.security.identity import TokenScope
@@ -55,7 +54,7 @@ def ours():
         one = Event("agent-1", "agent", "file_edit", SUMMARY, DETAILS)
         served.project().engine.transact(lambda txn: [txn.emit(one) for _ in range(count)])
 
-    return WebServer(build(resident), ServeOptions(state)), token, publish
+    return WebServer(build(resident)), token, publish
 
 def naive():
     from starlette.applications import Starlette

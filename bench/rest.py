@@ -26,11 +26,9 @@ import json, socket, sys, uvicorn
 from dibs.server.app import build
 from dibs.server.resident import Resident
 from dibs.server.rest.wire.outer import RequestIds
-from dibs.server.security import limits
 from dibs.server.security.front import Front, SafeAnswers
 from dibs.server.security.identity import IDENTITY, TokenScope
 
-limits.AGENT_RATE = limits.HUMAN_RATE = (1e9, 10**9)
 kind, state, repo = sys.argv[1:]
 resident = Resident(state)
 served = resident.projects.add(repo)
