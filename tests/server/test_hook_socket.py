@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,13 +25,34 @@ from websockets.sync.client import unix_connect
 ON = "[server]\nauto = true\n"
 
 
+@contextmanager
+def folder():
+    """A folder for the socket; socket paths must be short."""
+    made = tempfile.mkdtemp(prefix="dibs", dir="/tmp")
+    yield Path(made)
+    server("stop", Path(made))
+    shutil.rmtree(made)
+
+
 @pytest.fixture
 def runtime():
-    """A folder for the socket; socket paths must be short."""
-    folder = tempfile.mkdtemp(prefix="dibs", dir="/tmp")
-    yield Path(folder)
-    server("stop", Path(folder))
-    shutil.rmtree(folder)
+    """A folder of one test, in which no server runs."""
+    with folder() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A folder for several tests."""
+    with folder() as made:
+        yield made
+
+
+@pytest.fixture
+def served(shared):
+    """The folder of a server that runs."""
+    assert server("start", shared)
+    return shared
 
 
 @pytest.fixture
@@ -97,10 +118,9 @@ def test_it_answers_like_a_hook_alone(repo, runtime):
     assert counted(runtime) > calls
 
 
-def test_a_refusal_that_cannot_be_printed_blocks_by_its_exit_status(repo, runtime):
-    assert server("start", runtime)
-    calls = counted(runtime)
-    words, surroundings = command(), around(runtime)
+def test_a_refusal_that_cannot_be_printed_blocks_by_its_exit_status(repo, served):
+    calls = counted(served)
+    words, surroundings = command(), around(served)
 
     found = []
     for path in ("held.py", "free.py"):
@@ -117,7 +137,7 @@ def test_a_refusal_that_cannot_be_printed_blocks_by_its_exit_status(repo, runtim
         found.append((done.returncode, done.stderr.count(b"dibs: blocked")))
 
     assert found == [(2, 1), (0, 0)]
-    assert counted(runtime) > calls
+    assert counted(served) > calls
 
 
 def counted(runtime):
@@ -177,102 +197,92 @@ def test_of_several_that_start_at_once_one_remains(repo, runtime):
     assert socket_in(runtime) is None
 
 
-def test_an_agent_that_never_closes_its_input_is_answered(repo, runtime):
-    assert server("start", runtime)
+def test_an_agent_that_never_closes_its_input_is_answered(repo, served):
     child = subprocess.Popen(
         command(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo,
-        env=around(runtime),
+        env=around(served),
     )  # fmt: skip
     with child:
         assert child.wait(timeout=60) == 2
         assert b"timed out" in child.stderr.read()
 
 
-def test_it_refuses_while_the_store_is_missing_and_uses_a_restored_one(repo, runtime):
-    assert server("start", runtime)
-    assert not refused(asked(repo, runtime, "free.py"))
+def test_it_refuses_while_the_store_is_missing_and_uses_a_restored_one(repo, served):
+    assert not refused(asked(repo, served, "free.py"))
     state = repo / ".git" / "dibs"
     state.rename(state.with_name("aside"))
 
-    said = asked(repo, runtime, "free.py")
+    said = asked(repo, served, "free.py")
 
     assert said.returncode == 2
     assert b"state is missing" in said.stderr
     shutil.copytree(state.with_name("aside"), state)
-    assert not refused(asked(repo, runtime, "free.py"))
+    assert not refused(asked(repo, served, "free.py"))
 
 
-def test_a_hook_with_another_environment_answers_on_its_own(repo, runtime):
-    server("start", runtime)
+def test_a_hook_with_another_environment_answers_on_its_own(repo, served):
 
-    said = asked(repo, runtime, "held.py", DIBS_ENGINE="sqlite:///nowhere/at/all.db")
+    said = asked(repo, served, "held.py", DIBS_ENGINE="sqlite:///nowhere/at/all.db")
 
     assert said.returncode == 2
     assert b"claim check failed" in said.stderr
-    assert refused(asked(repo, runtime, "held.py"))
+    assert refused(asked(repo, served, "held.py"))
 
 
-@pytest.mark.parametrize("behavior", ["silent", "closes", "rubbish", "half an answer"])
-def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(
-    repo, runtime, behavior
-):
-    server("start", runtime)
+#: What a program in the place of the server sends before it ends the connection; None: it stays silent.
+ODD = {"silent": None, "closes": b"", "rubbish": b"\xff" * 40, "half": b"A       500\0"}
+
+
+def test_a_hook_does_not_wait_for_a_process_that_listens_and_does_not_answer(repo, runtime):
+    assert server("start", runtime)
     path = socket_in(runtime)
     os.kill(server("status", runtime), signal.SIGKILL)
     until(lambda: not server("status", runtime))
     path.unlink()
+    sent, links = [None], []
+
+    def serve(listener):
+        with suppress(OSError):
+            while True:
+                links.append(listener.accept()[0])
+                if sent[0] is not None:
+                    links[-1].sendall(sent[0])
+                    links.pop().close()
+
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        links = []
-
-        def serve():
-            while True:
-                try:
-                    link, _ = listener.accept()
-                except OSError:
-                    return
-                links.append(link)
-                with suppress(BrokenPipeError, ConnectionResetError):
-                    if behavior == "closes":
-                        link.close()
-                    if behavior == "rubbish":
-                        link.sendall(b"\xff" * 40)
-                    if behavior == "half an answer":
-                        link.sendall(b"A       500\0")
-                        link.close()
-
-        thread = threading.Thread(target=serve, daemon=True)
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
         thread.start()
-        assert refused(asked(repo, runtime, "held.py"))
-        assert not refused(asked(repo, runtime, "free.py"))
+        for name, answer in ODD.items():
+            sent[0] = answer
+            assert refused(asked(repo, runtime, "held.py")), name
+            assert not refused(asked(repo, runtime, "free.py")), name
         listener.shutdown(socket.SHUT_RDWR)
     thread.join()
     for link in links:
         link.close()
 
 
-def test_a_hook_does_not_wait_for_a_server_that_is_stopped(repo, runtime):
-    pid = server("start", runtime)
+def test_a_hook_does_not_wait_for_a_server_that_is_stopped(repo, served):
+    pid = server("start", served)
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert refused(asked(repo, runtime, "held.py"))
-        assert not refused(asked(repo, runtime, "free.py"))
+        assert refused(asked(repo, served, "held.py"))
+        assert not refused(asked(repo, served, "free.py"))
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"]
-)
-def test_malformed_requests_do_no_harm(repo, runtime, sent):
-    pid = server("start", runtime)
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect(str(socket_in(runtime)))
-        link.sendall(sent)
+def test_malformed_requests_do_no_harm(repo, served):
+    pid = server("status", served)
+    for sent in (b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"):
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(str(socket_in(served)))
+            link.sendall(sent)
 
-    assert refused(asked(repo, runtime, "held.py"))
-    assert server("status", runtime) == pid
+    assert refused(asked(repo, served, "held.py"))
+    assert server("status", served) == pid
 
 
 def test_a_server_whose_code_changes_starts_again_at_the_same_address(tmp_path, repo, runtime):
@@ -329,11 +339,10 @@ def test_a_server_that_an_agent_started_with_its_own_git_is_not_used(repo, runti
     assert not refused(asked(repo, runtime, "free.py"))
 
 
-def test_only_its_user_can_access_its_socket(runtime):
-    server("start", runtime)
+def test_only_its_user_can_access_its_socket(served):
 
-    assert stat.S_IMODE((runtime / "dibs").stat().st_mode) == 0o700
-    assert stat.S_IMODE(socket_in(runtime).stat().st_mode) == 0o600
+    assert stat.S_IMODE((served / "dibs").stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket_in(served).stat().st_mode) == 0o600
 
 
 def test_a_folder_that_others_can_access_is_not_used(repo, runtime):
@@ -351,21 +360,21 @@ def test_a_folder_that_others_can_access_is_not_used(repo, runtime):
     assert "other users can access" in done.stderr
 
 
-def test_repeated_kills_allow_no_held_file_and_stop_no_work(repo, runtime):
+def test_repeated_kills_allow_no_held_file_and_stop_no_work(repo, served):
     """Three sessions work while it is killed; held files stay blocked, own files are allowed."""
     wrong = []
     over = threading.Event()
 
     def work(number):
         for turn in range(8):
-            if not refused(asked(repo, runtime, "held.py", f"session{number}")):
+            if not refused(asked(repo, served, "held.py", f"session{number}")):
                 wrong.append(("passed", number, turn))
-            if refused(asked(repo, runtime, f"own{number}.py", f"session{number}")):
+            if refused(asked(repo, served, f"own{number}.py", f"session{number}")):
                 wrong.append(("refused", number, turn))
 
     def kill():
         while not over.is_set():
-            pid = server("start", runtime)
+            pid = server("start", served)
             if pid:
                 os.kill(pid, signal.SIGKILL)
 

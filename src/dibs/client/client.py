@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 PREFIX = "/api/v1"
 #: Seconds that a call may take, in addition to the time that it waits for a claim.
 TIMEOUT = 30.0
-#: Seconds between attempts to reach a server that is being replaced by a newer version.
-ATTEMPTS = (0.1, 0.3, 1.0)
+#: Seconds between attempts to reach a server that starts again with new code.
+ATTEMPTS = (0.1, 0.5, 1.5)
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: Statuses of an answer that is not an error: a denied claim has its own shape.
 _DENIED = 409
@@ -119,7 +119,7 @@ class Client(ServerCalls):
         query: Mapping[str, Any] | None = None,
         timeout: float | None = TIMEOUT,
     ) -> http.client.HTTPResponse:
-        """Send a request, again if the server is being replaced, and return its response."""
+        """Send a request, again if the server starts again, and return its response."""
         if self.address.token:
             headers["Authorization"] = f"Bearer {self.address.token}"
         if self._agent:
@@ -221,5 +221,5 @@ def _failing(server: Client, project: str) -> Iterator[tuple[str, str]]:
         yield "*", error.message
         return
     for one in listed:
-        if why := one.get("failing"):  # an older server does not say it
-            yield one["name"], why
+        if one["failing"]:
+            yield one["name"], one["failing"]

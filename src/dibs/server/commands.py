@@ -23,9 +23,8 @@ from starlette.routing import Route
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.server.rest.dispatch import failure
-from dibs.server.security.authorize import caller_for, served_project
+from dibs.server.security.authorize import caller_for, check_named, served_project
 from dibs.server.security.identity import IDENTITY
-from dibs.server.security.named_agents import check_named
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

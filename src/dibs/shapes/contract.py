@@ -349,7 +349,7 @@ ANSWERS = {
     "git trust": "[settings:any*] [forgotten:text*]",
     "serve": (
         "running:bool pid:int? url? socket:path? version? started:number? auto:bool?"
-        " [service:path] [changed:bool] [failing:failing_handler*]"
+        " [failing:failing_handler*]"
     ),
     "open": "url:text expires:time project opened:bool started:bool",
     "token ls": "tokens:token*",

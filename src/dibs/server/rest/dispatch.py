@@ -19,9 +19,8 @@ from dibs.server.rest.wire import exchange
 from dibs.server.rest.wire.decoding import decode_body, query_decoder
 from dibs.server.rest.wire.matching import RouteTable, raw_path
 from dibs.server.rest.wire.repeats import Repeats, check_key
-from dibs.server.security.authorize import caller_for, require, served_project
+from dibs.server.security.authorize import caller_for, check_named, require, served_project
 from dibs.server.security.identity import IDENTITY
-from dibs.server.security.named_agents import check_named
 from dibs.server.security.refusals import RequestRefused
 from dibs.shapes import claims as shapes
 

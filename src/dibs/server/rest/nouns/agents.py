@@ -20,9 +20,8 @@ from dibs.server.rest.routes import (
     Number,
     Text,
 )
-from dibs.server.security.authorize import caller_for
+from dibs.server.security.authorize import caller_for, caller_named
 from dibs.server.security.identity import TokenScope
-from dibs.server.security.named_agents import caller_named
 from dibs.shapes import claims as shapes
 
 

@@ -16,8 +16,8 @@ from dibs.core.claims.rules import Granted
 from dibs.errors import NotFound
 from dibs.project.lock_tasks import refuse_queued
 from dibs.server.rest.routes import Answer, ApiRoute, Body, Call, Name, NoBody, PathText, Text
+from dibs.server.security.authorize import caller_named
 from dibs.server.security.identity import TokenScope
-from dibs.server.security.named_agents import caller_named
 from dibs.services.state.ledger import Query
 
 if TYPE_CHECKING:
