@@ -229,7 +229,7 @@ def test_a_hook_with_another_environment_answers_on_its_own(repo, served):
     assert refused(asked(repo, served, "held.py"))
 
 
-#: What a program in the place of the server sends before it ends the connection; None: it stays silent.
+#: What a program in the place of the server sends before it ends the connection; None: nothing.
 ODD = {"silent": None, "closes": b"", "rubbish": b"\xff" * 40, "half": b"A       500\0"}
 
 
