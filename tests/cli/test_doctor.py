@@ -520,16 +520,19 @@ def test_prove_fails_if_a_guard_that_init_installed_is_missing(dibs, repo, damag
     assert guard != "git" or len(told) == 1
 
 
-def test_a_folder_of_hooks_is_reported_with_its_value_and_the_command_that_allows_it(dibs, repo):
-    dibs("init", "--agents", "claude", "--no-mcp")
-    _hooks_path_changed(repo)
+def test_what_dibs_toml_starts_by_itself_is_reported_until_a_human_accepts_it(dibs, repo):
+    dibs("init", "--agents", "none")
+    (repo / "dibs.toml").write_text('[[on]]\nevent = "commit"\ncommand = ["make", "lint"]\n')
 
-    (told,) = [
-        f["text"] for f in dibs("doctor", "--json").json["findings"] if "hookspath" in f["text"]
-    ]
+    def told():
+        return [f["text"] for f in dibs("doctor", "--json").json["findings"]]
 
-    assert told.startswith("core.hookspath in .git/config is '/nowhere'")
-    assert "`dibs git trust core.hookspath`" in told
+    waiting = (
+        "dibs.toml starts this by itself: on commit: make lint; a human can accept it: dibs init"
+    )
+    assert waiting in told()
+    dibs("init", "--agents", "none", "--yes")
+    assert waiting not in told()
 
 
 def test_hooks_that_skip_reads_are_reported_until_init_runs_again(dibs, repo):

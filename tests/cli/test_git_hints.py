@@ -142,11 +142,3 @@ def test_a_merge_that_another_claim_blocks_suggests_a_request(shop, dibs, paste)
 
     assert said.status == 3, said
     assert paste(said.out, "ask", agent="zoe").status == 0
-
-
-def test_a_program_that_is_not_allowed_has_the_command_that_allows_it(shop, dibs, paste):
-    git("config", "filter.x.clean", "cat")
-
-    assert paste(dibs("git", "trust").out, "git trust").status == 0
-
-    assert "to allow" not in dibs("git", "trust").out

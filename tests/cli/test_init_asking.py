@@ -73,29 +73,60 @@ def test_without_agents_the_plan_says_how_to_name_one(no_extra, dibs, tmp_path, 
     assert "dibs init --agents claude" in answer.out
 
 
-def test_the_question_before_uninstall_mentions_the_git_hooks(repo, tmp_path):
+@pytest.fixture
+def terminal(repo, tmp_path):
+    """Return a function that runs ``dibs init`` on a terminal, and returns its status and what it says."""
     home = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.environ["PYTHONPATH"],
     }
-    command = [sys.executable, "-m", "dibs", "init"]
-    subprocess.run(
-        [*command, "--agents", "claude"], env=home, check=True, stdout=subprocess.DEVNULL
-    )
-    ours, theirs = pty.openpty()
-    asked = subprocess.Popen(
-        [*command, "--uninstall"], env=home, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    os.write(ours, b"no\n")
 
-    said = b""
-    with contextlib.suppress(OSError):  # the process closed its terminal
-        while part := os.read(ours, 4096):
-            said += part
-    os.close(ours)
+    def run(*words, typed):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "dibs", "init", *words]
+        asked = subprocess.Popen(command, env=home, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        os.write(ours, typed)
+        said = b""
+        with contextlib.suppress(OSError):  # the process closed its terminal
+            while part := os.read(ours, 4096):
+                said += part
+        os.close(ours)
+        return asked.wait(), said.decode()
 
-    assert asked.wait() == 3
-    assert b"git hooks" in said.partition(b"remove this?")[0]
+    return run
+
+
+def test_the_question_before_uninstall_mentions_the_git_hooks(repo, dibs, terminal):
+    dibs("init", "--agents", "claude")
+
+    status, said = terminal("--uninstall", typed=b"no\n")
+
+    assert status == 3
+    assert "git hooks" in said.partition("remove this?")[0]
     assert (repo / ".git" / "hooks" / "pre-commit").exists()
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_init_asks_whether_what_dibs_toml_starts_by_itself_may_run(repo, dibs, terminal, answer):
+    dibs("init", "--agents", "none")
+    (repo / "dibs.toml").write_text('[merge]\ntest = "make test"\n')
+    said = dibs("init", "--agents", "none")
+    assert "  merge.test: make test\n" in said.err
+    assert "a human can accept it: dibs init" in said.err
+
+    status, told = terminal("--agents", "none", typed=f"{answer}\n".encode())
+
+    assert status == 0
+    assert "merge.test: make test" in told.partition("let it run? [y/N]")[0]
+    waits = "make test" in dibs("init", "--agents", "none").err
+    assert waits == (answer == "no")
+
+
+def test_an_agent_cannot_accept_what_dibs_toml_starts_by_itself(repo, dibs):
+    (repo / "dibs.toml").write_text('[merge]\ntest = "make test"\n')
+
+    dibs("init", "--agents", "none", "--yes", agent="mallory")
+
+    assert "make test" in dibs("init", "--agents", "none").err

@@ -118,7 +118,6 @@ TABLE = {
     "git uninstall": WRITES,
     "git status": ("git status",),
     "git check": ("git check",),
-    "git trust": ("git trust",),
     "config": ("config", "config ttl"),
     "engine check": ("engine check",),
     "engine repair": WRITES,

@@ -49,6 +49,21 @@ def test_work_that_cannot_be_merged_is_kept_and_named(world):
     assert (tree / "README.md").read_text() == f"developer-1 wrote this for {task}\n"
 
 
+def test_a_test_that_no_human_accepted_does_not_run_and_the_work_is_kept(world):
+    mark = world.repo.parent / "ran"
+    with (world.repo / "dibs.toml").open("a") as file:
+        file.write(f'[merge]\ntest = "touch {mark}"\n')
+    world.task("write a.txt done")
+    world.up()
+
+    entry = world.until(lambda: world.kinds("error"), "reported")[0]
+
+    assert "not merged: no human has accepted what dibs.toml starts" in entry.summary
+    assert not mark.exists()
+    assert (Path(world.member().tree) / "a.txt").exists()
+    assert not (world.repo / "a.txt").exists()
+
+
 def test_a_turn_without_a_result_is_asked_once_and_then_fails(world):
     task = world.task("nothing")
     world.up()

@@ -1,4 +1,4 @@
-"""No Dibs command runs a program that a repository's own configuration names."""
+"""Only ``dibs commit`` runs programs that a repository's own configuration names, as ``git commit`` does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import pytest
 from tests.git.hostile import OWN_HOOKS, VECTORS
 
 from dibs.cli import main
+from dibs.core.claims.agents import Caller
+from dibs.errors import NotAllowed
+from dibs.project.project import open_project
+from dibs.services.commits.values import CommitRequest
 
 SILENT = [vector for vector in VECTORS if vector.kind == "silent"]
 REFUSED = [vector for vector in VECTORS if vector.kind == "refused"]
@@ -78,23 +82,12 @@ CASES = {
     "doctor-prove": Case(("doctor", "--prove"), (INSTALL,)),
     "task": Case(("task", "take", "--role", "ann"), (TASK,)),
     "orchestrate": Case(("orchestrate", "--once"), (TASK,), agent=""),
-    "trust": Case(("git", "trust"), agent=""),
     "changes": Case(("changes",), (CLAIM,)),
     "changes-everywhere": Case(("changes", "--all-trees"), (CLAIM, WORKTREE)),
     "diff": Case(("diff",), (CLAIM,)),
     "diff-stat": Case(("diff", "--stat"), (CLAIM,)),
-    "commit": Case(
-        ("commit", "-m", "mine"),
-        (CLAIM,),
-        hooks=True,
-        refused=FILTERS | {"signing", "ssh-signing", "hooks-path", "hook-settings"},
-    ),
-    "commit-no-verify": Case(
-        ("commit", "--no-verify", "-m", "mine"),
-        (CLAIM,),
-        hooks=True,
-        refused=FILTERS | {"signing", "ssh-signing"},
-    ),
+    "commit": Case(("commit", "-m", "mine"), (CLAIM,), hooks=True),
+    "commit-no-verify": Case(("commit", "--no-verify", "-m", "mine"), (CLAIM,), hooks=True),
     "commit-dry-run": Case(("commit", "--dry-run", "-m", "mine"), (CLAIM,)),
     "worktree-new": Case(WORKTREE, refused=FILTERS),
     "worktree-ls": Case(("worktree", "ls"), (WORKTREE,)),
@@ -189,7 +182,7 @@ def test_a_command_works_and_runs_nothing_planted(hostile, dibs, name):
     assert hostile.sung() == set()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.hooks])
 def test_a_program_that_would_affect_the_result_does_not_run(hostile, dibs, name):
     case = CASES[name]
     for vector in REFUSED:
@@ -283,79 +276,67 @@ def test_hooks_in_the_git_directory_run_in_a_commit_only(hostile, dibs):
     assert hostile.sung() == {OWN_HOOKS.name}
 
 
-def test_an_allowed_setting_runs_until_it_changes(hostile, dibs):
+#: Programs that `git commit` runs; those from `hook.NAME.command` need a newer git.
+COMMITTING = [v for v in REFUSED if v.name in {"clean", "process", "signing", "hooks-path"}]
+
+
+@pytest.mark.parametrize("vector", COMMITTING, ids=lambda vector: vector.name)
+def test_a_callers_commit_runs_what_git_commit_runs(hostile, dibs, vector):
+    hostile.plant(vector)
+    edit(hostile)
+    hostile.silence()
+
+    perform(dibs, CASES["commit"])
+
+    assert hostile.sung() == {vector.name}
+
+
+@pytest.mark.parametrize("vector", COMMITTING, ids=lambda vector: vector.name)
+def test_a_commit_by_the_server_or_the_crew_is_refused_instead(hostile, dibs, vector):
+    hostile.plant(vector)
+    edit(hostile)
+    dibs(*CLAIM)
+    hostile.silence()
+
+    with pytest.raises(NotAllowed) as caught:
+        open_project("").commits.commit(Caller("ann"), CommitRequest("mine"))
+
+    assert caught.value.code == "REPO_EXECUTES_CODE"
+    assert vector.key in caught.value.message
+    assert f"git config --global {vector.key}" in caught.value.hint
+    assert hostile.sung() == set()
+
+
+def test_a_setting_that_is_also_the_users_own_is_trusted(hostile, dibs):
     hostile.called("allowed")
     hostile.config("filter.x.clean", f"{hostile.touch()}; cat")
+    hostile.git("config", "--global", "filter.x.clean", f"{hostile.touch()}; cat")
     hostile.attribute("*.dat filter=x")
     edit(hostile)
+    dibs(*CLAIM)
     hostile.silence()
 
-    assert dibs("git", "trust", "filter.x.clean")[0] == 77  # an agent
-    assert dibs("git", "trust", "Filter.x.CLEAN", agent="")[0] == 0
-    assert perform(dibs, CASES["commit"])[0] == 0
+    open_project("").commits.commit(Caller("ann"), CommitRequest("mine"))
+
     assert hostile.sung() == {"allowed"}
 
-    hostile.silence()
-    hostile.git("config", "filter.x.clean", f"{hostile.touch()};cat")
-    edit(hostile)
-    hostile.write("b.dat", "again\n")
-    hostile.silence()
-    assert dibs("commit", "-m", "again")[0] == 77
-    assert hostile.sung() == set()
-
-
-def test_hooks_in_the_repositorys_settings_run_once_allowed(hostile, dibs):
-    hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
-    edit(hostile)
-    hostile.silence()
-    assert dibs("git", "trust", "core.hooksPath", agent="")[0] == 0
-
-    assert perform(dibs, CASES["commit"])[0] == 0
-
-    assert hostile.sung() == {"hooks-path"}
-
 
 @pytest.mark.parametrize(
     "words", [("git", "install"), ("init", "--agents", "claude", "--yes")], ids=" ".join
 )
-def test_installing_our_hooks_does_not_allow_those_in_the_repositorys_settings(
-    hostile, dibs, words
-):
+def test_a_commit_runs_the_hooks_in_front_of_which_ours_are(hostile, dibs, words):
     hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
     edit(hostile)
-    hostile.silence()
-
     assert dibs(*words, agent="")[0] == 0
-    status, out, _ = perform(dibs, CASES["commit"])
+    dibs(*CLAIM)
+    hostile.silence()
 
+    with pytest.raises(NotAllowed, match="'planted-hooks'"):
+        open_project("").commits.commit(Caller("ann"), CommitRequest("mine"))
     assert hostile.sung() == set()
-    error = json.loads(out)["error"]
-    assert (status, error["code"]) == (77, "REPO_EXECUTES_CODE")
-    assert "'planted-hooks'" in error["message"]
-    assert "dibs git trust core.hookspath" in error["hint"]
-    (listed,) = json.loads(dibs("git", "trust", agent="")[1])["settings"]
-    assert (listed["value"], listed["allowed"]) == ("planted-hooks", False)
-    assert dibs("git", "trust", "core.hooksPath", agent="")[0] == 0
     assert dibs("commit", "-m", "mine")[0] == 0
+
     assert hostile.sung() == {"hooks-path"}
-
-
-@pytest.mark.parametrize(
-    "words", [("git", "install"), ("init", "--agents", "claude", "--yes")], ids=" ".join
-)
-def test_installing_says_that_hooks_of_the_repository_need_consent(
-    hostile, capsys, monkeypatch, words
-):
-    hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
-    monkeypatch.setenv("DIBS_AGENT", "")
-    told = "names 'planted-hooks': `dibs commit` refuses to run its hooks until a human runs"
-
-    assert main(list(words)) == 0
-    assert told in capsys.readouterr().out
-    assert main(["git", "trust", "core.hooksPath"]) == 0
-    capsys.readouterr()
-    assert main(list(words)) == 0
-    assert told not in capsys.readouterr().out
 
 
 def test_the_short_way_of_a_commit_runs_nothing_planted(hostile, dibs):

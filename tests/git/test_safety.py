@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -13,20 +12,17 @@ from pathlib import Path
 import pytest
 
 import dibs
-from dibs.core.claims.agents import Caller
-from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
+from dibs.errors import Misconfigured, NotAllowed, Unavailable
 from dibs.git.calls import GitCalls, last_words, require_version
-from dibs.git.config import executing, neutral, read
+from dibs.git.config import neutral, read
 from dibs.git.locks import AGE, find_stale, put_aside
 from dibs.git.run import GitResult
-from dibs.git.trust import Trust
 from dibs.git.untrusted import guarded_calls, refuse_drivers, refuse_filters
 from dibs.local.repository import find
 from dibs.project.project import open_project
 from dibs.services.commits.doctor import GitCare
 
 SOURCE = Path(dibs.__file__).parent
-HUMAN, AGENT = Caller("me", "human", "here"), Caller("bot", "agent", "here")
 
 
 @pytest.fixture
@@ -213,21 +209,41 @@ def test_settings_that_run_nothing_are_not_listed(repo):
     }.items():  # fmt: skip
         git(repo, "config", key, value)
 
-    assert executing(GitCalls(str(repo))) == ()
+    assert read(GitCalls(str(repo))).executing == ()
 
 
 def test_the_users_own_configuration_is_trusted(repo, monkeypatch):
     git(repo, "config", "--global", "filter.lfs.clean", "git-lfs clean")
     git(repo, "config", "--global", "core.hooksPath", "~/hooks")
 
-    assert executing(GitCalls(str(repo))) == ()
+    assert read(GitCalls(str(repo))).executing == ()
+
+
+def test_a_local_setting_with_the_users_own_value_is_trusted(repo):
+    git(repo, "config", "--global", "filter.x.clean", "mine")
+    git(repo, "config", "filter.x.clean", "mine")
+    git(repo, "config", "filter.x.smudge", "other")
+
+    assert [one.key for one in read(GitCalls(str(repo))).executing] == ["filter.x.smudge"]
+
+
+def test_git_lfs_is_trusted_only_as_it_installs_itself(repo):
+    for name, value in {
+        "clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process",
+    }.items():  # fmt: skip
+        git(repo, "config", f"filter.lfs.{name}", value)
+    assert read(GitCalls(str(repo))).executing == ()
+
+    git(repo, "config", "filter.lfs.clean", "./git-lfs clean -- %f")
+
+    assert [one.key for one in read(GitCalls(str(repo))).executing] == ["filter.lfs.clean"]
 
 
 def test_a_setting_is_reported_with_its_file(repo):
     (repo / ".git" / "more").write_text('[filter "a=b \\"c"]\n\tclean = evil\n')
     git(repo, "config", "include.path", "more")
 
-    (found,) = executing(GitCalls(str(repo)))
+    (found,) = read(GitCalls(str(repo))).executing
 
     assert found == ('filter.a=b "c.clean', "evil", "local", ".git/more")
 
@@ -235,7 +251,7 @@ def test_a_setting_is_reported_with_its_file(repo):
 def test_a_disabled_setting_stays_disabled_whatever_its_name(repo):
     with (repo / ".git" / "config").open("a") as file:
         file.write('[filter "a=b \\"c\\\\"]\n\tclean = evil\n')
-    found = executing(GitCalls(str(repo)))
+    found = read(GitCalls(str(repo))).executing
 
     quiet = GitCalls(str(repo), settings=neutral(found))
 
@@ -293,84 +309,6 @@ def test_a_merge_driver_matters_only_for_files_that_use_it(repo):
     refuse_drivers(calls, ["a.txt"])
     with pytest.raises(NotAllowed, match=r"merge\.x\.driver"):
         refuse_drivers(calls, ["a.txt", "b.dat"])
-
-
-# -- what is allowed
-
-
-def test_the_trust_list_is_private_and_outside_the_repository(repo):
-    git(repo, "config", "core.pager", "less")
-    found = executing(GitCalls(str(repo)))
-    trust = Trust(find(str(repo), {}))
-
-    trust.allow(HUMAN, found, ["core.pager"])
-
-    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
-    assert json.loads(path.read_text())["allowed"] == {str(repo / ".git"): ["core.pager=less"]}
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert trust.untrusted(found) == ()
-    assert trust.forget(HUMAN, ["core.pager"]) == ["core.pager=less"]
-    assert trust.untrusted(found) == found
-
-
-def test_agents_cannot_allow_settings(repo):
-    git(repo, "config", "core.pager", "less")
-    found = executing(GitCalls(str(repo)))
-    trust = Trust(find(str(repo), {}))
-
-    for act in (lambda: trust.allow(AGENT, found, ["core.pager"]), lambda: trust.forget(AGENT, [])):
-        with pytest.raises(NotAllowed) as caught:
-            act()
-        assert caught.value.code == "HUMANS_ONLY"
-    assert trust.untrusted(found) == found
-
-
-def test_only_existing_settings_can_be_allowed(repo):
-    git(repo, "config", "core.pager", "less")
-    found = executing(GitCalls(str(repo)))
-    trust = Trust(find(str(repo), {}))
-
-    with pytest.raises(NotFound) as caught:
-        trust.allow(HUMAN, found, ["core.pager", "core.editor"])
-
-    assert caught.value.code == "NO_SETTING"
-    assert trust.untrusted(found) == found
-
-
-def test_trust_in_one_repository_does_not_apply_to_another(repo, tmp_path):
-    other = tmp_path / "other"
-    subprocess.run(["cp", "-r", str(repo), str(other)], check=True)
-    for root in (repo, other):
-        git(root, "config", "core.pager", "less")
-    found = executing(GitCalls(str(repo)))
-
-    Trust(find(str(repo), {})).allow(HUMAN, found, ["core.pager"])
-
-    assert Trust(find(str(other), {})).untrusted(executing(GitCalls(str(other)))) == found
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"version": 2, "allowed": {}}'])
-def test_an_unreadable_trust_list_allows_nothing(repo, content):
-    git(repo, "config", "core.pager", "less")
-    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.write_text(content)
-    path.chmod(0o600)
-
-    with pytest.raises(Misconfigured, match=r"trusted\.json"):
-        guarded_calls(str(repo))
-
-
-def test_a_trust_list_that_others_can_write_allows_nothing(repo):
-    git(repo, "config", "core.pager", "less")
-    found = executing(GitCalls(str(repo)))
-    trust = Trust(find(str(repo), {}))
-    trust.allow(HUMAN, found, ["core.pager"])
-    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
-    path.chmod(0o622)
-
-    with pytest.raises(Misconfigured, match="other users can write"):
-        trust.untrusted(found)
 
 
 # -- locks
@@ -448,24 +386,23 @@ def test_no_lock_is_stale_if_processes_are_not_visible(repo, stale, monkeypatch)
 # -- what doctor reports
 
 
-def test_doctor_reports_planted_locks_programs_and_hooks(repo, stale):
+def test_doctor_reports_planted_locks_and_hooks(repo, stale):
     os.makedirs(repo / ".git" / "dibs")
     care = GitCare(find(str(repo), {}), open_project(str(repo), {}).gate)
     git_lines = [finding.what for finding in care.inspect()]
     assert git_lines == ["git lock"] * len(stale)
 
     (repo / ".git" / "config.lock").unlink()
-    git(repo, "config", "core.fsmonitor", "/evil")
     hook = repo / ".git" / "hooks" / "post-merge"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
 
     told = [(finding.what, finding.level) for finding in care.inspect()]
     assert told.count(("git lock", "warn")) == len(stale) - 1
-    assert told[-2:] == [("git settings", "warn"), ("git hooks", "warn")]
+    assert told[-1] == ("git hooks", "warn")
 
     assert len(care.repair()) == len(stale)
-    assert [finding.what for finding in care.inspect()] == ["git settings"]
+    assert care.inspect() == []
 
 
 def test_two_concurrent_first_inspections_both_succeed(repo, monkeypatch):

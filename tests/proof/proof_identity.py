@@ -67,7 +67,6 @@ OTHER_TARGETS: dict[str, tuple[str, dict[str, str]]] = {
 #: Commands for humans, without a name.
 FOR_HUMANS: dict[str, tuple[str, ...]] = {
     "revoke": ("revoke", "a.py", "--reason", "mine"),
-    "git trust": ("git", "trust", "filter.x.clean"),
     "git uninstall": ("git", "uninstall"),
     "init --uninstall": ("init", "--uninstall", "--dry-run"),
     "init --user": ("init", "--user", "--agents", "gemini", "--dry-run"),

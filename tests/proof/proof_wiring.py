@@ -85,10 +85,10 @@ ATTEMPTS = (
     )),
     Attempt(
         "the user's own settings: `~/.claude/settings.json`, `~/.codex/config.toml`, "
-        "`~/.gitconfig`, `trusted.json`, …", BLOCKED, (
+        "`~/.gitconfig`, …", BLOCKED, (
         "echo '{\"disableAllHooks\": true}' > ~/.claude/settings.json", "rm -rf ~/.claude", "mv ~/.codex ~/x",
         "echo x >> ~/.codex/config.toml", "rm ~/.gemini/settings.json", "rm -rf ~/.copilot",
-        "echo x >> ~/.gitconfig", "echo x > ~/.config/git/config", "rm ~/.config/dibs/trusted.json",
+        "echo x >> ~/.gitconfig", "echo x > ~/.config/git/config",
         "sed -i d {home}/.claude/settings.json", "rm -rf ~/.config",
         "echo x > ~/.local/state/dibs/server/tokens.json",
     )),
@@ -103,11 +103,9 @@ ATTEMPTS = (
         "git config --global core.hooksPath /dev/null", "git config include.path /tmp/x",
         "echo x > .git/info/attributes", "echo 'guard.on_error = \"allow\"' > dibs.toml", "rm dibs.toml",
         "echo 'guard = [broken' > dibs.toml",
-        "git config filter.f.clean cat; echo x > ~/.config/dibs/trusted.json",
         "git config core.worktree /tmp",
         "git clean -qfdx", "echo '{\"disableAllHooks\": true}' > ~/.claude/settings.json", "rm -rf ~/.claude",
         "printf '[features]\\nhooks = false\\n' >> ~/.codex/config.toml",
-        "echo x > ~/.config/dibs/trusted.json",
         "echo '{\"hooksConfig\": {\"enabled\": false}}' > ~/.gemini/settings.json",
     )),
 )  # fmt: skip

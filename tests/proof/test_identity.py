@@ -373,7 +373,7 @@ def test_a_person_without_a_terminal_is_not_proven_while_a_session_runs(world):
 
 def test_a_person_in_a_terminal_is_a_human(world):
     for words in (
-        FOR_HUMANS["git trust"],
+        FOR_HUMANS["revoke"],
         SPEAKING["say"],
         SPEAKING["decide new"],
         ("agent", "ls"),

@@ -27,11 +27,10 @@ FILES = (
 )  # fmt: skip
 HOME = (
     ".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".copilot/settings.json",
-    ".config/git/config", ".config/dibs/trusted.json", ".cursor/hooks.json",
+    ".config/git/config", ".cursor/hooks.json",
 )  # fmt: skip
 HOOKS = '{"hooks": {"PreToolUse": [{"hooks": [{"command": "dibs hook claude"}]}]}}\n'
 TEXTS = {"toml": "[features]\nother = true\n", "config/git/config": "[alias]\n\tst = status\n"}
-TRUSTED = '{"version": 1, "allowed": {}}\n'
 
 
 class Wired:
@@ -45,7 +44,7 @@ class Wired:
             for name in names:
                 (top / name).parent.mkdir(parents=True, exist_ok=True)
                 text = TEXTS.get(name.rpartition(".")[2], HOOKS)
-                (top / name).write_text(TRUSTED if "trusted" in name else text)
+                (top / name).write_text(text)
                 (top / name).chmod(0o644)
         self.sh("git init -q -b main .")
         (self.root / "dibs.toml").write_text('[claims]\nttl = "10m"\n')

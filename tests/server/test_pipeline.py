@@ -13,10 +13,10 @@ from tests.server.conftest import until
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import MailKind
-from dibs.git.trust import Trust, project_commands
 from dibs.local.processes import is_there
 from dibs.server.pipeline.part import ProjectPipeline
 from dibs.services.commits.values import CommitRequest
+from dibs.services.pipeline.consent import StartConsent
 from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import Draft
 
@@ -45,11 +45,7 @@ class Crew:
             self.trust()
 
     def trust(self):
-        from dibs.config.load import load
-
-        repository = self.project.place.repository
-        found = project_commands(load(str(self.repo), repository.state, {}, {}))
-        Trust(repository).allow(HUMAN, found, [setting.key for setting in found])
+        StartConsent(self.project.place.repository).accept(HUMAN)
 
     def start(self):
         """Start the pipeline, and wait until it reads."""
@@ -123,7 +119,7 @@ def test_a_command_that_no_human_allowed_does_not_run_and_is_reported_once(crew,
     crew.project.claims.claim(BOB, [crew.project.pattern("a.py")])
     until(lambda: crew.entries(Kind.ERROR))
     (error,) = crew.entries(Kind.ERROR)
-    assert "dibs git trust on.lock_acquired" in error.summary
+    assert "no human has accepted what dibs.toml starts by itself" in error.summary
     assert crew.view("on.").state == "parked"
     crew.pipeline.stop()
     again = ProjectPipeline(crew.served, crew.resident.feeds.of(crew.served))
@@ -260,7 +256,9 @@ def test_without_permission_no_test_runs_after_a_commit(crew, tmp_path):
     crew.configure(f'[merge]\ntest = "touch {tmp_path / "ran"}"\n', trust=False)
     crew.start()
     crew.commit("good", "x\n")
-    until(lambda: any("merge.test" in entry.summary for entry in crew.entries(Kind.ERROR)))
+    until(
+        lambda: any("no human has accepted" in entry.summary for entry in crew.entries(Kind.ERROR))
+    )
     assert not (tmp_path / "ran").exists()
 
 

@@ -62,6 +62,6 @@ def test_the_status_names_the_handlers_that_fail(server):
     until(failing)
     (one,) = failing()
     assert one["project"] == str(server.repo)
-    assert "dibs git trust on.lock_acquired" in one["failing"]
+    assert "no human has accepted" in one["failing"]
     text = server.dibs("serve", "status").stdout.splitlines()
     assert text[1] == f"handler {one['name']} of {server.repo}: {one['failing']}"

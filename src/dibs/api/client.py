@@ -289,7 +289,7 @@ class Dibs(Talk):
             release=release, verify=verify, task=check_string(task, "task"),
             request_id=check_string(request_id, "request_id"), inherited=inherited, anyway=anyway,
         )  # fmt: skip
-        answer = self.project.commits.commit(self.caller, wish)
+        answer = self.project.commits.commit(self.caller, wish, as_git=True)
         if isinstance(answer, Committed):
             return answer
         raise CommitRefused(answer)

@@ -209,8 +209,7 @@ FIELDS = (
     Field("notify_desktop", "notify", "desktop", *flag(),
           "Show a desktop notification when a human is needed; the server does that."),
     Field("notify_webhook", "notify", "webhook", "an https:// URL", one_line,
-          "Where the server sends a signed webhook when a human is needed. A human allows it with dibs git "
-          "trust notify.webhook."),
+          "Where the server sends a signed webhook when a human is needed, once a human has accepted it."),
     Field("notify_severity", "notify", "severity", *choice("info", "warning", "critical"),
           "The least severe alerts that notify a human. Decisions and stopped agents always do."),
     Field("brief_tokens", "brief", "tokens", *count(200, 100_000),
@@ -236,10 +235,10 @@ FIELDS = (
           "Let the first hook start `dibs serve`, which makes hooks faster and does what is due on time. It "
           "exits when nothing needs it."),
     Field("handlers_on", "", "on", "tables [[on]] with event and command", event_commands,
-          "Commands that `dibs serve` runs when an event happens. Each must be allowed with dibs git trust."),
+          "Commands that `dibs serve` runs when an event happens, once a human has accepted them."),
     Field("handlers_tests", "handlers", "tests", *flag(),
-          "Let `dibs serve` run merge.test on each commit and report the result. It must be allowed with "
-          "dibs git trust."),
+          "Let `dibs serve` run merge.test on each commit and report the result, once a human has "
+          "accepted it."),
     Field("handlers_summary", "handlers", "summary", *choice("lead", "human", "off"),
           "Whom `dibs serve` tells that an agent finished a task: its lead, also the human if it has no lead "
           "(human), or nobody."),

@@ -1,7 +1,8 @@
 """Find settings in a repository's configuration that name a program, and disable them.
 
 Anyone who can write to a git directory (an unpacked archive, an agent) can write such settings there. The
-user's global and system files are trusted. An included file counts like the file that includes it.
+user's global and system files are trusted, and so is a setting that they contain with the same value. An
+included file counts like the file that includes it. Git LFS is trusted in the form that it writes itself.
 """
 
 from __future__ import annotations
@@ -86,6 +87,17 @@ _SWITCHES = {
     "uploadpack.packobjectshook": "",
     "web.browser": "false",
 }
+#: What `git lfs install --local` writes.
+_LFS = frozenset(
+    (f"filter.lfs.{name}", f"git-lfs {words}{end}")
+    for name, words, end in (
+        ("clean", "clean", " -- %f"),
+        ("smudge", "smudge", " -- %f"),
+        ("smudge", "smudge --skip", " -- %f"),
+        ("process", "filter-process", ""),
+        ("process", "filter-process --skip", ""),
+    )
+)
 #: Sections in which any name can be a program.
 _FREE = frozenset(("alias", "pager"))
 
@@ -121,11 +133,6 @@ class ConfigReading(Record):
     signs: str = ""
 
 
-def executing(git: GitCalls) -> tuple[Executing, ...]:
-    """Return the settings in the repository's own configuration that name a program."""
-    return read(git).executing
-
-
 def read(git: GitCalls) -> ConfigReading:
     """Read the configuration as git sees it, including included files."""
     result = git.run("config", "--list", "-z", "--show-scope", "--show-origin")
@@ -133,6 +140,7 @@ def read(git: GitCalls) -> ConfigReading:
         git.fail("config", result)
     pieces = result.out.split(b"\0")
     found, hooks, own, every = [], [], {}, {}
+    users: set[tuple[str, str]] = set()
     for scope, origin, entry in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=False):
         key, given, value = os.fsdecode(entry).partition("\n")
         setting = Executing(key, value, scope.decode(), os.fsdecode(origin).removeprefix("file:"))
@@ -142,9 +150,11 @@ def read(git: GitCalls) -> ConfigReading:
         if setting.scope != "command":  # our own -c settings
             every[key] = value if given else "true"
         if setting.scope not in _ITS_OWN:
+            users.add((key, value))
             continue
         own[key] = value
-        if _switch(section, name, variable, value) is not None:
+        known = (key, value) in users or (key, value) in _LFS
+        if not known and _switch(section, name, variable, value) is not None:
             found.append(setting)
     conditional = any(key.startswith("includeif.") for key in own)
     return ConfigReading(

@@ -1,7 +1,8 @@
 """Run git in a repository whose configuration is not trusted: disable or refuse the programs it names.
 
-Most programs can be disabled without effect. If disabling one would change the result (a filter, a merge
-driver, a signing program, a hook), the operation is refused here first.
+What Dibs does by itself, or to look, runs none of them. Most can be disabled without effect. If disabling one
+would change the result (a filter, a merge driver, a signing program, a hook), the operation is refused here
+first. Only a caller's own ``dibs commit`` runs what ``git commit`` would run.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from dibs.errors import Misconfigured, NotAllowed
 from dibs.git.attributes import attributes
 from dibs.git.calls import GitCalls, UserCalls
 from dibs.git.config import neutral, parts, read, without_hooks
-from dibs.git.trust import HOOKS_PATH, Trust
+from dibs.git.hook_scripts import HOOKS_BEFORE
+from dibs.local.files import read_file
 from dibs.local.repository import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dibs.git.config import ConfigReading, Executing
     from dibs.local.repository import Repository
@@ -28,10 +30,15 @@ if TYPE_CHECKING:
 
 #: How long a read configuration is valid, in seconds.
 _MOMENT = 1.0
+HOOKS_PATH = "core.hookspath"
+#: The sections of programs that are part of what a commit contains.
+_COMMITS = frozenset(("filter", "lfs", "gpg", "hook"))
+#: The largest record of a replaced hooks path, in bytes: it contains the whole configuration twice.
+_MEMORY_MAX = 4 << 20
 
 
 class SafeGit(GitCalls):
-    """Git calls that run no program which the user has not allowed."""
+    """Git calls that run none of the programs in ``untrusted``."""
 
     __slots__ = ("reading", "untrusted")
 
@@ -112,9 +119,43 @@ def guarded_calls(
     if reading.worktree:
         _refuse_elsewhere(plain, reading.worktree)
     untrusted = reading.executing
-    if untrusted:
-        untrusted = Trust(repository or find(tree, {})).untrusted(untrusted)
+    if any(setting.key == HOOKS_PATH for setting in untrusted):
+        untrusted = tuple(_originals(untrusted, repository or find(tree, {})))
     return SafeGit(tree, reading, untrusted, timeout=timeout, variables=variables)
+
+
+def callers_calls(tree: str) -> SafeGit:
+    """Return git calls that run the filters, hooks, and signing programs of the caller's own git."""
+    safe = guarded_calls(tree)
+    rest = [one for one in safe.untrusted if parts(one.key)[0] not in _COMMITS]
+    return SafeGit(tree, safe.reading, tuple(one for one in rest if one.key != HOOKS_PATH))
+
+
+def _originals(found: Iterable[Executing], repository: Repository) -> Iterator[Executing]:
+    """Yield the settings, with the hooks path that ours replaced: our hooks run the hooks there first.
+
+    A hooks path inside the git directory is left out: it is as safe as its ``hooks`` folder.
+    """
+    inside = os.path.join(repository.common or repository.root, "")
+    for setting in found:
+        if setting.key == HOOKS_PATH and os.path.realpath(setting.value).startswith(inside):
+            replaced = _replaced(setting.value) if os.path.isabs(setting.value) else ""
+            if replaced:
+                yield setting._replace(value=replaced)
+        else:
+            yield setting
+
+
+def _replaced(folder: str) -> str:
+    """Return the value of ``core.hooksPath`` that our hooks folder replaced in the repository's settings."""
+    from dibs.startup.quickjson import loads
+
+    try:
+        memory = loads(read_file(os.path.join(folder, HOOKS_BEFORE), _MEMORY_MAX).decode())
+    except (OSError, ValueError):  # not our folder
+        return ""
+    value = memory.get("value") if isinstance(memory, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def refuse_filters(git: SafeGit, paths: Iterable[str] | None, *, tree: str = "") -> None:
@@ -170,31 +211,17 @@ def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
             raise refusal([setting], f"as the {name} hook", "; or skip hooks with --no-verify")
 
 
-def foreign_hooks(repository: Repository) -> str:
-    """Return a note if the repository's settings name hooks that are not allowed; empty otherwise.
-
-    Raises if the repository's files are in another folder.
-    """
-    for setting in guarded_calls(repository.root, repository).untrusted:
-        if setting.key == HOOKS_PATH:
-            return (
-                f"core.hooksPath in {quote(setting.origin)} names {quote(setting.value)}: `dibs commit`"
-                " refuses to run its hooks until a human runs `dibs git trust core.hooksPath`"
-            )
-    return ""
-
-
 def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") -> NotAllowed:
-    """Return the error that names a setting, its file, and how to allow it."""
+    """Return the error that names a setting, its file, and how to let Dibs run it."""
     first = settings[0]
     from shlex import quote as quoted
 
-    keys = " ".join(dict.fromkeys(quoted(printable(setting.key)) for setting in settings))
+    words = " ".join(quoted(printable(word)) for word in (first.key, first.value))
     return NotAllowed(
         f"{printable(first.key)} in {quote(first.origin)} would run {quote(first.value)} {purpose}",
         code="REPO_EXECUTES_CODE",
         field=first.key,
-        hint=f"to allow it, a human can run `dibs git trust {keys}`{way_round}",
+        hint=f"a human can make it their own setting: git config --global {words}{way_round}",
     )
 
 

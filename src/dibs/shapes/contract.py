@@ -346,7 +346,6 @@ ANSWERS = {
     "git install": "installed:bool hooks:any* store works:bool",
     "git status": "installed:bool hooks:any* store works:bool",
     "git uninstall": "removed:bool left:path*",
-    "git trust": "[settings:any*] [forgotten:text*]",
     "serve": (
         "running:bool pid:int? url? socket:path? version? started:number? auto:bool?"
         " [failing:failing_handler*]"

@@ -101,7 +101,9 @@ def run(args: Namespace) -> int:
         request = _request(session, args, message)
         if os.environ.get("DIBS_AGENT"):
             _refuse_namesakes(session, args, request)
-        answer = session.project.commits.commit(session.caller, request, trial=args.dry_run)
+        answer = session.project.commits.commit(
+            session.caller, request, trial=args.dry_run, as_git=True
+        )
         _show(session, answer, _with_inherited(args, message))
     return 0 if isinstance(answer, Committed) else REFUSED
 

@@ -67,9 +67,23 @@ def run(args: Namespace) -> int:
         return _stop(args)
     need_extra("serve")
     given = _given(args)
+    _ask_consent(args)
     if args.control == "start":
         return _start(args, given)
     return _run(args, given)
+
+
+def _ask_consent(args: Namespace) -> None:
+    """Ask whether what this project's ``dibs.toml`` starts may run; there may be no project here."""
+    from dibs.cli.support.consent import ask_consent
+    from dibs.errors import DibsError
+    from dibs.local.repository import find
+
+    asks = not args.json and sys.stdin.isatty() and sys.stdout.isatty()
+    try:
+        ask_consent(args, find(args.repo), asks=asks, agreed=False)
+    except DibsError:
+        return
 
 
 def _given(args: Namespace) -> dict[str, Any]:

@@ -21,7 +21,7 @@ READ, AGENT, HUMAN, ADMIN = range(4)
 #: Commands, or subcommands, that need more than an agent's scope, or less.
 NEEDED = {
     "engine": ADMIN, "engine check": READ, "token": ADMIN,
-    "git install": ADMIN, "git uninstall": ADMIN, "git trust": ADMIN,
+    "git install": ADMIN, "git uninstall": ADMIN,
     "status": READ, "who": READ, "check": READ, "log": READ, "explain": READ, "whoami": READ,
     "agent ls": READ, "agent show": READ, "changes": READ, "forecast": READ, "config": READ,
     "crew up": HUMAN, "crew restart": HUMAN, "crew scale": HUMAN, "crew pause": HUMAN,

@@ -17,7 +17,6 @@ HUMAN_ONLY: dict[str, tuple[str, ...]] = {
     "open": (),
     "init": ("--uninstall", "--purge", "--user"),
     "git uninstall": (),
-    "git trust": (WORD,),
     "token new": (),
     "token revoke": (),
     "token login": (),

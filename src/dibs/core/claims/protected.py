@@ -25,7 +25,7 @@ HOME_GUARDED = (
     ".copilot/mcp-config.json", ".copilot/hooks/", ".cursor/hooks.json", ".cursor/mcp.json",
     ".config/opencode/plugin/",
     ".config/opencode/plugins/", ".config/opencode/opencode.json", ".gitconfig", ".config/git/config",
-    ".config/git/attributes", ".config/dibs/trusted.json",
+    ".config/git/attributes",
 )  # fmt: skip
 #: Variables that move one of these folders: to the variable's value, or to a folder in it.
 HOME_VARIABLES = {

@@ -39,7 +39,7 @@ def guard_part(path: str, content: bytes) -> bytes:
         return b"\n".join(_of_git(content))
     if name == "config.toml":
         return b"\n".join(_of_toml(content))
-    if name.endswith(".json") and not name.startswith("trusted"):
+    if name.endswith(".json"):
         return _of_json(content)
     return content
 

@@ -126,6 +126,7 @@ def _wiring(project: Project) -> list[Finding]:
     from dibs.core.text.findings import Finding
     from dibs.project.location import locate
     from dibs.services.guard.wiring import findings as changed
+    from dibs.services.pipeline.consent import HINT, StartConsent
 
     # Not the settings with which the project was opened: the file may have changed since.
     loaded = locate(project.place.repository.root, lenient=True).loaded
@@ -138,6 +139,11 @@ def _wiring(project: Project) -> list[Finding]:
             f" dibs.toml says {value!r} (to apply it, commit it; to discard it: `git checkout dibs.toml`)",
         )
         for name, value in sorted(loaded.uncommitted.items())
+    ]
+    consent = [] if loaded.invalid else StartConsent(project.place.repository).pending()
+    waiting += [
+        Finding(Level.WARN, "settings", f"dibs.toml starts this by itself: {line}; {HINT}")
+        for line in consent
     ]
     invalid = [Finding(Level.BAD, "settings", loaded.invalid)] if loaded.invalid else []
     unknown = [Finding(Level.WARN, "settings", line) for line in loaded.unknown]

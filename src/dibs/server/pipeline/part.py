@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dibs.errors import DibsError
 from dibs.server.pipeline.registry import Registry
 from dibs.server.pipeline.worker import PARKED, RETRYING, RUNNING, Worker
+from dibs.services.pipeline.consent import HINT
 from dibs.services.pipeline.handlers import IN_FILE
 from dibs.services.pipeline.progress import MOST_WAITING, HandlerProgress
 from dibs.services.schedule.leases import is_dead, this_process
@@ -189,7 +190,7 @@ class ProjectPipeline:
 
 
 def _was_parked(error: str) -> bool:
-    return "dibs git trust" in error
+    return error.endswith(HINT)
 
 
 class Pipeline:

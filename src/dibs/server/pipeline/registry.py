@@ -12,12 +12,12 @@ from dibs.config.cache import NAME as SETTINGS
 from dibs.config.event_commands import decoded
 from dibs.config.load import load
 from dibs.core.claims.ledger import Kind
-from dibs.git.trust import Trust, merge_test_setting, on_setting, webhook_setting
 from dibs.local.repository import clone_id, main_tree
 from dibs.server.notify import handlers as notify
 from dibs.services.merging.tests import TEST_TIMEOUT
 from dibs.services.pipeline import commit_tests, summaries
 from dibs.services.pipeline.commands import run_command
+from dibs.services.pipeline.consent import StartConsent
 from dibs.services.pipeline.handlers import (
     IN_FILE,
     Handler,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dibs.config.event_commands import EventCommand
     from dibs.config.load import Config
     from dibs.core.claims.ledger import Entry
-    from dibs.git.config import Executing
     from dibs.local.repository import Repository
     from dibs.server.projects import ServedProject
     from dibs.services.pipeline.handlers import Finish
@@ -56,22 +55,19 @@ class Registry:
     def stamp(self) -> tuple[object, ...]:
         """Return what changes when the handlers may be others."""
         repository = self._repository
-        files = (os.path.join(main_tree(repository), SETTINGS), Trust(repository).path)
+        files = (os.path.join(main_tree(repository), SETTINGS), StartConsent(repository).path)
         return tuple(_stamp(file) for file in files)
 
     def handlers(self) -> list[Handler]:
         """Return the handlers as the settings are now."""
         repository = self._repository
         config = load(main_tree(repository), repository.state, {}, {}).config
-        trust = Trust(repository)
+        parked = StartConsent(repository).why_not(config)
         found = [self._summary(config)] if config.handlers_summary != summaries.OFF else []
-        test = merge_test_setting(config)
-        if test is not None and config.handlers_tests and repository.common:
-            found.append(self._tests(repository, test, trust))
-        found += [self._command(repository, text, trust) for text in config.handlers_on]
-        hook = webhook_setting(config)
-        banned = _not_allowed(trust, hook) if hook is not None else ""
-        found += notify.handlers(config, self._served.name, self._folder, banned)
+        if config.merge_test.strip() and config.handlers_tests and repository.common:
+            found.append(self._tests(repository, config.merge_test.strip(), parked))
+        found += [self._command(repository, text, parked) for text in config.handlers_on]
+        found += notify.handlers(config, self._served.name, self._folder, parked)
         return found
 
     @property
@@ -85,7 +81,7 @@ class Registry:
         kinds = frozenset({Kind.TASK_COMPLETED})
         return Handler(summaries.NAME, kinds, act, _WRITE, runs="tell the lead")
 
-    def _tests(self, repository: Repository, test: Executing, trust: Trust) -> Handler:
+    def _tests(self, repository: Repository, test: str, parked: str) -> Handler:
         clone = clone_id(repository.state)
 
         def act(entries: Sequence[Entry]) -> Finish | None:
@@ -96,17 +92,17 @@ class Registry:
         return Handler(
             # A commit is only there in the clone in which it was made, so each clone tests its own.
             f"{commit_tests.NAME}@{clone[:12]}", frozenset({Kind.COMMITTED}), act,
-            TEST_TIMEOUT + _AROUND_TESTS, retries=1, all_at_once=True, runs=test.value,
-            parked=_parked(trust, test),
+            TEST_TIMEOUT + _AROUND_TESTS, retries=1, all_at_once=True, runs=test,
+            parked=parked,
         )  # fmt: skip
 
-    def _command(self, repository: Repository, text: str, trust: Trust) -> Handler:
-        one, setting = decoded(text), on_setting(text)
+    def _command(self, repository: Repository, text: str, parked: str) -> Handler:
+        one = decoded(text)
         name = f"on.{one.event}.{hashlib.sha256(shlex.join(one.command).encode()).hexdigest()[:8]}"
         return Handler(
             name, frozenset({one.event}),
             partial(self._run, name, one, main_tree(repository)), one.timeout, one.retries,
-            source=IN_FILE, runs=setting.value, parked=_parked(trust, setting),
+            source=IN_FILE, runs=shlex.join(one.command), parked=parked,
         )  # fmt: skip
 
     def _run(self, name: str, one: EventCommand, root: str, entries: Sequence[Entry]) -> None:
@@ -116,25 +112,6 @@ class Registry:
                 surroundings(event_variables(name, entry)),
                 timeout=one.timeout, stopping=self._stopping,
             )  # fmt: skip
-
-
-def _parked(trust: Trust, setting: Executing) -> str:
-    """Return why a command may not run, and how to allow it."""
-    if not trust.untrusted([setting]):
-        return ""
-    return (
-        f"{setting.key} in dibs.toml runs {setting.value!r} and is not allowed; "
-        f"a human can run: dibs git trust {setting.key}"
-    )
-
-
-def _not_allowed(trust: Trust, setting: Executing) -> str:
-    """Return why an address may not be used; it may contain a secret, so it is not shown."""
-    if not trust.untrusted([setting]):
-        return ""
-    return (
-        f"{setting.key} in dibs.toml is not allowed; a human can run: dibs git trust {setting.key}"
-    )
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:

@@ -16,7 +16,6 @@ LEFT_OUT = {
     "git install": "writes hooks into the clone, which run programs; run it there",
     "git uninstall": "removes hooks from the clone; run it there",
     "git check": "reads what the pre-commit framework passes to it",
-    "git trust": "decides which programs may run on the machine; run it there",
     "engine use": "changes which store the clone uses while the server has it open",
     "engine migrate": "moves the store that the server has open",
     "engine repair": "`POST /doctor` repairs the store, too",

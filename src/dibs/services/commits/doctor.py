@@ -1,4 +1,4 @@
-"""The git checks of ``dibs doctor``: unfinished commits, stale locks, and new programs and hooks.
+"""The git checks of ``dibs doctor``: unfinished commits, stale locks, and changed hooks.
 
 Hooks in the git directory run as the user whenever the user commits, and anyone who can write there can plant
 one. So they are compared with the last run, and a change is reported until ``--fix`` accepts it.
@@ -11,12 +11,8 @@ import os
 
 from dibs.core.text.durations import show_span
 from dibs.core.text.findings import Finding, Level
-from dibs.core.text.names import quote
 from dibs.errors import DibsError
-from dibs.git.calls import GitCalls
-from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
-from dibs.git.trust import Trust
 from dibs.local.files import read_file, write_file
 
 TYPE_CHECKING = False
@@ -43,7 +39,7 @@ class GitCare:
         """Return the findings; change nothing, except that the first run records the hooks."""
         if not self._repository.common:
             return []
-        return [*self._begun(), *self._locks(), *self._programs(), *self._hooks()]
+        return [*self._begun(), *self._locks(), *self._hooks()]
 
     def repair(self) -> list[str]:
         """Move stale locks away, finish or drop unfinished commits, and accept the hooks as they are."""
@@ -86,22 +82,6 @@ class GitCare:
                 f"{lock.path} is a stale lock, left {show_span(round(lock.age))} ago by a killed git",
             )
             for lock in find_stale(self._repository.common)
-        ]
-
-    def _programs(self) -> list[Finding]:
-        try:
-            found = executing(GitCalls(self._repository.root))
-            refused = Trust(self._repository).untrusted(found)
-        except DibsError as error:
-            return [Finding(Level.WARN, "git settings", error.message)]
-        return [
-            Finding(
-                Level.WARN,
-                "git settings",
-                f"{setting.key} in {setting.origin} is {quote(setting.value)}: git may run programs from it,"
-                f" but Dibs does not (to let Dibs run them, too: `dibs git trust {setting.key}`)",
-            )
-            for setting in refused
         ]
 
     def _hooks(self) -> list[Finding]:

@@ -219,7 +219,7 @@ def keep_merge(git: GitCalls, ours: str, theirs: str, outcome: MergeOutcome) -> 
     have moved them.
     """
     changes = tuple(differences(git, ours, outcome.tree))
-    bases = git.must("merge-base", "--all", ours, theirs).decode().split()
+    bases = git.must("merge-base", "--all", "--end-of-options", ours, theirs).decode().split()
     result = {change.path: change.after for change in changes}
     mine: dict[str, tuple[str, str]] = {}
     other: dict[str, tuple[str, str]] = {}

@@ -14,7 +14,7 @@ from dibs.core.text.names import shown
 from dibs.errors import Fenced, NotFound, Unavailable
 from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
-from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
+from dibs.git.untrusted import callers_calls, refuse_filters, refuse_hooks, refuse_signing
 from dibs.local.last_read import last_read, note_commit
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.branch import refuse_other_branch
@@ -65,13 +65,16 @@ class Commits:
         self._repository = repository
         self._gate = gate
 
-    def _git(self) -> SafeGit:
-        return self._gate.guard.calls(self._repository.root)
+    def _git(self, *, as_git: bool = False) -> SafeGit:
+        root = self._repository.root
+        return callers_calls(root) if as_git else self._gate.guard.calls(root)
 
     def commit(
-        self, caller: Caller, request: CommitRequest, *, trial: bool = False
+        self, caller: Caller, request: CommitRequest, *, trial: bool = False, as_git: bool = False
     ) -> Committed | CommitDenied:
         """Commit what ``caller`` holds and has changed; a ``trial`` only returns what would be committed.
+
+        With ``as_git``, which is for a process of the caller, run the programs that ``git commit`` would run.
 
         Raises:
             Fenced: a claim on a changed file was lost; nothing was committed.
@@ -80,7 +83,7 @@ class Commits:
             Unavailable: ``REPO_STATE``, ``CONFLICT``, ``GIT_LOCKED``, ``GIT_FAILED``.
         """
         request = request._replace(task=check_text(request.task, "task"))
-        git = self._git()
+        git = self._git(as_git=as_git and not trial)
         if trial:
             state, changes = _looked(git, self._repository.common)
             plan = self._plan(git, caller, request, state, changes, trial=True)

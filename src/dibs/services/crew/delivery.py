@@ -10,6 +10,7 @@ from dibs.core.text.names import cut, few, printable
 from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
+from dibs.local.repository import main_tree
 from dibs.services.commits.values import CommitRequest, Committed
 from dibs.services.merging.values import FINE, End, MergeRequest
 from dibs.startup.records import Record
@@ -69,6 +70,8 @@ def deliver(
         left = f"{_words(error)}; the changes stay uncommitted in {member.tree}"
     if left:
         return DeliveredWork(False, (left,))
+    if why := _untested(services.place.repository):
+        return DeliveredWork(False, (f"not merged: {why}; the work stays on {member.branch}",))
     try:
         report = services.merges.merge(caller, MergeRequest((member.branch,), wait=_WAIT))
     except (DibsError, OSError) as error:
@@ -90,6 +93,15 @@ def deliver(
         catch_up(services, report.into)
         services.holdings.release(caller, [])  # all claims: nothing is left to protect
     return DeliveredWork(complete, tuple(map(printable, notes)))
+
+
+def _untested(repository: Repository) -> str:
+    """Return why the merge's test may not run; empty if it may, or there is none."""
+    from dibs.config.load import load
+    from dibs.services.pipeline.consent import StartConsent
+
+    config = load(main_tree(repository), repository.state, {}, {}).config
+    return StartConsent(repository).why_not(config) if config.merge_test.strip() else ""
 
 
 def catch_up(services: DeliveryServices, into: str) -> bool:

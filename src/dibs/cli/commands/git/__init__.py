@@ -5,7 +5,6 @@ Your own hooks still run, and run first. Git's options can bypass hooks: see doc
 Examples:
   dibs git install
   dibs git status
-  dibs git trust filter.lfs.clean
 
 exit status: 0 done, 3 another agent holds a file, 6 no repository or no hooks installed, 69 git failed,
 77 not allowed, 78 hooks conflict with each other
@@ -23,7 +22,6 @@ VERBS = {
     "uninstall": ("git.gates", "remove the hooks"),
     "status": ("git.gates", "show which hooks are installed and whether they work"),
     "check": ("git.gates", "check whether the staged files may be committed"),
-    "trust": ("git.trust", "show or allow programs named in git's configuration"),
 }
 
 

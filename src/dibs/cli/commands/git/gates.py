@@ -33,8 +33,7 @@ def _install(args: Namespace) -> int:
     """Install hooks in this repository. Safe to repeat.
 
     Existing hooks are kept and run first, including core.hooksPath, husky, and the pre-commit framework.
-    All worktrees share the hooks. If the repository's settings name a hooks folder, git runs it as before,
-    and dibs commit refuses to until a human runs `dibs git trust core.hooksPath`.
+    All worktrees share the hooks.
 
     Examples:
       dibs git install
@@ -94,17 +93,7 @@ def _show(args: Namespace, hooks: GitHooks) -> int:
         print_json(git_hooks(found, why))
     else:
         _print(found, why)
-        _print_foreign(args)
     return OK if all(hook.installed for hook in found) else _NONE
-
-
-def _print_foreign(args: Namespace) -> None:
-    """Say which hooks of the repository need consent."""
-    from dibs.git.untrusted import foreign_hooks
-    from dibs.local.repository import find
-
-    if note := foreign_hooks(find(args.repo)):
-        print(f"{yellow('note')}: {printable(note)}")
 
 
 def _print(found: list[Hook], why: str) -> None:

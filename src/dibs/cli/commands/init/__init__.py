@@ -95,6 +95,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Plan, show, ask, and apply; or uninstall."""
     from dibs.cli.commands.init import text
+    from dibs.cli.support.consent import ask_consent
 
     _check_options(args)
     repository = _repository(args)
@@ -113,7 +114,9 @@ def run(args: Namespace) -> int:
     if asks and not text.agreed(report):
         print("nothing was changed")
         return HELD
-    return _show(args, _done(args, report), planned=bool(asks))
+    status = _show(args, _done(args, report), planned=bool(asks))
+    ask_consent(args, _repository(args), asks=_asks(args), agreed=args.yes)
+    return status
 
 
 def _check_options(args: Namespace) -> None:
@@ -188,13 +191,11 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> InstallPlan:
     from dibs.cli.commands.mcp import has_extra
     from dibs.config import load
-    from dibs.git.untrusted import foreign_hooks
     from dibs.install import manifest
     from dibs.install.agents.edits import SETTINGS_FILE, Choice, settings_edit
     from dibs.install.entries.commands import commands
     from dibs.install.plan import plan
 
-    foreign = foreign_hooks(repository) if repository.common else ""
     known = manifest.load(repository)
     config = load.load(repository.root, repository.state, os.environ, {}).config
     shared = args.shared or (known.shared and bool(known.agents))
@@ -217,8 +218,6 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     notes = [note] if note else []
     if no_server and made.agents:
         notes.append("no MCP server; to add it, install dibs[mcp] and run `dibs init` again")
-    if foreign and made.agents and not args.no_git_gates:
-        notes.append(foreign)
     return made._replace(notes=(*made.notes, *notes))
 
 

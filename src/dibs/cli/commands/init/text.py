@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.cli.support.consent import confirmed
 from dibs.cli.support.tables import fold, page_width
 from dibs.cli.support.text import bold, dim, green, printable, yellow
 from dibs.core.text.secrets import mask
@@ -61,15 +62,6 @@ def agreed(report: InitReport) -> bool:
     print(f"Dibs will make these changes in {bold(printable(report.repository.root))}:")
     _plan_lines(report, done=False)
     return confirmed("continue?")
-
-
-def confirmed(question: str, *, default: bool = True) -> bool:
-    """Ask a yes-or-no question on the terminal."""
-    try:
-        said = input(f"{question} {'[Y/n]' if default else '[y/N]'} ")
-    except EOFError:
-        return False
-    return said.strip().lower() in ({"", "y", "yes"} if default else {"y", "yes"})
 
 
 def show(report: InitReport, *, planned: bool) -> None:

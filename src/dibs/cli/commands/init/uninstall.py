@@ -6,6 +6,7 @@ import os
 
 from dibs.cli.commands.init import text
 from dibs.cli.support import HELD, OK
+from dibs.cli.support.consent import confirmed
 from dibs.core.text.names import plural
 from dibs.errors import BadUsage
 
@@ -112,13 +113,11 @@ def _remove(
 
 def _check_purge(args: Namespace, plan: PurgePlan, *, asks: bool) -> None:
     """Refuse a purge while agents hold claims, or without confirmation."""
-    confirmed = () if asks else ("--yes",)
+    said = () if asks else ("--yes",)
     if not args.force:
-        plan.check_unused(command(args, "--force", *confirmed))
+        plan.check_unused(command(args, "--force", *said))
     if not (asks or args.yes):
-        raise BadUsage(
-            "init: --purge needs a confirmation", hint=f"run: {command(args, *confirmed)}"
-        )
+        raise BadUsage("init: --purge needs a confirmation", hint=f"run: {command(args, *said)}")
 
 
 def _kept(repository: Repository, plan: PurgePlan | None) -> dict[str, str]:
@@ -159,8 +158,8 @@ def _agreed(
         _print_purge(plan, done=False)
     text.print_changes(("keep", path, what, "") for path, what in kept.items())
     if plan is None:
-        return text.confirmed("remove this?")
-    return text.confirmed("delete all of this?", default=False)
+        return confirmed("remove this?")
+    return confirmed("delete all of this?", default=False)
 
 
 def _stop_server() -> None:
