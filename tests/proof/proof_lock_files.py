@@ -91,8 +91,8 @@ class World:
         self.bare = folder / "shared.git"
         self.orders = folder / "orders"
         self.variables = variables
-        #: Options of ``dibs task take``.
-        self.options: tuple[str, ...] = ()
+        #: How long a dead agent's claim stays in its store, in seconds.
+        self.ttl = 300
         self.buries = False
         self.diary: list[Entry] = []
         self.faults: list[str] = []
@@ -362,7 +362,7 @@ def finish_with_script(member: Member, task: str) -> None:
 
 def take_with_dibs(member: Member) -> str:
     """Run ``dibs task take`` once; return the task that it took, if any."""
-    done = member.dibs("task", "take", "--json", *member.world.options)
+    done = member.dibs("task", "take", "--json", "--ttl", f"{member.world.ttl}s")
     if done.returncode not in {TOOK, NOTHING, EMPTY, TRY_AGAIN}:
         member.world.blame(f"take by {member.name}: {done.returncode} {done.stdout} {done.stderr}")
     return str(json.loads(done.stdout)["task"]["id"]) if done.returncode == TOOK else ""

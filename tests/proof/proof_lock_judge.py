@@ -37,7 +37,7 @@ def judge(world: World) -> list[str]:
     return [
         *world.faults,
         *rewritten(world.bare),
-        *judge_history(trees),
+        *judge_history(trees, dict.fromkeys(world.dead, world.ttl)),
         *judge_diary(world.diary),
         *unfounded(world.diary, trees),
     ]
@@ -61,20 +61,26 @@ def history(bare: Path) -> Iterator[Tree]:
         )  # fmt: skip
 
 
-def judge_history(trees: Iterable[Tree]) -> list[str]:
-    """Return every rule that a sequence of commits breaks."""
+def judge_history(trees: Iterable[Tree], dead: Mapping[str, int] | None = None) -> list[str]:
+    """Return every rule that a sequence of commits breaks.
+
+    ``dead`` maps killed agents to the seconds that a claim of theirs lasts in its store, whose other agents
+    then replace the lock at once.
+    """
     faults: list[str] = []
     before = Tree("", 0, "")
     for tree in trees:
-        faults += [f"{tree.sha} {tree.subject!r}: {fault}" for fault in _step(before, tree)]
+        faults += [
+            f"{tree.sha} {tree.subject!r}: {fault}" for fault in _step(before, tree, dead or {})
+        ]
         before = tree
     return faults
 
 
-def _step(old: Tree, new: Tree) -> Iterator[str]:
+def _step(old: Tree, new: Tree, dead: Mapping[str, int]) -> Iterator[str]:
     for task, lock in old.locks.items():
         if task not in new.locks:
-            yield from _freed(task, lock, old, new)
+            yield from _freed(task, lock, old, new, dead)
         elif identity(lock) != identity(new.locks[task]) and new.subject != "time passes":
             yield f"{task} goes from {owner(lock)} to {owner(new.locks[task])}, never free"
     for task in new.locks.keys() - old.locks.keys():
@@ -101,15 +107,19 @@ def _tasks(old: Tree, new: Tree) -> Iterator[str]:
         yield f"{task} is pending and done"
 
 
-def _freed(task: str, lock: str, old: Tree, new: Tree) -> Iterator[str]:
+def _freed(task: str, lock: str, old: Tree, new: Tree, dead: Mapping[str, int]) -> Iterator[str]:
     """Check a commit that removes a lock: by its owner, or after its time."""
     who = owner(lock)
+    ends = expires(lock, old.time)
+    claimed = re.search(rf"(?m)^claimed: ({TIME})$", lock)
+    if who in dead and claimed and re.search(r"(?m)^dibs: ", lock):
+        ends = min(ends, seconds(claimed[1]) + dead[who])
     if new.subject == f"done: {task} by {who}":
         if task not in new.done or task in new.pending:
             yield f"{task} was not moved"
     elif new.subject.startswith(f"expire: {task},"):
-        if new.time + SKEW < expires(lock, old.time):
-            yield f"{task} expires {expires(lock, old.time) - new.time} s early"
+        if new.time + SKEW < ends:
+            yield f"{task} expires {ends - new.time} s early"
     elif new.subject != f"release: {task} by {who}":
         yield f"the lock of {who} on {task} disappears"
 

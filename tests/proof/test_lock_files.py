@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROUNDS, TASKS = effort((2, 3), (12, 12))
-#: How long a dead agent's claim stays in its store. The default is longer than a round waits.
-SHORT = ("--ttl", "30s")
+#: How long a dead agent's claim stays in its store, in seconds. The default is longer than a round waits.
+SHORT = 30
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -81,7 +81,7 @@ def test_an_agent_that_dies_at_any_point_of_a_claim_loses_no_task(
 
 def test_scripts_agents_and_people_share_a_branch_without_settings(tmp_path: Path):
     world = World(tmp_path)
-    world.options = SHORT  # a successor in a dead agent's clone also waits for its claim
+    world.ttl = SHORT  # a successor in a dead agent's clone also waits for its claim
 
     finished = drive(world)
 
@@ -98,6 +98,6 @@ def test_they_share_a_branch_and_a_git_store(tmp_path: Path):
 
 def test_they_share_a_branch_and_a_redis_store(tmp_path: Path, redis_url: str):
     world = World(tmp_path, DIBS_ENGINE=redis_url)
-    world.options = SHORT  # a dead agent's claim in the store also has to expire
+    world.ttl = SHORT  # a dead agent's claim in the store also has to expire
 
     drive(world, ROUNDS // 2)

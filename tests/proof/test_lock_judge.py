@@ -69,6 +69,17 @@ def test_the_judge_reports_a_broken_rule(fault: str):
     assert fault in found
 
 
+def test_a_dead_agents_lock_may_be_replaced_after_the_ttl_of_its_claim():
+    def faults(at: int, dead: dict[str, int], nonce: str = "n1") -> list[str]:
+        held = HELD._replace(locks={"a": lock("dibs-1", nonce=nonce)})
+        return judge_history([FREE, held, tree("expire: a, held by dibs-1", at=NOW + at)], dead)
+
+    assert faults(300, {"dibs-1": 300}) == []
+    assert "200 s early" in faults(100, {"dibs-1": 300})[0]
+    assert "6900 s early" in faults(300, {})[0]
+    assert "6900 s early" in faults(300, {"dibs-1": 300}, nonce="")[0]
+
+
 def test_the_judge_reports_two_agents_that_work_on_a_task_at_the_same_time():
     diary = [Entry(1, "x", "a", True), Entry(3, "x", "a", False), Entry(2, "y", "a", True)]
 
