@@ -153,23 +153,6 @@ def test_the_queue_folder_of_a_branch_shared_with_shell_agents_is_left_to_them(
     assert "theirs" not in states(dibs)
 
 
-def test_a_task_can_be_finished_with_only_an_editor_and_mv(dibs, repo, make):
-    id_ = make("Audit", "--for", "curator")
-    dibs("orchestrate")
-    path = repo / "work" / "assigned" / "curator" / f"{id_}.yaml"
-    begun = path.read_text().replace("status: assigned", "status: in_progress")
-    path.write_text(f'{begun}started_at: "2026-11-15T10:00:00Z"\n')
-    assert states(dibs) == {id_: "in_progress"}
-
-    text = path.read_text().replace("status: in_progress", "status: done")
-    result = 'result:\n  summary: "fine"\n  completed_at: "2026-11-15T10:10:00Z"\n'
-    path.write_text(f"{text}{result}")
-    path.rename(repo / "work" / "done" / path.name)
-
-    assert states(dibs, "--all") == {id_: "done"}
-    assert dibs("task", "validate", "--quiet").status == 0
-
-
 def test_handing_off_work_reports_similar_tasks(dibs):
     alike = dibs("task", "new", "Polish the architecture guide", "--json").json["created"][0]["id"]
     dibs("task", "new", "Write the architecture guide", "--for", "bob")

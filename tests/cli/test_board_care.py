@@ -103,20 +103,3 @@ def test_validate_notes_a_move_that_the_board_accepts(dibs, inbox, repo):
     assert (answer.status, "belongs in" in answer.out) == (0, True)
     (task,) = dibs("task", "ls", "--json").json["tasks"]
     assert (task["agent"], task["state"]) == ("bob", "assigned")
-
-
-@pytest.mark.parametrize("place", ["done", "assigned/bob", "archive/2025-11"])
-def test_validate_reports_a_second_file_of_a_task(dibs, inbox, repo, place):
-    path = inbox / "2025-11-23T1430-curator-audit.yaml"
-    path.write_text("title: x\nagent: curator\nstatus: new\n")
-    dibs("orchestrate")
-    second = repo / "work" / place / path.name
-    second.parent.mkdir(parents=True, exist_ok=True)
-    second.write_text((repo / "work/assigned/curator" / path.name).read_text())
-
-    answer = dibs("task", "validate", "--json")
-
-    assert answer.status == 65
-    (finding,) = (one for one in answer.json["findings"] if one["fatal"])
-    assert (finding["code"], finding["file"]) == ("TASK_DUPLICATE", f"work/{place}/{path.name}")
-    assert "work/assigned/curator" in finding["message"]

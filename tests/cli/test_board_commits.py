@@ -102,17 +102,6 @@ def test_a_file_that_the_board_has_not_accepted_is_left_for_its_author(dibs, boa
     assert "task: broken new by Ann" in subjects(board)
 
 
-def test_a_move_that_the_board_has_not_accepted_is_not_committed_as_a_deletion(dibs, board):
-    (board / FILE).write_text(TASK)
-    dibs("orchestrate", agent="boss")
-    moved(board, f"work/assigned/curator/{ID}.yaml", f"work/done/{ID}.yaml")  # without a result
-
-    dibs("orchestrate", agent="boss")
-
-    assert ID in git(board, "ls-tree", "-r", "--name-only", "HEAD")
-    assert not [line for line in subjects(board) if "deleted" in line]
-
-
 def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
     (board / FILE).write_text(TASK)
 
@@ -148,17 +137,6 @@ def test_a_committed_hand_edit_is_attributed_to_its_author(dibs, board):
     done = dibs("log", "--kind", "task_completed", "--json").json[-1]
     assert done["details"]["by"] == "Zoe Q"
     assert "by Zoe Q" in (board / "work/collaboration/WORKFLOW_LOG.md").read_text()
-
-
-def test_a_hand_edit_that_is_committed_needs_no_second_commit(dibs, board):
-    (board / FILE).write_text(TASK)
-    committed(board, "add", "-A")
-    committed(board, "commit", "-q", "-m", "create a task")
-
-    dibs("orchestrate", agent="boss")
-
-    steps = [line for line in subjects(board) if not line.startswith("board")]
-    assert steps == [f"task: {ID} new -> assigned by boss", "create a task"]
 
 
 def test_a_change_that_another_machine_committed_is_attributed_to_its_agent(dibs, board):

@@ -97,14 +97,6 @@ def test_an_invalid_file_is_set_aside_with_its_code_and_line(board, dibs, row, c
     assert board.take("carol") is None
 
 
-def test_row_72_values_that_yaml_would_convert_stay_text(board, dibs):
-    board.put("title: a\nagent: no\nversion: 1.10\nmode: 12:30\n", "12-30.yaml")
-
-    assert board.findings() == []
-    shown = dibs("task", "show", "12-30", "--json").json["task"]
-    assert (shown["agent"], shown["mode"]) == ("no", "12:30")
-
-
 @pytest.mark.parametrize(
     ("place", "content"),
     [
@@ -122,19 +114,6 @@ def test_row_74_status_and_folder_must_agree(board, place, content):
     assert finding["file"] == f"work/{place}/{NAME}"
 
 
-def test_row_75_the_known_file_of_a_duplicate_counts_and_both_stay(board, dibs):
-    known = board.folder / "inbox" / f"{board.good}.yaml"
-    other = board.put("title: an impostor\nstatus: done\n", known.name, "done")
-
-    codes = {finding["code"] for finding in board.findings()}
-
-    assert "TASK_DUPLICATE" in codes
-    assert known.exists()
-    assert other.read_text() == "title: an impostor\nstatus: done\n"
-    assert board.take() == board.good
-    assert dibs("doctor").status == 65
-
-
 def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board, dibs):
     for id_ in ("../x", "a;rm", "con", "a" * 200, "a\nb", ""):
         for verb in (["show"], ["cancel", "--reason", "x"], ["start"], ["graph"]):
@@ -145,14 +124,6 @@ def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board,
             answer = dibs("task", word, id_)
             assert answer.status in {6, 65}
             assert answer.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("needed", ["2020-01-01T0000-any-nothing", "SELF"])
-def test_row_78_new_refuses_an_impossible_dependency(dibs, board, needed):
-    answer = dibs("task", "new", "More", "--needs", needed, "--json")
-
-    assert answer.status == 65
-    assert answer.json["error"]["code"] == "TASK_DEPENDENCY"
 
 
 def test_row_78_a_dependency_cycle_made_by_hand_is_reported(board):

@@ -14,7 +14,7 @@ from dibs.core.tasks.rules import Status
 from dibs.services.board.tasks import Tasks
 
 from .conftest import PROGRAM, check_answer, git
-from .test_run import gone, until
+from .test_run import gone
 
 #: A command that says when it is there, and then runs on.
 STAYS = "echo ready; exec sleep 60"
@@ -253,15 +253,6 @@ def test_a_command_that_releases_its_task_does_not_get_it_forever(dibs, put, sta
     assert states() == {"a": "new"}
 
 
-@pytest.mark.parametrize(("words", "done"), [(("--once",), 1), (("--max", "2"), 2)])
-def test_the_number_of_tasks_can_be_limited(dibs, put, states, words, done):
-    put("a", "b", "c")
-
-    assert dibs("work", *words, "--", "true", agent="bob").status == 0
-
-    assert list(states().values()).count("done") == done
-
-
 def test_a_task_that_the_agent_holds_already_is_named_and_left_alone(dibs, put, states):
     put("a", "b")
     dibs("task", "take", agent="bob")
@@ -414,16 +405,6 @@ def test_a_signal_during_the_take_releases_the_task_and_starts_nothing(
     assert dibs("work", *sh("touch started"), agent="bob").status == 143
     assert states() == {"a": "new"}
     assert not (repo / "started").exists()
-
-
-def test_a_waiting_worker_gets_a_task_that_is_added_later(dibs, put, states, start):
-    work = start("work", "--wait", "1h", "--once", "--agent", "bob", "--", "true")
-    until(lambda: dibs("status", "--json").json["queue"])
-
-    put("a")
-
-    assert work.wait(30) == 0
-    assert states() == {"a": "done"}
 
 
 # -- several workers

@@ -329,3 +329,17 @@ def test_a_next_agent_that_nobody_has_seen_gets_its_task(repo):
     repo.cycle()
 
     assert list((repo.root / "work").rglob("2025-11-23T1545-synthesizer-*.yaml"))
+
+
+def test_a_stuck_task_is_logged_once(repo):
+    path = f"work/assigned/structural/{REPOMAP}.yaml"
+    repo.append(path, f"id: {REPOMAP}\nagent: structural\nstatus: in_progress\nartefacts: []\n")
+    repo.append(path, 'assigned_at: "2025-11-23T14:31:00Z"\nstarted_at: "2025-11-23T14:32:00Z"\n')
+
+    first, second = repo.cycle(), repo.cycle()
+
+    assert "1 timeouts" in first
+    assert "0 timeouts" in second
+    log = repo.sh("cat work/collaboration/WORKFLOW_LOG.md").splitlines()
+    assert sum(REPOMAP in line and "has been in_progress" in line for line in log) == 1
+    assert repo.find(REPOMAP) == [path]

@@ -119,13 +119,6 @@ def test_a_shallow_clone_of_a_file_url_takes_and_finishes_tasks(shared):
     assert "tasks/done/a.yml" in shared.files()
 
 
-def test_a_second_task_is_another_one(shared):
-    shared.put_tasks("a", "b")
-    queue = shared.queue("machine")
-
-    assert [queue.take(caller("bob")).stored.id for _ in range(2)] == ["a", "b"]
-
-
 # -- one owner
 
 
@@ -174,14 +167,6 @@ def test_without_an_origin_the_remote_with_the_queue_is_used(shared):
     shared.git("remote", "rename", "origin", "hub", at=clone)
     shared.git("remote", "add", "another", str(shared.folder / "nowhere"), at=clone)
     shared.git("switch", "-q", "-c", "feature", at=clone)
-
-    assert shared.queue("machine").take(caller("bob")).stored.id == "a"
-
-
-def test_a_clone_from_a_file_url_has_the_queue(shared):
-    shared.put_tasks("a")
-    clone = shared.clone("machine")
-    shared.git("remote", "set-url", "origin", f"file://{shared.bare}", at=clone)
 
     assert shared.queue("machine").take(caller("bob")).stored.id == "a"
 
@@ -255,18 +240,6 @@ def test_an_agent_of_the_same_name_in_another_clone_learns_who_holds_the_task(sh
     assert denied.is_lock_file
     assert denied.reason == "an agent of the same name in another clone"
     shared.queue("one").done(caller("bob"), "a")
-
-
-def test_a_queue_in_one_file_needs_no_folder_for_locks(shared):
-    first = shared.folder / "first"
-    (first / "current_tasks" / ".gitkeep").unlink()
-    shared.commit(first, {"tasks/pending.txt": "a\r\nb: Second\r\n"})
-    queue = shared.queue("machine")
-
-    assert queue.take(caller("bob")).stored.id == "a"
-    assert "current_tasks/a.lock" in shared.files()
-    queue.done(caller("bob"), "a")
-    assert shared.show("tasks/pending.txt").splitlines() == ["b: Second"]
 
 
 def test_a_task_that_nobody_holds_cannot_be_ended(shared):

@@ -3,10 +3,9 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 
 import pytest
-from tests.interop.shared import SCRIPT, Shared
+from tests.interop.shared import Shared
 from tests.services.several_agents import caller
 
 from dibs.cli import main
@@ -112,50 +111,7 @@ def test_a_name_with_capitals_excludes_scripts_too(shared):
     assert locks(shared) == ["current_tasks/Fix-Header.lock"]
 
 
-def test_a_script_that_is_overtaken_before_its_push_loses(shared):
-    shared.put_tasks("a")
-    clone = shared.clone("clone")
-    queue = shared.queue("machine")
-    taken = []
-    with _before_push(shared, clone) as gate:
-        process = shared.start_script(clone, "agent-02")
-        gate.reached()
-        taken.append(queue.take(caller("bob")))
-        gate.open()
-        ran = shared.ended(process)
-
-    assert taken[0].stored.id == "a"
-    assert ran.claimed == ""
-    assert holder(shared, "current_tasks/a.lock") == "bob"
-
-
-def test_a_dibs_agent_that_is_overtaken_before_its_push_gets_the_next_task(shared):
-    shared.put_tasks("a", "b")
-    clone = shared.clone("clone")
-    ran = []
-    rival = Meddling(lambda: ran.append(shared.script(clone, "agent-02")))
-
-    answer = shared.queue("machine", connect=rival).take(caller("bob"))
-
-    assert ran[0].claimed == "a"
-    assert answer.stored.id == "b"
-
-
 # -- bugs of the script that Dibs does not have
-
-
-def test_any_commit_makes_the_script_lose_an_available_task(shared):
-    shared.put_tasks("a")
-    clone, other = shared.clone("clone"), shared.clone("other")
-    with _before_push(shared, clone) as gate:
-        process = shared.start_script(clone, "agent-02")
-        gate.reached()
-        shared.commit(other, {"src.c": "int x;\n"})
-        gate.open()
-        ran = shared.ended(process)
-
-    assert (ran.status, ran.claimed) == (0, "")
-    assert locks(shared) == []
 
 
 def test_unrelated_commits_do_not_make_dibs_lose_an_available_task(shared):
@@ -168,13 +124,6 @@ def test_unrelated_commits_do_not_make_dibs_lose_an_available_task(shared):
     assert rival.times > 1, "the commit did land in between"
     assert answer.stored.id == "a"
     assert "src.c" in shared.files()
-
-
-def test_on_an_empty_queue_the_script_claims_a_task_named_star(shared):
-    ran = shared.script(shared.clone("clone"), "agent-02")
-
-    assert (ran.status, ran.claimed) == (0, "*")
-    assert locks(shared) == ["current_tasks/*.lock"]
 
 
 def test_on_an_empty_queue_dibs_says_so_and_writes_no_lock(shared):
@@ -192,15 +141,6 @@ def test_the_scripts_lock_named_star_is_listed_and_blocks_nothing_else(shared):
 
     assert queue.take(caller("bob")).stored.id == "a"
     assert {task.name: task.holder for task in queue.all()} == {"a": "bob", "*": "agent-02"}
-
-
-def test_if_nothing_is_available_the_script_prints_nothing_and_succeeds(shared):
-    shared.put_tasks("a")
-    shared.queue("machine").take(caller("bob"))
-
-    ran = shared.script(shared.clone("clone"), "agent-02")
-
-    assert (ran.status, ran.out) == (0, "")
 
 
 def test_if_nothing_is_available_dibs_says_who_holds_what(shared):
@@ -234,16 +174,6 @@ def test_a_scripts_lock_is_listed_and_expires_by_its_stated_age(shared):
     subjects = shared.subjects().split("\n")
     assert subjects[0] == "claim: a by bob"
     assert subjects[2].startswith("expire: a, held by agent-02 since 20")
-
-
-def test_a_fresh_clone_does_not_restart_the_age_of_a_lock(shared):
-    shared.put_tasks("a")
-    shared.script(shared.clone("clone"), "agent-02")
-
-    later = shared.queue("later", age=3600.0, clock=lambda: time.time() + 3000)
-
-    (task,) = later.all()
-    assert 500 < task.expires_in <= 600
 
 
 def test_deleting_a_scripts_lock_releases_the_task(shared):
@@ -334,25 +264,6 @@ def test_each_outcome_of_taking_a_task_has_its_own_exit_status(shared, dibs):
 # -- what a shell agent sees
 
 
-def test_the_branch_reads_as_the_document_says(shared):
-    shared.put_tasks("fix-header-lint")
-    queue = shared.queue("machine")
-    queue.take(caller("agent-02"))
-    lock = shared.show("current_tasks/fix-header-lint.lock").splitlines()
-    queue.done(caller("agent-02"), "fix-header-lint")
-
-    assert lock[0] == "agent: agent-02"
-    assert lock[1].startswith("claimed: 20")
-    assert lock[1].endswith("Z")
-    assert lock[2] == "task: fix-header-lint"
-    assert "claim: fix-header-lint by agent-02" in shared.subjects()
-    assert "done: fix-header-lint by agent-02" in shared.subjects()
-    assert shared.show("tasks/done/fix-header-lint.yml") == "title: fix-header-lint\n"
-    assert "tasks/pending/fix-header-lint.yml" not in shared.files()
-    assert locks(shared) == []
-    assert shared.show("README.md") == "code\n"
-
-
 def test_a_finished_task_is_not_offered_to_scripts_again(shared):
     shared.put_tasks("a", "b")
     queue = shared.queue("machine")
@@ -386,39 +297,3 @@ class Meddling:
 
     def __getattr__(self, name):
         return getattr(self.remote, name)
-
-
-class _before_push:  # noqa: N801 - reads as a sentence
-    """Stop a clone's push in its hook: after the script's check, before its commit is visible."""
-
-    def __init__(self, shared, clone):
-        self.here, self.go = clone / ".git" / "here", clone / ".git" / "go"
-        self.hook = clone / ".git" / "hooks" / "pre-push"
-
-    def __enter__(self):
-        os.mkfifo(self.here)
-        os.mkfifo(self.go)
-        self.hook.parent.mkdir(exist_ok=True)
-        self.hook.write_text(f"#!/bin/sh\necho x > '{self.here}'\ncat '{self.go}' > /dev/null\n")
-        self.hook.chmod(0o755)
-        return self
-
-    def reached(self):
-        self.here.read_text()
-
-    def open(self):
-        self.hook.unlink()
-        self.go.write_text("x")
-
-    def __exit__(self, *_):
-        self.hook.unlink(missing_ok=True)
-
-
-def test_the_script_matches_the_document_except_for_the_repository_path():
-    """The script must keep its bugs."""
-    text = SCRIPT.read_text("utf-8")
-
-    published = text.replace('"${REPO:-/workspace/shared-repo}"', '"/workspace/shared-repo"')
-
-    assert published != text
-    assert sha256(published.encode()).hexdigest() == PUBLISHED

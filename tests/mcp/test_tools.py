@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import jsonschema
-import pytest
 from tests.mcp.wires import NEW, until
 
-from dibs import Dibs
-from dibs.errors import NotAllowed
-from dibs.mcp import tools_tasks
-from dibs.mcp.inputs import TaskAsked
 from dibs.mcp.registry import TOOLS
 
 
@@ -192,16 +186,3 @@ def test_delegated_work_is_sent_with_a_warning_and_strict_sends_nothing(pair, pa
     for task in (first["task"]["id"], again["task"]["id"]):  # other tests use the same board
         bob.call("task", action="start", id=task)
         bob.call("task", action="done", id=task, text="done")
-
-
-def test_a_queued_file_is_taken_and_done_like_a_task_on_the_board(tmp_path):
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    with Dibs.open(tmp_path, agent="vic") as vic:
-        vic.project.queue.add(vic.caller, {"lint.yml": b"title: lint\n"})
-        taken = tools_tasks.task(vic, TaskAsked(action="take"))
-        with pytest.raises(NotAllowed, match="vic holds task lint"):
-            tools_tasks.task(vic.as_agent("eve"), TaskAsked(action="done", id="lint"))
-        done = tools_tasks.task(vic, TaskAsked(action="done", id="lint"))
-
-    assert (taken["task"]["id"], taken["task"]["file"]) == ("lint", "lint.yml")
-    assert done["task"]["state"] == "done"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,24 +98,6 @@ def test_reading_removes_no_stale_lock(world: World):
     assert fresh.git("status", "--porcelain") == ""
 
 
-def test_an_agent_whose_lock_expired_cannot_finish_the_task(world: World):
-    world.put({"a": PLAIN})
-    late, other = world.member("late"), world.member("other")
-    assert take(late) == "a"
-    world.dead.add("late")
-    world.age()
-    assert take(other) == "a"
-    before = subjects(world)
-
-    refused = late.dibs("task", "done", "a")
-
-    assert refused.returncode == FENCED, refused
-    assert "other" in refused.stderr
-    assert subjects(world) == before
-    assert other.dibs("task", "done", "a").returncode == 0
-    assert judge(world) == []
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -135,16 +116,6 @@ def test_a_lock_with_any_content_locks_the_task(world: World, text: str):
 
     assert take(member) == "b"
     assert member.dibs("task", "ls").returncode == 0
-
-
-@pytest.mark.parametrize("claimed", ["", "garbage", "2999-01-01T00:00:00Z"])
-def test_a_lock_without_a_usable_time_expires_by_its_commit(world: World, claimed: str):
-    world.put({"a": PLAIN})
-    then = f"{int(time.time()) - LOCK_AGE - 60} +0000"
-    world.first.environ |= {"GIT_COMMITTER_DATE": then, "GIT_AUTHOR_DATE": then}
-    lock(world, "a", text=f"agent: x\nclaimed: {claimed}\ntask: a\n")
-
-    assert take(world.member("fresh")) == "a"
 
 
 def test_an_owner_renews_a_lock_when_it_is_due_and_not_before(world: World):
@@ -252,22 +223,6 @@ def test_a_queue_in_one_file_hands_out_its_tasks(world: World, ending: str, text
 
 
 # -- names
-
-
-def test_of_two_agents_with_the_same_name_one_gets_the_task(world: World):
-    world.put({"a": PLAIN})
-    pair = [world.member("twin"), world.member("other")]
-    pair[1].environ["DIBS_AGENT"] = "twin"
-
-    with ThreadPoolExecutor(2) as pool:
-        taken = list(pool.map(take, pair))
-
-    assert sorted(taken) == ["", "a"]
-    loser, winner = (pair[taken.index(text)] for text in ("", "a"))
-    assert loser.dibs("task", "done", "a").returncode != 0
-    assert world.open_tasks() == {"a"}
-    assert winner.dibs("task", "done", "a").returncode == 0
-    assert judge(world) == []
 
 
 def test_a_take_that_loses_its_claim_before_the_push_does_not_harm_the_next_owner(world: World):

@@ -33,7 +33,7 @@ class RowTasks(Tasks):
         return self._store.apply(lambda found: upkeep.assign(found, caller, skip=skip))
 
     def wait_for_follow_up(self, id_, handoff):
-        """Let a done task wait for its follow-up, as earlier versions did until the next cycle."""
+        """Let a done task wait for its follow-up, as if it could not be created."""
 
         def step(found):
             row = rows.need(found, id_)

@@ -22,8 +22,8 @@ Dibs cannot use these files, so their tasks are unavailable. Fix each file where
 command accepts it. Dibs writes this page.
 
 """
-#: First lines by which a page of ours is recognized, including those of older versions.
-_TITLES = (b"# Files that are set aside\n", b"# Files that stand aside\n")
+#: The first line by which a page of ours is recognized.
+_TITLE = b"# Files that are set aside\n"
 
 
 def page(asides: dict[str, Aside]) -> str:
@@ -56,7 +56,7 @@ def _write(files: Files) -> None:
         return
     with files.folders.open(COLLABORATION, make=True) as handle:
         try:
-            if before is not None and not content.startswith(_TITLES):
+            if before is not None and not content.startswith(_TITLE):
                 files.keep_text(PAGE, content.decode("utf-8", "surrogateescape"), before.digest)
             if text:
                 moves.write(files.disk, handle, PAGE, text, before.mark if before else None)

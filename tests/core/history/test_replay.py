@@ -153,41 +153,21 @@ def test_a_wait_lasts_until_its_grant_and_says_who_was_in_the_way(told):
     assert (wait.turn - BEGIN, wait.standing) == (4, True)
 
 
-def test_without_names_those_who_hold_the_same_pattern_are_in_the_way(told):
-    grant(told, 0, "ada", "a", "c")
-    grant(told, 0, "cat", "b")
-    told(1, "bob", Kind.LOCK_QUEUED, patterns=["x", "a"], mode="exclusive")
-    (wait,) = replayed(told).waits
-    assert wait.blocked_by == ("ada",)
-
-
-def test_an_entry_of_an_earlier_version_ends_a_wait_for_the_same_patterns(told):
-    told(1, "bob", Kind.LOCK_QUEUED, patterns=["a", "b"], mode="exclusive")
-    told(1, "cat", Kind.LOCK_QUEUED, patterns=["@tasks/next"], mode="exclusive")
-    grant(told, 3, "bob", "b")
-    grant(told, 4, "cat", "task:t1", "src/x.py")
-    assert [(w.agent, w.how, w.end - BEGIN) for w in replayed(told).waits] == [
-        ("bob", "granted", 3),
-        ("cat", "granted", 4),
-    ]
-
-
 @pytest.mark.parametrize(
-    ("summary", "details", "how"),
+    ("why", "how"),
     [
-        ("bob no longer waits for a: it gave up", {}, "gave_up"),
-        ("bob no longer waits for a: it would deadlock", {}, "deadlock"),
-        ("bob no longer waits for a: kim refused it: not now", {}, "refused"),
-        ("", {"why": "its agent ended"}, "ended"),
-        ("", {"why": "it did not claim in its turn"}, "missed_turn"),
-        ("", {"why": "its waiter sent no heartbeat"}, "silent"),
-        ("", {"why": "kim refused it: not now"}, "refused"),
-        ("", {"why": "a reason of a later version"}, "unknown"),
+        ("it gave up", "gave_up"),
+        ("it would deadlock", "deadlock"),
+        ("its agent ended", "ended"),
+        ("it did not claim in its turn", "missed_turn"),
+        ("its waiter sent no heartbeat", "silent"),
+        ("kim refused it: not now", "refused"),
+        ("a reason of a later version", "unknown"),
     ],
 )
-def test_a_wait_without_a_grant_says_how_it_ended(told, summary, details, how):
+def test_a_wait_without_a_grant_says_how_it_ended(told, why, how):
     ticket = told(1, "bob", Kind.LOCK_QUEUED, patterns=["a"], mode="exclusive")
-    told(3, "bob", Kind.LOCK_UNQUEUED, summary, ticket=ticket, **details)
+    told(3, "bob", Kind.LOCK_UNQUEUED, ticket=ticket, why=why)
     (wait,) = replayed(told).waits
     assert (wait.how, *seconds(wait)) == (how, 1, 3)
 

@@ -24,16 +24,6 @@ def refusal(*lines, board=None):
     return caught.value
 
 
-def test_new_tasks_may_depend_on_each_other_in_any_order_and_on_existing_tasks():
-    check_new(a_batch("a: b c", "c: old", "b: c"), {"old": ["older"], "older": []}.get)
-
-
-def test_a_cycle_is_refused_and_shown():
-    message = refusal("a: b", "b: c", "c: a").message
-
-    assert message == "dependency cycle: a -> b -> c -> a"
-
-
 def test_a_cycle_through_a_task_on_the_board_is_refused():
     error = refusal("new: old", board={"old": ["older"], "older": ["new"]})
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.core.patterns.pattern import parse
-from dibs.core.tasks.names import follows_rule, handoff_id, new_id, task_pattern
+from dibs.core.tasks.names import follows_rule, new_id, task_pattern
 from dibs.core.tasks.rules import check_task_id
 from dibs.core.text.names import AGENT_ID_CHARACTERS, slug
 
@@ -57,22 +57,9 @@ def test_an_id_has_the_documented_form_of_file_names():
     assert new_id(NOON, "", "x") == "2025-11-23T1430-any-x"
 
 
-@given(st.floats(0, 1e12), st.text(max_size=80), st.text(max_size=300), st.text(max_size=80))
-def test_every_generated_id_is_valid(moment, agent, title, source):
+@given(st.floats(0, 1e12), st.text(max_size=80), st.text(max_size=300))
+def test_every_generated_id_is_valid(moment, agent, title):
     check_task_id(new_id(moment, agent, title))
-    check_task_id(handoff_id(source, moment, agent, title))
-
-
-def test_the_same_handoff_has_the_same_id_and_others_differ():
-    ids = {
-        handoff_id(source, NOON, agent, title)
-        for source in ("a", "b")
-        for agent in ("x", "y")
-        for title in ("go on", "go  on")
-        for _ in range(2)
-    }
-
-    assert len(ids) == 8
 
 
 #: Dots alone are not a valid name either way.

@@ -31,13 +31,6 @@ def test_reading_creates_no_board(world):
     assert os.listdir(world.path) == []
 
 
-def test_creating_a_task_inside_another_command_creates_the_board(world):
-    with world.board.command(HUMAN, reads=True):
-        world.create("t1")
-
-    assert world.files() == ["inbox/t1.yaml"]
-
-
 def test_the_first_write_creates_folders_schema_and_attributes(world):
     world.reconcile()
 
@@ -146,17 +139,6 @@ def test_a_task_created_elsewhere_appears_here(world, tmp_path):
     other.create("t1")
 
     assert world.reconcile().pulled == 1
-    world.consistent()
-
-
-def test_a_task_moved_elsewhere_moves_here(world, tmp_path):
-    other = world.elsewhere(tmp_path / "other")
-    world.create("t1")
-    other.take("curator")
-
-    world.reconcile()
-
-    assert world.files() == ["assigned/curator/t1.yaml"]
     world.consistent()
 
 
@@ -271,18 +253,6 @@ def test_a_duplicate_with_another_text_is_kept_and_reported(world):
     assert world.read("inbox/t1.yaml") == task("t1")
 
 
-def test_removing_the_duplicate_solves_the_problem(world):
-    world.create("t1")
-    world.take("curator")
-    world.write("inbox/t1.yaml", task("t1"))
-    world.reconcile()
-
-    world.sh("rm inbox/t1.yaml")
-
-    assert aside(world) == {}
-    world.consistent()
-
-
 def test_an_unknown_task_in_two_folders_is_read_from_the_first(world):
     world.reconcile()
     world.write("inbox/t1.yaml", task("t1"))
@@ -303,14 +273,6 @@ def test_an_unknown_task_in_two_folders_is_read_from_the_folder_that_fits(world)
     assert aside(world) == {"assigned/curator/t1": "TASK_DUPLICATE"}
     assert world.tasks.show(None, "t1").stored.place == "inbox"
     assert world.files() == ["assigned/curator/t1.yaml", "inbox/t1.yaml"]
-
-
-@pytest.mark.parametrize("status", ["assigned", "in_progress"])
-def test_a_task_with_an_owner_names_that_agent(world, status):
-    world.reconcile()
-    world.write("inbox/t1.yaml", f"id: t1\nstatus: {status}\ntitle: t1\n")
-
-    assert aside(world) == {"inbox/t1": "TASK_MISMATCH"}
 
 
 # -- hand edits of a stale file
@@ -424,20 +386,6 @@ def test_a_file_that_was_set_aside_and_deleted_is_restored(world):
 # -- the page of files that are set aside
 
 
-def test_the_page_lists_files_set_aside_and_is_removed_when_there_are_none(world):
-    world.reconcile()
-    world.write("inbox/t1.yaml", task("t1").replace("docs/audit.md", "../../etc/passwd"))
-    world.reconcile()
-
-    page = world.read("collaboration/SET_ASIDE.md")
-    assert "`inbox/t1.yaml:6`" in page
-    assert "PATH_ESCAPE" in page
-    world.write("inbox/t1.yaml", task("t1"))
-    world.reconcile()
-    assert not (world.path / "work/collaboration/SET_ASIDE.md").exists()
-    world.consistent()
-
-
 @pytest.mark.parametrize("harm", ["rm {}", "echo old > {}", "rm {} && ln -s /dev/null {}"])
 def test_the_page_is_correct_after_every_command(world, harm):
     page = "collaboration/SET_ASIDE.md"
@@ -491,16 +439,6 @@ def test_a_page_that_someone_else_wrote_is_saved(world):
 
     (kept,) = (world.path / "work/collaboration/set-aside").iterdir()
     assert kept.read_text() == "my own notes\n"
-
-
-@pytest.mark.parametrize("title", ["Files that are set aside", "Files that stand aside"])
-def test_a_page_of_an_older_version_is_removed_without_a_copy(world, title):
-    world.write("collaboration/SET_ASIDE.md", f"# {title}\n\nold\n")
-
-    world.reconcile()
-
-    assert not (world.path / "work/collaboration/SET_ASIDE.md").exists()
-    assert not (world.path / "work/collaboration/set-aside").exists()
 
 
 def test_a_file_set_aside_is_not_read_again_but_stays_reported(world):

@@ -93,15 +93,6 @@ def test_each_task_has_its_own_commit(begun):
     assert files_of(begun, "HEAD~1") == ["work/inbox/y.yaml"]
 
 
-def test_only_the_given_tasks_are_committed(begun):
-    for name in "xyz":
-        put(begun, f"work/inbox/{name}.yaml", TASK.format(id=name, status="new"))
-
-    board_commit(begun, ids=["y"])
-
-    assert files_of(begun) == ["work/inbox/y.yaml"]
-
-
 def test_the_first_commit_of_a_repository_can_be_the_boards(tree):
     put(tree, "code.py", "one\n")
     git(tree, "add", "code.py")
@@ -210,16 +201,6 @@ def test_an_ignored_board_is_not_committed(begun):
     assert board_commit(begun).made == ()
 
 
-def test_committing_again_commits_nothing(begun):
-    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
-    put(begun, "work/collaboration/HANDOFFS.md", "# Agent Handoffs\n")
-
-    first, second = board_commit(begun), board_commit(begun)
-
-    assert first.made == ("task: x new by bob", "board: pages and logs")
-    assert second.made == ()
-
-
 def test_a_machine_without_a_name_commits_as_dibs(begun):
     git(begun, "config", "--unset", "user.name")
     git(begun, "config", "--unset", "user.email")
@@ -238,34 +219,6 @@ def test_a_work_log_is_committed_with_its_task(begun):
     board_commit(begun)
 
     assert files_of(begun) == ["work/assigned/bob/a.yaml", "work/logs/bob/2025-11-23T1430-a.md"]
-
-
-def picked_by_hand(tree):
-    """Cherry-pick two commits, with a conflict in the first that is resolved; the second is pending."""
-    git(tree, "checkout", "-q", "-b", "side")
-    for text in ("side one\n", "side two\n"):
-        put(tree, "code.py", text)
-        git(tree, "commit", "-q", "-a", "-m", text.strip())
-    git(tree, "checkout", "-q", "main")
-    put(tree, "code.py", "main\n")
-    git(tree, "commit", "-q", "-a", "-m", "main")
-    git(tree, "cherry-pick", "side~1", "side", check=False)
-    put(tree, "code.py", "both\n")
-    git(tree, "commit", "-q", "-a", "-m", "both")
-
-
-def test_nothing_is_committed_during_a_cherry_pick(begun):
-    picked_by_hand(begun)
-    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
-
-    done = board_commit(begun)
-
-    assert (
-        done.left == "a cherry-pick or a revert is in progress; the board is committed afterwards"
-    )
-    assert subjects(begun) == ["both", "main", "first"]
-    git(begun, "cherry-pick", "--quit")
-    assert board_commit(begun).made == ("task: x new by bob",)
 
 
 def test_a_board_in_another_repository_is_reported(begun):

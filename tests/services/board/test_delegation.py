@@ -86,14 +86,6 @@ def test_work_similar_to_what_an_agent_reports_is_named(crew):
     assert (alike.id, alike.agent, alike.title) == ("", "bob", "fixing the parser tests")
 
 
-def test_work_on_the_paths_of_an_open_task_is_named(crew):
-    crew.send("bob", "Cover the login", artefacts=["src/auth/**"])
-
-    (alike,) = crew.send("ada", "Rename things", artefacts=["src/auth/a.py"]).alike
-
-    assert (alike.share, alike.paths) == (0.0, ("src/auth/**",))
-
-
 def test_similar_work_is_a_warning_and_the_work_is_sent(crew):
     crew.send("bob", "Cover the login")
 
@@ -111,12 +103,6 @@ def test_finished_work_and_work_of_stopped_agents_does_not_count(crew):
     crew.agents.leave(caller("bob"))
 
     assert isinstance(crew.send("ada", "Cover the login", strict=True), Delegated)
-
-
-def test_a_stopped_agent_is_reported_as_stopped(crew):
-    crew.agents.leave(caller("bob"))
-
-    assert crew.send("bob", "Cover the login").ended == ("bob",)
 
 
 def test_a_prefix_decides_if_an_agent_and_a_role_share_a_name(crew):
@@ -153,13 +139,6 @@ def test_a_role_that_a_file_cannot_name_is_refused_with_its_agents(crew):
         crew.send("\u5be9\u67fb", "Look at it")
 
     assert (caught.value.code, caught.value.hint) == ("AGENT_ID", "name one of its agents: rita")
-
-
-def test_the_closest_name_is_suggested(crew):
-    with pytest.raises(NotFound) as caught:
-        crew.send("testr", "Cover the login")
-
-    assert caught.value.hint == "did you mean 'tester'?"
 
 
 def test_a_repeated_request_sends_once_with_the_same_result(crew):

@@ -5,7 +5,6 @@ import subprocess
 import pytest
 from tests.services.boards import HUMAN, World, task
 
-from dibs.core.claims.agents import Caller
 from dibs.services.tasks.values import TakenTask
 
 ID = "2025-11-23T1430-curator-audit"
@@ -43,23 +42,6 @@ def test_from_the_inbox_to_an_agent_assigns_the_task(world):
     assert state(world) == ("assigned", "writer", "assigned/writer")
     assert "assigned_at" in world.read(f"assigned/writer/{ID}.yaml")
     assert isinstance(world.take("writer"), TakenTask)
-
-
-def test_from_one_agent_to_another_reassigns_the_task(world):
-    assigned(world)
-
-    assert move(world, "assigned/writer") == []
-
-    assert state(world) == ("assigned", "writer", "assigned/writer")
-
-
-def test_from_an_agent_to_the_inbox_releases_the_task(world):
-    assigned(world)
-
-    assert move(world, "inbox") == []
-
-    assert state(world) == ("new", "curator", "inbox")
-    assert world.row(ID).task.assigned == 0.0
 
 
 def test_to_done_with_a_result_finishes_the_task(world):
@@ -110,15 +92,6 @@ def test_a_move_that_a_read_accepted_can_be_followed_by_an_edit(tmp_path, status
     assert "color: blue" in world.row(ID).text
 
 
-def test_a_refused_move_can_be_followed_by_another(world):
-    assigned(world)
-    assert move(world, "done") == ["TASK_MISMATCH"]
-
-    assert move(world, "assigned/writer") == []
-
-    assert state(world) == ("assigned", "writer", "assigned/writer")
-
-
 @pytest.mark.parametrize(
     ("target", "after"),
     [
@@ -148,17 +121,6 @@ def test_to_the_archive_archives_a_task_with_a_result(world, target):
     assert past.status == "done"
     assert world.files() == [f"{past.place}/{ID}.yaml"]
     assert past.place == target or past.place.startswith("archive/")
-
-
-def test_a_failed_task_given_to_another_agent_is_retried(world):
-    world.take("curator")
-    with world.board.command(Caller("curator"), makes=True):
-        world.tasks.fail(Caller("curator"), ID, message="no disk")
-
-    assert move(world, "assigned/writer") == []
-
-    assert state(world) == ("assigned", "writer", "assigned/writer")
-    assert isinstance(world.take("writer"), TakenTask)
 
 
 @pytest.mark.parametrize("target", ["inbox", "assigned/writer", "done", "archive/2025-11"])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 from tests.services.row_tasks import RowTasks
@@ -18,9 +14,8 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.tasks.pages import is_logged
 from dibs.core.tasks.rules import Handoff
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.board.board import Board
-from dibs.services.board.orchestrator import Cycle, Orchestrator, due_in
+from dibs.services.board.orchestrator import Cycle, Orchestrator
 from dibs.services.board.validate import FileFinding
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
@@ -171,15 +166,6 @@ def test_tasks_in_progress_on_the_same_files_are_reported_once(yard):
     assert yard.kinds().count("task_clash") == 1
 
 
-def test_a_new_conflict_does_not_repeat_earlier_reports(yard):
-    for name, agent in (("a", "ann"), ("b", "bob"), ("c", "cid")):
-        yard.make(name, agent=agent, artefacts=["x.md"])
-        yard.take(agent)
-        yard.cycle()
-
-    assert yard.kinds().count("task_clash") == 3  # a and b, then a and c, b and c
-
-
 def test_a_conflict_that_recurs_is_reported_again(yard):
     yard.make("a", agent="ann", artefacts=["x.md"])
     yard.make("b", agent="bob", artefacts=["x.md"])
@@ -208,16 +194,6 @@ def test_a_stuck_task_is_reported_once_per_timeout(yard):
     assert counts == [0, 1, 0, 1, 0]
     assert yard.status("a") == "assigned"
     assert yard.page("WORKFLOW_LOG.md").count("a has been assigned (ann) for") == 2
-
-
-def test_an_agent_that_sends_heartbeats_is_not_stuck(yard):
-    yard.make("a", agent="ann")
-    yard.take("ann")
-    for _ in range(40):
-        yard.clock.advance(290)
-        yard.agents.beat(Caller("ann"))
-
-    assert yard.cycle().timeouts == ()
 
 
 @pytest.mark.parametrize(
@@ -457,15 +433,6 @@ def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yar
     assert {p.name for p in changed} <= {"board-index.jsonl"}
 
 
-def test_a_few_rows_show_what_is_due(yard):
-    look = lambda: yard.store.look(lambda rows: due_in(rows, yard.store.config))  # noqa: E731
-    assert not any(look())
-
-    busy_board(yard)
-
-    assert all(look())
-
-
 def test_concurrent_cycles_do_everything_once(tmp_path):
     yard = Yard(tmp_path)
     busy_board(yard)
@@ -510,55 +477,3 @@ sys.stdin.readline()
 cycles = [yard.orchestrator.cycle(Caller(name, "human")) for _ in range(5)]
 print(json.dumps([[*cycle.assigned, *cycle.followups] for cycle in cycles]))
 """
-
-
-@pytest.mark.slow
-def test_two_processes_assign_and_hand_off_each_task_once(tmp_path):
-    (tmp_path / "state").mkdir()
-    yard = Yard(tmp_path, engine=SqliteEngine(str(tmp_path / "state/dibs.db")))
-    yard.join("bob")
-    for number in range(40):
-        yard.make(f"new-{number}", agent="bob")
-        yard.make(f"source-{number}", agent="ann", title=f"source {number}")
-        yard.take("ann")
-        yard.tasks.done(Caller("ann"), f"source-{number}")
-        yard.tasks.wait_for_follow_up(f"source-{number}", Handoff("bob", f"on {number}"))
-    house = str(Path(__file__).parents[3])
-    rivals = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(tmp_path), f"boss-{number}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=house,
-            env={"PYTHONPATH": f"{house}/src:{house}", "PATH": "/usr/bin:/bin"},
-        )
-        for number in range(2)
-    ]  # fmt: skip
-    said = [rival.communicate("\n", timeout=120)[0] for rival in rivals]
-
-    done = [name for text in said for cycle in json.loads(text) for name in cycle]
-
-    assert len(done) == len(set(done)) + 40  # each follow-up is created, then assigned
-    assert len(set(done)) == 80
-    assert yard.page("HANDOFFS.md").count("\n## ") == 40
-
-
-def test_a_task_that_waits_for_others_is_not_counted_as_assigned(yard):
-    yard.make("a", agent="ann")
-    yard.make("b", agent="bob", dependencies=["a"])
-    yard.make("c", agent="bob")
-    yard.tasks.reassign(BOSS, "b", to="bob")
-    yard.cycle()
-
-    def assigned():
-        return dict(re.findall(r"## (\w+)\n\n.*\n- \*\*Assigned:\*\* (\d+)", status()))
-
-    def status():
-        return yard.page("AGENT_STATUS.md")
-
-    assert assigned() == {"ann": "1", "bob": "1"}
-    yard.take("ann")
-    yard.tasks.done(Caller("ann"), "a")
-    yard.cycle()
-    assert assigned()["bob"] == "2"
-    yard.tasks.reopen(BOSS, "a")
-    yard.cycle()
-    assert assigned()["bob"] == "1"

@@ -64,16 +64,6 @@ def test_new_entries_are_appended(crew, pages, folder):
     assert (folder / "WORKFLOW_LOG.md").read_bytes().startswith(before)
 
 
-def test_without_new_entries_nothing_is_written(crew, pages, folder, tmp_path):
-    tell(crew, "one")
-    update(pages)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-
-    update(pages)
-
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
 @pytest.mark.parametrize("harm", ["edit", "cut", "delete", "forget"])
 def test_a_changed_page_is_rebuilt_from_the_whole_ledger(crew, pages, folder, tmp_path, harm):
     tell(crew, *map(str, range(300)))  # the first ones are already in the monthly files

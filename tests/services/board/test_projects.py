@@ -4,7 +4,6 @@ import subprocess
 
 import pytest
 from tests.services.boards import HUMAN
-from tests.services.row_tasks import RowTasks
 
 from dibs.core.claims.agents import Caller
 from dibs.local.repository import Repository
@@ -165,45 +164,3 @@ def test_two_clones_show_the_same_board_on_every_shared_engine(tmp_path, engine_
     assert texts[0] == texts[1]
     for project in clones:
         project.close()
-
-
-def edit(repo, path, old, new):
-    file = repo / "work" / path
-    assert old in file.read_text()
-    file.write_text(file.read_text().replace(old, new))
-
-
-def reconcile(project):
-    with project.board.command(HUMAN, makes=True) as settled:
-        return settled
-
-
-@pytest.mark.parametrize("tracked", [False, True])
-def test_an_edit_can_be_undone_by_hand(repo, tracked):
-    project = open_project(str(repo), {})
-    add(project, "t1")
-    edit(repo, "inbox/t1.yaml", "t1\n", "t1\npriority: low\n")
-    reconcile(project)
-
-    for wished, other in (("high", "low"), ("low", "high")):
-        if tracked:
-            git(repo, "add", "work")
-        edit(repo, "inbox/t1.yaml", other, wished)
-        reconcile(project)
-
-        assert RowTasks(project.store).stored(["t1"])["t1"].task.priority == wished
-
-
-def test_a_failed_task_is_retried_when_its_error_is_removed_by_hand(repo):
-    project = open_project(str(repo), {})
-    with project.board.command(CURATOR, makes=True):
-        project.tasks.create(HUMAN, [Draft(fields={"title": "t1", "agent": "curator"}, id="t1")])
-        RowTasks(project.store).assign(HUMAN)
-    before = (repo / "work/assigned/curator/t1.yaml").read_text()
-    edit(repo, "assigned/curator/t1.yaml", "status: assigned", "status: error\nerror: no page")
-    reconcile(project)
-
-    (repo / "work/assigned/curator/t1.yaml").write_text(before)
-
-    assert reconcile(project).aside == []
-    assert RowTasks(project.store).stored(["t1"])["t1"].task.status == "assigned"

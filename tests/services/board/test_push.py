@@ -169,16 +169,6 @@ def test_a_refusal_by_the_remote_is_reported(remote, tree):
     assert subjects(remote) == ["first"]
 
 
-def test_a_branch_without_an_upstream_is_reported(tree):
-    git(tree, "switch", "-qc", "side")
-    transition(tree, "a")
-
-    assert "git push --set-upstream origin side" in pushed(tree)
-
-    git(tree, "checkout", "-q", "--detach")
-    assert pushed(tree).startswith("HEAD is not on a branch")
-
-
 def test_an_upstream_branch_that_was_deleted_is_not_created_again(remote, tree):
     git(tree, "switch", "-qc", "side")
     git(tree, "push", "-q", "-u", "origin", "side")

@@ -3,11 +3,10 @@
 import os
 
 import pytest
-from tests.services.boards import HUMAN, World, task
+from tests.services.boards import HUMAN, World
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
-from dibs.services.board.orchestrator import Orchestrator
 
 
 @pytest.fixture
@@ -68,30 +67,6 @@ def test_an_edit_between_two_reads_is_accepted_and_kept(world):
     report = world.reconcile()
     assert report.kept == []
     assert "note: two" in world.read("inbox/fresh.yaml")
-    world.consistent()
-
-
-def test_an_edit_of_a_known_file_is_accepted_by_a_read(world):
-    world.sh("sed -i 's/^title: .*/title: Changed/' inbox/known.yaml")
-
-    assert [verdict.id for verdict in read(world).accepted] == ["known"]
-
-    assert world.row("known").task.title == "Changed"
-    assert read(world).accepted == []
-    world.consistent()
-
-
-def test_a_file_moved_by_hand_is_accepted_by_a_read(world):
-    world.sh("mkdir -p assigned/curator; sed -i 's/^status: .*/status: assigned/' inbox/known.yaml")
-    world.sh("mv inbox/known.yaml assigned/curator/")
-
-    read(world)
-
-    assert world.row("known").place == "assigned/curator"
-    assert world.row("known").task.assigned
-    assert read(world).accepted == []
-    world.reconcile()
-    assert "assigned_at:" in world.read("assigned/curator/known.yaml")
     world.consistent()
 
 
@@ -257,38 +232,6 @@ def test_a_read_works_while_the_board_cannot_be_written(world, monkeypatch):
 def _fail(step, name):
     if step not in {"accept", "save"}:
         raise PermissionError(13, "Permission denied", name)
-
-
-def test_the_orchestrator_completes_what_reads_accepted(world):
-    world.write("inbox/fresh.yaml", task("fresh"))
-    read(world)
-
-    Orchestrator(world.store, world.board, str(world.path / ".state")).cycle(HUMAN)
-
-    assert world.row("fresh").place == "assigned/curator"
-    world.consistent()
-
-
-def test_a_second_file_that_a_read_saw_is_removed_by_the_next_write(world):
-    world.later = 61.0
-    world.sh("cp inbox/known.yaml done/known.yaml")
-    read(world)
-
-    world.reconcile()
-
-    assert world.files() == ["inbox/known.yaml"]
-
-
-def test_the_first_tasks_of_a_board_can_be_edited_between_reads(tmp_path):
-    world = World(tmp_path / "repo")
-    world.write("inbox/fresh.yaml", "title: Fresh\nnote: one\n")
-    read(world)
-    world.write("inbox/fresh.yaml", "title: Fresh\nnote: two\n")
-
-    read(world)
-
-    assert "note: two" in world.row("fresh").text
-    assert world.reconcile().kept == []
 
 
 def test_a_read_after_the_store_was_lost_keeps_the_texts_of_both_lives(tmp_path):

@@ -76,15 +76,6 @@ def test_a_later_attempt_has_its_own_log(folders, tmp_path):
     assert names(tmp_path) == [NAME, "2025-11-23T1547-curator-audit.md"]
 
 
-def test_attempts_within_one_minute_have_a_log_each(folders, tmp_path):
-    for attempt in (1, 2, 3):
-        log(folders, tmp_path, stored(attempt))
-        assert log(folders, tmp_path, stored(attempt)) == ""
-
-    about = "2025-11-23T1545-curator-audit"
-    assert names(tmp_path) == [f"{about}-2.md", f"{about}-3.md", f"{about}.md"]
-
-
 @pytest.mark.parametrize("ahead", [60.0, 5 * 3600.0, 3 * 365 * 86_400.0])
 def test_a_clock_that_runs_ahead_duplicates_no_log(folders, tmp_path, ahead):
     one = stored(started=AT + ahead, completed=AT + ahead)
@@ -129,14 +120,6 @@ def test_a_log_that_someone_writes_at_the_same_moment_is_not_overwritten(tmp_pat
     assert names(tmp_path) == ["2025-11-23T1545-curator-audit-2.md", NAME]
 
 
-def test_two_tasks_with_the_same_name_and_minute_have_two_logs(folders, tmp_path):
-    log(folders, tmp_path)
-
-    log(folders, tmp_path, stored(id="2025-11-22T0900-curator-audit"))
-
-    assert len(names(tmp_path)) == 2
-
-
 def test_artefacts_are_looked_for_in_the_working_tree(folders, tmp_path):
     (tmp_path / "there.md").touch()
     log(folders, tmp_path, stored(artefacts=("planned.md",), made=("there.md", "not.md")))
@@ -144,10 +127,6 @@ def test_artefacts_are_looked_for_in_the_working_tree(folders, tmp_path):
     text = (tmp_path / "work/logs/curator" / NAME).read_text("utf-8")
 
     assert "- ✅ `there.md`\n- ❗️ `not.md`\n- ⚠️ `planned.md`\n" in text
-
-
-def test_a_task_in_progress_has_no_log(folders, tmp_path):
-    assert log(folders, tmp_path, stored(status="assigned")) == ""
 
 
 def test_no_agent_name_escapes_the_logs_folder(folders, tmp_path):

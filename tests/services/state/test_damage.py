@@ -82,7 +82,7 @@ FORMED = {
 }
 FREE = {
     *("worker/", "needs/", "fresh//", "since//", "handoff//", "over//", "aside//", "clash//"),
-    *("told/handoff//", "told/aside//", "queue/", "finished/", "closed", "origin", "probe/"),
+    *("told/handoff//", "told/aside//", "closed", "origin", "probe/"),
 }
 #: Nothing of this is a row of any formed kind.
 MALFORMED = (

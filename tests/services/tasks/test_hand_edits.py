@@ -170,15 +170,6 @@ def test_an_edit_of_the_content_is_accepted_byte_for_byte(crew):
     assert crew.kinds().count(Kind.TASK_EDITED) == 1
 
 
-def test_a_file_that_was_only_touched_changes_nothing(crew):
-    crew.make("a")
-
-    (verdict,) = accept(crew, edited(crew, "a"))
-
-    assert verdict.stored.version == crew.row("a").version
-    assert Kind.TASK_EDITED not in crew.kinds()
-
-
 def test_setting_an_agent_by_hand_decides_who_may_take_the_task(crew):
     crew.make("a")
     accept(crew, edited(crew, "a", add="agent: writer\n"))
@@ -334,19 +325,6 @@ def test_a_waiting_task_cannot_be_started_by_hand(crew):
     assert (verdict.code, "a (new)" in verdict.message) == ("TASK_DEPENDENCY", True)
 
 
-def test_a_file_of_a_dead_attempt_can_be_moved_by_hand(crew):
-    crew.make("a", agent="bob")
-    crew.start("bob", "a", ttl=60)
-    crew.clock.advance(60)
-    file = edited(crew, "a", "done", old="in_progress", new="done", add=RESULT)
-
-    (verdict,) = accept(crew, file)
-
-    assert (verdict.stored.task.status, verdict.stored.doer) == ("done", "bob")
-    assert agrees(verdict.stored)
-    assert crew.tasks.sweep() == []
-
-
 def test_a_result_written_by_hand_is_never_dropped_when_the_row_is_newer(crew):
     crew.make("a", agent="bob")
     crew.start("bob", "a", ttl=60)
@@ -358,18 +336,6 @@ def test_a_result_written_by_hand_is_never_dropped_when_the_row_is_newer(crew):
 
     assert (verdict.code, verdict.field) == ("TASK_STALE", "result")
     assert "is already assigned" in verdict.message
-
-
-def test_one_invalid_file_does_not_reject_the_others(crew):
-    verdicts = accept(
-        crew,
-        made("a", "inbox", "title: one\n"),
-        made("b", "inbox", "priority: soon\n"),
-        made("c", "inbox", "title: three\n"),
-    )
-
-    assert [v.code for v in verdicts] == ["", "TASK_FIELD", ""]
-    assert crew.statuses() == {"a": "new", "c": "new"}
 
 
 def test_a_file_name_that_differs_only_in_case_is_refused(crew):

@@ -7,7 +7,6 @@ from tests.services.several_agents import caller
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
-from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import EditedFile
 from dibs.taskfile.document import MAX_BYTES
 from dibs.taskfile.reading import read, tree_of
@@ -249,17 +248,6 @@ def test_a_follow_up_can_be_reassigned(crew):
     assert crew.tasks.reassign(BOSS, made, to="bob").task.agent == "bob"
 
 
-def test_a_handoff_that_an_earlier_version_left_waiting_is_created_once(crew):
-    crew.make("a")
-    finish(crew, "a", "bob", None)
-    crew.tasks.wait_for_follow_up("a", Handoff("stranger", "go on"))
-
-    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS))
-
-    assert (made.task.agent, troubles) == ("stranger", [])
-    assert crew.row("a").follower == made.id
-
-
 def test_an_invalid_handoff_is_reported_and_blocks_no_other(crew):
     head = "status: done\nresult:\n  summary: x\n  next_agent: bob\n  next_task_title: big\n"
     note = f"    - {'y' * 1_000}\n"
@@ -351,15 +339,6 @@ def agrees_but_for_status(stored):
     return agrees(stored)
 
 
-def test_ledger_entries_name_the_agent(crew):
-    crew.make("a", agent="writer")
-    crew.tasks.assign(caller("boss"))
-
-    entry = crew.ledger.newest(Query(), 1)[0]
-
-    assert (entry.agent, entry.kind, entry.details["task"]) == ("boss", Kind.TASK_ASSIGNED, "a")
-
-
 def test_tasks_with_a_waiting_handoff_do_not_block_archiving_others(monkeypatch):
     monkeypatch.setattr("dibs.services.tasks.upkeep.MANY", 2)
     crew = BoardCrew(board_archive_after=100.0)
@@ -447,13 +426,3 @@ def test_a_task_that_waits_for_others_is_not_stuck_and_then_has_its_whole_time()
     assert crew.tasks.stuck(BOSS) == []
     crew.clock.advance(2 * HOUR)
     assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["b"]
-
-
-def test_a_file_that_says_it_was_started_long_ago_is_stuck_at_once(crew):
-    crew.make("x")
-    text = "agent: bob\nstatus: in_progress\nstarted_at: 1970-01-12T10:00:00Z\n"
-    file = EditedFile("a", "assigned/bob", "a.yaml", read(text.encode(), "a.yaml"))
-    (verdict,) = crew.tasks.accept(BOSS, [file])
-
-    assert verdict.stored.task.created == verdict.stored.task.started
-    assert [one.stored.id for one in crew.tasks.stuck(BOSS)] == ["a"]

@@ -130,15 +130,8 @@ class Replay:
         self._waits.granted(entry, patterns)
 
     def _queued(self, entry: Entry) -> None:
-        """Begin a wait; an entry of an earlier version does not say who is in the way."""
-        wanted = texts(entry.details.get("patterns"))
-        holders = texts(entry.details.get("holders")) or tuple(
-            [
-                agent
-                for agent, own in self._held.items()
-                if agent != entry.agent and not own.keys().isdisjoint(wanted)
-            ]
-        )
+        """Begin a wait."""
+        wanted, holders = (texts(entry.details.get(key)) for key in ("patterns", "holders"))
         self._waits.queued(entry, wanted, holders)
 
     def _released(self, entry: Entry) -> None:

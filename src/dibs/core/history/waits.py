@@ -1,6 +1,6 @@
 """Find the waits in ledger entries: from joining the queue to a grant, or to leaving it.
 
-Pure. Entries of earlier versions lack some details; these are derived from their other details and summaries.
+Pure. The entry that ends a wait names its ticket; taking any task ends the wait for the next one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: What a request for any task waits for; taking a task ends that wait.
 NEXT_TASK = "@tasks/next"
 _TASK_SCHEME = "task:"
-#: How a wait ended, by the reason at the end of a summary.
+#: How a wait ended, by the reason in its entry.
 _WHY = {
     "it gave up": WaitEnd.GAVE_UP,
     "stopped waiting": WaitEnd.GAVE_UP,
@@ -60,11 +60,9 @@ class Waits:
         number, why = entry.details.get("ticket"), entry.details.get("why")
         if not isinstance(number, int) or number not in self._open:
             return
-        reason = why if isinstance(why, str) else entry.summary.rpartition(": ")[2]
-        how = _WHY.get(reason, "")
-        if not how:
-            words = why if isinstance(why, str) else entry.summary
-            how = WaitEnd.REFUSED if _REFUSED in words else WaitEnd.UNKNOWN
+        reason = why if isinstance(why, str) else ""
+        unlisted = WaitEnd.REFUSED if _REFUSED in reason else WaitEnd.UNKNOWN
+        how = _WHY.get(reason, unlisted)
         self._end(number, entry.at, how)
 
     def granted(self, entry: Entry, patterns: tuple[str, ...]) -> None:

@@ -54,14 +54,6 @@ def names_agent(id_: str, agent: str) -> bool:
     return not agent or rest.startswith((f"-{agent.lower()}-", f"-{slug(agent, _AGENT_MAX)}-"))
 
 
-def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
-    """Return the id that earlier versions gave to a follow-up task, to recognize it."""
-    from hashlib import sha256
-
-    mark = sha256(f"{source}\n{agent}\n{title}".encode("utf-8", "replace")).hexdigest()[:6]
-    return f"{new_id(completed, agent, title or 'follow-up')}-{mark}"
-
-
 @lru_cache(maxsize=256)
 def task_pattern(name: str, *, fold_case: bool) -> Pattern:
     """Return the pattern of a claim on the task; raise ``BadInput`` if there is none."""

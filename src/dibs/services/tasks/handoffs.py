@@ -1,8 +1,8 @@
 """Handoffs: create the follow-up task that a finished task asks for, exactly once.
 
-The transaction that finishes the task creates it. The orchestrator creates those that could not be created,
-or that an earlier version left waiting. A follow-up is recognized by its dependency and its title, so no
-number of orchestrators, kills, and hand edits creates a second one.
+The transaction that finishes the task creates it. The orchestrator creates those that could not be created.
+A follow-up is recognized by its dependency and its title, so no number of orchestrators, kills, and hand
+edits creates a second one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import count
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.names import handoff_id, new_id
+from dibs.core.tasks.names import new_id
 from dibs.core.tasks.rules import INBOX, Task
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput
@@ -74,9 +74,6 @@ def follow_up(writer: TaskWriter, source: Stored, *, stays: bool = True) -> Stor
 def _existing(rows: Rows, source: Stored, handoff: Handoff) -> str:
     """Return the id of the follow-up if someone has created it, else nothing."""
     title = title_of(source, handoff)
-    early = handoff_id(source.id, source.task.completed, handoff.agent, handoff.title)
-    if is_taken(rows, early):
-        return early
     for id_, other in several(rows, dependents(rows, source.id)).items():
         if other.task.title == title and handoff.agent in {other.task.agent, other.asked}:
             return id_
