@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import time
 
 from tests.server.conftest import until
@@ -28,27 +27,6 @@ def test_clients_that_never_read_delay_neither_the_writer_nor_others(make_live, 
         assert wrote < 5
         sessions = live.sessions()
         until(lambda: len(sessions._clients) == 1, 10)
-
-
-def test_a_client_over_tcp_that_never_reads_is_soon_known_to_be_slow(make_live):
-    from dibs.server.security.identity import TokenScope
-
-    live = make_live()
-    secret, _ = live.resident.tokens.new(TokenScope.READ, project=live.served.id)
-    with socket.create_connection(("127.0.0.1", live.port)) as link:
-        link.sendall(
-            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\nAuthorization: Bearer {secret}\r\n"
-            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n".encode()
-        )
-        sessions = live.sessions()
-        until(lambda: sessions._hubs)
-        (hub,) = sessions._hubs.values()
-        until(lambda: hub._receivers)
-        for _ in range(20):
-            live.burst(20, 4000)
-
-        until(lambda: hub.seq == live.newest() and not hub._receivers)
 
 
 def test_a_client_that_fell_behind_starts_again_with_a_snapshot(make_live, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from tests.server.conftest import until
 from websockets.exceptions import InvalidStatus
 
-from dibs.server.events import hub as hubs
 from dibs.server.events.feed import Feed
 
 fresh = itertools.count()
@@ -149,7 +148,7 @@ def test_a_filtered_client_gets_only_what_it_asked_for(live, path):
 
 
 def test_heartbeats_tell_a_filtered_client_its_place(make_live, path, monkeypatch):
-    monkeypatch.setattr(hubs, "HEARTBEAT_EVERY", 0.05)
+    monkeypatch.setattr("dibs.server.events.websocket.HEARTBEAT_EVERY", 0.05)
     live = make_live()
     last = live.claim("mia", path)
     client = live.connect("?types=alert:new")

@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from itertools import dropwhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio import to_thread
 
-from dibs.core.claims.event_names import BEHIND, CURRENT, HEARTBEAT, INIT
+from dibs.core.claims.event_names import BEHIND, INIT
 from dibs.server.events.feed import PAGE, UNREAD
 from dibs.server.events.messages import EncodedEvent, Note
-from dibs.server.events.protocol import HIGH_WATER
 from dibs.services.claims.views import overview
 from dibs.shapes import claims as shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dibs.core.claims.event_filters import EventFilter
     from dibs.server.events.feed import Batch, Feed
     from dibs.services.state.ledger import LedgerPage
 
 #: The size of the queue: in events, and in bytes.
 MOST_EVENTS, MOST_BYTES = 4096, 4 << 20
-#: Seconds between two heartbeats.
-HEARTBEAT_EVERY = 15.0
 #: How many threads read the ledger for clients that resume.
 _READERS = 4
 
@@ -41,15 +35,6 @@ class StateAt(NamedTuple):
 
     seq: int
     note: Note
-
-
-class Receiver:
-    """A client that is up to date: it is written to directly, until it has to do something else."""
-
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self.write = write
-        #: Set when the client must look for itself what comes next.
-        self.called = asyncio.Event()
 
 
 class Hub:
@@ -69,7 +54,6 @@ class Hub:
         self._base = 0
         self._queue: deque[EncodedEvent] = deque()
         self._bytes = 0
-        self._receivers: dict[EventFilter, set[Receiver]] = {}
         self._sleepers: set[asyncio.Event] = set()
         #: The snapshot that is being taken or was taken last, and the one after it.
         self._last_state: asyncio.Task[StateAt] | None = None
@@ -77,11 +61,9 @@ class Hub:
         self._room = anyio.CapacityLimiter(_READERS)
         self._loop = asyncio.get_running_loop()
         self._leave = feed.subscribe(self._hear)
-        self._beat = self._loop.call_later(HEARTBEAT_EVERY, self._send_heartbeat)
 
     def close(self) -> None:
         """End the subscription."""
-        self._beat.cancel()
         self._leave()
 
     def covers(self, after: int) -> bool:
@@ -94,9 +76,8 @@ class Hub:
 
     def since(self, after: int) -> list[EncodedEvent]:
         """Return the events in the queue after a number."""
-        if not self._queue or after >= self.seq:
-            return []
-        return list(dropwhile(lambda event: event.seq <= after, self._queue))
+        newer = list(takewhile(lambda event: event.seq > after, reversed(self._queue)))
+        return newer[::-1]
 
     async def page(self, after: int) -> LedgerPage:
         """Return the next entries after a number from the ledger."""
@@ -110,27 +91,15 @@ class Hub:
             self._next_state = asyncio.create_task(self._take_snapshot(self._last_state))
         return await asyncio.shield(self._next_state)
 
-    def join(self, receiver: Receiver, chosen: EventFilter) -> Callable[[], None]:
-        """Write every further event to a client that is up to date; return the function that ends it."""
-        group = self._receivers.setdefault(chosen, set())
-        group.add(receiver)
-
-        def leave() -> None:
-            group.discard(receiver)
-            if not group and self._receivers.get(chosen) is group:
-                del self._receivers[chosen]
-
-        return leave
-
-    async def news(self, patience: float) -> bool:
-        """Wait until there is something new, at most ``patience`` seconds; return whether there is."""
+    async def news(self, patience: float) -> None:
+        """Wait until there is something new, at most ``patience`` seconds."""
         changed = asyncio.Event()
         self._sleepers.add(changed)
         try:
             async with asyncio.timeout(patience):
-                return await changed.wait()
+                await changed.wait()
         except TimeoutError:
-            return False
+            return
         finally:
             self._sleepers.discard(changed)
 
@@ -163,16 +132,11 @@ class Hub:
             self._restart(batch, lost=self.ready.is_set())
         else:
             self._keep(events)
-            for part in _parts(events):
-                self.seq = part[-1].seq
-                self._fan_out(part)
             self.seq = batch.last
         if bool(batch.late) != (self.notice is not None):
             self.notices += 1
             self.notice = Note(BEHIND, message=batch.late) if batch.late else None
-            self.call_everyone()
-        for sleeper in self._sleepers:
-            sleeper.set()
+        self.wake()
 
     def _restart(self, batch: Batch, *, lost: bool) -> None:
         self._queue.clear()
@@ -181,7 +145,6 @@ class Hub:
         self.ready.set()
         if lost:
             self.lives += 1
-            self.call_everyone()
 
     def _keep(self, events: list[EncodedEvent]) -> None:
         self._queue.extend(events)
@@ -191,44 +154,7 @@ class Hub:
             self._bytes -= len(oldest.frame)
             self._base = oldest.seq
 
-    def _fan_out(self, events: list[EncodedEvent]) -> None:
-        for chosen, group in tuple(self._receivers.items()):
-            wanted = [event.frame for event in events if chosen.wants(event.entry)]
-            if wanted:
-                data = b"".join(wanted)
-                for receiver in tuple(group):
-                    receiver.write(data)
-
-    def call_everyone(self) -> None:
+    def wake(self) -> None:
         """Let every client look for itself what comes next."""
-        for group in self._receivers.values():
-            for receiver in group:
-                receiver.called.set()
         for sleeper in self._sleepers:
             sleeper.set()
-
-    def _send_heartbeat(self) -> None:
-        self._beat = self._loop.call_later(HEARTBEAT_EVERY, self._send_heartbeat)
-        note = Note(HEARTBEAT, self.seq)
-        for group in tuple(self._receivers.values()):
-            for receiver in tuple(group):
-                receiver.write(note.frame)
-
-
-def _parts(events: list[EncodedEvent]) -> Iterator[list[EncodedEvent]]:
-    """Yield events in parts that can be written at once."""
-    part: list[EncodedEvent] = []
-    size = 0
-    for event in events:
-        part.append(event)
-        size += len(event.frame)
-        if size > HIGH_WATER:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
-
-
-def current() -> Note:
-    """Return the note that the store answers again."""
-    return Note(CURRENT)

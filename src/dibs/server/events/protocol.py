@@ -88,14 +88,6 @@ class EventProtocol(WebSocketsSansIOProtocol):
         super().shutdown()
         self._close_soon()
 
-    def pause_writing(self) -> None:
-        """Tell the stream that the client is slow."""
-        super().pause_writing()
-        self.on_pause()
-
-    def on_pause(self) -> None:
-        """Do nothing; a stream replaces this."""
-
     def write(self, frames: bytes) -> None:
         """Write encoded frames; nothing is written to a connection that is closing."""
         if not (self.close_sent or self.disconnected or self.transport.is_closing()):

@@ -89,7 +89,7 @@ class Sessions:
             for stream, token in self._clients.items():
                 if token not in valid:
                     stream.ended = True
-                    stream.hub.call_everyone()
+                    stream.hub.wake()
         loop = asyncio.get_running_loop()
         self._watch = loop.call_later(_CHECK_TOKENS, self._check_tokens)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.core.claims.event_filters import RESTARTED, SLOW, cannot_resume
-from dibs.core.claims.event_names import RESUMED, RESYNC
+from dibs.core.claims.event_names import CURRENT, RESUMED, RESYNC
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.probes import is_probe_entry
-from dibs.server.events.hub import current
 from dibs.server.events.messages import EncodedEvent, Note
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Stream:
             self._start_again(RESTARTED)
         if self._notices != hub.notices:
             self._notices = hub.notices
-            return [hub.notice or current()]
+            return [hub.notice or Note(CURRENT)]
         if not hub.ready.is_set():
             await hub.news(_PATIENCE)
             return ()
