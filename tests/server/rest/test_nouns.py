@@ -11,10 +11,9 @@ from tests.server.rest.conftest import agent
 from tests.server.rest.twins import twins_at, typed_in
 
 from dibs.project.stopping import WaitStopped
-from dibs.server.rest.app import PREFIX, ROUTES
+from dibs.server.rest.app import PREFIX
 from dibs.server.rest.nouns.attempts import TakeBody, take
 from dibs.server.rest.routes import Call
-from dibs.server.security.identity import TokenScope
 
 
 class Shop:
@@ -303,38 +302,6 @@ def test_a_task_whose_taker_is_gone_is_released(shop):
 
 
 # -- rights
-
-
-def calls_above(scope):
-    return [route for route in ROUTES if route.scope > scope]
-
-
-def call_of(route):
-    path = route.path.replace("{id}", "x").replace("{agent}", "x").replace("{name}", "x")
-    return f"{route.method} {path.replace('{key}', 'x').replace('{path:path}', 'x')}"
-
-
-def test_a_token_for_reading_changes_nothing(shop):
-    reader = agent("ada", scope=TokenScope.READ)
-    client = shop._twins.client_of(reader)
-    for route in calls_above(TokenScope.READ):
-        method, path = call_of(route).split(" ")
-        answer = client.request(method, PREFIX + path, json={} if method == "POST" else None)
-        refused(answer, 403, "TOKEN_SCOPE")
-
-
-def test_an_agent_cannot_call_what_only_a_human_may(shop):
-    for route in calls_above(TokenScope.AGENT):
-        refused(shop.ask("ada", call_of(route), {}), 403, "TOKEN_SCOPE")
-
-
-def test_an_agent_never_acts_as_another_one(shop):
-    for route in ROUTES:
-        if route.scope <= TokenScope.AGENT:
-            body = {} if route.method == "POST" else None
-            answer = shop.ask("ada", call_of(route), body, Dibs_Agent="bob")
-            code = answer.json()["error"]["code"]
-            assert (answer.status_code, code) in {(403, "NOT_YOU"), (400, "BAD_INPUT")}, route.name
 
 
 def test_what_a_service_reserves_for_humans_is_refused_to_agents(shop):

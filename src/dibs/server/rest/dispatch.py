@@ -110,7 +110,7 @@ class Dispatcher:
         require(identity, route.scope)
         headers = exchange.headers_of(scope)
         body, common = endpoint.query(scope["query_string"])
-        given = await exchange.body_of(receive, headers)
+        given = await exchange.body_of(receive)
         if not endpoint.reads:
             body = decode_body(given, route.takes)
         elif given:

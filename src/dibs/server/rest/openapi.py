@@ -10,7 +10,7 @@ import msgspec
 
 import dibs
 from dibs.server.rest.routes import NoBody
-from dibs.server.rest.wire.exchange import MOST_BODY
+from dibs.server.security.checks import MOST_BODY
 from dibs.shapes.contract import ANSWERS, VALUES
 from dibs.shapes.schema import schema
 

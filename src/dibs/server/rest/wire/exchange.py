@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Send
     from starlette.types import Scope as HttpScope
 
-#: The most bytes of a body.
-MOST_BODY = 1 << 20
 #: The most digits of a version.
 MOST_DIGITS = 15
 #: The id of a request in an ASGI scope; ``RequestIds`` sets it.
@@ -27,7 +25,7 @@ REQUEST_ID = "dibs.request_id"
 ROUTE = "dibs.route"
 JSON = b"application/json"
 #: Headers that a request may have once only.
-_SINGLE = frozenset({b"if-match", b"idempotency-key", b"dibs-agent", b"content-encoding"})
+_SINGLE = frozenset({b"if-match", b"idempotency-key", b"dibs-agent"})
 _STATUSES = {name: code.http for name, code in CODES.items() if code.http}
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -78,21 +76,14 @@ def version_in(headers: Mapping[bytes, bytes], *, versioned: bool) -> int | None
     return int(digits)
 
 
-async def body_of(receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
-    """Return the whole body; stop reading one that is too long."""
-    if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise BadInput("the body must not be compressed", code="CONTENT_ENCODING")
+async def body_of(receive: Receive) -> bytes:
+    """Return the whole body; the checks in front limit it."""
     parts: list[bytes] = []
-    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        if size > MOST_BODY:
-            raise BadInput(f"the body has more than {MOST_BODY} bytes", code="BODY_SIZE")
-        parts.append(part)
+        parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -124,8 +115,6 @@ async def send_error(scope: HttpScope, send: Send, error: DibsError) -> None:
     """Send an error in the usual envelope."""
     status = status_of(error)
     extra: list[tuple[bytes, bytes]] = [*getattr(error, "headers", ())]
-    if not extra and error.code == "BODY_SIZE":
-        extra.append((b"connection", b"close"))
     if isinstance(error, Unavailable):
         extra.append((b"retry-after", b"1"))
     body = encode(shapes.error(error, scope.get(REQUEST_ID, "")))
