@@ -8,7 +8,6 @@ import pytest
 from dibs import BadInput, Dibs, NotAllowed
 from dibs.api import talk
 from dibs.core.claims.agents import Caller
-from dibs.core.talk.decisions import Outcome
 from dibs.engines.memory import MemoryEngine
 from dibs.project.project import Project
 from dibs.services.board.delegation import Delegated, Repeated
@@ -75,28 +74,6 @@ def test_a_briefing_whose_block_failed_is_returned_again_with_its_number(alice, 
     assert not bob.brief()
 
 
-def test_a_full_briefing_also_contains_an_undelivered_change(alice, bob, clock):
-    for number in range(9):
-        alice.claim(f"docs/{number}.md")
-        alice.decide(f"choose {number}")
-    with bob.brief():
-        pass
-    alice.say("bob", "rebase first")
-    lost = bob.brief()
-    alice.say("bob", "and test")
-    clock.advance(LEASE + 1)
-
-    with bob.brief(full=True) as page:
-        state = page.text.removeprefix(lost.text)
-
-    assert state != page.text
-    assert "docs/0.md" in state
-    assert "docs/0.md" not in lost.text
-    assert (page.text.count("rebase first"), "and test" in page.text) == (1, False)
-    with bob.brief() as rest:
-        assert "and test" in rest.text
-
-
 def test_a_briefing_counts_as_delivered_when_its_reader_confirms_it(alice, bob):
     alice.say("bob", "rebase first")
     briefing = bob.brief()
@@ -131,15 +108,6 @@ def test_a_humans_decision_about_a_conflict_is_carried_out(alice, bob, human):
 
     assert alice.held() == []
     assert bob.claim("src/a.py").token
-
-
-def test_a_decision_is_pending_until_someone_with_the_right_to_decide_does(alice, human):
-    asked = alice.decide("use httpx", category="dependency", confirm=True)
-    assert [d.id for d in alice.decisions(pending=True)] == [asked.id]
-
-    assert human.reject(asked.id, reason="no").outcome == Outcome.REJECTED
-    assert alice.decisions(pending=True) == []
-    assert alice.decide("tabs", category="style").outcome == Outcome.RECORDED
 
 
 def test_similar_work_is_named_and_only_a_strict_delegation_is_not_sent(alice, bob):

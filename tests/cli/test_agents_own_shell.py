@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -110,73 +109,6 @@ def test_a_plain_commit_in_an_agents_shell_belongs_to_the_agent(repo):
     )  # fmt: skip
 
     assert ran.returncode == 0, ran.stderr
-
-
-def test_listings_omit_claims_of_dead_agents(repo):
-    process = subprocess.Popen(["sleep", "60"])
-    heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
-    repo.guarding.hear(heard, running(process.pid), {})
-    assert "claude-22222222" in dibs(repo, "who", "z.py").stdout
-    process.kill()
-    process.wait()
-
-    assert "unclaimed" in dibs(repo, "who", "z.py").stdout
-    assert "z.py" not in dibs(repo, "status").stdout
-
-
-@pytest.fixture
-def holder(repo):
-    """An agent that holds a file and whose process can be killed."""
-    process = subprocess.Popen(["sleep", "60"])
-    heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
-    repo.guarding.hear(heard, running(process.pid), {})
-    yield process
-    process.kill()
-    process.wait()
-
-
-def test_a_dead_agent_does_not_block_a_claim(repo, holder):
-    assert dibs(repo, "claim", "z.py", "--agent", "next").returncode != 0
-    holder.kill()
-    holder.wait()
-
-    ran = dibs(repo, "claim", "z.py", "--agent", "next")
-
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def test_a_dead_agent_does_not_block_a_commit(repo, holder):
-    dibs(repo, "git", "install")
-    root = repo.place.repository.root
-    with open(f"{root}/z.py", "w", encoding="utf-8") as file:
-        file.write("half")
-    subprocess.run(["git", "add", "z.py"], cwd=root, check=True)
-
-    def commit():
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "theirs"]
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-
-    assert "claude-22222222 holds it" in commit().stderr
-    holder.kill()
-    holder.wait()
-    ran = commit()
-
-    assert ran.returncode == 0, ran.stderr
-    refs = ["git", "for-each-ref", "refs/salvage/claude-22222222"]
-    assert subprocess.run(refs, cwd=root, check=True, capture_output=True).stdout
-
-
-def test_a_waiting_agent_gets_the_claim_when_the_owners_process_dies(repo, holder):
-    command = [sys.executable, "-m", "dibs", "claim", "z.py", "--agent", "next", "--wait", "120s"]
-    waiter = subprocess.Popen(command, cwd=repo.place.repository.root, stdout=subprocess.PIPE)
-    while not repo.claims.all()[1]:
-        time.sleep(0.05)
-    holder.kill()
-    holder.wait()
-
-    out, _ = waiter.communicate(timeout=100)  # shorter than any wait or ttl here
-
-    assert (waiter.returncode, b"granted z.py" in out) == (0, True), out
 
 
 def test_listings_show_which_agents_are_guarded(repo):

@@ -40,24 +40,6 @@ def test_the_owner_is_asked_to_release_by_a_deadline(dibs):
     assert answer.out.startswith("asked alice to release src/** within 2m (by ")
 
 
-def test_a_release_request_is_shown_with_the_claim(dibs):
-    dibs("claim", "a", agent="alice")
-
-    answer = dibs("ask", "a", "--note", "please", "--json", agent="bob")
-
-    (asked,) = answer.json["asked"]
-    assert (asked["holder"], asked["asker"], asked["note"]) == ("alice", "bob", "please")
-    (claim,) = dibs("status", "--json").json["claims"]
-    assert claim["asked_by"] == [asked]
-
-
-def test_asking_for_an_unclaimed_path_suggests_claiming_it(dibs):
-    answer = dibs("ask", "my file", agent="bob")
-
-    assert answer.status == 0
-    assert answer.out.endswith("claim it: dibs claim 'my file'\n")
-
-
 def test_a_human_revokes_every_overlapping_claim(dibs):
     dibs("claim", "src/a.py", agent="alice")
     dibs("claim", "src/b.py", agent="bob")

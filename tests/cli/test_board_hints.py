@@ -38,14 +38,6 @@ def test_an_empty_board_shows_how_to_create_a_task(dibs, paste, command):
     assert created.out.startswith("created ")
 
 
-def test_a_filter_that_matches_nothing_shows_how_to_see_all(dibs, paste, make):
-    id_ = make("Audit")
-
-    answer = dibs("task", "ls", "--status", "error")
-
-    assert id_ in paste(answer.out, "task ls --all").out
-
-
 def test_a_caller_that_gets_no_task_can_paste_how_to_wait(dibs, paste, make):
     id_ = make("Audit", "--for", "curator")
     dibs("task", "take", "--role", "curator", agent="bob")
@@ -87,28 +79,6 @@ def test_a_held_task_can_be_requested_as_the_refusal_suggests(dibs, paste, make)
     assert paste(answer.err, "ask", agent="carol").status == 0
 
 
-def test_a_finished_task_that_was_edited_by_hand_suggests_reopening_it(dibs, repo, paste, make):
-    id_ = make("Audit")
-    dibs("task", "start", id_, agent="bob")
-    dibs("task", "done", id_, "--summary", "fixed", agent="bob")
-    file = repo / "work" / "done" / f"{id_}.yaml"
-    file.write_text(file.read_text().replace("status: done", "status: cancelled"))
-
-    answer = dibs("task", "ls")
-
-    assert "set aside" in answer.out
-    assert paste(answer.out, "task reopen").status == 0
-
-
-def test_a_restored_file_shows_how_to_cancel_the_task(dibs, repo, paste, make):
-    id_ = make("Audit")
-    (repo / "work" / "inbox" / f"{id_}.yaml").unlink()
-
-    answer = dibs("task", "ls")
-
-    assert paste(answer.err, "task cancel", TEXT="not needed").out.startswith(f"cancelled {id_}")
-
-
 def test_a_file_that_is_set_aside_shows_how_to_see_why(dibs, repo, paste, make):
     make("Audit")
     (repo / "work" / "inbox" / "bad.yaml").write_text("title: x\npriority: soon\n")
@@ -117,23 +87,6 @@ def test_a_file_that_is_set_aside_shows_how_to_see_why(dibs, repo, paste, make):
 
     assert "1 task file is set aside" in answer.err
     assert "bad.yaml:2: priority: " in paste(answer.err, "task validate").out
-
-
-def test_delegated_work_that_is_in_progress_can_be_requested_as_suggested(dibs, paste):
-    dibs("agent", "join", agent="bob")
-    id_ = dibs("delegate", "bob", "Audit", "--json", agent="lead").json["task"]["id"]
-    dibs("task", "start", id_, agent="bob")
-
-    answer = dibs("delegate", "--cancel", id_, agent="lead")
-
-    assert paste(answer.err, "ask", agent="lead").status == 0
-
-
-def test_a_message_about_delegated_work_says_how_to_start_it(dibs, paste):
-    dibs("agent", "join", agent="bob")
-    dibs("delegate", "bob", "Audit", agent="lead")
-
-    assert paste(dibs("inbox", agent="bob").out, "task start", agent="bob").status == 0
 
 
 def test_done_creates_and_names_the_follow_up_even_for_an_unknown_agent(dibs, repo, make):

@@ -71,16 +71,6 @@ def test_a_file_without_a_final_newline_is_reported_with_the_fix(dibs, repo):
     assert dibs("task", "validate").status == 0
 
 
-def test_a_file_in_the_wrong_folder_is_reported_with_the_line_of_its_status(dibs, repo):
-    dibs("task", "new", "Seed")
-    (repo / "work/done/early.yaml").write_text("title: x\nagent: a\nstatus: new\n")
-
-    assert (
-        "work/done/early.yaml:3: status: the task has no result, but the file is in done"
-        in dibs("task", "validate").out
-    )
-
-
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_lists_and_graphs_fit_the_terminal(dibs, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -92,20 +82,6 @@ def test_lists_and_graphs_fit_the_terminal(dibs, monkeypatch, columns):
     for words in (["ls"], ["graph"], ["take"]):
         lines = dibs("task", *words).out.splitlines()
         assert max(len(line) for line in lines if "dibs task" not in line) <= columns
-
-
-def test_a_narrow_list_has_a_block_for_each_task(dibs, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    id_ = dibs("task", "new", "Audit", "--priority", "high", "--json").json["created"][0]["id"]
-    dibs("task", "take", agent="bob")
-
-    assert dibs("task", "ls").out.splitlines() == [
-        id_,
-        "  in_progress, high, bob",
-        "  Audit",
-        "  claim expires in 5m",
-        "1 unfinished task",
-    ]
 
 
 def test_only_agents_see_the_token_of_a_task(dibs):

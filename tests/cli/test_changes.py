@@ -97,17 +97,6 @@ def test_each_changed_file_is_shown_by_owner_or_as_unclaimed(tree, dibs):
     assert found["idle"] == [{"agent": "carol", "claims": 2}]
 
 
-def test_people_see_untracked_files_and_when_claims_expire(tree, dibs):
-    lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
-
-    assert "changed here, claimed by alice: 3 files" in lines
-    assert "modified src/a.py no src/ (expires in 5m)" in lines
-    assert "modified both.md partly both.md (expires in 5m)" in lines
-    assert "unclaimed: 2 changed files" in lines
-    assert "untracked notes.txt no -" in lines
-    assert lines[-1] == "carol: no changes, 2 claims"
-
-
 def test_changes_can_be_limited_to_one_agent_or_the_caller(tree, dibs, monkeypatch):
     (named,) = dibs("changes", "--agent", "bob", "--json").json["trees"]
     monkeypatch.setenv("DIBS_AGENT", "bob")
@@ -178,13 +167,6 @@ def test_paths_limit_a_diff_and_stat_counts_lines(tree, dibs):
     assert dibs("diff", "alice", "--stat", "src/c.py").out.splitlines()[0] == " src/c.py | 1 +"
 
 
-def test_an_empty_diff_prints_only_to_standard_error(tree, dibs):
-    answer = dibs("diff", "carol")
-
-    assert (answer.status, answer.out) == (0, "")
-    assert answer.err == "dibs: carol has no uncommitted changes to claimed files\n"
-
-
 def test_a_word_that_is_an_agent_and_a_file_is_refused(tree, dibs):
     (tree / "bob").write_text("")
 
@@ -201,13 +183,6 @@ def test_changes_and_diff_leave_index_and_objects_unchanged(tree, dibs):
     dibs("diff", "alice")
 
     assert ((tree / ".git/index").read_bytes(), git("count-objects")) == before
-
-
-def test_a_branch_without_commits_is_compared_with_nothing(repo, dibs):
-    dibs("claim", "x", agent="alice")
-    (repo / "x").write_text("first\n")
-
-    assert "+first" in dibs("diff", "alice").out
 
 
 @pytest.mark.parametrize("name", ["a b", "-f", ":(top)x", "*", "new\nline", '"q"', "ü", "x" * 200])

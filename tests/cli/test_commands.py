@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from dibs.cli import main
@@ -73,17 +71,6 @@ def test_an_invalid_value_has_its_own_status(dibs):
     assert "'abc'" in answer.err
 
 
-@pytest.mark.parametrize("token", ["0", "-1", "x", "1.5", "9223372036854775808", "²", "1" * 5000])
-def test_an_invalid_token_is_an_error_and_never_means_any_token(dibs, token):
-    dibs("claim", "a", agent="alice")
-
-    answer = dibs("release", "a", f"--token={token}", agent="alice")
-
-    assert answer.status == 65
-    assert len(answer.err) < 500
-    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
-
-
 def test_with_json_an_error_is_one_object(dibs):
     answer = dibs("claim", "../out", "--json")
 
@@ -107,15 +94,6 @@ def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
     assert answer.status == 70
     assert answer.err.startswith("dibs: internal error: ZeroDivisionError")
     assert answer.err.count("\n") == 1
-
-
-def test_a_bug_is_json_too(dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.commands.who.act", lambda session, args: 1 / 0)
-
-    answer = dibs("who", "a", "--json")
-
-    assert answer.status == 70
-    assert answer.json["error"]["code"] == "INTERNAL"
 
 
 def test_outside_a_repository_no_project_is_found(dibs, tmp_path, monkeypatch):
@@ -146,27 +124,17 @@ def test_a_subfolder_sees_the_same_project(dibs, repo, monkeypatch):
     assert answer.status == 3
 
 
-def test_patterns_may_follow_options(dibs):
-    answer = dibs("claim", "a", "--shared", "b", "--json", "c", agent="alice")
-
-    assert [claim["pattern"] for claim in answer.json["claims"]] == ["a", "b", "c"]
-
-
-def test_the_agent_can_come_from_the_environment(dibs, monkeypatch):
-    monkeypatch.setenv("DIBS_AGENT", "from-env")
-
-    answer = dibs("claim", "a", "--json")
-
-    assert answer.json["claims"][0]["agent"] == "from-env"
-
-
 @pytest.mark.parametrize("agent", ["../x", "a b", "-x", "x" * 65])
 def test_an_invalid_agent_id_is_an_error(dibs, agent):
     assert dibs("claim", "a", f"--agent={agent}").status == 65
 
 
-def test_json_keeps_non_ascii_characters(dibs):
-    answer = dibs("claim", "é.txt", "--reason", "日本", "--json")
+@pytest.mark.parametrize("token", ["0", "-1", "x", "1.5", "9223372036854775808", "²", "1" * 5000])
+def test_an_invalid_token_is_an_error_and_never_means_any_token(dibs, token):
+    dibs("claim", "a", agent="alice")
 
-    assert "日本" in answer.out
-    assert json.loads(answer.out)["claims"][0]["reason"] == "日本"
+    answer = dibs("release", "a", f"--token={token}", agent="alice")
+
+    assert answer.status == 65
+    assert len(answer.err) < 500
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]

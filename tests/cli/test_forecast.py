@@ -99,24 +99,6 @@ def test_no_warn_writes_nothing(dibs, trees):
     assert dibs("log", "--json").out == before
 
 
-def test_a_base_that_looks_like_a_git_option_is_only_a_name(dibs, trees):
-    answer = dibs("forecast", "--base=--upload-pack=touch x")
-
-    assert answer.status == 65
-    assert "--upload-pack=touch x' is not a valid branch name" in answer.err
-    assert not Path("x").exists()
-
-
-def test_a_forecast_requires_a_git_repository(dibs, repo, tmp_path):
-    (tmp_path / "plain").mkdir()
-    dibs("init", "--agents", "none", "--repo", str(tmp_path / "plain"))
-
-    answer = dibs("forecast", "--repo", str(tmp_path / "plain"))
-
-    assert answer.status == 6
-    assert "not a git repository" in answer.err
-
-
 def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"a-rather-long-name-of-agent-{number}" for number in range(20)]

@@ -81,21 +81,6 @@ def test_a_refused_git_commit_suggests_a_commit_of_the_own_files(shop, dibs, pas
     assert git("status", "--short") == " M b.py\n"
 
 
-def test_a_missing_hook_suggests_how_to_install_it(shop, dibs, paste):
-    said = dibs("git", "status")
-
-    assert said.status == 6
-    assert paste(said.out, "git install").status == 0
-    assert dibs("git", "status").status == 0
-
-
-def test_a_failed_setup_suggests_how_to_repeat_it(shop, dibs, paste, tmp_path):
-    said = dibs("worktree", "new", "zoe", "--setup", f"sh -c 'test -e {tmp_path}/go'").err
-    (tmp_path / "go").touch()
-
-    assert paste(said, "worktree setup").status == 0
-
-
 def test_a_worktree_with_work_suggests_how_to_salvage_and_show_it(shop, dibs, paste):
     dibs("worktree", "new", "zoe")
     folder = dibs("worktree", "env", "zoe", "--json").json["DIBS_WORKTREE"]

@@ -189,11 +189,6 @@ def test_row_89_a_missing_name_is_quoted_in_the_error(refused, words, code):
         refused(*(word.format(agent) for word in words), status=6, code=code)
 
 
-@pytest.mark.parametrize("option", ["commit -m=-- ", "commit --message=--"])
-def test_an_option_accepts_two_hyphens_as_its_value(shop, dibs, option):
-    assert dibs(*option.split(), "--dry-run", agent="alice").status == 0
-
-
 def under_way(kind):
     """Start a git operation and leave it unfinished."""
     git("stash", "-q")
@@ -331,20 +326,6 @@ def test_row_99_a_repository_with_long_hashes_works(tmp_path, monkeypatch, dibs)
     assert git("ls-tree", "--name-only", "HEAD").split() == ["alice.py", "bob.py"]
 
 
-def test_remaining_changes_are_counted_with_correct_plurals(shop, dibs):
-    (shop / "far").mkdir()
-    (shop / "far/new.py").write_text("1\n")
-
-    said = dibs("commit", "--dry-run", agent="alice").out.splitlines()
-    os.unlink("far/new.py")
-    git("checkout", "-q", "a.py")
-    nothing = dibs("commit", "-mx", agent="alice").err
-
-    assert said[0] == "would commit 1 file to main"
-    assert "1 changed file is unclaimed (see `dibs changes`)" in said
-    assert "(1 changed file is not yours: see `dibs changes`)" in nothing
-
-
 @pytest.mark.parametrize("place", [".git/hooks2", "../" + LONG, "../" + "z/" * 1500])
 def test_no_folder_is_created_in_an_invalid_place(refused, shop, dibs, place):
     with open(dibs("worktree", "env", "zoe", "--json").json["DIBS_WORKTREE"] + "/new", "w") as file:
@@ -364,10 +345,3 @@ def test_row_88_a_task_adds_no_lines_or_control_characters_to_a_message(shop, di
     lines = git("log", "-1", "--format=%B").split("\n")
     assert all(line.isprintable() for line in lines)
     assert [line for line in lines if line.startswith("Dibs-Agent")] == ["Dibs-Agent: alice"]
-
-
-def test_row_88_a_task_is_short_and_an_empty_one_adds_no_trailer(refused, shop, dibs):
-    refused("commit", "-m", "x", "--task", "t" * 5000, status=65, code="LIMIT")
-    assert dibs("commit", "-m", "x", "--task", " ", agent="alice").status == 0
-
-    assert "Dibs-Task" not in git("log", "-1", "--format=%B")

@@ -13,7 +13,7 @@ from dibs.cli.support import COMMANDS, GROUPS, load
 from dibs.cli.support.examples import examples_in
 from dibs.cli.support.help import overview
 from dibs.cli.support.parsing import build, parse
-from dibs.cli.support.suggestions import MEANINGS, suggest
+from dibs.cli.support.suggestions import MEANINGS
 
 
 def understood(line):
@@ -55,13 +55,6 @@ def test_the_overview_fits_the_terminal_and_breaks_no_word(width):
     assert max(map(len, lines)) <= width
     words = " ".join(" ".join(lines).split())
     assert all(summary in words for summary in COMMANDS.values())
-
-
-def test_a_line_of_the_overview_is_one_line_at_80_columns():
-    lines = "\n".join(overview(80)).split("\n")
-
-    assert max(map(len, lines)) <= 80
-    assert all(f"{summary}" in "\n".join(lines) for summary in COMMANDS.values())
 
 
 def test_the_overview_is_json_too(dibs):
@@ -166,17 +159,6 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
             parser = verbs[words.pop(0)]
         options = [word for word in words if word.startswith("-")]
         assert set(options) <= set(parser._option_string_actions), line
-
-
-def test_a_synonym_is_listed_once():
-    from dibs.cli.support.suggestions import _SYNONYMS
-
-    words = " ".join(_SYNONYMS.values()).split()
-    assert sorted(words) == sorted(set(words))
-
-
-def test_a_suggestion_is_empty_where_nothing_is_close():
-    assert suggest("qqqqqq") == ""
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 
@@ -39,14 +38,6 @@ def test_without_the_server_no_text_but_the_note_mentions_mcp(no_extra, dibs, ag
         assert not path.exists() or "MCP" not in path.read_text()
 
 
-def test_with_the_server_setup_says_how_to_start_it(no_extra, dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: True)
-
-    out = dibs("init", "--agents", "claude").out
-
-    assert "  Claude Code asks once whether to use the MCP server `dibs`: answer yes\n" in out
-
-
 def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkeypatch):
     dibs("init", "--agents", "claude")
     monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: True)
@@ -55,22 +46,6 @@ def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkey
 
     assert "note" not in answer.out
     assert "dibs" in json.loads((no_extra / ".mcp.json").read_text())["mcpServers"]
-
-
-def test_shared_files_name_the_server_even_if_it_cannot_start_here(no_extra, dibs):
-    dibs("init", "--agents", "claude", "--shared")
-
-    assert (no_extra / ".mcp.json").exists()
-
-
-def test_without_agents_the_plan_says_how_to_name_one(no_extra, dibs, tmp_path, monkeypatch):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").symlink_to(shutil.which("git"))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-
-    answer = dibs("init", "--dry-run")
-
-    assert "dibs init --agents claude" in answer.out
 
 
 @pytest.fixture

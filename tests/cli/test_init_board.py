@@ -69,17 +69,6 @@ def test_a_board_gets_a_commit_per_transition(dibs, board):
     )
 
 
-def test_a_board_outside_git_does_not_ask_for_commits(dibs, tmp_path, monkeypatch):
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    assert dibs("init", "--agents", "none", "--board").status == 0
-
-    assert "commit = true" not in (folder / "dibs.toml").read_text()
-    assert (folder / "work" / "README.md").exists()
-
-
 def test_a_board_that_git_ignores_does_not_ask_for_commits(dibs, repo):
     put(repo, ".gitignore", b"/work/\n")
 
@@ -119,16 +108,6 @@ def test_a_setting_that_the_user_changed_is_not_turned_on_again(dibs, board):
 
     assert "commit = false" in settings.read_text()
     assert "commit = true" not in settings.read_text()
-
-
-def test_a_dry_run_of_a_board_lists_every_file_and_creates_none(dibs, repo):
-    before = tree(repo)
-
-    answer = dibs("init", "--agents", "none", "--board", "curator", "--dry-run", "--json").json
-
-    made = {row["path"] for row in answer["changes"] if row["act"] == "create"}
-    assert {path for path in NAMED if path.endswith((".yaml", ".py", ".sh"))} <= made
-    assert tree(repo) == before
 
 
 def test_running_it_again_changes_nothing_and_adds_agents_that_are_new(dibs, board):
@@ -180,26 +159,6 @@ def test_an_uninstall_of_an_unused_board_leaves_nothing(dibs, repo):
     assert "task files" not in answer.out
 
 
-def test_a_board_in_another_folder_has_its_own_paths(dibs, repo):
-    put(repo, "dibs.toml", b'[board]\nfolder = "plan/tasks"\ncommit = true\n')
-
-    dibs("init", "--agents", "none", "--board", "curator")
-
-    assert "plan/tasks/assigned/curator/" in (repo / ".github/agents/curator.agent.md").read_text()
-    done = script(repo, "bash", "plan/tasks/scripts/validate-work-structure.sh")
-    assert (done.returncode, done.stdout + done.stderr) == (0, "0 files: no errors\n")
-
-
-def test_an_invalid_agent_name_creates_nothing(dibs, repo):
-    before = tree(repo)
-
-    answer = dibs("init", "--agents", "none", "--board", "../escape")
-
-    assert answer.status == 65
-    assert "'../escape' is not a valid agent id" in answer.err
-    assert tree(repo) == before
-
-
 def test_a_linked_worktree_gets_no_second_board(dibs, repo, tmp_path, monkeypatch):
     git("-C", str(repo), *ANN, "commit", "-q", "--allow-empty", "-m", "first")
     git("-C", str(repo), "worktree", "add", "-q", str(tmp_path / "side"))
@@ -247,15 +206,6 @@ def test_the_structure_validator_finds_missing_folders_and_misplaced_tasks(board
     assert "inbox" in misplaced[1]
 
 
-def test_the_structure_validator_warns_about_a_profile_without_a_folder(board):
-    put(board, ".github/agents/architect.agent.md", b"# Alphonso\n")
-
-    status, out = structure(board)
-
-    assert status == 0
-    assert "architect.agent.md has no folder" in out
-
-
 def test_the_validators_say_so_if_dibs_is_not_installed(board, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -272,13 +222,11 @@ def test_the_validators_say_so_if_dibs_is_not_installed(board, tmp_path):
         assert "the dibs command is not on PATH" in done.stderr
 
 
-def test_the_validators_work_from_any_folder(board, tmp_path):
-    put(board, "work/inbox/task.yaml", b"title: x\n")
-    check = str(board / "work/scripts/validate-task-schema.py")
+def test_a_board_in_another_folder_has_its_own_paths(dibs, repo):
+    put(repo, "dibs.toml", b'[board]\nfolder = "plan/tasks"\ncommit = true\n')
 
-    inside = script(board, "python", check, "task.yaml", cwd=board / "work/inbox")
-    outside = script(board, "python", check, str(board / "work/inbox/task.yaml"), cwd=tmp_path)
+    dibs("init", "--agents", "none", "--board", "curator")
 
-    assert (inside.returncode, outside.returncode) == (0, 0)
-    (board / "work/inbox/task.yaml").rename(board / "work/inbox/2025-11-23T1430-any-x.yaml")
-    assert structure(board, cwd=None)[0] == 0
+    assert "plan/tasks/assigned/curator/" in (repo / ".github/agents/curator.agent.md").read_text()
+    done = script(repo, "bash", "plan/tasks/scripts/validate-work-structure.sh")
+    assert (done.returncode, done.stdout + done.stderr) == (0, "0 files: no errors\n")

@@ -11,7 +11,6 @@ import pytest
 from tests.cli.wirings import git, tree
 
 from dibs.guard.git.install import GitHooks
-from dibs.install.agents.table import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -142,21 +141,6 @@ def test_a_page_that_includes_another_gets_no_block(dibs, repo):
 
     assert tree(repo) == first
     assert page.read_text() == "@AGENTS.md\n"
-
-
-def test_the_screen_fits_80_columns(dibs, repo):
-    said = dibs("init", "--agents", ",".join(AGENTS)).out
-
-    wide = [line for line in said.splitlines() if len(line) > 80 and str(repo) not in line]
-    assert not wide
-    assert "one-time setup:" in said
-
-
-def test_one_time_setup_is_in_the_json_too(dibs, repo):
-    told = dibs("init", "--agents", "codex", "--json").json["trust"]
-
-    assert {row["agent"] for row in told} == {"codex"}
-    assert "/hooks" in told[0]["text"]
 
 
 def test_an_error_names_the_file_that_cannot_be_written(dibs, repo, monkeypatch):

@@ -106,14 +106,6 @@ def test_a_dead_agents_uncommitted_changes_are_saved_and_reported_to_the_next_ow
     assert f"refs/salvage/{AGENT}/" in granted.out
 
 
-def test_a_dead_agent_is_listed_as_exited(agent, dibs):
-    die(agent)
-
-    agents = dibs("agent", "ls", "--all", "--json").json["agents"]
-    assert [one["status"] for one in agents if one["id"] == AGENT] == ["exited"]
-    assert AGENT not in dibs("agent", "ls").out
-
-
 def test_a_waiter_gets_what_an_agent_held_that_dies(agent, start, dibs):
     waiter = start("claim", "a.py", "--wait", "60s", "--agent", "bob")
     deadline = time.monotonic() + 30
@@ -133,12 +125,6 @@ def test_a_plain_commit_over_a_dead_agents_claim_passes(agent, project):
     die(agent)
 
     assert project.gating.judge(bob, [commit]) == []
-
-
-def test_a_claim_of_an_agent_that_lives_is_shown_everywhere(agent, dibs):
-    with Dibs.open(agent="bob") as bob:
-        assert all(READERS[reader](dibs, bob) for reader in READERS)
-    assert os.path.exists(f"/proc/{agent.pid}")
 
 
 @pytest.fixture

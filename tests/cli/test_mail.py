@@ -9,8 +9,6 @@ import signal
 
 import pytest
 
-from dibs.cli import main
-
 
 @pytest.fixture
 def crew(dibs):
@@ -87,13 +85,6 @@ def test_too_many_messages_are_refused_with_the_time_to_wait(crew, monkeypatch):
     assert re.search(r"in \d+s$", refused["message"])
 
 
-def test_a_message_can_be_shown_by_id(crew):
-    said = crew("say", "bob", "x", "--json", agent="alice").json
-    crew("inbox", agent="bob")
-
-    assert ids(crew("inbox", said["id"], "--json", agent="bob")) == [said["id"]]
-
-
 def test_a_long_inbox_is_shown_in_parts(crew, monkeypatch):
     monkeypatch.setenv("DIBS_MAIL_RATE", "1000")
     for number in range(60):
@@ -145,10 +136,6 @@ def test_groups_from_creation_to_deletion(crew):
     assert crew("group", "ls", "--json").json == {"groups": []}
 
 
-def test_the_first_agent_of_a_project_can_reach_the_human(repo, capsys):
-    assert main(["say", "human", "hello", "--agent", "alice"]) == 0
-
-
 def test_the_recipient_can_be_an_option(dibs):
     dibs("agent", "join", agent="bob")
 
@@ -159,3 +146,10 @@ def test_the_recipient_can_be_an_option(dibs):
     assert "hello there" in out
     assert "good bye" in out
     assert dibs("say", "--to", "bob", "--reply", "m2", "no", agent="alice").status == 64
+
+
+def test_a_message_can_be_shown_by_id(crew):
+    said = crew("say", "bob", "x", "--json", agent="alice").json
+    crew("inbox", agent="bob")
+
+    assert ids(crew("inbox", said["id"], "--json", agent="bob")) == [said["id"]]

@@ -93,16 +93,6 @@ def test_without_an_own_branch_the_checked_out_one_is_merged(dibs, begun, bob):
     assert answer.out.startswith("ok topic: merged as ")
 
 
-def test_nothing_to_merge_is_a_success(dibs, begun, bob):
-    assert dibs("merge", agent="bob").out == "ok agent/bob: nothing to merge\n"
-    assert dibs("merge", "--all").out == "nothing to merge into main\n"
-
-
-def test_contradictory_options_are_refused(dibs, begun):
-    assert dibs("merge", "x", "--all").status == 64
-    assert dibs("merge", "--test", "true", "--no-test").status == 64
-
-
 def test_a_busy_queue_is_reported_like_a_denied_claim(dibs, begun, bob):
     dibs("claim", "@merge/main", agent="eve")
     dibs("claim", "a.txt", agent="bob")

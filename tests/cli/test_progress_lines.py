@@ -76,13 +76,6 @@ def test_programs_see_no_progress_line(branch, start, monkeypatch, option):
     assert on_terminal(start, *words) == (0, "")
 
 
-def test_a_command_leaves_no_progress_line_behind(branch, start):
-    status, shown = on_terminal(start, "worktree", "new", "yan")
-
-    assert status == 0
-    assert shown.split("\r\x1b[K")[-1] == ""
-
-
 def test_the_setup_command_is_announced_before_its_output(branch, start):
     status, shown = on_terminal(start, "worktree", "new", "yan", "--setup", "echo ready")
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from dibs.cli.support.tables import table, wrapped
+from dibs.cli.support.tables import table
 
 
 def test_an_empty_project_has_a_short_status(dibs):
@@ -55,17 +55,6 @@ def test_pending_decisions_are_counted_with_the_age_of_the_oldest(dibs):
     shape = dibs("status", "--json").json["decisions"]
     assert shape["pending"] == 2
     assert shape["oldest_for"] >= 0
-
-
-def test_ended_agents_are_only_counted(dibs):
-    dibs("claim", "a", agent="alice")
-    dibs("claim", "b", agent="bob")
-    dibs("agent", "leave", agent="bob")
-
-    answer = dibs("status")
-
-    assert answer.out.startswith("1 agent working, 1 ended\n")
-    assert "bob" not in answer.out
 
 
 def test_the_status_as_json_has_the_engines_time(dibs):
@@ -206,47 +195,8 @@ def test_people_are_listed_apart_from_agents(dibs):
     assert "human" not in person
 
 
-def test_idle_and_stopped_agents_do_not_count_as_working(dibs):
-    for agent in ("carol", "bob", "alice"):
-        dibs("agent", "join", agent=agent)
-    dibs("agent", "report", "--status", "idle", agent="bob")
-    dibs("agent", "stop", "carol", agent="alice")
-
-    lines = dibs("status").out.splitlines()
-
-    assert lines[0] == "1 agent working, 1 idle, 1 stopped"
-    assert [line.split()[0:3:2] for line in lines[3:6]] == [
-        ["alice", "working"],
-        ["bob", "idle"],
-        ["carol", "stopped"],
-    ]
-
-
 def test_only_verbose_people_see_the_tokens_of_claims(dibs):
     token = dibs("claim", "a", "--json", agent="alice").json["token"]
 
     assert "TOKEN" not in dibs("status").out
     assert re.search(rf"a +exclusive +alice +\S+ +{token}\b", dibs("status", "-v").out)
-
-
-def test_a_wrapped_cell_has_no_part_of_a_color_code():
-    assert wrapped("\x1b[1mabcdef ghi\x1b[0m", 7) == ["abcdef", "ghi"]
-    assert wrapped("\x1b[1mabcdef\x1b[0m", 7) == ["\x1b[1mabcdef\x1b[0m"]
-
-
-def test_the_task_that_an_agent_holds_is_shown_with_it(dibs):
-    id_ = dibs("task", "new", "fix it", "--json").json["created"][0]["id"]
-    dibs("task", "start", id_, agent="alice")
-
-    (alice,) = [a for a in dibs("status", "--json").json["agents"] if a["id"] == "alice"]
-
-    assert alice["task"] == id_
-    assert "TASK" in dibs("status").out
-
-
-def test_an_agent_without_a_task_shows_the_task_that_it_reported(dibs):
-    dibs("agent", "report", "--task", "typing", agent="alice")
-
-    (alice,) = dibs("status", "--json").json["agents"]
-
-    assert alice["task"] == "typing"

@@ -235,13 +235,6 @@ def test_an_unreachable_store_is_reported_and_the_view_recovers(crew):
     play(script)
 
 
-def test_json_is_that_of_status(crew):
-    top, status = crew("top", "--json").json, crew("status", "--json").json
-
-    assert top.keys() == status.keys()
-    assert [c["id"] for c in top["claims"]] == [c["id"] for c in status["claims"]]
-
-
 def test_without_a_terminal_each_change_prints_a_new_view(crew, start):
     watching = start("top", stdin=subprocess.DEVNULL)
 

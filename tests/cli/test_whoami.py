@@ -55,17 +55,6 @@ def test_asking_creates_nothing(dibs, repo):
     assert sorted(os.listdir(repo / ".git")) == before
 
 
-def test_it_works_outside_of_a_repository(dibs, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    answer = dibs("whoami", "--json", agent="bob")
-
-    assert answer.status == 0
-    assert answer.json["project"] is None
-    assert "project: none" in dibs("whoami").out
-    assert dibs("whoami", "--repo", "/nowhere").status == 6
-
-
 def test_without_a_terminal_the_reason_names_the_login_session(repo):
     line = [sys.executable, "-m", "dibs", "whoami"]
     done = subprocess.run(
@@ -75,10 +64,3 @@ def test_without_a_terminal_the_reason_names_the_login_session(repo):
 
     reason = done.stdout.splitlines()[1]
     assert reason.startswith("  because no agent is named and there is no terminal (login session ")
-
-
-def test_who_am_i_suggests_whoami(dibs):
-    answer = dibs("who", "am", "i")
-
-    assert answer.status == 64
-    assert "did you mean 'dibs whoami'?" in answer.err

@@ -116,12 +116,6 @@ def test_a_task_whose_command_succeeds_is_done(dibs, put, states):
     assert dibs("status", "--json").json["claims"] == []
 
 
-def test_without_tasks_there_is_nothing_to_do(dibs):
-    answer = dibs("work", "--", "false", agent="bob")
-
-    assert (answer.status, answer.err) == (0, "dibs: no task available\n")
-
-
 @pytest.mark.parametrize(
     ("status", "more"),
     [
@@ -351,16 +345,6 @@ def test_a_lost_task_stops_its_command_and_the_loop_goes_on(dibs, put, states, s
     assert "dibs: lost a: claim revoked\n" in err
 
 
-def test_a_task_lost_at_the_very_end_is_not_finished(dibs, put):
-    put("a")
-    inside = [*PROGRAM, "agent", "stop", "bob", "--reason", "enough"]
-
-    answer = dibs("work", "--once", "--", *inside, agent="bob")
-
-    assert (answer.status, answer.err.splitlines()[-1]) == (4, "dibs: 1 task: 1 lost")
-    assert dibs("task", "take", agent="carol").out.startswith("took a ")
-
-
 # -- signals
 
 
@@ -502,3 +486,12 @@ def test_a_closed_pipe_ends_a_command_whose_output_is_captured(put, states, star
 
     assert work.wait(30) == 1
     assert states() == {"a": "error"}
+
+
+@pytest.mark.parametrize(("words", "done"), [(("--once",), 1), (("--max", "2"), 2)])
+def test_the_number_of_tasks_can_be_limited(dibs, put, states, words, done):
+    put("a", "b", "c")
+
+    assert dibs("work", *words, "--", "true", agent="bob").status == 0
+
+    assert list(states().values()).count("done") == done
