@@ -55,7 +55,8 @@ def test_a_refused_commit_suggests_how_to_get_the_files(shop, dibs, paste):
     assert paste(said, "ask b.py", agent="alice").status == 0
     dibs("release", "b.py", agent="bob")
     assert paste(said, "claim b.py --wait", agent="alice").status == 0
-    assert dibs("commit", "-m", "x", "b.py", "it is new", agent="alice").status == 0
+    said = dibs("commit", "-m", "x", "b.py", "it is new", agent="alice").out
+    assert paste(said, "commit --inherited").status == 0
 
 
 @pytest.mark.parametrize("start", ["ask", "claim", "revoke"])
