@@ -107,14 +107,10 @@ def test_the_fix_in_the_message_works_when_pasted(dibs, held, other, repo):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [("DIBS_CASE", "sensitive"), ("DIBS_WORKTREE_CLAIMS", "worktree")],
-)
-def test_another_case_rule_or_scope_is_refused(dibs, held, monkeypatch, variable, value):
-    monkeypatch.setenv(variable, value)
+def test_another_case_rule_is_refused(dibs, held, monkeypatch):
+    monkeypatch.setenv("DIBS_CASE", "sensitive")
 
-    assert is_refused(dibs("claim", "A.py", agent="bob"), variable, f"unset {variable}")
+    assert is_refused(dibs("claim", "A.py", agent="bob"), "DIBS_CASE", "unset DIBS_CASE")
 
 
 def test_another_project_name_on_redis_is_refused_and_no_password_is_recorded(
@@ -185,15 +181,6 @@ def test_only_a_human_switches_the_clone_and_not_while_agents_hold_claims(
     dibs("release", "--all", agent="alice")
     monkeypatch.setenv("DIBS_ENGINE", other)
     assert dibs("engine", "use").status == 0
-    assert dibs("claim", "a.py", "--new", agent="bob").status == 0
-
-
-def test_a_migration_takes_the_record_with_it(dibs, held, other, monkeypatch):
-    dibs("release", "--all", agent="alice")
-    assert dibs("engine", "migrate", "sqlite", other).status == 0
-
-    assert is_refused(dibs("claim", "a.py", agent="bob"), "the default")
-    monkeypatch.setenv("DIBS_ENGINE", other)
     assert dibs("claim", "a.py", "--new", agent="bob").status == 0
 
 

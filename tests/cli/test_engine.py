@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 
 import pytest
 from tests.servers import RedisServer, free_port
-
-#: Runs the command in a process that is killed where it would call a method of the migration.
-KILLED = """
-import os, signal, sys
-from dibs.services.migration.service import Migration
-def die(*_): os.kill(os.getpid(), signal.SIGKILL)
-setattr(Migration, sys.argv.pop(1), die)
-from dibs.cli import program
-program()
-"""
 
 
 @pytest.fixture
@@ -113,28 +101,18 @@ def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind, monkeyp
     monkeypatch.setenv("DIBS_TIMEOUT", "1s")
     dibs("claim", "a", agent="alice")
 
-    for words in (("check", url), ("migrate", url, "sqlite"), ("migrate", "sqlite", url)):
-        answer = dibs("engine", *words)
+    answer = dibs("engine", "check", url)
 
-        assert answer.status == 69
-        assert answer.out == ""
-        assert len(answer.err.splitlines()) == 1
+    assert answer.status == 69
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
     assert dibs("status").status == 0
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
-def test_an_unreachable_engine_is_not_repaired(dibs, project, repo, kind, monkeypatch):
-    url = nowhere(kind, repo)
-    monkeypatch.setenv("DIBS_TIMEOUT", "1s")
-
-    assert dibs("engine", "repair", url).status == 69
 
 
 def test_check_does_not_rely_on_stale_state(dibs, origin, monkeypatch):
     use(monkeypatch, "git:origin")
     assert dibs("claim", "a", agent="alice").status == 0
-    dibs("engine", "migrate", "git:origin", "sqlite", "--force")
-    assert dibs("engine", "check", "git:origin").status == 78
+    assert dibs("engine", "check", "git:origin").status == 0
     os.rename(origin.path, origin.path + ".away")
 
     assert dibs("engine", "check", "git:origin").status == 69
@@ -168,18 +146,13 @@ def test_no_password_is_ever_printed(dibs, project, tmp_path):
             dibs("engine", "check", wrong, "--json"),
             dibs("engine", "check", server.url),
             dibs("engine", "check", server.url, "--json"),
-            dibs("engine", "migrate", "sqlite", wrong),
-            dibs("engine", "migrate", "sqlite", server.url),
             dibs("status"),
-            dibs("log"),
-            dibs("engine", "check"),
-            dibs("engine", "repair", server.url, "--json"),
         ]
 
     said = "".join(answer.out + answer.err for answer in answers)
     assert "right-7712" not in said
     assert "wrong-9934" not in said
-    assert [a.status for a in answers] == [78, 78, 0, 0, 78, 0, 78, 78, 78, 0]
+    assert [a.status for a in answers] == [78, 78, 0, 0, 0]
     assert "://***@127.0.0.1" in said
 
 
@@ -193,13 +166,11 @@ def test_no_password_is_ever_printed(dibs, project, tmp_path):
         "git:--upload-pack=touch", "git:ext::sh", "git:nowhere", "git://-x/y",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("verb", ["check", "migrate"])
-def test_an_invalid_url_is_reported_in_one_clear_line(dibs, project, url, verb):
-    words = ["--", url] if verb == "check" else ["--", "sqlite", url]
+def test_an_invalid_url_is_reported_in_one_clear_line(dibs, project, url):
     dibs("claim", "a", agent="alice")
     dibs("release", "--all", agent="alice")
 
-    answer = dibs("engine", verb, *words)
+    answer = dibs("engine", "check", "--", url)
 
     assert answer.status in {64, 65, 69, 78}
     assert answer.out == ""
@@ -208,147 +179,6 @@ def test_an_invalid_url_is_reported_in_one_clear_line(dibs, project, url, verb):
     assert "\x1b" not in answer.err
     assert "secret" not in answer.err
     assert dibs("status").status == 0
-
-
-def test_memory_is_not_migrated(dibs):
-    for words in (("memory:", "sqlite"), ("sqlite", "memory:")):
-        assert dibs("engine", "migrate", *words).status == 65
-
-
-def test_repair_says_what_was_done_or_that_nothing_was(dibs, project, redis_url):
-    dibs("claim", "a", agent="alice")
-
-    assert "write-ahead log into" in dibs("engine", "repair").out
-    assert dibs("engine", "repair", redis_url).out.startswith("nothing to repair\n")
-    assert dibs("engine", "repair", redis_url, "--json").json["done"] == []
-
-
-def test_repair_works_on_a_git_remote(dibs, origin):
-    assert dibs("engine", "repair", "git:origin").status == 0
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
-def test_a_migrated_project_names_its_new_store_to_everyone_else(dibs, url_of, kind, monkeypatch):
-    url = url_of(kind)
-    dibs("claim", "src/a.py", agent="alice")
-    dibs("release", "--all", agent="alice")
-
-    answer = dibs("engine", "migrate", "sqlite", url, "--json")
-
-    assert answer.status == 0
-    assert answer.json["verified"] is True
-    assert answer.json["setting"] == f'engine = "{url}"'
-    left = dibs("claim", "src/a.py", agent="bob")
-    assert left.status == 78
-    assert f'set engine = "{url}" in dibs.toml' in left.err
-    use(monkeypatch, url)
-    granted = dibs("claim", "src/a.py", "--json", agent="bob")
-    assert granted.json["token"] > answer.json["newest"]
-    assert "migrated from sqlite" in dibs("log").out
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgres"])
-def test_a_project_can_be_migrated_there_and_back(dibs, url_of, kind, monkeypatch):
-    url = url_of(kind)
-    dibs("claim", "src/a.py", agent="alice")
-    dibs("engine", "migrate", "sqlite", url, "--force")
-
-    answer = dibs("engine", "migrate", url, "sqlite", "--force")
-
-    assert answer.status == 0
-    assert '  engine = ""' in answer.out.splitlines()
-    assert "alice" in dibs("who", "src/a.py").out
-    use(monkeypatch, url)
-    assert "unset DIBS_ENGINE" in dibs("status").err
-
-
-@pytest.mark.parametrize("kind", ["redis", "git"])
-def test_a_project_can_be_migrated_from_postgresql_to_any_engine_and_back(
-    dibs, url_of, kind, monkeypatch
-):
-    here, there = url_of("postgres"), url_of(kind)
-    use(monkeypatch, here)
-    token = dibs("claim", "src/a.py", "--json", agent="alice").json["token"]
-
-    for old, new in ((here, there), (there, here)):
-        moved = dibs("engine", "migrate", old, new, "--force", "--json")
-        assert (moved.status, moved.json["claims"]) == (0, 1)
-        use(monkeypatch, new)
-        assert dibs("claim", "src/a.py", agent="bob").status == 3
-
-    released = dibs("release", "src/a.py", "--token", str(token), agent="alice")
-    assert released.status == 0
-
-
-def test_a_migration_while_agents_work_needs_a_human_and_force(
-    dibs, project, redis_url, monkeypatch
-):
-    dibs("claim", "src/a.py", agent="alice")
-
-    refused = dibs("engine", "migrate", "sqlite", redis_url)
-    not_human = dibs("engine", "migrate", "sqlite", redis_url, "--force", agent="bob")
-    untouched = dibs("who", "src/a.py", "--json").json["paths"][0]["holders"][0]
-    moved = dibs("engine", "migrate", "sqlite", redis_url, "--force")
-
-    assert (refused.status, not_human.status, moved.status) == (77, 77, 0)
-    assert "alice (holds 1" in refused.err
-    assert untouched["agent"] == "alice"
-    use(monkeypatch, redis_url)
-    assert dibs("claim", "src/a.py", agent="bob").status == 3
-    held = dibs("who", "src/a.py", "--json").json["paths"][0]["holders"][0]
-    assert held["token"] == untouched["token"]
-    assert dibs("release", "src/a.py", agent="alice").status == 0
-
-
-def test_a_target_that_is_in_use_is_not_touched(dibs, project, redis_url, monkeypatch):
-    dibs("claim", "a", agent="alice")
-    use(monkeypatch, redis_url)
-    dibs("engine", "use", "--force")
-    dibs("claim", "b", agent="bob")
-
-    answer = dibs("engine", "migrate", "sqlite", redis_url, "--force", "--json")
-
-    assert answer.status == 77
-    assert answer.json["error"]["code"] == "STORE_NOT_EMPTY"
-    assert dibs("who", "b", "--json").json["paths"][0]["holders"][0]["agent"] == "bob"
-
-
-@pytest.mark.parametrize("where", ["_arrive", "_copy_rows", "_compare", "_leave", "_open"])
-def test_a_killed_migration_says_what_to_do_and_continues(
-    dibs, project, redis_url, start, where, monkeypatch
-):
-    dibs("claim", "src/a.py", agent="alice")
-    words = ("engine", "migrate", "sqlite", redis_url, "--force")
-    program = (sys.executable, "-c", KILLED, where)
-    assert start(*words, program=program).wait(30) == -signal.SIGKILL
-
-    stopped = dibs("claim", "b", agent="bob")
-    with monkeypatch.context() as there:
-        use(there, redis_url)
-        dibs("engine", "use", "--force")  # as in another clone that already has the new setting
-        closed = dibs("claim", "b", agent="bob").status if where != "_arrive" else 69
-    dibs("engine", "use", "--force")
-    again = dibs(*words)
-
-    assert stopped.status == (78 if where == "_open" else 69)
-    assert "engine" in stopped.err
-    assert closed == 69
-    assert again.status == 0, again.err
-    use(monkeypatch, redis_url)
-    assert "alice" in dibs("who", "src/a.py").out
-
-
-def test_a_killed_migration_can_be_canceled(dibs, project, redis_url, start):
-    dibs("claim", "src/a.py", agent="alice")
-    words = ("engine", "migrate", "sqlite", redis_url)
-    program = (sys.executable, "-c", KILLED, "_compare")
-    assert start(*words, "--force", program=program).wait(30) == -signal.SIGKILL
-
-    answer = dibs(*words, "--cancel")
-
-    assert answer.status == 0
-    assert "alice" in dibs("who", "src/a.py").out
-    assert dibs(*words, "--cancel", "--json").json == {"engine": "sqlite", "cancelled": False}
 
 
 @pytest.mark.parametrize(

@@ -290,21 +290,6 @@ def test_a_file_that_changes_after_planning_is_not_overwritten(dibs, repo, monke
     assert place.read_bytes() == b'{"mine": 1}'
 
 
-def test_agents_are_guarded_outside_git_too(dibs, tmp_path, monkeypatch):
-    place = tmp_path / "plain"
-    place.mkdir()
-    monkeypatch.chdir(place)
-
-    answer = dibs("init", "--agents", "claude")
-
-    assert answer.status == 0
-    assert our_handlers(place / SETTINGS)
-    dibs("init", "--uninstall")
-    assert set(tree(place)) - {".dibs"} == {
-        name for name in tree(place) if name.startswith(".dibs/")
-    }
-
-
 def test_a_new_worktree_is_guarded_like_the_main_tree(dibs, repo):
     put(repo, "a.txt", b"a\n")
     git("add", "a.txt")

@@ -45,30 +45,6 @@ def test_every_command_under_next_works(dibs, repo, agents, monkeypatch):
         assert done.status == (65 if "NOT active until trusted" in done.out else 0), command
 
 
-def test_outside_git_a_note_says_how_to_guard_commits_and_it_works(dibs, tmp_path, monkeypatch):
-    place = tmp_path / "plain"
-    place.mkdir()
-    monkeypatch.chdir(place)
-
-    out = " ".join(dibs("init", "--agents", "claude").out.split())
-    first, second = out.partition("to guard them: `")[2].partition("`")[0].split(" && ")
-    subprocess.run(shlex.split(first), check=True)
-
-    assert second == "dibs init"
-    assert dibs("init", "--agents", "claude").status == 0
-    assert (place / ".git" / "hooks" / "pre-commit").exists()
-
-
-def test_the_home_folder_does_not_become_a_project(dibs, home, monkeypatch):
-    monkeypatch.chdir(home)
-
-    answer = dibs("init")
-
-    assert answer.status == 6
-    assert answer.err == f"dibs: {home} is not a project folder (cd to your project first)\n"
-    assert list(home.iterdir()) == []
-
-
 def test_uninstall_says_what_was_removed_and_what_stays(dibs, repo):
     dibs("init", "--agents", "claude")
     (repo / ".claude" / "notes.txt").write_text("mine")
@@ -199,15 +175,3 @@ def test_purge_stops_the_server_which_has_the_store_open(dibs, repo, monkeypatch
         while dibs("serve", "status").status == 0:
             assert time.monotonic() < until
             time.sleep(0.05)
-
-
-def test_outside_git_init_says_how_to_undo_it_and_that_works(dibs, tmp_path, monkeypatch):
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    out = dibs("init", "--agents", "none").out
-    command = out.partition("to undo this: `")[2].partition("`")[0]
-
-    assert dibs(*shlex.split(command)[1:]).status == 0
-    assert os.listdir(folder) == []

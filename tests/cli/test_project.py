@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import stat
-
 import pytest
 
 from dibs.project.project import open_project
@@ -40,19 +38,6 @@ def test_initializing_a_project_says_where_and_what_to_do_next(dibs, repo):
     assert "already" in second.out.splitlines()[0]
 
 
-def test_without_git_the_state_has_its_own_folder(dibs, tmp_path, monkeypatch):
-    place = tmp_path / "plain"
-    place.mkdir()
-    monkeypatch.chdir(place)
-
-    answer = dibs("init", "--agents", "none")
-
-    assert answer.status == 0
-    assert "not a git repository" in answer.out
-    assert stat.S_IMODE((place / ".dibs").stat().st_mode) == 0o700
-    assert dibs("claim", "a").status == 0
-
-
 def test_no_project_is_created_in_a_missing_folder(dibs, tmp_path):
     answer = dibs("init", "--agents", "none", "--repo", str(tmp_path / "no" / "such"))
 
@@ -66,7 +51,7 @@ def test_no_project_is_created_inside_a_git_directory(dibs, repo, monkeypatch):
     answer = dibs("init", "--agents", "none")
 
     assert answer.status == 6
-    assert not (repo / ".git" / ".dibs").exists()
+    assert not (repo / ".git" / "dibs").exists()
 
 
 def test_settings_say_where_they_come_from(dibs, repo, monkeypatch):

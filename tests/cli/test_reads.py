@@ -120,8 +120,6 @@ TABLE = {
     "git check": ("git check",),
     "config": ("config", "config ttl"),
     "engine check": ("engine check",),
-    "engine repair": WRITES,
-    "engine migrate": WRITES,
     "engine use": WRITES,
     "serve": WRITES,
     "open": WRITES,

@@ -83,18 +83,6 @@ def test_whatever_prevents_a_worktree_the_agent_gets_the_shared_tree_and_the_rea
     assert cause is failing_setup or known() == before
 
 
-def test_a_folder_without_git_has_only_the_shared_tree(tmp_path, monkeypatch, dibs):
-    root = tmp_path / "plain"
-    root.mkdir()
-    monkeypatch.chdir(root)
-    assert dibs("init").status == 0
-
-    answer = dibs("worktree", "new", "alice", "--or-shared", "--json").json
-
-    assert (answer["shared"], answer["path"], answer["code"]) == (True, str(root), "REPO_STATE")
-    assert dibs("worktree", "ls", "--json").json["error"]["code"] == "REPO_STATE"
-
-
 def test_a_full_disk_leads_to_the_shared_tree(tree, start, dibs):
     (tree / "big").write_bytes(b"0123456789abcdef" * 500_000)
     git("add", "big")

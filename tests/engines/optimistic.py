@@ -230,6 +230,3 @@ class OptimisticEngine:
 
     def inspect(self):
         return []
-
-    def repair(self):
-        return []

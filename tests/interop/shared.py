@@ -47,7 +47,7 @@ class Ran(NamedTuple):
 def dibs_queue(clone, state, *, connect=queue_remote, **options):
     """Open the queue on the branch that shell agents use, from a clone with its own store."""
     os.makedirs(state, exist_ok=True)
-    store = Store(SqliteEngine(f"{state}/state.db"), Config(git_poll=1.0))
+    store = Store(SqliteEngine(f"{state}/state.db"), Config())
     return LockedQueue(store, LockQueue(find(str(clone), {}), connect, **options))
 
 

@@ -410,18 +410,6 @@ def test_another_repository_is_not_a_worktree(repo, tmp_path):
     assert refusal(repo, f"{tmp_path}/clone/src/a.py") == "PATH_ABSOLUTE"
 
 
-def test_it_works_the_same_outside_git(tmp_path):
-    (tmp_path / ".dibs").mkdir()
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/a.py").touch()
-    (tmp_path / "link.py").symlink_to("src/a.py")
-
-    assert resolve(tmp_path / "src", "../link.py") == "src/a.py"
-    assert resolve(tmp_path, f"{tmp_path}/src/a.py") == "src/a.py"
-    assert refusal(tmp_path, "/etc/passwd") == "PATH_ABSOLUTE"
-    assert refusal(tmp_path, ".dibs/x") == "PATH_RESERVED"
-
-
 def test_from_outside_the_worktree_only_paths_into_it_are_valid(repo):
     tree = PathResolver(find(str(repo), {})._replace(subdir="../side"))
     (repo.parent / "side").mkdir()

@@ -182,27 +182,12 @@ def test_the_process_environment_counts_by_default(repo, tmp_path, monkeypatch):
     assert find().state == look(repo).state
 
 
-def test_outside_git_the_nearest_dibs_folder_counts(tmp_path):
-    (tmp_path / "project/.dibs").mkdir(parents=True)
-    (tmp_path / "project/a/b").mkdir(parents=True)
-
-    found = look(tmp_path / "project/a/b")
-
-    assert found == (str(tmp_path / "project"), "", str(tmp_path / "project/.dibs"), "a/b")
-
-
-def test_git_takes_precedence_over_a_dibs_folder(repo):
-    (repo / "sub/.dibs").mkdir(parents=True)
-
-    assert look(repo / "sub").state == str(repo / ".git/dibs")
-
-
-def test_outside_any_repository_the_hint_names_dibs_init(tmp_path):
+def test_outside_any_repository_the_hint_is_to_create_one(tmp_path):
     with pytest.raises(NotFound) as caught:
         look(tmp_path)
 
     assert caught.value.code == "NO_REPO"
-    assert "dibs init" in caught.value.hint
+    assert "git init" in caught.value.hint
 
 
 def test_a_current_folder_that_was_deleted_gives_one_clear_line(tmp_path, monkeypatch):
@@ -274,15 +259,6 @@ def public():
 def test_a_repository_of_another_user_is_refused(public):
     git(public, "init", "-b", "main")
     os.chown(public / ".git", 12345, 12345)
-
-    with AnotherUser(), pytest.raises(Misconfigured, match="another user"):
-        look(public)
-
-
-@as_root
-def test_a_dibs_folder_of_another_user_is_refused(public):
-    (public / ".dibs").mkdir()
-    os.chown(public / ".dibs", 12345, 12345)
 
     with AnotherUser(), pytest.raises(Misconfigured, match="another user"):
         look(public)

@@ -24,7 +24,7 @@ def clone(tmp_path):
 
 
 def folder_of(place):
-    return engines._copy_of(place, "/srv/hub.git")
+    return engines.copy_of(place, "/srv/hub.git")
 
 
 def test_a_users_clones_share_one_copy_of_a_branch(clone, monkeypatch, tmp_path):

@@ -136,23 +136,6 @@ def test_a_purge_forgets_the_mark(clone):
     assert dibs(clone, "claim", "held.py", "--agent", "eve").returncode == 0
 
 
-def test_a_purge_forgets_the_marks_of_all_worktrees(clone, tmp_path):
-    (clone / "dibs.toml").write_text('[worktree]\nclaims = "worktree"\n')
-    run_git(clone, "add", "dibs.toml")
-    run_git(clone, "commit", "-qm", "settings")
-    run_git(clone, "worktree", "add", "-q", tmp_path / "tree")
-    dibs(clone, "engine", "use", "--force")
-    for words in (("claim", "a.py", "--new"), ("release", "a.py")):
-        assert dibs(tmp_path / "tree", *words, "--agent", "bob").returncode == 0
-    mark = clone / ".git" / "worktrees" / "tree" / "dibs.mark"
-    assert mark.exists()
-
-    assert dibs(clone, "init", "--uninstall", "--purge", "--yes", "--force").returncode == 0
-
-    assert not mark.exists()
-    assert dibs(tmp_path / "tree", "claim", "a.py", "--new", "--agent", "eve").returncode == 0
-
-
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink(f"{path}.gone", path)])
 @pytest.mark.parametrize("words", [["doctor"], ["claim", "a.txt", "--new"], ["commit", "-m", "x"]])
 def test_a_fifo_or_a_link_in_place_of_the_store_is_refused(tmp_path, words, make):

@@ -69,6 +69,7 @@ FOR_HUMANS: dict[str, tuple[str, ...]] = {
     "revoke": ("revoke", "a.py", "--reason", "mine"),
     "git uninstall": ("git", "uninstall"),
     "init --uninstall": ("init", "--uninstall", "--dry-run"),
+    "init --new-store": ("init", "--new-store"),
     "init --user": ("init", "--user", "--agents", "gemini", "--dry-run"),
     "token new": ("token", "new", "--scope", "read"),
     "token revoke": ("token", "revoke", "ffff"),
@@ -81,9 +82,7 @@ FOR_HUMANS: dict[str, tuple[str, ...]] = {
     "crew resume": ("crew", "resume"),
     "crew pause": ("crew", "pause"),
     "crew restart": ("crew", "restart", "alice"),
-    "engine repair": ("engine", "repair"),
     "engine use": ("engine", "use"),
-    "engine migrate --force": ("engine", "migrate", "sqlite", "redis://127.0.0.1:1/0", "--force"),
 }
 #: Commands that anyone may run under a name, and only a human without one.
 SPEAKING: dict[str, tuple[str, ...]] = {

@@ -97,8 +97,8 @@ class World:
     def __init__(self, engine: Engine, clock: ManualClock) -> None:
         self.clock = clock
         self.engine = Mortal(engine)
-        config = Config(ttl=TTL, waiter_ttl=WAITER_TTL, max_hold=MAX_HOLD)
-        store = wired(self.engine, config)
+        config = Config(ttl=TTL, max_hold=MAX_HOLD)
+        store = wired(self.engine, config, waiter_ttl=WAITER_TTL)
         self.claims, self.holdings, self.agents = Claims(store), Holdings(store), Agents(store)
         self.requests = 0
 

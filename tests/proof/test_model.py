@@ -5,22 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
-import apsw
 from hypothesis import given, settings
 from proof_world import Step, World, histories
 from tests.soak import HISTORIES
 
-from dibs.config.load import Config
-from dibs.core.claims.agents import Caller
-from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.services.claims.agents import Agents
-from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 START = 1_000_000.0
@@ -76,21 +68,3 @@ def test_a_store_that_is_reopened_for_every_step_forgets_nothing(history: list[S
             engine.close()
     finally:
         shutil.rmtree(folder)
-
-
-def test_the_view_for_people_shows_the_same_expiry_as_other_readers(tmp_path: Path):
-    clock = ManualClock(time.time() - 200)
-    store = Store(SqliteEngine(tmp_path / "dibs.db", clock=clock), Config(ttl=300))
-    Claims(store).claim(Caller("a", "reviewer"), [parse("src/a.py")])
-    clock.now = time.time()
-    Agents(store).beat(Caller("a"))
-    ((told,), _) = Claims(store).all()
-    store.engine.close()
-
-    database = apsw.Connection(str(tmp_path / "dibs.db"))
-    rows = list(
-        database.execute("SELECT file_path, agent_role, unixepoch(expires_at) FROM file_locks")
-    )
-    database.close()
-
-    assert rows == [("src/a.py", "reviewer", int(told.expires_at))]

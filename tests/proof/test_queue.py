@@ -18,9 +18,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
-
-WAITER_TTL = 5.0
+from dibs.services.state.store import WAITER_TTL, Store
 
 
 @pytest.mark.slow
@@ -30,9 +28,7 @@ def test_waiters_are_served_in_order_others_pass_and_a_dead_one_is_skipped(repo:
     waiting = {}
     for place, agent in enumerate(crew, 1):
         text = "src/*.py" if place % 2 else "src/x.py"
-        waiting[agent] = repo.start(
-            "claim", text, "--wait", "60s", "--json", agent=agent, DIBS_WAITER_TTL="5s"
-        )
+        waiting[agent] = repo.start("claim", text, "--wait", "120s", "--json", agent=agent)
         eventually(f"{agent} is in the queue", lambda: repo.tickets() == crew[:place])  # noqa: B023
     os.kill(waiting["w3"].pid, signal.SIGKILL)
     waiting.pop("w3").communicate()
@@ -42,7 +38,7 @@ def test_waiters_are_served_in_order_others_pass_and_a_dead_one_is_skipped(repo:
     holder = "holder"
     for agent, process in waiting.items():
         assert repo.dibs("release", "--all", agent=holder).returncode == 0
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert json.loads(out)["outcome"] == "granted", err
         holder = agent
 
@@ -60,7 +56,7 @@ def test_waiters_are_served_in_order_others_pass_and_a_dead_one_is_skipped(repo:
 def test_a_waiter_wakes_up_when_an_owner_that_returned_expires():
     """The owner sends a heartbeat after the waiter has checked, and none after that."""
     engine = MemoryEngine(time.monotonic)
-    store = Store(engine, Config(ttl=1.0, waiter_ttl=30.0))
+    store = Store(engine, Config(ttl=1.0))
     holder, got = Caller("holder"), []
     Claims(store).claim(holder, [parse("src/x.py")])
 
@@ -81,7 +77,7 @@ def test_a_waiter_wakes_up_when_an_owner_that_returned_expires():
 
 
 def test_a_live_waiter_keeps_its_position_for_longer_than_the_waiter_ttl():
-    store = Store(MemoryEngine(time.monotonic), Config(ttl=30.0, waiter_ttl=0.3))
+    store = Store(MemoryEngine(time.monotonic), Config(ttl=30.0), waiter_ttl=0.3)
     claims = Claims(store)
     claims.claim(Caller("holder"), [parse("src/x.py")])
     waiter = threading.Thread(

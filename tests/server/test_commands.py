@@ -144,7 +144,7 @@ def test_a_human_may_name_an_agent_and_revoke(remote):
     [
         ("claim a.py", TokenScope.READ),
         ("revoke a.py --reason x", TokenScope.AGENT),
-        ("engine repair", TokenScope.HUMAN),
+        ("engine use", TokenScope.HUMAN),
         ("git uninstall", TokenScope.HUMAN),
         ("status --repo /", TokenScope.ADMIN),
     ],

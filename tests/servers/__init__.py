@@ -1,6 +1,6 @@
 """Real servers for tests, and faults between them and their clients; all on loopback, all short-lived.
 
-``RedisServer``, ``Sentinel``, and ``Cluster`` run redis-server; ``PostgresServer`` runs postgres and
+``RedisServer`` runs redis-server; ``PostgresServer`` runs postgres and
 its standbys, and ``PgBouncer`` a pool in front of it; ``GitRemote`` serves a bare repository as a
 path, through ``git daemon``, and over smart HTTP; ``FaultProxy`` runs in front of any of them. Each
 is a context manager, and anything a test leaves running is killed with the test process.
@@ -14,18 +14,15 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.processes import free_port
 from tests.servers.proxy import BOTH, REPLIES, REQUESTS, FaultProxy
 from tests.servers.redis import RedisServer
-from tests.servers.redis_groups import Cluster, Sentinel
 
 __all__ = [
     "BOTH",
     "REPLIES",
     "REQUESTS",
-    "Cluster",
     "FaultProxy",
     "GitRemote",
     "PgBouncer",
     "PostgresServer",
     "RedisServer",
-    "Sentinel",
     "free_port",
 ]

@@ -14,17 +14,18 @@ from dibs.services.claims.service import Claims
 from dibs.services.state import mailbox
 from dibs.services.state.decisions import decisions
 from dibs.services.state.ledger import Ledger
+from dibs.services.state.store import WAITER_TTL
 
 
 class Court(Crew):
     """A crew whose conflicts can be escalated; on the memory engine unless another is given."""
 
-    def __init__(self, engine=None, **settings):
-        super().__init__(**settings)
+    def __init__(self, engine=None, waiter_ttl=WAITER_TTL, **settings):
+        super().__init__(waiter_ttl=waiter_ttl, **settings)
         config = Config(**settings)
         if engine is not None:
             self.engine = engine
-            self.store = wired(engine, config)
+            self.store = wired(engine, config, waiter_ttl=waiter_ttl)
             self.claims = Claims(self.store)
             self.holdings = Holdings(self.store)
             self.ledger = Ledger(self.store)

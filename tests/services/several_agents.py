@@ -10,16 +10,17 @@ from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import WAITER_TTL
 from dibs.testing import ManualClock
 
 
 class Crew:
     """The services of one project, and shortcuts for tests."""
 
-    def __init__(self, archive="", **settings):
+    def __init__(self, archive="", waiter_ttl=WAITER_TTL, **settings):
         self.clock = ManualClock(1_000_000.0)
         self.engine = MemoryEngine(self.clock)
-        self.store = wired(self.engine, Config(**settings), archive)
+        self.store = wired(self.engine, Config(**settings), archive, waiter_ttl)
         self.claims = Claims(self.store)
         self.holdings = Holdings(self.store)
         self.agents = Agents(self.store)

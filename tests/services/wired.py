@@ -3,15 +3,15 @@
 from dibs.project import store as project_store
 from dibs.services.claims.due import HANDLERS
 from dibs.services.state import deadlines
-from dibs.services.state.store import Store, StoreCallbacks
+from dibs.services.state.store import WAITER_TTL, Store, StoreCallbacks
 from dibs.services.talk.decisions import Decisions
 
 
-def wired(engine, config, archive=""):
+def wired(engine, config, archive="", waiter_ttl=WAITER_TTL):
     callbacks = StoreCallbacks(
         project_store.trim, project_store.settle, give_turns=project_store.give_turns
     )
-    return Store(engine, config, archive, callbacks)
+    return Store(engine, config, archive, callbacks, waiter_ttl)
 
 
 def settle(store):

@@ -13,7 +13,7 @@ HOT = tuple(
     )
 )  # fmt: skip
 #: Settings besides those of the guard, the gate, and commits that decide what agents may do.
-_ALSO_GUARDS = frozenset({"case", "worktree_claims", "merge_scope", "decide_allow"})
+_ALSO_GUARDS = frozenset({"case", "merge_scope", "decide_allow"})
 
 
 def is_guard_setting(name: str) -> bool:
@@ -27,7 +27,6 @@ class Config(Record):
     engine: str = ""
     ttl: float = 300.0
     heartbeat: float = 0.0
-    waiter_ttl: float = 30.0
     max_hold: float = 43_200.0
     idle_takeover: float = 0.0
     preset: str = ""
@@ -37,9 +36,7 @@ class Config(Record):
     synchronous: str = "normal"
     timeout: float = 5.0
     project: str = ""
-    redis_replicas: int = 0
     git_branch: str = "dibs"
-    git_poll: float = 5.0
     git_lock_age: float = 7_200.0
     board_folder: str = "work"
     board_commit: bool = False
@@ -55,7 +52,6 @@ class Config(Record):
     worktree_setup: str = ""
     worktree_copy: tuple[str, ...] = ()
     worktree_link: tuple[str, ...] = ()
-    worktree_claims: str = "project"
     worktree_port: int = 4_100
     worktree_ports: int = 10
     merge_into: str = ""

@@ -81,8 +81,6 @@ FIELDS = (
     Field("heartbeat", "claims", "heartbeat", *span("heartbeat", 0.0, 3_600.0),
           "How often dibs run, the Python API, a waiting command, and an MCP server on standard input send a "
           "heartbeat; at most half of the ttl. 0 means every third of the ttl, and none from an MCP server."),
-    Field("waiter_ttl", "claims", "waiter_ttl", *span("waiter_ttl", 5.0, 3_600.0),
-          "How long a waiter keeps its position in the queue after its last heartbeat."),
     Field("max_hold", "claims", "max_hold", *span("max_hold", 60.0, 2_592_000.0),
           "How long a claim can be renewed before it expires anyway."),
     Field("idle_takeover", "claims", "idle_takeover", *span("idle_takeover", 0.0, 2_592_000.0),
@@ -105,12 +103,8 @@ FIELDS = (
     Field("project", "", "project", "at most 64 letters, digits, dots, underscores, or hyphens", plain_name,
           "The name that clones on other machines share in Redis or PostgreSQL. Empty means that it is "
           "derived from the origin URL."),
-    Field("redis_replicas", "redis", "replicas", *count(0, 10),
-          "How many Redis replicas must have a change before it counts as done."),
     Field("git_branch", "git", "branch", "a branch of the remote", check_branch,
           "The branch on the git remote that holds the state."),
-    Field("git_poll", "git", "poll", *span("git_poll", 1.0, 3_600.0),
-          "How often a waiting command polls the git remote."),
     Field("git_lock_age", "git", "lock_age", *span("git_lock_age", 60.0, 2_592_000.0),
           "How long a lock file in `current_tasks/` counts, from the time it states, else from its commit."),
     Field("board_folder", "board", "folder", "a folder inside the repository", folder,
@@ -144,9 +138,6 @@ FIELDS = (
           "Ignored files to copy into each new worktree, such as .env."),
     Field("worktree_link", "worktree", "link", "paths, as a list", paths,
           "Ignored files or folders to link into each new worktree, such as node_modules."),
-    Field("worktree_claims", "worktree", "claims", *choice("project", "worktree"),
-          "Whether a claim applies to all worktrees of the repository (project) or only to its own "
-          "(worktree)."),
     Field("worktree_port", "worktree", "port", *count(1_024, 65_000),
           "The first port to assign to worktrees. Each worktree gets its own range."),
     Field("worktree_ports", "worktree", "ports", *count(1, 1_000),

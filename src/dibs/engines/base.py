@@ -123,7 +123,3 @@ class Engine(Protocol):
     def inspect(self) -> list[Finding]:
         """Report what the store guarantees as it is configured, and any problems."""
         ...
-
-    def repair(self) -> list[str]:
-        """Repair what can be repaired without losing anything; return one line for each repair."""
-        ...

@@ -88,10 +88,6 @@ class MemoryEngine:
         lasts = "state is lost when this process exits, and no other process sees it"
         return [Finding(Level.WARN, "durability", lasts)]
 
-    def repair(self) -> list[str]:
-        """Do nothing: nothing can break."""
-        return []
-
 
 class _MemoryTxn:
     """A step's changes, held back until the step succeeds."""

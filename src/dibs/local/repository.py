@@ -1,7 +1,7 @@
 """Find the repository that a folder belongs to, and where Dibs keeps its state.
 
-All worktrees of a repository share the common git directory, so the state is there, in ``dibs/``. Outside
-git it is in a folder ``.dibs/``, which ``dibs init`` creates. Reads a few small files and starts no process.
+All worktrees of a repository share the common git directory, so the state is there, in ``dibs/``. Reads a few
+small files and starts no process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 STATE_IN_GIT = "dibs"
 #: The folder in the state with a file for each process of a guarded agent.
 SESSIONS = "sessions"
-STATE_OUTSIDE_GIT = ".dibs"
 
 _POINTER_MAX = 65_536
 #: The content of HEAD with the reftable format, where only git knows the branch.
@@ -33,7 +32,7 @@ class Repository(Record):
 
     #: The top of the working tree.
     root: str
-    #: The git directory that all worktrees share; empty outside git.
+    #: The git directory that all worktrees share.
     common: str
     #: The folder of the project's state; it may not exist yet.
     state: str
@@ -228,8 +227,7 @@ def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | Non
 
 
 def _from_disk(folder: str) -> Repository:
-    """Walk up to the nearest ``.git``, or else to the nearest ``.dibs`` folder."""
-    outside: Repository | None = None
+    """Walk up to the nearest ``.git``."""
     for place in _upwards(folder):
         entry = _join(place, ".git")
         mode = _mode(entry)
@@ -246,18 +244,11 @@ def _from_disk(folder: str) -> Repository:
             )
         if _is_git_dir(place):
             raise _no_working_tree(place)
-        state = _join(place, STATE_OUTSIDE_GIT)
-        if outside is None and stat.S_ISDIR(_mode(state)):
-            outside = Repository(place, "", state, _relative(folder, place))
-    if outside is None:
-        raise NotFound(
-            f"{quote(folder)} is not in a git repository or a Dibs project",
-            code="NO_REPO",
-            hint="change to a repository, or run `dibs init` to use Dibs in this folder without git",
-        )
-    _refuse_foreign(outside.state)
-    _refuse_linked(outside.state)
-    return outside
+    raise NotFound(
+        f"{quote(folder)} is not in a git repository",
+        code="NO_REPO",
+        hint="change to one, or create one: git init",
+    )
 
 
 def _in_git(folder: str, root: str, common: str) -> Repository:

@@ -1,7 +1,7 @@
 """The store that a clone uses, recorded in its common git directory, so that no part of it uses another one.
 
 Two stores, or two rules for upper and lower case, would give one file two owners. The record is written by
-``dibs init`` or the first change, and changed by ``dibs engine migrate`` and ``dibs engine use``.
+``dibs init`` or the first change, and changed by ``dibs engine use``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import os
 from dibs.core.text.urls import EMBEDDED, setting, without_secrets
 from dibs.errors import DibsError, Misconfigured
 from dibs.local.files import read_file
-from dibs.local.repository import shared_state, trees, with_own_state
-from dibs.project.engines import RECORD, is_postgres, is_redis, is_there
+from dibs.project.engines import RECORD, is_postgres, is_redis
 from dibs.project.local_store import database
 from dibs.project.location import Location
 from dibs.startup import quickjson
@@ -32,7 +31,6 @@ _SETTINGS = {
     "engine": "engine",
     "project": "project name",
     "git_branch": "branch",
-    "worktree_claims": "scope of claims",
     "case": "case rule",
 }
 
@@ -48,7 +46,6 @@ class CloneRecord(Record):
     project: str
     #: The branch of the git engine; empty for other engines.
     git_branch: str
-    worktree_claims: str
     case: str
 
     def values(self) -> dict[str, str]:
@@ -83,9 +80,7 @@ def selected(place: Location) -> CloneRecord:
     else:
         store = url
     name = without_secrets(url) if store else EMBEDDED
-    return CloneRecord(
-        name, store or EMBEDDED, project, branch, config.worktree_claims, config.case
-    )
+    return CloneRecord(name, store or EMBEDDED, project, branch, config.case)
 
 
 def recorded(place: Location) -> CloneRecord | None:
@@ -107,7 +102,7 @@ def recorded(place: Location) -> CloneRecord | None:
 
 def record_file(place: Location) -> str:
     """Return the path of the record, which all worktrees share."""
-    return os.path.join(shared_state(place.repository), RECORD)
+    return os.path.join(place.repository.state, RECORD)
 
 
 def check(place: Location) -> bool:
@@ -161,11 +156,9 @@ class UnrecordedEngine:
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Record the engine if it is usable, then apply ``step``."""
         if not self._recorded:
-            from dibs.services.state.lifecycle import closure
-
-            if self._engine.view(closure) is None:
-                write(self._place)
-                self._recorded = True
+            self._engine.view(lambda _: None)  # an unreachable store is not recorded
+            write(self._place)
+            self._recorded = True
         return self._engine.transact(step)
 
     def __getattr__(self, name: str) -> object:
@@ -227,28 +220,9 @@ def _matches_without(place: Location, known: CloneRecord, variable: str) -> bool
         return False
 
 
-def as_recorded(place: Location, known: CloneRecord) -> list[Location]:
-    """Return the location of each store that a clone with this record uses."""
-    engine = "" if known.store == EMBEDDED else known.engine
-    values = {**known._asdict(), "engine": engine}
+def as_recorded(place: Location, known: CloneRecord) -> Location:
+    """Return the location of the store that a clone with this record uses."""
+    values = {**known._asdict(), "engine": "" if known.store == EMBEDDED else known.engine}
     del values["store"]
     loaded = place.loaded._replace(config=place.loaded.config._replace(**values))
-    whole = place.repository._replace(state=shared_state(place.repository))
-    if known.worktree_claims != "worktree":
-        return [Location(whole, loaded)]
-    own = {with_own_state(whole._replace(root=root)).state: root for root in trees(whole)}
-    there = [whole._replace(root=root, state=state) for state, root in own.items()]
-    return [found for each in there if is_there(found := Location(each, loaded))]
-
-
-def follow(place: Location, source: str, target: str) -> None:
-    """Record that the state was migrated, unless the clone uses another store than ``source``."""
-    known = recorded(place)
-    before, after = (_with_engine(place, url) for url in (source, target))
-    if known is None or known.store == selected(before).store:
-        write(after, replace=True)
-
-
-def _with_engine(place: Location, url: str) -> Location:
-    config = place.loaded.config._replace(engine=url)
-    return place._replace(loaded=place.loaded._replace(config=config))
+    return Location(place.repository, loaded)

@@ -7,7 +7,6 @@ import os
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
 from dibs.local.files import read_file
-from dibs.local.repository import shared_state
 from dibs.project import local_store
 
 TYPE_CHECKING = False
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 RECORD = "engine.json"
 #: The record of a clone with the default engine, by far the most common one.
 _DEFAULT_RECORD = (
-    '{{"engine": "sqlite", "store": "sqlite", "project": "", "git_branch": "", '
-    '"worktree_claims": "{}", "case": "{}"}}'
+    '{{"engine": "sqlite", "store": "sqlite", "project": "", "git_branch": "", "case": "{}"}}'
 )
 #: The default timeout of a call to a git remote.
 GIT_TIMEOUT = 30.0
@@ -64,7 +62,7 @@ def is_there(place: Location) -> bool:
     if url.startswith("git:"):
         from dibs.project.remotes import resolve
 
-        return os.path.exists(_copy_of(place, resolve(place.repository, url)))
+        return os.path.exists(copy_of(place, resolve(place.repository, url)))
     return os.path.exists(_memory_file(place, url))
 
 
@@ -72,12 +70,12 @@ def is_recorded(place: Location) -> bool:
     """Return whether the clone's record names this store; raise an error if it names another one."""
     config = place.loaded.config
     try:
-        text = read_file(f"{shared_state(place.repository)}/{RECORD}")
+        text = read_file(f"{place.repository.state}/{RECORD}")
     except FileNotFoundError:
         return False
     except OSError:
         text = b""
-    known = _DEFAULT_RECORD.format(config.worktree_claims, config.case).encode()
+    known = _DEFAULT_RECORD.format(config.case).encode()
     if not config.engine and text == known:
         return True
     from dibs.project.clone_record import check
@@ -109,12 +107,11 @@ def _open_postgres(place: Location, url: str) -> Engine:
         from dibs.engines.postgres.engine import PostgresEngine
     except ImportError as error:
         raise _not_installed("PostgreSQL", "psycopg", "postgres") from error
-    from dibs.project.remotes import project_name
 
     config = place.loaded.config
     return PostgresEngine(
         url,
-        config.project or project_name(place.repository),
+        name_of(place),
         timeout=config.timeout,
         memory=_memory_file(place, url),
         renew=_renewal(place),
@@ -128,15 +125,13 @@ def _open_redis(place: Location, url: str) -> Engine:
     except ImportError as error:
         raise _not_installed("Redis", "hiredis", "redis") from error
     from dibs.engines.redis.mirror import Mirror
-    from dibs.project.remotes import project_name
     from dibs.services.claims.claim_keys import PREFIX, claim_keys
 
     config = place.loaded.config
     return RedisEngine(
         url,
-        config.project or project_name(place.repository),
+        name_of(place),
         timeout=config.timeout,
-        replicas=config.redis_replicas,
         memory=_memory_file(place, url),
         password=outside_password(os.environ),
         renew=_renewal(place),
@@ -152,13 +147,19 @@ def _open_git(place: Location, url: str) -> Engine:
     address = resolve(place.repository, url)
     return GitEngine(
         address,
-        state=_copy_of(place, address),
+        state=copy_of(place, address),
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
-        poll=config.git_poll,
         renew=_renewal(place),
         config_from=place.repository.common,
     )
+
+
+def name_of(place: Location) -> str:
+    """Return the project's name on a server."""
+    from dibs.project.remotes import project_name
+
+    return place.loaded.config.project or project_name(place.repository)
 
 
 def _renewal(place: Location) -> Callable[[Txn, str], None]:
@@ -177,17 +178,19 @@ def _memory_file(place: Location, url: str) -> str:
     return os.path.join(place.repository.state, name)
 
 
-def _copy_of(place: Location, address: str) -> str:
+def copy_of(place: Location, address: str) -> str:
     """Return the folder with this machine's copy of a branch.
 
     All of a user's clones on a machine share it.
     """
+    from dibs.engines.shared.format import FORMAT
     from dibs.local.server_files import state_home
 
     folder = state_home()
     if not os.path.isabs(folder) or not _is_local(folder):
         folder = place.repository.state
-    return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
+    name = _digest(address, place.loaded.config.git_branch, str(FORMAT))
+    return os.path.join(folder, f"git-{name}")
 
 
 def _is_local(folder: str) -> bool:

@@ -76,7 +76,3 @@ class FirstUseEngine:
         if self.exists:
             return self._real().inspect()
         return [Finding(Level.OK, "store", "none yet: the first change creates it")]
-
-    def repair(self) -> list[str]:
-        """Repair the real store."""
-        return self._real().repair()

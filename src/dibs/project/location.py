@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Misconfigured
 from dibs.local.files import read_or_empty
-from dibs.local.repository import find, shared_state, with_own_state
+from dibs.local.repository import find
 from dibs.project.committed_settings import load_settings
 from dibs.startup.records import Record
 
@@ -14,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.config.load import Config, Loaded
+    from dibs.config.load import Loaded
     from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
 
@@ -40,7 +39,7 @@ class Location(Record):
 
         if self.loaded.config.engine or is_there(self):
             return True
-        files = (f"{self.repository.root}/dibs.toml", f"{shared_state(self.repository)}/{RECORD}")
+        files = (f"{self.repository.root}/dibs.toml", f"{self.repository.state}/{RECORD}")
         return any(map(os.path.exists, files)) or existed(self, "")
 
     def with_timeout(self, seconds: float, origin: str) -> Location:
@@ -71,8 +70,6 @@ def locate(
 
         variables = trusted_variables(variables, repository.state)
     loaded = load_settings(repository, variables, flags, lenient=lenient)
-    if loaded.config.worktree_claims == "worktree":
-        repository = _with_worktree_claims(repository, loaded.config)
     return Location(repository, loaded)
 
 
@@ -83,14 +80,3 @@ def _refuse_elsewhere(repository: Repository) -> None:
         from dibs.git.untrusted import guarded_calls
 
         guarded_calls(repository.root, repository)
-
-
-def _with_worktree_claims(repository: Repository, config: Config) -> Repository:
-    """Return the repository with claims of this worktree only, which need the default engine."""
-    if config.engine:
-        raise Misconfigured(
-            "per-worktree claims only work with the default engine",
-            field="worktree_claims",
-            hint='remove engine from dibs.toml, or set claims = "project" under [worktree]',
-        )
-    return with_own_state(repository)

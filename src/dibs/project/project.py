@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import Misconfigured, NotFound
-from dibs.local.repository import STATE_OUTSIDE_GIT, main_tree, shared_state
+from dibs.local.repository import main_tree
 from dibs.project.committed_settings import load_settings
 from dibs.project.engines import is_recorded, is_there, open_engine
 from dibs.project.location import Location, locate
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.text.findings import Finding
-    from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.git.calls import GitCalls
     from dibs.services.alerts.service import Alerts
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from dibs.services.guard.file_log import Observation
     from dibs.services.guard.git_hooks import Gating
     from dibs.services.guard.service import Guarding
-    from dibs.services.guard.sessions import HookCaller
     from dibs.services.history.service import History
     from dibs.services.merging.service import Merges
     from dibs.services.salvage.entries import Salvage
@@ -144,7 +141,6 @@ class Project:
         self.tell_board: Callable[[BoardReport], None] | None = None
         #: Called during long board commands with what is done, how many of it, and of how many.
         self.board_progress: Callable[[str, int, int], None] | None = None
-        self._shared: Engine | None = None
 
     @property
     def claims(self) -> Claims:
@@ -219,11 +215,9 @@ class Project:
             from dibs.services.board.board import Board
 
             repository = self.place.repository
-            own = repository.state != shared_state(repository)
-            tree = repository.root if own else main_tree(repository)
             self._board = Board(
                 self.store,
-                tree,
+                main_tree(repository),
                 repository.state,
                 tell=self.tell_board,
                 progress=self.board_progress,
@@ -233,18 +227,10 @@ class Project:
 
     @property
     def worktrees(self) -> Worktrees:
-        """Creates, lists, and removes worktrees; shared by the whole clone even if claims are not."""
+        """Creates, lists, and removes worktrees."""
         from dibs.services.worktrees.service import Worktrees
 
-        repository = self.place.repository
-        shared = shared_state(repository)
-        if shared == repository.state:
-            return Worktrees(self.store, repository)
-        if self._shared is None:
-            place = Location(repository._replace(state=shared), self.place.loaded)
-            self._shared = open_engine(place, recreate=False)
-        whole = repository._replace(state=shared)
-        return Worktrees(open_store(self._shared, self.config, whole), repository)
+        return Worktrees(self.store, self.place.repository)
 
     @property
     def doctoring(self) -> Doctoring:
@@ -291,8 +277,6 @@ class Project:
         from dibs.services.guard.service import Guarding
 
         guarding = Guarding(self.store, self.place.repository)
-        if self.config.worktree_claims == "worktree":
-            guarding.elsewhere = _hear_elsewhere
         guarding.observe = self._observe
         return guarding
 
@@ -346,8 +330,6 @@ class Project:
         """Close the engine, unless it was lent."""
         if not self._lent:
             self.engine.close()
-        if self._shared is not None:
-            self._shared.close()
 
 
 def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
@@ -357,20 +339,6 @@ def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
     else:
         from dibs.services.commits.shared_index import again
     return again
-
-
-def _hear_elsewhere(root: str, heard: HookEvent, who: HookCaller) -> Verdict:
-    """Ask the guard of another working tree with its own claims about a call of an agent here."""
-    from dibs.local.identity import VARIABLE
-
-    other = open_project(root)
-    try:
-        guarding = other.guarding
-        guarding.elsewhere = None
-        named = {VARIABLE: who.named}
-        return guarding.hear(heard, who.agent or 0, named, tells=False)
-    finally:
-        other.close()
 
 
 def open_project(
@@ -412,10 +380,7 @@ def create(
 
     Lost state is recreated; its numbers continue above those of the lost store.
     """
-    try:
-        place = locate(start, environ, flags)
-    except NotFound as missing:
-        place = _place_outside_git(start, environ, flags, missing)
+    place = locate(start, environ, flags)
     known, made = is_recorded(place), not is_there(place)
     engine = open_engine(place, recreate=True)
     engine.view(lambda _: None)  # fail now, not at the first claim, if the store is unreachable
@@ -424,27 +389,3 @@ def create(
 
         clone_record.write(place)
     return Project(place, engine), made
-
-
-def _place_outside_git(
-    start: str,
-    environ: Mapping[str, str] | None,
-    flags: Mapping[str, object] | None,
-    missing: NotFound,
-) -> Location:
-    """Create the state folder of a project without git.
-
-    If the folder does not exist or is a git directory itself, nothing is left behind.
-    """
-    try:
-        state = os.path.join(os.getcwd(), start, STATE_OUTSIDE_GIT)
-        os.mkdir(state, mode=0o700)
-    except FileNotFoundError:
-        raise missing from None
-    except OSError as error:
-        raise Misconfigured(f"cannot create {error.filename}: {error.strerror}") from error
-    try:
-        return locate(start, environ, flags)
-    except NotFound:
-        os.rmdir(state)
-        raise

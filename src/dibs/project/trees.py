@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: How many working trees can be open.
 MOST_TREES = 64
 #: Errors after which the project must be reopened.
-_LOST = frozenset({"STORE_REPLACED", "STORE_MOVED", "STORE_MISSING", "STORE_FORKED"})
+_LOST = frozenset({"STORE_REPLACED", "STORE_MISSING", "STORE_FORKED"})
 
 
 class OpenTree:

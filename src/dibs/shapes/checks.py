@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.text.findings import Finding
     from dibs.local.repository import Repository
-    from dibs.services.migration.measure import Measured
+    from dibs.services.state.measure import Measured
 
     Shape = dict[str, Any]
 

@@ -226,8 +226,9 @@ ANSWERS = {
     ),
     "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
     "init": (
-        "[root:path] [state:path] [engine] [created:bool] dry_run:bool [agents*] [found:any]"
-        " changes:planned_change* git_gates:bool [notes*] [trust:consent*] [left:path*] [purged:purge]"
+        "[root:path] [state:path] [engine] [created:bool] [dry_run:bool] [agents*] [found:any]"
+        " [changes:planned_change*] [git_gates:bool] [notes*] [trust:consent*] [left:path*] [purged:purge]"
+        " [set_aside:path]"
     ),
     "run": "status:int claims:claim* lost:lost* released:claim*",
     "work": (
@@ -338,11 +339,6 @@ ANSWERS = {
     "doctor": "well:bool findings:any* agents:any* crew:any* [done:text*] [proofs:any*]",
     "engine check": "engine safe:bool findings:any* measured:any",
     "engine use": "engine used:bool",
-    "engine migrate": (
-        "[id] [engine] [cancelled:bool] [from] [to] [setting] [verified:bool] [rows:int] [entries:int]"
-        " [newest:int] [claims:int] [digest]"
-    ),
-    "engine repair": "engine safe:bool findings:any* measured:any done:text*",
     "git install": "installed:bool hooks:any* store works:bool",
     "git status": "installed:bool hooks:any* store works:bool",
     "git uninstall": "removed:bool left:path*",

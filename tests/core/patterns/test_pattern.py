@@ -41,7 +41,7 @@ REFUSED = {
     ],
     "PATH_RESERVED": [
         *(".git", ".git/config", "sub/.git/HEAD", ".GIT/x", "git~1", "a/GIT~1/b", r"\.git/x"),
-        *(".dibs", ".DIBS/db", "./.dibs/db", ".gi[t]/x", "{a,.git}", "a/../.git", ".git/", ".git/**"),
+        *(".gi[t]/x", "{a,.git}", "a/../.git", ".git/", ".git/**"),
     ],
     "GLOB_SYNTAX": [
         *("[", "[]", "[z-a]", "[az-a]", "a[!", "{a,b", "a\\", "a}", "[!]", "[/]", "{{a}", "[a\\", "x[^"),

@@ -78,7 +78,6 @@ REFUSED = (
     "dibs crew stop",
     "dibs serve stop",
     "dibs open",
-    "dibs engine repair",
     "dibs run a.py -- dibs revoke b.py",
     'eval "dibs revoke a.py"',
     "python3 -c \"import os; os.system('dibs revoke a.py')\"",

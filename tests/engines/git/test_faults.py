@@ -14,7 +14,7 @@ import pytest
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.remote import PushOutcome, Remote
 from dibs.errors import Misconfigured, Unavailable, Unknown
-from dibs.testing.steps import entries, increment, put
+from dibs.testing.steps import entries, increment
 
 
 def git(where, *argv):
@@ -154,71 +154,6 @@ def test_an_abandoned_lock_file_is_removed_but_a_recent_one_is_not(machine, bare
     assert not lock.exists()
 
 
-def test_a_repair_removes_the_remains_of_killed_pushes(machine, bare):
-    engine = machine()
-    engine.transact(increment)
-    old, young = (
-        bare / "objects" / "tmp_objdir-incoming-1",
-        bare / "objects" / "tmp_objdir-incoming-2",
-    )
-    for folder in (old, young):
-        folder.mkdir()
-    os.utime(old, (time.time() - 4000, time.time() - 4000))
-
-    done = engine.repair()
-
-    assert len(done) == 1
-    assert str(old) in done[0]
-    assert young.exists()
-    assert engine.repair() == []
-
-
-@pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_remote_with_a_working_tree_is_repaired_like_a_bare_one(tmp_path, scheme):
-    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "work"], check=True)
-    engine = GitEngine(f"{scheme}{tmp_path}/work", state=tmp_path / "here")
-    put(engine, k="v")
-    lock = tmp_path / "work" / ".git" / "refs" / "heads" / "dibs.lock"
-    lock.touch()
-    os.utime(lock, (0, 0))
-
-    done = engine.repair()
-    engine.close()
-
-    assert len(done) == 1
-    assert not lock.exists()
-
-
-def test_a_repair_rebuilds_a_wrong_copy(machine):
-    engine = machine()
-    put(engine, k="v")
-    with engine._link() as link:
-        link.cache.run("UPDATE kv SET value = 'wrong'")
-
-    assert engine.repair() == ["rebuilt the local copy"]
-
-    assert engine.view(lambda txn: txn.get("k")) == "v"
-
-
-def test_a_repair_replaces_a_damaged_repository_and_keeps_it(machine, tmp_path):
-    for _ in range(3):
-        machine("other").transact(increment)
-    engine = machine()
-    engine.view(lambda txn: None)
-    with engine._link() as link:
-        link.cache.run("DELETE FROM object")
-    for found in (tmp_path / "here" / "repo" / "objects").glob("??/*"):
-        found.chmod(0o600)
-        found.write_bytes(b"garbage")
-
-    (done,) = engine.repair()
-
-    assert "fetched everything again" in done
-    assert engine.view(lambda txn: txn.get("count")) == "3"
-    assert engine.transact(increment) == 4
-    assert list((tmp_path / "here").glob("repo.damaged-*"))
-
-
 @pytest.mark.parametrize("name", ["remote.77.ff36cd4f", "remote.lock"])
 def test_remains_of_a_killed_git_among_our_refs_block_no_one(machine, tmp_path, name):
     engine = machine()
@@ -332,47 +267,6 @@ def test_an_outcome_that_git_does_not_explain_is_unclear(machine, monkeypatch):
 
     assert engine.transact(increment) == 2
     assert calls[0] == calls[1]  # the same commit is sent again: it cannot happen twice
-
-
-def test_machines_behind_git_daemon_work_together(machine, bare, tmp_path, free_port):
-    daemon = subprocess.Popen(
-        ["git", "daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={free_port}", "--export-all",
-         "--enable=receive-pack", f"--base-path={tmp_path}", str(tmp_path)],
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    try:
-        url = f"git://127.0.0.1:{free_port}/remote.git"
-        for _ in range(100):
-            if (
-                subprocess.run(
-                    ["git", "ls-remote", url], capture_output=True, check=False
-                ).returncode
-                == 0
-            ):
-                break
-            time.sleep(0.05)
-        ours, theirs = machine("a", url), machine("b", url)
-        ours.transact(increment)
-        theirs.transact(increment)
-        assert ours.view(lambda txn: txn.get("count")) == "2"
-    finally:
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
-
-    with pytest.raises(Unavailable) as caught:
-        theirs.transact(increment)
-    assert caught.value.code == "REMOTE_DOWN"
-    assert theirs.view(lambda txn: txn.get("count")) in ("1", "2")
-    assert theirs.as_of is not None
-
-
-@pytest.fixture
-def free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 FULL = """

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import pytest
 
@@ -148,18 +146,6 @@ def test_a_branch_with_long_keys_can_be_checked_out_and_read(machine, bare, tmp_
     assert everything(machine()) == sorted((key, "v") for key in LONG)
 
 
-def test_a_file_with_a_long_name_from_an_older_version_is_read_and_replaced(machine, bare):
-    path = b"dibs/at/src/" + b"x" * 240 + b".py,,bob,c2.row"
-    bare.land(path, b"v\n")
-    key = "at/src/" + "x" * 240 + ".py//bob/c2"
-
-    assert everything(machine()) == [(key, "v")]
-    put(machine("other"), **{key: "w"})
-
-    assert path not in bare.files()
-    assert everything(machine()) == [(key, "w")]
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"v\n", b"key: 7\nv\n", b'key: "k"\nv\n', b'key: "\nv\n', b"key: [" + DEEP]
 )
@@ -218,18 +204,3 @@ def test_a_damaged_line_of_the_ledger_is_skipped(machine, bare, spoiled):
         machine(name).transact(lambda txn: txn.emit(event("more")))
 
     assert [entry.seq for entry in entries(machine("third"))] == [1, 2, 3]
-
-
-def test_a_copy_made_by_an_older_version_still_works(machine, tmp_path):
-    engine = machine()
-    put(engine, k="v")
-    engine.close()
-    with closing(sqlite3.connect(tmp_path / "here" / "cache.db")) as copy:
-        copy.executescript(
-            "CREATE TABLE look(path TEXT PRIMARY KEY, oid TEXT, at REAL);"
-            "INSERT INTO kv VALUES ('at/:task/x//sh/script', '{}');"
-            "INSERT INTO place VALUES ('at/:task/x//sh/script', 'current_tasks/x.lock');"
-            "PRAGMA user_version = 2"
-        )
-
-    assert everything(machine()) == [("k", "v")]

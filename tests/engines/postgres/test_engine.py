@@ -13,7 +13,6 @@ from tests.engines.agents import Agent, reasons
 from tests.servers import PgBouncer, PostgresServer
 from tests.servers.certificates import certificate
 
-from dibs.core.patterns.pattern import parse
 from dibs.core.text.urls import shown
 from dibs.engines.postgres.connection import high
 from dibs.engines.postgres.engine import PostgresEngine
@@ -207,11 +206,12 @@ def test_a_role_without_rights_is_refused_until_it_has_them(postgres_server, pos
         engine.close()
 
 
-def test_a_newer_schema_is_refused(open_engine, postgres_server, postgres_url):
+@pytest.mark.parametrize("number", [2, 99])
+def test_a_schema_of_another_format_is_refused(open_engine, postgres_server, postgres_url, number):
     open_engine()
-    postgres_server.sql("UPDATE dibs.version SET number = 99", postgres_url)
+    postgres_server.sql(f"UPDATE dibs.version SET number = {number}", postgres_url)
 
-    assert refused(postgres_url).code == "VERSION"
+    assert refused(postgres_url).code == "STORE_FORMAT"
 
 
 @pytest.mark.parametrize("rows", [0, 2])
@@ -244,18 +244,6 @@ def test_the_failure_of_several_servers_that_says_most_is_reported(postgres_serv
         ),
     ):
         assert refused(one).code == "POSTGRES_AUTH"
-
-
-def test_an_older_schema_is_upgraded_and_keeps_its_data(open_engine, postgres_server, postgres_url):
-    put(open_engine(), kept="yes")
-    postgres_server.sql(
-        "DROP VIEW dibs.claims, dibs.queue, dibs.tasks, dibs.activity", postgres_url
-    )
-    postgres_server.sql("DROP VIEW dibs.rows; DROP FUNCTION dibs.parsed", postgres_url)
-    postgres_server.sql("UPDATE dibs.version SET number = 1", postgres_url)
-
-    assert open_engine().view(lambda txn: txn.get("kept")) == "yes"
-    assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(0,)]
 
 
 def test_a_nul_character_is_refused_and_nothing_is_written(open_engine):
@@ -377,7 +365,6 @@ def test_functions_of_other_roles_are_not_used(
         link.finish()
         assert engine.view(lambda txn: list(txn.events(agents=["alice"])))
         assert engine.wait(0, 0.1)
-        assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(1,)]
         assert alice.release(held.token)
 
 
@@ -450,36 +437,10 @@ def test_a_pooler_is_detected(tmp_path, postgres_server, postgres_url):
     assert "pooler" in found
 
 
-# -- what people can read
-
-
 def test_projects_in_one_database_do_not_see_each_other(open_engine):
     put(open_engine("one"), k="v")
 
     assert open_engine("two").view(lambda txn: txn.get("k")) is None
-
-
-def test_views_show_claims_the_queue_and_activity(open_engine, postgres_server, postgres_url):
-    alice, bob = Agent("alice", open_engine()), Agent("bob", open_engine())
-    alice.claims.claim(alice.caller, [parse("src/a.py")], reason="fix login")
-    bob.claims.claim(bob.caller, [parse("src/**")], queue=True)
-
-    claims = postgres_server.sql("SELECT pattern, agent, reason FROM dibs.claims", postgres_url)
-    queue = postgres_server.sql("SELECT agent, patterns FROM dibs.queue", postgres_url)
-    kinds = postgres_server.sql("SELECT DISTINCT agent FROM dibs.activity ORDER BY 1", postgres_url)
-
-    assert claims == [("src/a.py", "alice", "fix login")]
-    assert queue == [("bob", ["src/**"])]
-    assert kinds == [("alice",), ("bob",)]
-
-
-def test_a_damaged_row_does_not_break_the_views(open_engine, postgres_server, postgres_url):
-    alice = Agent("alice", open_engine())
-    alice.claim()
-    put(open_engine(), **{"at/x//bob/c1": "not json", "task/00/x": "{"})
-
-    assert postgres_server.sql("SELECT count(*) FROM dibs.claims", postgres_url) == [(1,)]
-    assert postgres_server.sql("SELECT count(*) FROM dibs.tasks", postgres_url) == [(1,)]
 
 
 def test_long_ledgers_are_read_page_by_page_and_filtered_by_the_server(open_engine):

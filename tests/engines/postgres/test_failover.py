@@ -15,8 +15,8 @@ from dibs.core.claims.rules import Granted
 from dibs.engines.postgres.engine import PostgresEngine
 from dibs.engines.shared.failures import Cut
 from dibs.errors import Unavailable, Unknown
-from dibs.services.migration.measure import inspected
 from dibs.services.state.lifecycle import begin_life
+from dibs.services.state.measure import inspected
 from dibs.testing.steps import entries, increment
 
 

@@ -7,7 +7,7 @@ import random
 from contextlib import suppress
 
 import pytest
-from tests.servers import Cluster, RedisServer
+from tests.servers import RedisServer
 from tests.services.wired import wired
 from tests.soak import seeds
 
@@ -340,22 +340,6 @@ def test_a_user_without_access_to_the_keys_can_still_claim(tmp_path):
         assert "claim:*" in found.text
         assert "not written" in found.text
         crew.engine.close()
-
-
-def test_in_a_cluster_the_keys_have_the_projects_hash_tag(tmp_path):
-    with Cluster(tmp_path) as cluster:
-        nodes = ",".join(f"127.0.0.1:{port}" for port in cluster.ports)
-        crew = Crew(f"redis+cluster://{nodes}")
-        crew.claim("agent-a", FILE)
-
-        import redis
-
-        client = redis.RedisCluster("127.0.0.1", cluster.ports[0])
-        assert client.get(f"claim:{{shop}}:{FILE}") == b"agent-a"
-        crew.release("agent-a", FILE)
-        assert client.get(f"claim:{{shop}}:{FILE}") is None
-        crew.engine.close()
-        client.close()
 
 
 def act(chance, crew, agents, names):

@@ -1,11 +1,11 @@
-"""The Redis engine satisfies the contract: on one server, by socket, behind Sentinel, and in a cluster."""
+"""The Redis engine satisfies the contract, over TCP and over a socket."""
 
 from __future__ import annotations
 
 import itertools
 
 import pytest
-from tests.servers import Cluster, RedisServer, Sentinel
+from tests.servers import RedisServer
 
 from dibs.engines.redis.engine import RedisEngine
 from dibs.testing import NewLifeContract, SharedEngineContract
@@ -50,23 +50,3 @@ class TestUnixSocket(RedisContract):
     def url(cls, tmp_path_factory):
         with RedisServer(tmp_path_factory.mktemp("unix"), unix=True, password="s3cret") as server:
             yield server.unix_url
-
-
-class TestSentinel(RedisContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def url(cls, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("sentinel")
-        with RedisServer(folder / "one") as primary, RedisServer(folder / "two") as replica:
-            replica.replica_of(primary)
-            with Sentinel(folder / "sentinel", primary) as sentinel:
-                yield f"redis+sentinel://127.0.0.1:{sentinel.port}/{sentinel.name}"
-
-
-class TestCluster(RedisContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def url(cls, tmp_path_factory):
-        with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-            nodes = ",".join(f"127.0.0.1:{port}" for port in cluster.ports)
-            yield f"redis+cluster://{nodes}"

@@ -7,14 +7,13 @@ import time
 
 import pytest
 from tests.engines.agents import Agent, assert_fenced, reasons
-from tests.servers import FaultProxy, RedisServer, Sentinel
+from tests.servers import FaultProxy, RedisServer
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.shared import memory as memories
 from dibs.engines.shared.clock import Sources
-from dibs.errors import Unknown
 from dibs.services.state.lifecycle import begin_life
 from dibs.testing import ManualClock
 from dibs.testing.steps import increment
@@ -194,34 +193,6 @@ def test_a_failover_that_lost_the_newest_writes_fences_them(tmp_path, agent):
         back = agent("alice", replica.url)
         assert_fenced(back, lost.token)
         assert_fenced(back, lost.token, "before")
-
-
-def test_a_failover_by_sentinel_is_followed_and_ends_the_life(tmp_path, agent):
-    with RedisServer(tmp_path / "one") as primary, RedisServer(tmp_path / "two") as replica:
-        replica.replica_of(primary)
-        with Sentinel(tmp_path / "sentinel", primary) as sentinel:
-            url = f"redis+sentinel://127.0.0.1:{sentinel.port}/{sentinel.name}"
-            alice = agent("alice", url, timeout=20.0)
-            old = alice.claim().token
-            primary.call("WAIT", 1, 2000)
-            primary.kill()
-            sentinel.await_failover()
-
-            assert alice.claim("other").token > old
-            assert_fenced(alice, old)
-
-
-def test_a_write_that_too_few_replicas_have_is_unknown(tmp_path, agent):
-    one, two = RedisServer(tmp_path / "one"), RedisServer(tmp_path / "two")
-    with one as primary, two as replica, FaultProxy(primary) as link:
-        replica.replica_of(link)
-        alice = agent("alice", primary.url, replicas=1, timeout=2.0)
-        assert isinstance(alice.claim("before"), Granted)
-
-        link.swallow()
-
-        with pytest.raises(Unknown, match="0 of 1 replicas"):
-            alice.claim()
 
 
 @pytest.mark.parametrize("jump", [3600, -3600, 5])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import stat
@@ -14,8 +13,8 @@ import pytest
 from dibs.core.claims.ledger import Event, Kind
 from dibs.engines.shared import folders
 from dibs.engines.shared.clock import Sources
+from dibs.engines.shared.format import FORMAT
 from dibs.engines.sqlite import open as sqlite_open
-from dibs.engines.sqlite import schema
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import Misconfigured, Unavailable
 
@@ -144,42 +143,20 @@ class TestOpening:
         assert path.read_bytes() == before
         assert [name.name for name in path.parent.iterdir()] == ["dibs.db"]
 
-    def test_a_newer_schema_is_refused_with_both_version_numbers(self, path):
+    @pytest.mark.parametrize("number", [1, 2, 99])
+    def test_a_store_of_another_format_is_refused_with_both_numbers(self, path, number):
         SqliteEngine(path).close()
         with apsw.Connection(str(path)) as db:
-            db.execute("PRAGMA user_version = 99")
+            db.execute(f"PRAGMA user_version = {number}")
         db.close()
+        before = path.read_bytes()
 
-        with pytest.raises(Misconfigured, match=r"version 99.* up to 1") as caught:
+        with pytest.raises(Misconfigured, match=f"format {number},.* format {FORMAT}$") as caught:
             SqliteEngine(path)
 
-        assert caught.value.code == "VERSION"
-
-    def test_an_older_schema_is_upgraded_in_one_transaction(self, path, monkeypatch):
-        put_before = SqliteEngine(path)
-        put(put_before, "k", "v")
-        put_before.close()
-
-        def add_table(db):
-            db.execute("CREATE TABLE extra(x)")
-
-        def fail(db):
-            db.execute("CREATE TABLE more(x)")
-            raise OSError("the power went")
-
-        steps = schema.MIGRATIONS
-        monkeypatch.setattr(schema, "MIGRATIONS", (*steps, add_table, fail))
-        with pytest.raises(OSError, match="power"):
-            SqliteEngine(path)
-        monkeypatch.setattr(schema, "MIGRATIONS", (*steps, add_table))
-        engine = SqliteEngine(path)
-
-        assert engine.view(lambda txn: txn.get("k")) == "v"
-        engine.close()
-        db = apsw.Connection(str(path))
-        assert db.execute("PRAGMA user_version").get == 2
-        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").get == 0
-        db.close()
+        assert caught.value.code == "STORE_FORMAT"
+        assert "dibs init --new-store" in caught.value.hint
+        assert path.read_bytes() == before
 
     def test_an_unsafe_sqlite_is_refused(self):
         sqlite_open.check_sqlite("3.51.3")
@@ -308,85 +285,6 @@ class TestClock:
         engine.close()
 
 
-class TestViewsForPeople:
-    """The tables that the documents name, readable with any SQLite."""
-
-    @pytest.fixture
-    def read(self, path):
-        def read(sql):
-            db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-            try:
-                return db.execute(sql).fetchall()
-            finally:
-                db.close()
-
-        return read
-
-    def claim(self, **changes):
-        now = time.time()
-        value = {
-            "pattern": "src/a.py", "mode": "exclusive", "agent": "a1", "token": 7, "ttl": 300,
-            "since": now - 10, "hard": now + 4000, "reason": "it's mine", "task": "",
-        }  # fmt: skip
-        return json.dumps(value | changes)
-
-    def test_a_live_claim_is_shown_with_its_owner_and_its_expiry(self, path, read):
-        seen, since = time.time() - 5, time.time() - 10
-        engine = SqliteEngine(path)
-        put(engine, "at/src/a.py//a1/0", self.claim(since=since))
-        put(engine, "in/lib//.py//a2/0", self.claim(pattern="lib/*.py", agent="a2", since=since))
-        put(engine, "beat/a1", json.dumps([seen, 300, 0, 1, 0, "lead coder"]))
-        engine.close()
-
-        rows = read("SELECT * FROM file_locks ORDER BY file_path")
-
-        def text(moment):
-            return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(moment))
-
-        assert [row[:4] for row in rows] == [
-            ("lib/*.py", "a2", "", "it's mine"),
-            ("src/a.py", "a1", "lead coder", "it's mine"),
-        ]
-        assert rows[0][4:] == (text(since), text(since + 300))
-        assert rows[1][4:] == (text(since), text(seen + 300))
-
-    def test_the_hard_limit_applies_even_if_the_owner_sends_heartbeats(self, path, read):
-        engine = SqliteEngine(path)
-        put(engine, "at/src/a.py//a1/0", self.claim(hard=time.time() + 20))
-        put(engine, "beat/a1", json.dumps([time.time(), 300, 0, 1, 0, ""]))
-        engine.close()
-
-        ((end,),) = read(
-            "SELECT strftime('%s', expires_at) - strftime('%s', 'now') FROM file_locks"
-        )
-
-        assert 15 <= end <= 21
-
-    def test_expired_claims_tickets_and_other_rows_are_not_shown(self, path, read):
-        engine = SqliteEngine(path)
-        put(engine, "at/old//a1/0", self.claim(since=time.time() - 301))
-        put(engine, "at/hard//a1/0", self.claim(hard=time.time() - 1))
-        put(engine, "at/queued//a1/0", self.claim().replace("token", "ticket"))
-        put(engine, "at/broken//a1/0", "{")
-        put(engine, "wait/3", self.claim())
-        engine.close()
-
-        assert read("SELECT * FROM file_locks") == []
-
-    def test_the_ledger_is_shown_as_the_activity_log(self, path, read):
-        engine = SqliteEngine(path, clock=lambda: 86_400.5)
-        engine.transact(
-            lambda txn: txn.emit(Event("a1", "coder", Kind.FILE_EDIT, "edited", {"path": "ü"}))
-        )
-        engine.close()
-
-        assert read("SELECT * FROM activity_log") == [
-            (1, "a1", "coder", "file_edit", "edited", '{"path":"ü"}', "1970-01-02 00:00:00")
-        ]
-        columns = read("SELECT group_concat(name) FROM pragma_table_info('activity_log')")
-        assert columns == [("id,agent_id,agent_role,action_type,summary,details,timestamp",)]
-
-
 def test_an_intact_store_is_reported_as_intact(tmp_path):
     engine = SqliteEngine(tmp_path / "state" / "dibs.db", synchronous="full")
     engine.transact(lambda txn: txn.put("k", "v"))
@@ -405,17 +303,6 @@ def test_a_store_that_a_power_failure_can_roll_back_says_so(tmp_path):
 
     assert "a power failure can undo the newest changes" in text
     assert 'synchronous = "full"' in text
-    engine.close()
-
-
-def test_repair_moves_the_log_into_the_file_and_keeps_everything(tmp_path):
-    engine = SqliteEngine(tmp_path / "state" / "dibs.db")
-    engine.transact(lambda txn: txn.put("k", "v"))
-
-    done = engine.repair()
-
-    assert len(done) == 1
-    assert engine.view(lambda txn: txn.get("k")) == "v"
     engine.close()
 
 

@@ -204,16 +204,6 @@ def test_a_change_that_fails_does_not_raise_the_mark(path, opened):
     assert stored_mark(f"{path}.mark") == 1
 
 
-def test_a_store_of_an_earlier_version_gets_a_mark_with_its_next_change(path, opened):
-    engine = opened()
-    engine.transact(increment)
-    engine.close()
-    os.unlink(f"{path}.mark")
-
-    assert opened().transact(increment) == 2
-    assert stored_mark(f"{path}.mark") == 2
-
-
 @pytest.mark.parametrize(
     "damage", [b"", b"x", b"12", b"\xff" * 21, b"9" * 20 + b"\n", b"-0000000000000000005\n"]
 )

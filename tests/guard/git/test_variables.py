@@ -35,7 +35,6 @@ def as_agent(repo, command: str, **harness: str) -> subprocess.CompletedProcess[
         "DIBS_ENGINE=memory:",
         f"{DOWN} DIBS_GATE_ON_ERROR=allow",
         "DIBS_PROJECT=other",
-        "DIBS_WORKTREE_CLAIMS=worktree",
         "DIBS_CASE=sensitive DIBS_TIMEOUT=0.1 DIBS_GATE_ON_ERROR=allow",
     ],
 )

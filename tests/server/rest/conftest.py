@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from starlette.testclient import TestClient
 from tests.server.conftest import own_environment
@@ -32,11 +34,11 @@ def as_identity(app, identity):
 
 @pytest.fixture
 def resident(tmp_path, monkeypatch):
-    """The state of a server with one project, without git, because that is created at once."""
+    """The state of a server with one project."""
     for name, value in own_environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     repo = tmp_path / "repo"
-    repo.mkdir()
+    subprocess.run(["git", "init", "-q", str(repo)], check=True)
     project, _ = create(str(repo))
     project.close()
     found = Resident(str(tmp_path / "state" / "dibs" / "server"))

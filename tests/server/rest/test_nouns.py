@@ -229,17 +229,6 @@ def test_a_list_that_cannot_be_read_is_a_wrong_value_and_no_failure_of_the_serve
     refused(shop.post("/board/import", {"files": ["a.py"]}), 400, "YAML_SHAPE")
 
 
-def test_a_folder_without_git_has_no_commits_and_the_server_does_not_fail(shop, short_tmp):
-    plain = short_tmp()
-    typed_in(plain, ["init", "--yes", "--agents", "none"])
-    served = shop._twins.resident.projects.add(str(plain))
-
-    for call in ("GET /changes", "GET /worktrees", "GET /salvage"):
-        refused(shop.ask("", f"{call}?project={served.id}"), 409, "REPO_STATE")
-    refused(shop.post(f"/commits?project={served.id}", {"message": "x"}), 409, "REPO_STATE")
-    refused(shop.post(f"/merges?project={served.id}", {"branches": ["x"]}), 409, "REPO_STATE")
-
-
 def test_findings_name_files_as_seen_from_the_project(shop):
     shop.tasks("one")
     (shop.root / "work" / "inbox" / "bad.yaml").write_text("title: [\n")

@@ -73,15 +73,6 @@ def test_all_worktrees_of_a_clone_share_one_board(repo, tmp_path):
     project.close()
 
 
-def test_outside_git_the_board_is_at_the_root(tmp_path):
-    project, _ = create(str(tmp_path), {})
-
-    add(project, "t1")
-
-    assert (tmp_path / "work/inbox/t1.yaml").exists()
-    project.close()
-
-
 @pytest.mark.parametrize("common", ["/x/.git/modules/sub", "/x/bare.git", ""])
 def test_without_a_main_tree_each_working_tree_has_its_own_board(common):
     assert main_tree(Repository("/y", common, "/s", "")) == "/y"

@@ -370,18 +370,3 @@ def test_the_warning_says_if_no_backup_could_be_saved(guarded, monkeypatch):
     monkeypatch.setattr("dibs.services.salvage.files.LARGEST", 1)
 
     assert "no copy could be saved" in guarded.edit(B, "new.py").text
-
-
-@linux
-def test_outside_git_a_killed_agents_claims_are_released(tmp_path, own_git):
-    from dibs.local.repository import Repository
-
-    plain = tmp_path / "plain"
-    (plain / ".dibs").mkdir(parents=True)
-    outside = Repository(str(plain), "", str(plain / ".dibs"), "")
-    guarded = Guarded(tmp_path / "repo", repository=outside)
-    guarded.processes[A] = killed()
-    guarded.edit(A, str(plain / "a.py"))
-    assert "lock_acquired" in guarded.kinds()
-
-    assert guarded.edit(B, str(plain / "a.py")).word == Word.PASS

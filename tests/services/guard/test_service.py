@@ -8,9 +8,8 @@ from tests.services.guards import Guarded
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
 from dibs.core.toolcalls.policy import GuardPolicy
-from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
+from dibs.core.toolcalls.values import EventKind, How, Touch, Word
 from dibs.local.last_read import START, last_read
-from dibs.local.processes import RunningProcess
 from dibs.services.state.rows import Rows
 from dibs.services.talk.mail import Mail
 
@@ -345,34 +344,6 @@ def test_other_agents_text_is_fenced_in_a_denial(guarded):
     inside = line.partition('from="codex-7">')[2].rpartition("</data-")[0]
     assert "you may write everything" in inside
     assert "\x1b" not in text
-
-
-def test_with_claims_per_worktree_the_other_worktrees_claims_count_there(tmp_path, own_git):
-    from dibs.project.project import create
-
-    guarded = settings(tmp_path)
-    guarded.write("dibs.toml", '[worktree]\nclaims = "worktree"\n')
-    guarded.commit()
-    other = str(tmp_path / "other")
-    guarded.git("worktree", "add", "-q", other)
-    here, _ = create(guarded.root)
-    there, _ = create(other)
-    there.claims.claim(Caller("codex-7"), [there.pattern("README.md")])
-    try:
-        for path, word in (("README.md", "pass"), ("x.py", "pass"), (f"{other}/y.py", "pass")):
-            heard = HookEvent(
-                "claude", EventKind.BEFORE, A, touches=(Touch(path),), cwd=guarded.root
-            )
-            assert here.guarding.hear(heard, os.getpid(), {}).word == word
-        heard = heard._replace(touches=(Touch(f"{other}/README.md"),))
-        assert here.guarding.hear(heard, os.getpid(), {}).word == Word.DENY
-        assert (ONE, "y.py") in {(h.claim.agent, h.claim.pattern) for h in there.claims.all()[0]}
-        named = heard._replace(session=B, touches=(Touch(f"{other}/z.py"),))
-        here.guarding.hear(named, RunningProcess(os.getpid(), 1), {"DIBS_AGENT": "tester"})
-        assert there.agents.show("tester")[0].agent.pid == os.getpid()
-    finally:
-        here.close()
-        there.close()
 
 
 def reads_of(guarded):

@@ -13,10 +13,8 @@ from tests.guard.hooking import call, environment, hook, project
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
-from dibs.core.claims.ledger import Kind
-from dibs.core.claims.rules import Denied, Granted
+from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.core.talk.mail import MailKind
 from dibs.engines.git.files import RowFiles
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
@@ -26,12 +24,9 @@ from dibs.services.claims.views import overview
 from dibs.services.state import keys
 from dibs.services.state.damage import damaged_rows, findings, why_damaged
 from dibs.services.state.lifecycle import begin_life
-from dibs.services.state.mailbox import messages
-from dibs.services.state.row_repair import move_aside
 from dibs.services.state.store import Store
 
 ALICE, BOB = Caller("alice"), Caller("bob")
-HUMAN = Caller("ada", "human")
 #: A key of each kind of row with a form of its own. Other kinds are free text, or only their key counts.
 FORMED = {
     "at/": "at/a.py//alice/c2",
@@ -82,7 +77,7 @@ FORMED = {
 }
 FREE = {
     *("worker/", "needs/", "fresh//", "since//", "handoff//", "over//", "aside//", "clash//"),
-    *("told/handoff//", "told/aside//", "closed", "origin", "probe/"),
+    *("told/handoff//", "told/aside//", "probe/"),
 }
 #: Nothing of this is a row of any formed kind.
 MALFORMED = (
@@ -119,7 +114,7 @@ def test_a_malformed_row_is_reported_with_its_key(kind, value):
     (found,) = findings(engine)
 
     assert repr(FORMED[kind]) in found.text
-    assert "dibs engine repair" in found.text
+    assert "dibs init --new-store" in found.text
 
 
 CLAIM = {
@@ -190,7 +185,7 @@ def test_a_damaged_claim_or_heartbeat_blocks_its_path(store, prefix, path, value
             step()
         assert caught.value.code == "STORE_DAMAGED"
         assert repr(key) in caught.value.message
-        assert "dibs engine repair" in caught.value.hint
+        assert "dibs init --new-store" in caught.value.hint
 
 
 def test_a_damaged_claim_does_not_block_other_paths(store):
@@ -208,58 +203,6 @@ def test_a_new_life_starts_although_rows_are_damaged(store):
         Claims(store).claim(BOB, [parse("a.py")])
     assert isinstance(Claims(store).claim(BOB, [parse("src/b.py")]), Granted)
     assert store.engine.view(lambda txn: txn.get(key)) == "[]"
-
-
-def test_repair_moves_damaged_rows_to_a_file_and_says_where(store, tmp_path):
-    key = spoil(store, "at/", "[]")
-
-    line, freed = move_aside(store, HUMAN, str(tmp_path))
-
-    assert freed == "freed a.py, claimed by alice; alice gets a message"
-    (kept,) = tmp_path.glob("damaged-rows-*.jsonl")
-    assert str(kept) in line
-    assert json.loads(kept.read_text()) == {"key": key, "value": "[]", "why": "it is not an object"}
-    assert not findings(store.engine)
-    assert isinstance(Claims(store).claim(BOB, [parse("a.py")]), Granted)
-    kinds = store.engine.view(lambda txn: [entry.kind for entry in txn.events()])
-    assert Kind.STORE_REPAIRED in kinds
-
-
-@pytest.mark.parametrize(("prefix", "path"), [("at/", "a.py"), ("in/", "src/**/*.py")])
-@pytest.mark.parametrize("value", ["[]", "{", '{"pattern":7}'])
-def test_repair_tells_the_owner_of_a_damaged_claim_and_fences_its_token(
-    store, tmp_path, prefix, path, value
-):
-    spoil(store, prefix, value)
-
-    move_aside(store, HUMAN, str(tmp_path))
-
-    sent = store.look(lambda rows: [m for m in messages(rows) if m.kind == MailKind.REVOKED])
-    assert [(m.to, m.role, m.data["patterns"]) for m in sent] == [("alice", "human", [path])]
-    lost = store.look(lambda rows: [lost for _, lost in rows.lost("alice")])
-    assert [(one.why, one.by, one.pattern) for one in lost] == [("revoked", "ada", path)]
-    revoked = store.look(lambda rows: [e for e in rows.events() if e.kind == Kind.LOCK_REVOKED])
-    assert [entry.details["holder"] for entry in revoked] == ["alice"]
-
-
-def test_an_agent_cannot_repair_the_store(store, tmp_path):
-    key = spoil(store, "at/", "[]")
-
-    with pytest.raises(DibsError) as caught:
-        move_aside(store, BOB, str(tmp_path))
-
-    assert caught.value.code == "HUMANS_ONLY"
-    assert store.engine.view(lambda txn: txn.get(key)) == "[]"
-
-
-def test_repair_of_a_damaged_heartbeat_keeps_the_agents_claims(store, tmp_path):
-    spoil(store, "beat/", "[]")
-
-    (line,) = move_aside(store, HUMAN, str(tmp_path))
-
-    assert "beat/alice" in line
-    assert isinstance(Claims(store).claim(BOB, [parse("a.py")]), Denied)
-    assert store.look(lambda rows: rows.beat("alice")).claims == 2
 
 
 def test_a_claim_under_another_patterns_key_is_reported(store):
@@ -346,13 +289,11 @@ def test_no_command_shows_a_traceback_and_the_hook_answers(repo, value):
     assert "Traceback" not in checked.stderr
     assert "held.py" in checked.stdout
 
-    repaired = run(repo, "engine", "repair")
-    assert repaired.returncode == 0, repaired
-    assert "damaged-rows-" in repaired.stdout
+    assert run(repo, "init", "--new-store").returncode == 0
     assert run(repo, "claim", "held.py", "--agent", "eve").returncode == 0
 
 
-def test_doctor_lists_all_damaged_rows_and_fix_repairs_them(repo):
+def test_doctor_lists_all_damaged_rows(repo):
     keys = ["at/held.py//bob/c2", "session/claude/s1", "task/00/t1", "tree/alice"]
     for key in keys:
         write_raw(repo, key, "[]" if key != "session/claude/s1" else "{}")
@@ -362,17 +303,7 @@ def test_doctor_lists_all_damaged_rows_and_fix_repairs_them(repo):
     assert said.returncode == 78, said
     text = " ".join(said.stdout.split())
     assert all(key in text for key in keys)
-    assert text.count("`dibs engine repair`") == len(keys)
-    assert "frees held.py, claimed by bob" in text
-
-    refused = run(repo, "engine", "repair", "--agent", "eve")
-    assert refused.returncode == 77
-    assert "a human" in refused.stderr
-    left = run(repo, "doctor", "--fix", "--agent", "eve")
-    assert "only a human may do this" in left.stdout
-
-    assert "freed held.py, claimed by bob" in run(repo, "doctor", "--fix").stdout
-    assert "is damaged" not in run(repo, "doctor").stdout
+    assert text.count("dibs init --new-store") == len(keys)
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)

@@ -10,7 +10,7 @@ import pytest
 from tests.services.clones import HUMAN, Clone, git
 
 from dibs.core.claims.agents import Caller
-from dibs.errors import BadInput, Misconfigured, NotFound, Unavailable
+from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services.worktrees import locks, setup
 
 
@@ -357,39 +357,8 @@ def test_a_worktree_moved_with_git_is_still_known(clone, tmp_path):
     assert not (tmp_path / "moved").exists()
 
 
-def test_worktrees_require_a_git_repository(tmp_path):
-    (tmp_path / ".dibs").mkdir()
-
-    with pytest.raises(Unavailable) as refused:
-        Clone(tmp_path).worktrees.all()
-
-    assert refused.value.code == "REPO_STATE"
-
-
 def test_creating_a_worktree_is_a_heartbeat(clone):
     clone.new("alice", caller=Caller("alice"))
 
     assert [seen.agent.id for seen in clone.agents.all()] == ["alice"]
     assert clone.kinds()[-1] == "worktree_added"
-
-
-def test_separate_claims_are_stored_in_the_worktrees_git_directory(tmp_path, monkeypatch):
-    from dibs.project.project import open_project
-
-    clone = Clone(tmp_path / "repo")
-    folder = clone.folder()
-    monkeypatch.setenv("DIBS_WORKTREE_CLAIMS", "worktree")
-    alice, bob = Caller("alice"), Caller("bob")
-    main, own = open_project(str(clone.root)), open_project(str(folder))
-
-    for project, caller in ((main, bob), (own, alice)):
-        answer = project.claims.claim(caller, [project.pattern("a")])
-        assert answer.claims[0].agent == caller.id
-
-    assert own.place.repository.state == str(clone.root / ".git/worktrees/alice/dibs")
-    assert [t.path for t in own.worktrees.all()] == [t.path for t in main.worktrees.all()]
-    main.close()
-    own.close()
-    monkeypatch.setenv("DIBS_ENGINE", "redis://localhost:6379/0")
-    with pytest.raises(Misconfigured):
-        open_project(str(folder))

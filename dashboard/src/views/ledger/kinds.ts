@@ -117,8 +117,6 @@ export const GROUPS: readonly Group[] = [
       alert_resolved: ["Alert resolved", "good"],
       error: ["Error", "bad"],
       ledger_restarted: ["Ledger restarted", "bad"],
-      store_moved: ["Store moved", "warn"],
-      store_repaired: ["Store repaired", "warn"],
     },
   },
 ];

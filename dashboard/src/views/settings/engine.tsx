@@ -25,7 +25,7 @@ export function EnginePanel() {
             </p>
             <Findings findings={shown.findings as Finding[]} />
             <p class="muted">
-              To check or change it, run <code>dibs engine check</code> or <code>dibs engine migrate</code>.
+              To check or change it, run <code>dibs engine check</code> or <code>dibs engine use</code>.
             </p>
           </>
         )}

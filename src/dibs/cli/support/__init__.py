@@ -68,7 +68,7 @@ GROUPS = {
     },
     "operate": {
         "config": "show the settings and where each comes from",
-        "engine": "check, repair, or migrate the store",
+        "engine": "check the store, or use another one",
         "serve": "run the server: hooks, REST, events, alerts, schedules",
         "token": "create, list, and revoke tokens for the server",
         "mcp": "serve Dibs tools to agents over MCP",

@@ -79,9 +79,7 @@ _EXAMPLES = {
     "serve status": ("",),
     "serve stop": ("",),
     "engine check": ("", "redis://host:6379/0", "postgresql://host/database"),
-    "engine repair": ("git:origin",),
     "engine use": ("",),
-    "engine migrate": ("sqlite redis://host:6379/0", "sqlite git:origin"),
 }
 
 

@@ -64,7 +64,6 @@ _SYNONYMS = {
     "git install": "hooks",
     "config": "conf env options preferences prefs set settings",
     "engine check": "backend db server store",
-    "engine migrate": "migrate",
     "explain": "match overlap overlaps pattern",
     "run": "exec with",
     "help": "commands docs h man usage",

@@ -26,7 +26,7 @@ UNTOLD = frozenset({
     Kind.FILE_READ, Kind.FILE_EDIT, Kind.LOCK_RENEWED, Kind.LOCK_DENIED, Kind.LOCK_UNQUEUED,
     Kind.MESSAGE_SENT, Kind.GROUP_MESSAGE, Kind.GROUP_CHANGED, Kind.PROGRESS_UPDATE, Kind.TASK_EDITED,
     Kind.STATUS_CHANGE, Kind.AGENT_JOINED, Kind.SUB_AGENT_SPAWNED,
-    Kind.BOARD_CYCLE, Kind.LEDGER_RESTARTED, Kind.STORE_MOVED,
+    Kind.BOARD_CYCLE, Kind.LEDGER_RESTARTED,
 })  # fmt: skip
 
 #: Known roles of more than one word; they need no fence.

@@ -15,7 +15,7 @@ WORD, ALONE = "WORD", "ALONE"
 HUMAN_ONLY: dict[str, tuple[str, ...]] = {
     "revoke": (),
     "open": (),
-    "init": ("--uninstall", "--purge", "--user"),
+    "init": ("--uninstall", "--purge", "--user", "--new-store"),
     "git uninstall": (),
     "token new": (),
     "token revoke": (),
@@ -27,9 +27,7 @@ HUMAN_ONLY: dict[str, tuple[str, ...]] = {
     "crew scale": (),
     "crew pause": (),
     "crew resume": (),
-    "engine repair": (),
     "engine use": (),
-    "engine migrate": ("--force",),
 }
 #: Commands with which a human may act for an agent whose session runs.
 FOR_AGENTS = frozenset({

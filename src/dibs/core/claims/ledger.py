@@ -97,8 +97,6 @@ class Kind(metaclass=TextEnum):
     STATUS_CHANGE = "status_change"
     PROGRESS_UPDATE = "progress_update"
     LEDGER_RESTARTED = "ledger_restarted"
-    STORE_MOVED = "store_moved"
-    STORE_REPAIRED = "store_repaired"
 
 
 class Event(Record):

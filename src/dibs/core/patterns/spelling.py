@@ -282,13 +282,13 @@ def _part(segment: list[Token], text: str) -> Part:
 
 def _check_row(row: Row, scheme: str, text: str) -> None:
     wildcards = 0
-    for index, part in enumerate(row):
+    for part in row:
         if isinstance(part, str):
             if len(part.encode("utf-8", "surrogateescape")) > MAX_NAME:
                 _refuse_long(text, f"has a name longer than {MAX_NAME} bytes")
             name = part.lower()
-            if not scheme and (name in {".git", "git~1"} or (name == ".dibs" and index == 0)):
-                rule = "belongs to git or Dibs and cannot be claimed"
+            if not scheme and name in {".git", "git~1"}:
+                rule = "belongs to git and cannot be claimed"
                 refuse("PATH_RESERVED", text, rule, "claim @git/index to reserve git's index")
         else:
             wildcards += 1 if part is None else sum(not isinstance(token, str) for token in part)

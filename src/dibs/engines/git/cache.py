@@ -14,6 +14,7 @@ import time
 
 import apsw
 
+from dibs.engines.git.errors import start_again
 from dibs.engines.git.head import CommitFate, Head
 from dibs.engines.shared import sqlite
 from dibs.engines.shared.folders import prepare_folder
@@ -37,13 +38,8 @@ CREATE TABLE IF NOT EXISTS object(oid TEXT PRIMARY KEY, kind TEXT NOT NULL, size
     content BLOB NOT NULL, n INTEGER NOT NULL, packed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_commit ON object(n);
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-DELETE FROM kv WHERE key IN (SELECT key FROM place WHERE path LIKE 'current_tasks/%');
-DELETE FROM place WHERE path LIKE 'current_tasks/%';
-DROP TABLE IF EXISTS look;
-PRAGMA user_version = 3;
+PRAGMA user_version = 1;
 """
-#: Before version 3, lock files on the branch were claims.
-_VERSION = 3
 #: How many outcomes are kept, so that a slow process still finds its own.
 _FATES = 10_000
 
@@ -68,7 +64,7 @@ class Cache:
         self._remote_lock = Turns(f"{folder}/remote")
         try:
             with translated(path):
-                if _int(self.db.pragma("user_version")) < _VERSION:
+                if not _int(self.db.pragma("user_version")):
                     self._create()
                 self.db.pragma("synchronous", "normal")
         except DibsError:
@@ -83,13 +79,6 @@ class Cache:
             self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         finally:
             self._gate.leave()
-
-    def check(self) -> None:
-        """Read the whole file; raise ``Unavailable`` (``STORE_DAMAGED``) if it is damaged."""
-        with translated(self._path):
-            ((found,),) = self.run("PRAGMA quick_check(1)").fetchall()
-            if found != "ok":
-                raise apsw.CorruptError(str(found))
 
     # -- transactions
 
@@ -231,11 +220,6 @@ class Cache:
         for table in ("kv", "place", "ledger"):
             self.run(f"DELETE FROM {table}")  # noqa: S608 - one of three words
 
-    def content(self) -> list[list[tuple[Any, ...]]]:
-        """Return all rows, files, and entries."""
-        tables = ("kv", "place", "ledger")
-        return [self.run(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables]  # noqa: S608
-
 
 @contextlib.contextmanager
 def translated(path: str) -> Iterator[None]:
@@ -245,24 +229,8 @@ def translated(path: str) -> Iterator[None]:
     except apsw.Error as error:
         found = sqlite.translate(error, path)
         if found.code == "STORE_DAMAGED":
-            found.hint = "run `dibs engine repair` to rebuild it"
+            found.hint = start_again(os.path.dirname(path))
         raise found from error
-
-
-def set_aside(folder: str, timeout: float) -> str:
-    """Move a damaged file away, so that a new one is created; return its new path."""
-    path = f"{folder}/cache.db"
-    gate = Turns(path)
-    try:
-        if not gate.enter(time.monotonic(), timeout):
-            raise sqlite.busy(path)
-        kept = f"{path}.damaged-{time.time_ns()}"
-        for end in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(path + end, kept + end)
-    finally:
-        gate.close()  # which also leaves it
-    return kept
 
 
 def pause(seconds: float, deadline: float) -> None:

@@ -13,16 +13,11 @@ from dibs.engines.git.objects import damaged
 from dibs.engines.git.remote import PushOutcome
 from dibs.engines.git.repo import (
     REMOTE_REF,
-    RESTORED_REF,
     clear_leftovers,
-    drop_ref,
     keep_lost,
-    open_repo,
     read_ref,
     write_ref,
 )
-from dibs.engines.git.txn import render_commit
-from dibs.errors import Unavailable
 from dibs.git.run import TimedOut
 
 TYPE_CHECKING = False
@@ -58,26 +53,16 @@ class GitConnection(SharedCopy):
         """Look up the remote's commit and follow it; the caller holds the remote's lock."""
         reading = self.now_reading()
         head = self.cache.head()
-        if head.met and self.remote.look(deadline) == head.remote:
+        there = self.remote.look(deadline)  # in time, unlike a first fetch
+        if head.met and there == head.remote:
             self.adopt(head.remote, reading, deadline)
             return
-        if not head.met:
-            self._agree(deadline)
         self.fetch(deadline, patience=0.0 if head.met else FIRST)
         self.tidy(max(deadline, time.monotonic() + TIDYING))
-
-    def _agree(self, deadline: float) -> None:
-        """Use the same object format as the remote."""
-        algorithm = self.remote.algorithm(deadline)
-        with self.cache.writing(deadline) as head:
-            if head.algorithm != algorithm:
-                self.cache.set_head(head._replace(algorithm=algorithm))
-                open_repo(self.repo, algorithm)
 
     def show_git(self, deadline: float) -> None:
         """Write this machine's objects to the repository, where git can see them."""
         with self.cache.writing(deadline) as head:
-            self.objects.name_by(head.algorithm)
             self.objects.flush()
             if head.remote:
                 write_ref(self.repo, REMOTE_REF, head.remote)
@@ -104,17 +89,11 @@ class GitConnection(SharedCopy):
         there = self.remote.fetch(REMOTE_REF, limit, history=history)
         if patience:
             deadline = max(deadline, time.monotonic() + self._parts.timeout)
-        restored = read_ref(self.repo, RESTORED_REF)
-        if restored and not there:
-            self._recreate(restored, deadline)
-        self.adopt(read_ref(self.repo, REMOTE_REF) if there else restored, reading, deadline)
-        if restored:
-            drop_ref(self.repo, RESTORED_REF)
+        self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)
 
     def adopt(self, commit: str, reading: float, deadline: float) -> None:
         """Accept ``commit`` as the remote's state, as read at ``reading``."""
         head = self.cache.head()
-        self.objects.name_by(head.algorithm)
         if commit != head.remote:
             passed, grown = self._since(head.remote, commit, deadline)
         with self.cache.writing(deadline) as found:
@@ -164,8 +143,6 @@ class GitConnection(SharedCopy):
             why = f"the branch {branch} was deleted"
         elif lost and not grown:
             why = f"the branch {branch} was force-pushed to an older commit"
-            if commit == read_ref(self.repo, RESTORED_REF):
-                why = f"the remote lost objects of the branch {branch}"
         elif head.newest < had.seen:
             why = f"the branch {branch} lost its newest ledger entries"
         if why and not (head.life > had.seen_life and head.newest > had.seen):
@@ -173,37 +150,6 @@ class GitConnection(SharedCopy):
                 keep_lost(self.repo, lost, int(self._parts.sources.wall()))
             return head._replace(broken=why)
         return self._seen(head)
-
-    def restore(self, found: str, deadline: float) -> None:
-        """Replace the branch, whose commit ``found`` the remote lost, by this machine's copy of the state.
-
-        The copy becomes a commit without parents: older commits may be missing, too. Git accepts no
-        commit while a branch lacks objects, so the branch is deleted first. Until it exists again, a ref
-        keeps the copy, and every fetch of this machine creates it. The next step starts a new life.
-        """
-        gone = Unavailable("the remote lost the branch", code="STORE_DAMAGED")
-        self.give_up(CommitFate.REFUSED, gone, deadline)
-        with self.cache.writing(deadline) as head:
-            self.objects.name_by(head.algorithm)
-            number = self.cache.next_fate()
-            content = render_commit(head.root, "", (), self._parts.sources.wall())
-            commit = self.objects.write("commit", content, number)
-            self.objects.flush()
-        write_ref(self.repo, RESTORED_REF, commit)
-        self.remote.delete(found, deadline)
-        self.fetch(deadline)
-
-    def _recreate(self, commit: str, deadline: float) -> None:
-        """Create the branch, which was deleted because it was incomplete, at ``commit``."""
-        outcome = self.remote.push(commit, "", deadline)
-        if outcome != PushOutcome.LANDED:
-            place = self.remote.place
-            raise Unavailable(
-                f"could not create the branch {place.branch} of {errors.shown(place.url)} again "
-                f"({outcome}); this machine keeps its content",
-                code="STORE_DAMAGED",
-                hint="run `dibs engine repair` here again",
-            )
 
     def _seen(self, head: Head) -> Head:
         return head._replace(
@@ -215,7 +161,6 @@ class GitConnection(SharedCopy):
         with self.cache.writing(deadline) as head:
             if head.loose < TIDY:
                 return
-            self.objects.name_by(head.algorithm)
             self.objects.flush()
             if head.remote:  # collects unreachable objects
                 write_ref(self.repo, REMOTE_REF, head.remote)

@@ -10,6 +10,7 @@ from dibs.engines.git.head import tick
 from dibs.engines.git.objects import Objects
 from dibs.engines.git.repo import open_repo
 from dibs.engines.git.txn import GitTxn, GitView, render_commit
+from dibs.engines.shared.format import FORMAT, other_format
 from dibs.engines.shared.mark import start_of_life
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.git.batch_process import BatchProcess
@@ -73,7 +74,7 @@ class SharedCopy:
         self._reader = BatchProcess(parts.git, "cat-file", "--batch")
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
-        open_repo(self.repo, self.cache.head().algorithm)
+        open_repo(self.repo)
         self.objects = Objects(self.cache, self.repo, self._packed)
 
     def close(self) -> None:
@@ -112,7 +113,6 @@ class SharedCopy:
         """Run ``step`` on the tip; if it writes, make its commit the new tip."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
-            self.objects.name_by(head.algorithm)
             base = StepResult(None, None, head.tip, head.pending, head.asked)
             txn = GitTxn(self.cache, now, head.newest)
             try:
@@ -164,18 +164,6 @@ class SharedCopy:
 
     # -- the copy itself
 
-    def rebuild(self, deadline: float) -> bool:
-        """Rebuild rows and ledger from the repository; return whether they were wrong."""
-        with self.cache.writing(deadline) as head:
-            if head.pending:
-                return False
-            self.objects.name_by(head.algorithm)
-            before = self.cache.content()
-            self.cache.clear()
-            found = self.move(head._replace(root="", newest=0, life=0, time=0.0), head.remote)
-            self.cache.set_head(found)
-            return before != self.cache.content()
-
     def move(self, head: Head, commit: str) -> Head:
         """Update rows and ledger to the state of ``commit``."""
         root = self.objects.root_of(commit)
@@ -219,10 +207,6 @@ def _standing(content: bytes) -> files.BranchMeta:
             code="REMOTE_META",
             hint="find the commit that changed it with `git log` and revert it",
         )
-    if standing.format > files.FORMAT:
-        raise Misconfigured(
-            f"the branch has format {standing.format}, but this version of Dibs only supports {files.FORMAT}",
-            code="VERSION",
-            hint="upgrade Dibs",
-        )
+    if standing.format != FORMAT:
+        raise other_format("the branch", standing.format)
     return standing

@@ -148,19 +148,6 @@ class GitEngine:
         with self._link() as link:
             return inspect(link, self._timeout)
 
-    def repair(self) -> list[str]:
-        """Remove the remains of dead processes, and rebuild the local copy."""
-        from dibs.engines.git.check import repair, repair_cache
-
-        self._shut()
-        done = repair_cache(self._parts.state, self._timeout)
-        with self._link() as link:
-            done += repair(link, self._timeout)
-            broken = link.head().broken
-        if broken:
-            self.transact(lambda _: None)  # starts the new life
-        return done
-
     def _meet(self, link: GitConnection, deadline: float) -> None:
         """Contact the remote once before this machine's first step."""
         if not link.cache.head().met:

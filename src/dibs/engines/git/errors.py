@@ -26,9 +26,6 @@ class Meaning(Record):
     hint: str
 
 
-#: Git's message if the two ends of a push use different hash algorithms.
-OTHER_HASH = "does not support this repository's hash algorithm"
-
 # Checked in this order. All of these occur before anything is sent.
 _MEANINGS = (
     Meaning(
@@ -37,10 +34,10 @@ _MEANINGS = (
         hint="if you trust it, run `git config --global --add safe.directory {}`",
     ),
     Meaning(
-        (OTHER_HASH, "mismatched algorithms", "unexpected capabilities^{}"),
+        ("repository's hash algorithm", "mismatched algorithms", "unexpected capabilities^{}"),
         Misconfigured, code="REMOTE_HASH",
-        message="{} now uses a different hash algorithm than before",
-        hint="recreate the repository with its original object format, or use another URL",
+        message="{} names its objects by SHA-256, which Dibs does not support",
+        hint="use a repository with the object format sha1",
     ),
     Meaning(
         ("host key verification failed",), Misconfigured, code="REMOTE_HOST",
@@ -77,7 +74,7 @@ _MEANINGS = (
     Meaning(
         ("not our ref", "bad object", "missing necessary objects", "repository corruption on the remote"),
         Unavailable, code="STORE_DAMAGED", message="{} lost objects of the branch",
-        hint="run `dibs engine repair` on the machine that used it last",
+        hint="push them again from a clone that has them, or start over: dibs init --new-store",
     ),
     Meaning(
         ("not allowed",), Misconfigured, code="REMOTE_URL",
@@ -95,6 +92,14 @@ def refused(text: str, url: str) -> DibsError | None:
             folder = _shell_word(shown(url).removeprefix("file://"))
             return meaning.error(message, code=meaning.code, hint=meaning.hint.format(folder))
     return None
+
+
+def start_again(folder: str) -> str:
+    """Return how to replace this machine's copy of a branch, which can be fetched again."""
+    place = _shell_word(folder)
+    return (
+        f"move this copy away, and Dibs fetches it again: mv {place} {_shell_word(folder + '.old')}"
+    )
 
 
 def lost_objects(text: str, url: str) -> DibsError | None:

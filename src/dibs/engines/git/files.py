@@ -11,6 +11,7 @@ import json
 from hashlib import sha256
 
 from dibs.core.claims.ledger import UNREADABLE
+from dibs.engines.shared.format import FORMAT
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 FOLDER = "dibs"
 META = "dibs/meta.json"
 LEDGER = "dibs/ledger/"
-#: The version of this layout.
-FORMAT = 1
 #: Entries per ledger file.
 CHUNK = 64
 #: The extension of row files, so that ``a`` and ``a/b`` can both be rows.
@@ -111,8 +110,7 @@ class RowFiles:
             if _SHORT not in path:
                 return None
             damaged = True
-        # Files of the first version can have any length.
-        if not key.startswith(_DAMAGED) and path not in (self.path_of(key), self._plain_path(key)):
+        if not key.startswith(_DAMAGED) and path != self.path_of(key):
             return None
         return {key: UNREADABLE + text if damaged else value[:-1]}
 
@@ -153,7 +151,7 @@ def parse_standing(content: bytes) -> BranchMeta | None:
         _count(found.get("newest")),
         _count(found.get("life")),
         float(time) if isinstance(time, int | float) and 0 < time < 1e12 else 0.0,  # noqa: PLR2004
-        _count(found.get("format")) or FORMAT,
+        _count(found.get("format")),
     )
 
 

@@ -52,8 +52,6 @@ class Head(Record):
     #: Reading when this machine started to push without a pause, and the duration of a push in seconds.
     burst: float = -1e9
     cost: float = 0.02
-    #: The object format of the repository.
-    algorithm: str = "sha1"
     #: Commits made since the repository was last packed.
     loose: int = 0
 

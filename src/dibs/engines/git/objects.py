@@ -9,8 +9,10 @@ objects are read from loose files, or from packs through one ``git cat-file``.
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 
+from dibs.engines.git.errors import start_again
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.objects import (
     FILE,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 _ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = "SELECT kind, content FROM object WHERE oid = ?"
+#: The length of an object's name in a tree, in bytes.
+_DIGEST = 20
 _UNSEEN = "SELECT oid, kind, content FROM object WHERE NOT packed"
 
 
@@ -53,22 +57,17 @@ class FileDifference(Record):
 class Objects:
     """The objects on this machine."""
 
-    __slots__ = ("_cache", "_folder", "_hash", "_packed", "_trees")
+    __slots__ = ("_cache", "_folder", "_packed", "_trees")
 
     def __init__(self, cache: Cache, repo: str, packed: Packed) -> None:
         self._cache = cache
         self._folder = f"{repo}/objects"
-        self._hash: Callable[..., Any] = hashlib.sha1
         self._packed = packed
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
-    def name_by(self, algorithm: str) -> None:
-        """Use the same object format as the remote."""
-        self._hash = hashlib.sha256 if algorithm == "sha256" else hashlib.sha1
-
     def write(self, kind: str, content: bytes, number: int) -> str:
         """Write an object of the commit with this number, and return its id."""
-        oid = str(self._hash(framed(kind, content)).hexdigest())
+        oid = hashlib.sha1(framed(kind, content), usedforsecurity=False).hexdigest()
         row = (oid, kind, len(content), zlib.compress(content, 1), number, 0)
         # An object that was written before may have been dropped since, so it belongs to this commit too.
         self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n, packed = 0", row)
@@ -129,7 +128,7 @@ class Objects:
         found = self._trees.get(oid)
         if found is None:
             content = self.read(oid)[1]
-            found = members_of(content, self._hash().digest_size)
+            found = members_of(content, _DIGEST)
             if self._cache.db.in_transaction:  # so that the next process finds it without git
                 row = (oid, "tree", len(content), zlib.compress(content, 1), 0, 1)
                 self._cache.run(f"{_ADD} ON CONFLICT(oid) DO NOTHING", row)
@@ -206,7 +205,7 @@ def damaged(where: str, oid: str) -> Unavailable:
     return Unavailable(
         f"cannot read git object {oid} in {where}",
         code="STORE_DAMAGED",
-        hint="run `dibs engine repair` to fetch it again",
+        hint=start_again(os.path.dirname(os.path.dirname(where))),
     )
 
 

@@ -19,13 +19,9 @@ if TYPE_CHECKING:
     from dibs.git.run import GitResult
 
 _SCHEMES = ("file", "git", "http", "https", "ssh")
-#: A tree that git knows without storing it.
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ABSENT = "couldn't find remote ref"
 #: Age in seconds after which a lock file on a local remote counts as abandoned.
 STALE = 60.0
-#: The ref for objects that are fetched only to see whether the remote has them.
-_PROBE = "refs/dibs/probe"
 
 
 class PushOutcome(metaclass=TextEnum):
@@ -121,24 +117,6 @@ class Remote:
         rows = [line.split("\t", 1) for line in result.out.decode("utf-8", "replace").splitlines()]
         return {row[1]: row[0] for row in rows if len(row) == 2}  # noqa: PLR2004
 
-    def algorithm(self, deadline: float) -> str:
-        """Return the remote's object format."""
-        found = self.refs("HEAD", self.place.ref, deadline=deadline)
-        if not found and self.place.folder:  # an empty repository reveals only its settings
-            argv = ("config", "--file", f"{self.place.git_dir}/config", "extensions.objectformat")
-            told = self._run(*argv, deadline=deadline).out.strip()
-            return told.decode("ascii", "replace") or "sha1"
-        if not found:
-            return self._tried(deadline)
-        return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
-
-    def _tried(self, deadline: float) -> str:
-        """Detect the object format of an empty remote repository with a push that changes nothing."""
-        argv = ("push", "--dry-run", "--porcelain", "--no-verify", "--end-of-options")
-        probe = (self.place.url, f"{_EMPTY_TREE}:refs/dibs/probe")
-        told = self._run(*argv, *probe, deadline=deadline).err.lower()
-        return "sha256" if errors.OTHER_HASH in told else "sha1"
-
     def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
         """Fetch the branch into our ref ``into``, if one is given; return whether it exists.
 
@@ -163,19 +141,13 @@ class Remote:
             return PushOutcome.UNCLEAR
         return self._outcome(result)
 
-    def is_complete(self, deadline: float) -> bool:
-        """Return whether the remote has all objects of the branch, by fetching all of them."""
-        argv = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-                "--refetch", "--end-of-options", self.place.url, f"+{self.place.ref}:{_PROBE}")  # fmt: skip
-        result = self._run(*argv, deadline=deadline)
-        self._run("update-ref", "-d", _PROBE, deadline=deadline)
-        return not result.code or errors.lost_objects(result.err, self.place.url) is None
-
-    def delete(self, old: str, deadline: float) -> None:
-        """Delete the branch, which is at ``old``."""
-        lease = f"--force-with-lease={self.place.ref}:{old}"
-        argv = ("push", "--porcelain", "--no-verify", lease, "--end-of-options", self.place.url)
-        self._ask(*argv, f":{self.place.ref}", deadline=deadline)
+    def rename(self, commit: str, new: str, deadline: float) -> bool:
+        """Rename the branch, which is at ``commit``, to the ref ``new``; return whether it was there."""
+        argv = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--atomic")
+        lease = (f"--force-with-lease={self.place.ref}:{commit}", "--end-of-options")
+        moves = (f"{commit}:{new}", f":{self.place.ref}")
+        result = self._run(*argv, *lease, self.place.url, *moves, deadline=deadline)
+        return self._outcome(result) == PushOutcome.LANDED
 
     def _outcome(self, result: GitResult) -> str:
         if result.code == 0:

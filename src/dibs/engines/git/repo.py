@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 
 REMOTE_REF = "refs/dibs/remote"
 LOST_REFS = "refs/dibs/lost"
-#: The commit that replaces a branch whose objects the remote lost, until the branch is there.
-RESTORED_REF = "refs/dibs/restored"
 
-_CONFIG = {
-    "sha1": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
-    "sha256": (
-        "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[gc]\n\tauto = 0\n"
-        "[extensions]\n\tobjectformat = sha256\n"
-    ),
-}
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 _SETTINGS = (("push.followTags", "false"), ("push.gpgSign", "false"))
 #: How git asks for a password, and which program it connects with, as the user configured it.
 _REACH = ("GIT_ASKPASS", "GIT_PROXY_COMMAND")
@@ -60,18 +52,18 @@ class EngineGit(GitCalls):
         return finish(self.start(*arguments), None, deadline)
 
 
-def open_repo(repo: str, algorithm: str = "sha1") -> None:
-    """Create the repository if it does not exist, with the object format ``algorithm``."""
+def open_repo(repo: str) -> None:
+    """Create the repository if it does not exist."""
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
         os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
     try:
         with open(f"{repo}/config", encoding="utf-8") as file:
-            if file.read() == _CONFIG[algorithm]:
+            if file.read() == _CONFIG:
                 return
     except FileNotFoundError:
         pass
     _write(repo, "HEAD", "ref: refs/heads/none\n")
-    _write(repo, "config", _CONFIG[algorithm])
+    _write(repo, "config", _CONFIG)
 
 
 def read_ref(repo: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL database that contains Dibs projects, and their versions."""
+"""The tables of a PostgreSQL database that contains Dibs projects, and their format."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 
 from dibs.engines.postgres.errors import MISSING, ServerError
 from dibs.engines.postgres.wire import BEGIN
+from dibs.engines.shared.format import FORMAT, other_format
 from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.postgres.wire import PostgresWire
 
-#: Entry n upgrades version n of the schema to version n + 1. Each paragraph of a file is a statement.
-_FILES = ("schema.sql", "views.sql")
 #: The oldest server that is supported.
 OLDEST = 130000
 _FIND = b"SELECT version.number, project.id FROM dibs.version LEFT JOIN dibs.project ON project.name = $1"
@@ -56,28 +55,23 @@ def project_id(wire: PostgresWire, name: str, until: float) -> int:
                 hint="restore the backup again while no agent works",
             )
         ((number, project),) = rows
-        version = int(number or 0)
-        if version > len(_FILES):
-            raise Misconfigured(
-                f"the database has schema version {version}, but this version of Dibs supports at most"
-                f" version {len(_FILES)}",
-                code="VERSION",
-                hint="upgrade Dibs",
-            )
-        if version < len(_FILES):
-            _upgrade(wire, until)
+        if not number or number == b"0":
+            _create(wire, until)
+        elif int(number) != FORMAT:
+            raise other_format("the schema dibs of the database", int(number))
         elif project is None:
             wire.run((_NEW, (name.encode(),)), until=until)
         else:
             return int(project)
 
 
-def _upgrade(wire: PostgresWire, until: float) -> None:
-    """Create or upgrade the schema; another process may do the same."""
-    *_, ((version,),) = wire.run(*((text, ()) for text in _BEGIN), until=until)
-    upgrade: list[bytes] = []
-    for file in _FILES[int(version or 0) :]:
-        with open(os.path.join(os.path.dirname(__file__), file), "rb") as text:
-            upgrade += text.read().split(b"\n\n")
-    upgrade.append(b"UPDATE dibs.version SET number = %d" % len(_FILES))
-    wire.run(*((text, ()) for text in (*upgrade, b"COMMIT")), until=until)
+def _create(wire: PostgresWire, until: float) -> None:
+    """Create the schema; another process may do the same."""
+    *_, ((number,),) = wire.run(*((text, ()) for text in _BEGIN), until=until)
+    statements: list[bytes] = []
+    if not int(number or 0):
+        path = os.path.join(os.path.dirname(__file__), "schema.sql")
+        with open(path, "rb") as file:  # each paragraph is a statement
+            statements = file.read().split(b"\n\n")
+        statements.append(b"UPDATE dibs.version SET number = %d" % FORMAT)
+    wire.run(*((text, ()) for text in (*statements, b"COMMIT")), until=until)

@@ -1,4 +1,4 @@
--- Version 1 of the schema. A store is one project: its row, its keys, and its ledger.
+-- A store is one project: its row, its keys, and its ledger.
 
 -- A backup that is restored while agents work must not add a second version.
 CREATE UNIQUE INDEX one_version ON dibs.version ((true));

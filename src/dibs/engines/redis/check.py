@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LOCAL = ("127.", "::1")
 
 
-def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]:
+def inspect(link: RedisConnection, until: float) -> list[Finding]:
     """Say what the store promises."""
     wire = link.wire
     found = server.facts(wire, until)
@@ -25,7 +25,7 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
         Finding(Level.OK, "store", f"Redis {found.redis_version} at {wire.node}, {held} rows"),
         Finding(Level.OK, "memory", "the server evicts nothing (maxmemory-policy noeviction)"),
         _durability(link, found, until),
-        _failover(found, replicas),
+        _failover(found),
         _access(link, until),
         *([link.mirror.inspect(wire, header.prefix, until)] if link.mirror is not None else ()),
     ]  # fmt: skip
@@ -52,20 +52,14 @@ def _durability(link: RedisConnection, found: Facts, until: float) -> Finding:
     return Finding(Level.WARN, "durability", text)
 
 
-def _failover(found: Facts, replicas: int) -> Finding:
+def _failover(found: Facts) -> Finding:
     count = int(found.connected_slaves or 0)
     if not count:
         return Finding(
             Level.OK, "failover", "no replica: while the server is down, no one can claim"
         )
-    if replicas:
-        text = f"a change is confirmed once {replicas} of {count} replicas have it; otherwise it is unknown"
-        return Finding(Level.OK, "failover", text)
     following = "1 asynchronous replica" if count == 1 else f"{count} asynchronous replicas"
-    text = (
-        f"{following}: a failover can lose the newest changes, which voids all claims"
-        " (to prevent most losses, set replicas under [redis])"
-    )
+    text = f"{following}: a failover can lose the newest changes, which voids all claims"
     return Finding(Level.WARN, "failover", text)
 
 

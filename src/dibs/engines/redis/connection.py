@@ -9,6 +9,7 @@ import time
 from dibs.engines.redis.errors import RedisError
 from dibs.engines.shared.link import Header, StoreLink, micros
 from dibs.engines.shared.replica_txn import stored_entry
+from dibs.engines.shared.writes import filter_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from dibs.engines.redis.wire import Wire
     from dibs.engines.shared.replica_txn import ReplicaTxn
 
-#: A project's keys, in the order of the script; their common hash tag keeps them on one cluster node.
+#: A project's keys, in the order of the script.
 NAMES = ("meta", "values", "keys", "ledger", "mirror")
-#: Ledger entries that are read at once, and that the server checks at once in a search.
-PAGE, SEARCHED = 500, 2_000
+#: Ledger entries that are read at once.
+PAGE = 500
 #: The name prefix of a life that ended because the store was repaired.
 TORN = "torn-"
 
@@ -113,12 +114,6 @@ class RedisConnection(StoreLink):
         tail += life
         return self._run(head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until)
 
-    def copies(self, wanted: int, until: float) -> int:
-        """Wait until this many replicas have every write; return how many have it in time."""
-        patience = max(1, int((until - _monotonic()) * 800))
-        count: int = self.wire.call("WAIT", wanted, patience, until=until)
-        return count
-
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
         """Determine the outcome of a write on top of ``version``: if it has not happened, it never will."""
         known = version if version >= 0 else ""
@@ -178,26 +173,22 @@ class RedisConnection(StoreLink):
         *,
         until: float,
     ) -> Iterator[Entry]:
-        """Yield the ledger entries above ``after`` and up to ``upto``, page by page.
+        """Yield the ledger entries above ``after`` and up to ``upto``, of some agents and kinds or of all."""
+        pages = self._pages(after, upto, newest_first=newest_first, until=until)
+        return filter_entries(pages, agents, kinds)
 
-        With ``agents`` or ``kinds``, only theirs; the server selects them.
-        """
-        ledger, search = self.key("ledger"), _search() if agents or kinds else ""
+    def _pages(self, after: int, upto: int, *, newest_first: bool, until: float) -> Iterator[Entry]:
+        """Yield the entries of a range, page by page."""
+        ledger = self.key("ledger")
         while after < upto:
             low, high = f"{after + 1}-0", f"{upto}-0"
-            command = ("XREVRANGE", high, low) if newest_first else ("XRANGE", low, high)
-            if search:
-                words = ("EVAL", search, 1, ledger, *command, SEARCHED, PAGE, len(agents))
-                last, page = self.wire.call(*words, *agents, *kinds, until=until)
-            else:
-                verb, *ends = command
-                page = self.wire.call(verb, ledger, *ends, "COUNT", PAGE, until=until)
-                last = page[-1][0] if len(page) == PAGE else ""
+            verb, *ends = ("XREVRANGE", high, low) if newest_first else ("XRANGE", low, high)
+            page = self.wire.call(verb, ledger, *ends, "COUNT", PAGE, until=until)
             for identifier, flat in page:
                 yield entry_of(identifier, flat)
-            if not last:
+            if len(page) < PAGE:
                 return
-            number = int(last.partition("-")[0])
+            number = int(page[-1][0].partition("-")[0])
             after, upto = (after, number - 1) if newest_first else (number, upto)
 
 
@@ -223,8 +214,3 @@ def _words(txn: ReplicaTxn) -> list[str | int]:
         out += words
     out.append(txn.dropped_below)
     return out
-
-
-def _search() -> str:
-    with open(os.path.join(os.path.dirname(__file__), "search.lua"), encoding="utf-8") as file:
-        return file.read()

@@ -10,7 +10,6 @@ import time
 from dibs.engines.redis.session import RedisSession
 from dibs.engines.redis.url import parse
 from dibs.engines.shared import clock
-from dibs.engines.shared.failures import Cut, NotSent, unknown
 from dibs.engines.shared.optimistic import OptimisticEngine
 
 TYPE_CHECKING = False
@@ -30,10 +29,9 @@ _REST = 0.002
 class RedisEngine(OptimisticEngine):
     """Stores the state of ``project`` on the server that ``url`` names.
 
-    A call takes at most about ``timeout`` seconds in addition to the step itself. With
-    ``replicas``, a change is confirmed only when that many replicas have it. ``memory`` is a file
-    in which this machine keeps what it saw of the store. ``password`` is for a URL without one.
-    ``renew`` is the step that starts a new life of the store. ``mirror`` describes plain keys
+    A call takes at most about ``timeout`` seconds in addition to the step itself. ``memory`` is a
+    file in which this machine keeps what it saw of the store. ``password`` is for a URL without
+    one. ``renew`` is the step that starts a new life of the store. ``mirror`` describes plain keys
     that people can read.
     """
 
@@ -43,7 +41,6 @@ class RedisEngine(OptimisticEngine):
         project: str,
         *,
         timeout: float = 5.0,
-        replicas: int = 0,
         memory: str = "",
         password: str = "",
         renew: Callable[[Txn, str], None] | None = None,
@@ -52,7 +49,6 @@ class RedisEngine(OptimisticEngine):
     ) -> None:
         target = parse(url)
         target = target if target.password else target._replace(password=password)
-        self._replicas = replicas
         session = RedisSession(
             target, project, memory, renew, sources or clock.system_sources(), mirror
         )
@@ -68,19 +64,8 @@ class RedisEngine(OptimisticEngine):
         """Report what the store guarantees, over an open connection."""
         from dibs.engines.redis.check import inspect
 
-        return inspect(link, self._replicas, until)
+        return inspect(link, until)
 
     def _refused(self, status: str) -> None:
         if status == "turn":
             time.sleep(_REST)
-
-    def _applied(self, link: RedisConnection, until: float) -> None:
-        """Return only when enough replicas have what was written."""
-        if not self._replicas:
-            return
-        try:
-            have = link.copies(self._replicas, until)
-        except (NotSent, Cut) as problem:
-            raise unknown(self._place, f"cannot count replicas: {problem}") from problem
-        if have < self._replicas:
-            raise unknown(self._place, f"only {have} of {self._replicas} replicas confirmed it")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dibs.engines.shared.failures import NotSent
+from dibs.engines.shared.format import other_format
 from dibs.errors import DibsError, Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.redis.url import RedisTarget
 
-#: Server states that are temporary, or do not apply to another server.
-_PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
+#: Server states that are temporary.
+_PASSING = ("BUSY", "LOADING", "MASTERDOWN", "READONLY")
 _NO_ROOM = ("MISCONF", "OOM")
 _NO_RIGHTS = ("NOAUTH", "WRONGPASS", "NOPERM")
 _NO_RIGHTS_TOLD = ("invalid password", "user executing the script can't")
@@ -38,6 +39,8 @@ def misconfigured(problem: RedisError, place: object) -> Misconfigured | None:
             f"the Redis server at {place} denied access: {text}", code="REDIS_AUTH", field="engine",
             hint="check the user, password, and permissions of the engine URL",
         )  # fmt: skip
+    if problem.kind == "FORMAT":
+        return other_format(f"the store at {place}", text.partition(" ")[2])
     if "DB index is out of range" in text:
         return Misconfigured(
             f"the Redis server at {place}: {text}", code="REDIS_URL", field="engine"
@@ -61,9 +64,7 @@ def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
         if problem.kind == "NOREPLICAS":
             return Unavailable(f"{place}: {problem}", code="REDIS_REPLICAS")
         return Unavailable(f"{place} reported: {problem}", code="REDIS_ERROR")
-    detail = str(problem)
-    if len(target.nodes) == 1:
-        detail = detail.removeprefix(f"{target.nodes[0]}: ")
+    detail = str(problem).removeprefix(f"{target.node}: ")
     return Unavailable(
         f"cannot reach {place}: {detail}",
         code="REDIS_UNREACHABLE",

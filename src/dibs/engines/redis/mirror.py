@@ -4,7 +4,7 @@ The engine knows no rules: ``changes`` says what changed rows mean. The script w
 call as the rows. Nothing reads them back, so whatever others do to them changes nothing.
 
 Keys start with ``prefix``. On a server, the first project that uses a prefix has it to itself; the keys of
-others, and all keys in a cluster, start with the prefix and the project's hash tag: ``claim:{shop}:``.
+others start with the prefix and the project in braces: ``claim:{shop}:``.
 """
 
 from __future__ import annotations
@@ -39,15 +39,14 @@ class Mirror(Record):
 class MirrorKeys:
     """The keys that mirror a project's rows, as one connection knows them."""
 
-    __slots__ = ("_changes", "_in_cluster", "_project", "_settled", "_wanted", "offset")
+    __slots__ = ("_changes", "_project", "_settled", "_wanted", "offset")
 
-    def __init__(self, mirror: Mirror, project: str, *, cluster: bool) -> None:
+    def __init__(self, mirror: Mirror, project: str) -> None:
         self._changes = mirror.changes
         self._project = project
         self._wanted = mirror.prefix
-        self._in_cluster = cluster
         #: The prefix in use; empty until the server has said which project has it to itself.
-        self._settled = _tagged(mirror.prefix, project) if cluster else ""
+        self._settled = ""
         #: Microseconds by which the engine's clock is ahead of the server's.
         self.offset = 0
 
@@ -69,10 +68,9 @@ class MirrorKeys:
         """Say where people can read the keys, which last had this prefix; that needs a test key."""
         tagged, owner = _tagged(self._wanted, self._project), ""
         try:
-            if not self._in_cluster:
-                owner = str(wire.call("GET", f"dibs:{self._wanted}owner", until=until) or "")
-                owner = "" if owner == self._project else owner
-            start = last or (tagged if owner or self._in_cluster else self._wanted)
+            owner = str(wire.call("GET", f"dibs:{self._wanted}owner", until=until) or "")
+            owner = "" if owner == self._project else owner
+            start = last or (tagged if owner else self._wanted)
             wire.call("SET", f"{start}{{}}", "test of Dibs", "PX", 1000, until=until)
             wire.call("DEL", f"{start}{{}}", until=until)
         except RedisError as error:

@@ -1,7 +1,7 @@
 -- One step of the Redis engine, run atomically: read, or verify and write. It knows keys, values, and numbers, but
 -- none of Dibs's rules.
 --
--- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn, prefix; a ring,
+-- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn, prefix, format; a ring,
 --                  version modulo RING -> version, nonce, "all" or "", changed keys, separated by SEAM
 --       2 values   hash: key -> value
 --       3 keys     sorted set of all keys, in byte order
@@ -49,6 +49,7 @@ local MANY = 250           -- a write with more keys than this does not list the
 local SEAM = '\255'        -- a byte that no text contains
 local TURN = 250000        -- how long priority lasts
 local BACK = 250000        -- a clock that goes back further has jumped
+local FORMAT = '3'         -- of the store; see engines/shared/format.py
 local UNUSED = 86400000000 -- a project without a write for this long does not keep the prefix of plain keys to itself
 
 local life, version, nonce, rows, newest, latest, offset, turn_ends = string.match(
@@ -141,6 +142,7 @@ if verb == 'repair' then
     end
     call('ZADD', keys, unpack(scored))
   end
+  call('HSET', meta, 'format', FORMAT)
   state(ARGV[5], text(version or 0), '', #names, newest, text(latest), offset or '0', '0')
   return reply('damaged')
 end
@@ -150,6 +152,8 @@ if (life or '') ~= ARGV[2] and not begin then return reply('life') end
 local known = tonumber(ARGV[3])
 
 if begin then
+  local format = call('HGET', meta, 'format') or '1'
+  if life and format ~= FORMAT then return redis.error_reply('FORMAT ' .. format) end
   -- Check now for what would fail in the middle of a write, because half of the write would be kept.
   local kinds = {[values] = 'hash', [keys] = 'zset', [ledger] = 'stream'}
   for key, kind in pairs(kinds) do
@@ -396,7 +400,7 @@ end
 if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
 if begins then
   life, offset = ARGV[#ARGV - 3], ARGV[#ARGV]
-  call('HSET', meta, 'base', ARGV[#ARGV - 2], 'run', ARGV[#ARGV - 1])
+  call('HSET', meta, 'base', ARGV[#ARGV - 2], 'run', ARGV[#ARGV - 1], 'format', FORMAT)
 end
 -- A user that may not write these keys can still use the store.
 if ARGV[at + 1] ~= '' and not pcall(mirrored, at + 1) then prefix = '-' end

@@ -1,17 +1,15 @@
-"""Finding the server of a Redis store, and refusing one on which claims are not safe."""
+"""What a Redis server reports about itself, and refusing one on which claims are not safe."""
 
 from __future__ import annotations
 
 from dibs.engines.redis.errors import RedisError, misconfigured
-from dibs.engines.redis.url import RedisNode
-from dibs.engines.redis.wire import connect
 from dibs.engines.shared.failures import Cut, NotSent
 from dibs.errors import Misconfigured
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.url import RedisTarget
+    from dibs.engines.redis.url import RedisNode
     from dibs.engines.redis.wire import Wire
 
 OLDEST = (6, 2)
@@ -39,48 +37,6 @@ class Facts(Record):
         return self.values.get("master_replid2", "") == _NEVER_A_REPLICA
 
 
-def find(target: RedisTarget, moved: RedisNode | None, until: float) -> Wire:
-    """Connect to the project's server; raise ``NotSent`` if none is reachable."""
-    if moved is not None:
-        return connect(target, moved, until)
-    if target.kind == "sentinel":
-        return connect(target, _primary(target, until), until)
-    problem: NotSent | None = None
-    for node in target.nodes:
-        try:
-            return connect(target, node, until)
-        except NotSent as error:
-            problem = error
-    assert problem is not None
-    raise problem
-
-
-def _primary(target: RedisTarget, until: float) -> RedisNode:
-    """Ask the sentinels in turn for the primary."""
-    problem: Exception = NotSent("no sentinel was reachable")
-    options = target.options
-    for node in target.nodes:
-        try:
-            wire = connect(target, node, until, login=False)
-        except NotSent as error:
-            problem = error
-            continue
-        try:
-            if options.get("sentinel_password"):
-                user = (options["sentinel_user"],) if options.get("sentinel_user") else ()
-                wire.call("AUTH", *user, options["sentinel_password"], until=until)
-            found = wire.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", target.service, until=until)
-        except (RedisError, Cut) as error:
-            problem = error
-            continue
-        finally:
-            wire.close()
-        if found:
-            return RedisNode(str(found[0]), int(found[1]))
-        problem = NotSent(f"{node} does not know the service {target.service}")
-    raise NotSent(str(problem)) from problem
-
-
 def facts(wire: Wire, until: float) -> Facts:
     """Read the server's information."""
     try:
@@ -93,7 +49,7 @@ def facts(wire: Wire, until: float) -> Facts:
     return Facts({name: value for name, _, value in pairs})
 
 
-def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
+def check(found: Facts, node: RedisNode) -> None:
     """Refuse an unsafe server, with the reason; raise ``NotSent`` for a temporary condition."""
     if found.version < OLDEST:
         needed = ".".join(map(str, OLDEST))
@@ -102,14 +58,19 @@ def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
             code="REDIS_VERSION",
             field="engine",
         )
+    if found.redis_mode in {"cluster", "sentinel"}:
+        raise Misconfigured(
+            f"the Redis server at {node} is a {found.redis_mode}, which Dibs does not support",
+            code="REDIS_MODE",
+            field="engine",
+            hint="use the URL of one server, or PostgreSQL for failover",
+        )
     if found.role != "master":
-        if by_sentinel:
-            raise NotSent(f"{node} is no longer the primary")
         raise Misconfigured(
             f"the Redis server at {node} is a read-only replica",
             code="REDIS_REPLICA",
             field="engine",
-            hint="use the URL of the primary or its sentinels: redis+sentinel://host:26379/service/0",
+            hint="use the URL of the primary",
         )
     if found.maxmemory_policy not in {"", "noeviction"}:
         raise Misconfigured(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dibs.engines.redis import life, server
 from dibs.engines.redis.connection import RedisConnection
-from dibs.engines.redis.errors import RedisError, passes, unavailable
+from dibs.engines.redis.errors import passes, unavailable
 from dibs.engines.redis.mirror import MirrorKeys
-from dibs.engines.redis.url import RedisNode
+from dibs.engines.redis.wire import connect
 from dibs.engines.shared.session import StoreSession
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RedisSession(StoreSession):
-    """Finds the server that a URL names, and follows it."""
+    """Connects to the server that a URL names."""
 
     def __init__(
         self,
@@ -38,7 +38,6 @@ class RedisSession(StoreSession):
         self.target = target
         self.project = project
         self._mirror = mirror
-        self._moved: RedisNode | None = None
 
     def passes(self, problem: Exception) -> bool:
         """Return whether a retry makes sense."""
@@ -50,7 +49,7 @@ class RedisSession(StoreSession):
 
     def wire(self, until: float) -> Wire:
         """Open a separate connection, for a call that blocks."""
-        return server.find(self.target, self._moved, until)
+        return connect(self.target, until)
 
     def open(self, until: float) -> RedisConnection:
         """Open a connection and check the life of the store."""
@@ -58,7 +57,7 @@ class RedisSession(StoreSession):
         ready = False
         try:
             found = server.facts(wire, until)
-            server.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
+            server.check(found, wire.node)
             link = RedisConnection(wire, self.project, self.sources.since_boot, self._keys())
             self._judge(link, found, until)
             ready = True
@@ -67,18 +66,8 @@ class RedisSession(StoreSession):
                 wire.close()
         return link
 
-    def follow(self, problem: Exception) -> None:
-        """Follow a cluster's redirect to the node of the project's slot, or look it up again."""
-        words = str(problem).split()
-        self._moved = None
-        if isinstance(problem, RedisError) and words[:1] == ["MOVED"]:
-            host, _, port = words[2].rpartition(":")
-            self._moved = RedisNode(host or self.target.nodes[0].host, int(port))
-
     def _keys(self) -> MirrorKeys | None:
-        if self._mirror is None:
-            return None
-        return MirrorKeys(self._mirror, self.project, cluster=self.target.kind == "cluster")
+        return None if self._mirror is None else MirrorKeys(self._mirror, self.project)
 
     def _judge(self, link: RedisConnection, found: Facts, until: float) -> None:
         header = link.begin(until, self._memory)

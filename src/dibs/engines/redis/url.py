@@ -2,12 +2,9 @@
 
 - ``redis://user:password@host:6379/0``, ``rediss://…`` with TLS
 - ``unix:///run/redis.sock?db=0``
-- ``redis+sentinel://host:26379,host:26379/service/0``: the primary, found through sentinels
-- ``redis+cluster://host:7000,host:7001``: the node with the project's slot
 
-``rediss+sentinel`` and ``rediss+cluster`` are the same with TLS. Options after ``?``: ``db``; ``ca``,
-``cert``, and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``. The password of a URL
-without one comes from ``DIBS_REDIS_PASSWORD`` or ``DIBS_REDIS_PASSWORD_FILE``.
+Options after ``?``: ``db``; ``ca``, ``cert``, and ``key`` (files, for TLS). The password of a URL without one
+comes from ``DIBS_REDIS_PASSWORD`` or ``DIBS_REDIS_PASSWORD_FILE``.
 """
 
 from __future__ import annotations
@@ -19,19 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KINDS = (
-    "redis",
-    "rediss",
-    "unix",
-    *(f"redis{s}+{k}" for s in ("", "s") for k in ("sentinel", "cluster")),
-)
-#: Other names for the same options in Redis clients.
-ALIASES = {"ssl_ca_certs": "ca", "ssl_certfile": "cert", "ssl_keyfile": "key"}
-OPTIONS = ("db", "ca", "cert", "key", "sentinel_user", "sentinel_password")
+KINDS = ("redis", "rediss", "unix")
+OPTIONS = ("db", "ca", "cert", "key")
 #: Variables with the password of a URL that has none.
 PASSWORD, PASSWORD_FILE = "DIBS_REDIS_PASSWORD", "DIBS_REDIS_PASSWORD_FILE"
 _LONGEST = 4_096
-_PORTS = {"sentinel": 26379}
+_PORT = 6379
 _MOST_PORTS = 65_535
 
 
@@ -50,21 +40,16 @@ class RedisNode(Record):
 class RedisTarget(Record):
     """Where the store is, and how to log in."""
 
-    nodes: tuple[RedisNode, ...]
-    #: ``""`` for one server, ``sentinel``, or ``cluster``.
-    kind: str
+    node: RedisNode
     tls: bool
     user: str
     password: str
     db: int
-    service: str
     options: dict[str, str]
 
     def __str__(self) -> str:
         """Return the address without the password."""
-        nodes = ",".join(map(str, self.nodes))
-        service = f" ({self.kind} {self.service})".replace("  ", " ") if self.kind else ""
-        return f"{nodes}{service}, db {self.db}" if self.db else f"{nodes}{service}"
+        return f"{self.node}, db {self.db}" if self.db else str(self.node)
 
 
 def parse(url: str) -> RedisTarget:
@@ -113,39 +98,28 @@ def _parse(url: str) -> RedisTarget:
         raise _wrong(f"{scheme or 'it'} is not a Redis URL scheme", "use redis://host:6379/0")
     rest, _, query = rest.partition("?")
     options = _options(query)
-    base, _, kind = scheme.partition("+")
     login, at, place = rest.rpartition("@")
     user, _, password = login.partition(":")
     if scheme == "unix":
         path = _plain(place if at else rest)
         if not path.startswith("/"):
             raise _wrong("its socket path is not absolute", "use unix:///run/redis.sock")
-        nodes: tuple[RedisNode, ...] = (RedisNode("", 0, path),)
+        node = RedisNode("", 0, path)
         parts: list[str] = []
     else:
-        hosts, _, path = place.partition("/")
-        nodes = tuple(_node(text, _PORTS.get(kind, 6379)) for text in hosts.split(","))
+        host, _, path = place.partition("/")
+        node = _node(host)
         parts = [_plain(part) for part in path.split("/") if part]
-    service = ""
-    if kind == "sentinel":
-        if not parts:
-            raise _wrong("it does not name a service", "use redis+sentinel://host:26379/service/0")
-        service = parts.pop(0)
     if len(parts) > 1:
         raise _wrong("unexpected text after the database number", "use redis://host:6379/0")
     db = _number(options.pop("db", parts[0] if parts else "0"), 1_000_000, "database")
-    if db and kind == "cluster":
-        raise _wrong("a cluster has only database 0", "leave the database out")
-    return RedisTarget(
-        nodes, kind, base == "rediss", _plain(user), _plain(password), db, service, options
-    )
+    return RedisTarget(node, scheme == "rediss", _plain(user), _plain(password), db, options)
 
 
 def _options(query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         name, _, value = pair.partition("=")
-        name = ALIASES.get(name, name)
         if name not in OPTIONS:
             known = ", ".join(OPTIONS)
             raise _wrong(f"unknown option {name[:40]!r}", f"valid options: {known}")
@@ -153,7 +127,7 @@ def _options(query: str) -> dict[str, str]:
     return options
 
 
-def _node(text: str, port: int) -> RedisNode:
+def _node(text: str) -> RedisNode:
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
@@ -163,8 +137,8 @@ def _node(text: str, port: int) -> RedisNode:
         host, _, digits = text.partition(":")
     if host.startswith("-") or any(c.isspace() for c in host):
         raise _wrong(f"{host[:40]!r} is not a valid host name", "use redis://host:6379/0")
-    found = _number(digits, _MOST_PORTS, "port") if digits else port
-    return RedisNode(_plain(host) or "127.0.0.1", found)
+    port = _number(digits, _MOST_PORTS, "port") if digits else _PORT
+    return RedisNode(_plain(host) or "127.0.0.1", port)
 
 
 def _number(text: str, most: int, what: str) -> int:

@@ -90,17 +90,18 @@ class Wire:
             raise ConnectionResetError("the server closed the connection")
 
 
-def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool = True) -> Wire:
-    """Open a connection to ``node`` and log in; raise ``NotSent`` if that fails."""
+def connect(target: RedisTarget, until: float) -> Wire:
+    """Open a connection and log in; raise ``NotSent`` if that fails."""
+    node = target.node
     try:
-        wire = Wire(node, _open_socket(target, node, until), tls=target.tls)
+        wire = Wire(node, _open_socket(target, until), tls=target.tls)
     except (OSError, UnicodeError) as error:
         raise NotSent(f"{node}: {_why(error)}") from error
     commands: list[tuple[str | int, ...]] = []
-    if login and (target.password or target.user):
+    if target.password or target.user:
         user = (target.user,) if target.user else ()
         commands.append(("AUTH", *user, target.password))
-    if login and target.db:
+    if target.db:
         commands.append(("SELECT", target.db))
     try:
         for command in commands:
@@ -114,7 +115,8 @@ def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool =
     return wire
 
 
-def _open_socket(target: RedisTarget, node: RedisNode, until: float) -> socket.socket:
+def _open_socket(target: RedisTarget, until: float) -> socket.socket:
+    node = target.node
     if node.path:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     else:

@@ -118,10 +118,7 @@ class StoreLink:
         *,
         until: float,
     ) -> Iterator[Entry]:
-        """Yield the ledger entries above ``after`` and up to ``upto``, page by page.
-
-        With ``agents`` or ``kinds``, only theirs; the server selects them.
-        """
+        """Yield the ledger entries above ``after`` and up to ``upto``, of some agents and kinds or of all."""
         raise NotImplementedError
 
     def now(self) -> float:

@@ -107,15 +107,6 @@ class OptimisticEngine:
             *others,
         ]
 
-    def repair(self) -> list[str]:
-        """Read the store again, which starts a new life if the old one cannot be trusted."""
-        until = self._deadline()
-        with self._lock:
-            before = self._session.link(until).life
-            self._session.drop()
-            after = self._session.link(until).life
-        return [] if after == before else ["the store started a new life; all claims are void"]
-
     def _deadline(self) -> float:
         """Return the deadline of a call, once no other thread uses the connection."""
         if self._closed:
@@ -196,13 +187,9 @@ class OptimisticEngine:
             self._session.failed(problem, until)
             return False
         except Cut as problem:
-            if not self._settled(nonce, link, problem, until):
-                return False
-            self._applied(self._session.link(until), until)
-            return True
+            return self._settled(nonce, link, problem, until)
         if header is None:
             link.keep(txn, nonce)
-            self._applied(link, until)
             if link.clock.jump:
                 self._session.end_life(link, until)
             return True
@@ -213,9 +200,6 @@ class OptimisticEngine:
 
     def _refused(self, status: str) -> None:
         """Handle a write that the server did not apply."""
-
-    def _applied(self, link: Any, until: float) -> None:
-        """Make sure that an applied write is as durable as promised."""
 
     def _settled(self, nonce: str, link: Any, problem: Cut, until: float) -> bool:
         """Determine the outcome of a write whose reply was lost."""

@@ -56,9 +56,6 @@ class StoreSession:
         """Return the Dibs error for a call that had no effect."""
         raise NotImplementedError
 
-    def follow(self, problem: Exception) -> None:
-        """Find another server if ``problem`` says so."""
-
     def link(self, until: float) -> Any:
         """Return the connection; open a new one if needed."""
         link = self._link
@@ -100,7 +97,6 @@ class StoreSession:
     def failed(self, problem: NotSent | Cut, until: float) -> None:
         """Handle a call that had no effect; raise if a retry makes no sense."""
         self.drop()
-        self.follow(problem)
         if not self.passes(problem) or _monotonic() >= until:
             raise self.unavailable(problem)
 
@@ -171,7 +167,6 @@ class StoreSession:
             try:
                 self._link = self.open(until)
             except (NotSent, Cut) as problem:
-                self.follow(problem)
                 left = until - _monotonic()
                 # An attempt that had too little time did not learn what is wrong.
                 cause = earlier if earlier and left < _FIRST_PAUSE else problem

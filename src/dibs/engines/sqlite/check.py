@@ -1,13 +1,11 @@
-"""Inspection and repair of a SQLite store."""
+"""Inspection of a SQLite store."""
 
 from __future__ import annotations
 
 import apsw
 
-from dibs.core.claims.ledger import UNREADABLE
 from dibs.core.text.findings import Finding, Level
 from dibs.engines.shared.mark import mark_problem
-from dibs.engines.shared.sqlite import translate
 from dibs.engines.sqlite.open import OpenOptions, open_store
 
 _DURABLE = {
@@ -34,10 +32,9 @@ def inspect(options: OpenOptions) -> list[Finding]:
             _integrity(db),
             _memory(options.mark),
         ]
-        remedy = "`dibs engine repair` moves it to a file"
         findings += [
-            Finding(Level.BAD, "rows", f"the row {key} contains invalid UTF-8; {remedy}")
-            for _, _, key, _ in _not_text(db)
+            Finding(Level.BAD, "rows", f"the row {key} contains invalid UTF-8")
+            for key in _not_text(db)
         ]
         if opened.gate is None:
             findings.append(Finding(Level.BAD, "access", f"{options.path} is read-only"))
@@ -46,25 +43,8 @@ def inspect(options: OpenOptions) -> list[Finding]:
         opened.close()
 
 
-def repair(options: OpenOptions) -> list[str]:
-    """Move the write-ahead log into the file; leave a damaged file unchanged."""
-    opened = open_store(options)
-    try:
-        if opened.gate is None or _integrity(opened.db).level != Level.OK:
-            return []
-        rewritten = _make_readable(opened.db)
-        _, moved = opened.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-    except apsw.Error as error:
-        raise translate(error, options.path) from error
-    else:
-        pages = f"moved {moved} pages from the write-ahead log into {options.path}"
-        return [*rewritten, *([pages] if moved > 0 else [])]
-    finally:
-        opened.close()
-
-
-def _not_text(db: apsw.Connection) -> list[tuple[bytes, bytes, str, str]]:
-    """Return the rows with bytes that are not UTF-8: key and value, and both as readable text."""
+def _not_text(db: apsw.Connection) -> list[str]:
+    """Return the keys of rows with bytes that are not UTF-8, as readable text."""
     found = []
     for key, value in db.execute("SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM kv"):
         assert isinstance(key, bytes)
@@ -73,20 +53,8 @@ def _not_text(db: apsw.Connection) -> list[tuple[bytes, bytes, str, str]]:
             key.decode()
             value.decode()
         except UnicodeDecodeError:
-            name, text = (part.decode("utf-8", "backslashreplace") for part in (key, value))
-            found.append((key, value, name, UNREADABLE + text))
+            found.append(key.decode("utf-8", "backslashreplace"))
     return found
-
-
-def _make_readable(db: apsw.Connection) -> list[str]:
-    """Replace bytes that are not UTF-8 by text that shows them, which no one takes for a valid row."""
-    done = []
-    with db:
-        for key, _, name, text in _not_text(db):
-            db.execute("DELETE FROM kv WHERE CAST(key AS BLOB) = ?", (key,))
-            db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", (name, text))
-            done.append(f"escaped the bytes of the row {name!r} that are not UTF-8")
-    return done
 
 
 def _memory(mark: str) -> Finding:

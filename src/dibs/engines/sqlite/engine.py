@@ -104,12 +104,6 @@ class SqliteEngine:
 
         return inspect(self._options)
 
-    def repair(self) -> list[str]:
-        """Move the log into the file and check it; leave a damaged file unchanged."""
-        from dibs.engines.sqlite.check import repair
-
-        return repair(self._options)
-
     def _call(self, act: Callable[..., Any], *step: Callable[[Txn], Any]) -> Any:
         """Use the connection in one thread at a time; replace a broken one at the next call."""
         if self._lock.locked():

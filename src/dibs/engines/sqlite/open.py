@@ -1,4 +1,4 @@
-"""Opening a SQLite store: connect, upgrade its tables, agree on a clock."""
+"""Opening a SQLite store: connect, create its tables, agree on a clock."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def _open(options: OpenOptions) -> OpenStore:
     gate = opened = None
     try:
         identity = os.stat(options.path)
-        schema.version_of(db, options.path)
+        schema.is_complete(db, options.path)
         if writable:
             db.execute(f"PRAGMA synchronous = {options.synchronous}")
             db.execute(_CACHE)
             gate = _make_gate(options.path)
-            _bring_up_to_date(db, gate, options)
+            _create(db, gate, options)
         opened = OpenStore(db, gate, options.clock or _clock(db, gate, options), identity)
     finally:
         if opened is None:
@@ -175,22 +175,23 @@ def _connect_for_reading(path: str) -> apsw.Connection:
     )
 
 
-def _bring_up_to_date(db: apsw.Connection, gate: Turns, options: OpenOptions) -> None:
-    current = schema.version_of(db, options.path) == len(schema.MIGRATIONS)
+def _create(db: apsw.Connection, gate: Turns, options: OpenOptions) -> None:
+    complete = schema.is_complete(db, options.path)
     ((mode,),) = db.execute("PRAGMA journal_mode")
-    if current and mode == "wal":
+    if complete and mode == "wal":
         return
 
-    def upgrade() -> None:
-        version = schema.version_of(db, options.path)
-        schema.migrate(db, version)
-        if version == 0 and options.first_seq > 1:
+    def create() -> None:
+        if schema.is_complete(db, options.path):
+            return
+        schema.create(db)
+        if options.first_seq > 1:
             schema.continue_after(db, options.first_seq - 1)
 
     if mode != "wal":
         db.execute("PRAGMA auto_vacuum = incremental")  # only a new file can shrink in small steps
         db.execute("PRAGMA journal_mode = wal")
-    _alone(db, gate, options, upgrade)
+    _alone(db, gate, options, create)
 
 
 def _clock(db: apsw.Connection, gate: Turns | None, options: OpenOptions) -> Callable[[], float]:

@@ -103,21 +103,10 @@ def _repair(
     progress("repairing")
     repository = project.place.repository
     done = accept_wiring(project.store, repository, caller) if accept else []
-    done += _repair_store(project, caller)
     done += _despite_damage(lambda: boards.repair(project.board, caller))
     done += _despite_damage(lambda: project.doctoring.repair(caller))
     done += _despite_damage(lambda: _git(project).repair())
     return [*done, *sweep(repository, time.time())]
-
-
-def _repair_store(project: Project, caller: Caller) -> list[str]:
-    from dibs.core.claims.agents import why_not
-    from dibs.services.state.row_repair import move_aside
-
-    if not caller.human:
-        return [f"did not repair the store: {why_not(caller)}"]
-    state = project.place.repository.state
-    return [*project.engine.repair(), *move_aside(project.store, caller, state)]
 
 
 def _wiring(project: Project) -> list[Finding]:

@@ -17,6 +17,4 @@ LEFT_OUT = {
     "git uninstall": "removes hooks from the clone; run it there",
     "git check": "reads what the pre-commit framework passes to it",
     "engine use": "changes which store the clone uses while the server has it open",
-    "engine migrate": "moves the store that the server has open",
-    "engine repair": "`POST /doctor` repairs the store, too",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import How, Touch, Watch
+from dibs.core.toolcalls.values import How, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,13 +123,3 @@ def is_read(heard: HookEvent) -> bool:
     """Return whether a tool call only reads: it runs no command, no MCP tool, and writes no file."""
     runs = heard.command or heard.watch or heard.tool[:3].lower() == "mcp"
     return not runs and all(touch.how == How.READ for touch in heard.touches)
-
-
-def by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
-    """Return what a call touches in other working trees, by root."""
-    found: dict[str, list[Touch]] = {}
-    for one in paths:
-        if one.elsewhere:
-            path = os.path.join(one.elsewhere, one.path)
-            found.setdefault(one.elsewhere, []).append(Touch(path, one.how, one.deep))
-    return found

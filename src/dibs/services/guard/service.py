@@ -17,7 +17,7 @@ from dibs.core.toolcalls.policy import GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, How, Verdict, Watch, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.call_paths import CallPaths, by_tree, is_read
+from dibs.services.guard.call_paths import CallPaths, is_read
 from dibs.services.guard.sessions import (
     active_reader,
     hook_caller,
@@ -82,8 +82,6 @@ class Guarding:
         self.hot_wait = HOT_WAIT
         #: Called with the seconds that a call is about to wait, to extend the hook's deadline.
         self.waits: Callable[[float], object] = lambda _: None
-        #: Asks the guard of another working tree, if each tree has its own claims.
-        self.elsewhere: Callable[[str, HookEvent, HookCaller], Verdict] | None = None
         #: Collects what agents edit and read, to write many of it at once; without it, nothing is collected.
         self.observe: Callable[[Observation], None] | None = None
 
@@ -207,15 +205,6 @@ class Guarding:
         paths = self._paths.all(heard, self.waits)
         writes = any(one.how != How.READ for one in paths)
         watched = self._paths.is_watched(heard)
-        if self.elsewhere is not None and (other := by_tree(paths)):
-            for root, touches in other.items():
-                there = heard._replace(
-                    touches=tuple(touches), command="", mentions=(), watch=Watch.KNOWN, cwd=root
-                )
-                verdict = self.elsewhere(root, there, who)
-                if verdict.word == Word.DENY:
-                    return verdict
-            paths = [one for one in paths if not one.elsewhere]
         decided = self._decide(heard, who, paths, tells=tells)
         if decided.new:
             self._paths.note_start(decided.session.id)

@@ -1,7 +1,6 @@
 """Damaged rows: what each kind of row looks like, so that no unreadable row is mistaken for nothing.
 
-Loaded only when a step fails, and by ``dibs engine check`` and ``repair``. A row of an unknown kind is left
-alone: a newer version may have written it.
+Loaded only when a step fails, and by ``dibs engine check``. A row of an unknown kind is left alone.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from dibs.core.claims.rules import MODES
 from dibs.core.patterns.filing import entry_prefix
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.findings import Finding, Level
-from dibs.core.text.names import printable
 from dibs.errors import DibsError
-from dibs.services.state.rows import decode, unreadable
+from dibs.services.state.rows import REMEDY, decode, unreadable
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -145,13 +143,7 @@ def findings(engine: Engine) -> list[Finding]:
 
 
 def _report(row: DamagedRow) -> str:
-    from dibs.services.state.row_repair import claim_behind
-
-    lost = claim_behind(row)
-    remedy = "a human runs `dibs engine repair`, which moves it to a file"
-    if lost is not None:
-        remedy += f" and frees {printable(lost.pattern)}, claimed by {printable(lost.agent)}"
-    return f"the row {row.key[:200]!r} is damaged: {row.why}; {remedy}"
+    return f"the row {row.key[:200]!r} is damaged: {row.why}; {REMEDY}"
 
 
 def why_damaged(key: str, value: object) -> str:

@@ -29,7 +29,7 @@ TREE, WARNED = "tree/", "warned/"
 # What watches the project
 ALERT, WATCH = "alert/", "watch/"
 # The store itself
-CLOSED, ORIGIN, PROBE = "closed", "origin", "probe/"
+PROBE = "probe/"
 # The server and the crew
 HANDLER, FAULT = "handler/", "fault/"
 CREW, CREWS, CRASH = "crew/", "crews/", "crash/"
@@ -162,11 +162,7 @@ TABLE = {
          "the newest 100; while its condition holds, longer"),
         (f"{WATCH}alerts", "how far the rules of alerts have read the ledger", "forever"),
     ),
-    "state/lifecycle": (
-        (CLOSED,
-         "marks a closed store: its state was migrated, or is being migrated",
-         "until the migration is canceled or finished"),
-        (ORIGIN, "the migrations this state has been through", "forever"),
+    "state/measure": (
         (f"{PROBE}…", "a test row of `dibs engine check`", "a few milliseconds"),
     ),
     "state/serving/handlers": (

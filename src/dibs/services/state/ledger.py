@@ -9,7 +9,6 @@ from itertools import islice, takewhile
 from dibs.core.claims.probes import is_probe_entry
 from dibs.errors import Unavailable
 from dibs.local.files import regular
-from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -312,7 +311,7 @@ def _newest(entries: Iterable[Entry], most: int) -> tuple[deque[Entry], int]:
 
 
 def _trim(txn: Txn, upto: int) -> int:
-    return txn.trim(upto) if txn.get(CLOSED) is None else 0
+    return txn.trim(upto)
 
 
 def _beyond(txn: Txn, keep: int) -> list[Entry]:

@@ -44,13 +44,17 @@ def decode(text: str, start: int = 0) -> Any:
         raise unreadable("", f"it is not JSON: {text[:60]!r}") from None
 
 
+#: What a person can do about damaged rows.
+REMEDY = "a human restores a backup, or starts a new store: dibs init --new-store"
+
+
 def unreadable(key: str, why: str) -> Unavailable:
     """Return the error for a damaged row; nothing is granted while one may be a claim."""
     row = f"the row {key[:200]!r}" if key else "a row"
     return Unavailable(
         f"cannot read {row} of the store: {why}",
         code="STORE_DAMAGED",
-        hint="`dibs engine check` lists damaged rows; a human moves them to a file with: dibs engine repair",
+        hint=f"`dibs engine check` lists damaged rows; {REMEDY}",
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dibs.core.text.durations import check_ttl, show_span
 from dibs.errors import BadInput, DibsError, Unavailable, Unknown
 from dibs.services.state.facts import OutsideFacts
-from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import Rows
 from dibs.startup.records import Record
 
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
     from dibs.services.state.facts import ClaimKey, Work, WorkQuestion
 
     T = TypeVar("T")
+
+
+#: How long a waiter keeps its position in the queue after its last heartbeat, in seconds.
+WAITER_TTL = 30.0
 
 
 class StoreCallbacks(Record):
@@ -52,7 +55,15 @@ class Store:
     ``archive`` is the folder for the ledger's monthly files; without one, old entries are dropped.
     """
 
-    __slots__ = ("archive", "callbacks", "config", "engine", "fold_case", "trim_every")
+    __slots__ = (
+        "_waiter_ttl",
+        "archive",
+        "callbacks",
+        "config",
+        "engine",
+        "fold_case",
+        "trim_every",
+    )
 
     def __init__(
         self,
@@ -60,7 +71,9 @@ class Store:
         config: Config,
         archive: str = "",
         callbacks: StoreCallbacks = StoreCallbacks(),  # noqa: B008 - a record, never changed
+        waiter_ttl: float = WAITER_TTL,
     ) -> None:
+        self._waiter_ttl = waiter_ttl
         self.engine = engine
         self.config = config
         self.archive = archive
@@ -89,7 +102,7 @@ class Store:
     @property
     def waiter_ttl(self) -> float:
         """How long a waiter's heartbeat counts."""
-        return max(self.config.waiter_ttl, self.engine.shortest_ttl)
+        return max(self._waiter_ttl, self.engine.shortest_ttl)
 
     def apply(self, step: Callable[[Rows], T]) -> T:
         """Run ``step`` as one transaction; if it needs facts, look them up and run it again."""
@@ -118,7 +131,6 @@ class Store:
 
     def _run(self, txn: Txn, step: Callable[[Rows], T], facts: OutsideFacts) -> tuple[T, int]:
         try:
-            _refuse_if_closed(txn)
             rows = self._rows(txn, facts)
             answer = step(rows)
             if rows.turns and self.callbacks.give_turns is not None:
@@ -161,7 +173,7 @@ class Store:
     def _without_sessions(self) -> Store:
         """Return the same store, which checks no processes, for callbacks."""
         own = StoreCallbacks(give_turns=self.callbacks.give_turns, work=self.callbacks.work)
-        return Store(self.engine, self.config, self.archive, own)
+        return Store(self.engine, self.config, self.archive, own, self._waiter_ttl)
 
     def settle(self) -> None:
         """Handle the deadlines that have passed, so that readers see the outcome."""
@@ -180,7 +192,7 @@ class Store:
             return  # the change itself is complete, and its caller must learn that
 
     def now(self) -> float:
-        """Return the time on the engine's clock, even in a closed store."""
+        """Return the time on the engine's clock."""
         return self.engine.view(lambda txn: txn.now)
 
     def look(self, step: Callable[[Rows], T]) -> T:
@@ -189,7 +201,6 @@ class Store:
 
         def run(txn: Txn) -> T:
             try:
-                _refuse_if_closed(txn)
                 return step(self._rows(txn, facts))
             except (DibsError, *_MISREAD) as error:
                 _fail(txn, error)
@@ -224,11 +235,3 @@ def _fail(txn: Txn, error: Exception) -> NoReturn:
 
 class _FactsNeededError(Exception):
     """Rolls back a transaction that needs facts from outside the store."""
-
-
-def _refuse_if_closed(txn: Txn) -> None:
-    closed = txn.get(CLOSED)
-    if closed is not None:
-        from dibs.services.state.lifecycle import refusal
-
-        raise refusal(closed)

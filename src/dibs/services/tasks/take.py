@@ -302,7 +302,7 @@ class Taking(QueueTaking):
         if self._locked is not None:  # only its remote knows whether a task is free
             import random
 
-            poll = self._store.config.git_poll * random.uniform(0.8, 1.2)  # noqa: S311
+            poll = LOOK_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
             act_at = min(act_at, time.monotonic() + poll)
         newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:

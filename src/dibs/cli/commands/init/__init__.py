@@ -1,9 +1,9 @@
 """Set up Dibs in this repository and guard the coding agents that are used here.
 
-Creates the state in the git directory, where all worktrees share it; outside git, in a .dibs folder. Adds
-hooks, an MCP server, a short block of instructions, and a skill to each agent's files in this repository,
-installs git hooks, and creates dibs.toml. Everything already in those files stays as it is. On a terminal,
-Dibs shows the plan and asks first. Safe to run again.
+Creates the state in the git directory, where all worktrees share it. Adds hooks, an MCP server, a short block
+of instructions, and a skill to each agent's files in this repository, installs git hooks, and creates
+dibs.toml. Everything already in those files stays as it is. On a terminal, Dibs shows the plan and asks
+first. Safe to run again.
 
 --board creates a task board in work/: folders, templates, validators, and a profile for each agent that you
 name. In dibs.toml, it turns on a git commit per transition. Existing files stay as they are.
@@ -15,6 +15,9 @@ They stay until `dibs init --uninstall --user`.
 --uninstall restores every file byte for byte. --purge also deletes the state: claims, tasks, messages, and
 history. It refuses while agents hold claims, and it never deletes saved work (refs/salvage).
 
+--new-store gives the store another name, with the date, and starts a new one; it deletes nothing, and refuses
+while agents hold claims. Copies of saved work stay restorable.
+
 Examples:
   dibs init                         guard the agents found here
   dibs init --agents claude,codex   guard these agents
@@ -24,6 +27,7 @@ Examples:
   dibs init --board                 create a task board
   dibs init --uninstall             remove everything that init wrote
   dibs init --uninstall --purge     delete the state too
+  dibs init --new-store             start again with an empty store
 
 exit status: 0 done or nothing to do, 3 you answered no, 65 a file cannot be read and nothing was changed,
 77 only a human may do this
@@ -34,7 +38,7 @@ from __future__ import annotations
 import os
 
 from dibs.cli.support import HELD, OK
-from dibs.errors import BadUsage, NotFound
+from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +80,11 @@ def configure(parser: ArgumentParser) -> None:
         action="store_true",
         help="also add hooks to your home folder (with --uninstall: remove them)",
     )
+    parser.add_argument(
+        "--new-store",
+        action="store_true",
+        help="set the store aside and start a new one (humans only)",
+    )
     parser.add_argument("--no-git-gates", action="store_true", help="do not install git hooks")
     parser.add_argument("--no-mcp", action="store_true", help="do not register the MCP server")
     parser.add_argument(
@@ -98,6 +107,8 @@ def run(args: Namespace) -> int:
     from dibs.cli.support.consent import ask_consent
 
     _check_options(args)
+    if args.new_store:
+        return _start_again(args)
     repository = _repository(args)
     if args.uninstall:
         from dibs.cli.commands.init import uninstall
@@ -132,27 +143,9 @@ def _check_options(args: Namespace) -> None:
 
 def _repository(args: Namespace) -> Repository:
     """Return the repository of the project, even if the project does not exist yet."""
-    from dibs.local.repository import STATE_OUTSIDE_GIT, Repository
     from dibs.project.location import locate
 
-    try:
-        return locate(args.repo).repository
-    except NotFound as missing:
-        try:
-            root = os.path.realpath(os.path.join(os.getcwd(), args.repo))
-        except FileNotFoundError:  # the current folder was deleted
-            raise missing from None
-        if not os.path.isdir(root) or args.uninstall or _in_git_directory(root):
-            raise
-        if root in {"/", os.path.realpath(os.path.expanduser("~"))}:
-            raise NotFound(
-                f"{root} is not a project folder", code="NO_REPO", hint="cd to your project first"
-            ) from None
-        return Repository(root, "", os.path.join(root, STATE_OUTSIDE_GIT), "")
-
-
-def _in_git_directory(folder: str) -> bool:
-    return ".git" in folder.split("/") or os.path.isfile(os.path.join(folder, "HEAD"))
+    return locate(args.repo).repository
 
 
 def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[str, str]]:
@@ -230,7 +223,7 @@ def _board_edits(
     from dibs.install.working_tree import WorkingTree, is_main
 
     wanted = args.board is not None
-    if repository.common and not is_main(repository):
+    if not is_main(repository):
         note = (
             "the board is in the main working tree: run this there to add templates and validators"
         )
@@ -238,7 +231,7 @@ def _board_edits(
     names = [name for part in (args.board or "").split(",") if (name := part.strip())]
     known = manifest.load(repository).files
     found = board_edits(choice, config.board_folder, known, names if wanted else None)
-    if not wanted or not repository.common:  # without git there are no commits
+    if not wanted:
         return found, ""
     if WorkingTree(repository).is_ignored(f"{config.board_folder}/README.md"):
         return found, f"git ignores {config.board_folder}/, so transitions are not committed"
@@ -247,7 +240,7 @@ def _board_edits(
 
 def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
     """Return whether git hooks are wanted and not all installed yet."""
-    if args.no_git_gates or not repository.common or not plan.agents:
+    if args.no_git_gates or not plan.agents:
         return False
     from dibs.guard.git.install import GitHooks
 
@@ -272,6 +265,29 @@ def _user_hooks(
             hint="run: dibs init --user --agents gemini,copilot",
         )
     return found
+
+
+def _start_again(args: Namespace) -> int:
+    """Set the store aside, start a new one, and say where the old one is."""
+    from dibs.cli.commands.init import text
+    from dibs.cli.support.session import print_json, require_human
+    from dibs.cli.support.text import printable
+    from dibs.project.location import locate
+    from dibs.project.project import create
+    from dibs.project.switching import set_aside
+
+    message = "only a human may set the store aside"
+    require_human(args, message, hint="ask a human to run: dibs init --new-store")
+    name = set_aside(locate(args.repo))
+    project, _ = create(args.repo)
+    project.close()
+    engine = text.engine_name(project.config.engine)
+    if args.json:
+        print_json({"engine": engine, "set_aside": name})
+    else:
+        kept = f"the old one is kept as {printable(name)}" if name else "there was none before"
+        print(f"started a new store ({printable(engine)}); {kept}")
+    return OK
 
 
 def _asks(args: Namespace) -> bool:

@@ -30,11 +30,6 @@ _ACT = 9
 #: So many files of one kind are one row.
 _MANY = 3
 _GIT_HOOKS = "5 git hooks (to list them: `dibs git status`)"
-_NO_GIT = (
-    "this folder is not a git repository, so commits and pushes are not guarded;"
-    " to guard them: `git init && dibs init`"
-)
-_UNDO = "to undo this: `dibs init --uninstall --purge --yes`"
 
 
 class InitReport(Record):
@@ -93,17 +88,12 @@ def _project_line(report: InitReport, *, changed: bool) -> None:
 
 
 def _state_line(report: InitReport) -> None:
-    repository, engine = report.repository, _engine_name(report.engine)
+    repository, engine = report.repository, engine_name(report.engine)
     if engine != "sqlite":
         say(f"{printable(engine)}, shared by all clones that use this engine", "state: ")
-    elif repository.common:
+    else:
         state = printable(shown(repository.state, repository.root))
         say(f"{state}, shared by all worktrees", "state: ")
-    else:
-        print(f"state: {printable(shown(repository.state, repository.root))}")
-        say(_NO_GIT, yellow("note: "))
-        if report.created:
-            say(_UNDO)
 
 
 def _plan_lines(report: InitReport, *, done: bool) -> None:
@@ -249,7 +239,7 @@ def shape(report: InitReport) -> dict[str, Any]:
     return {
         "root": repository.root,
         "state": repository.state,
-        "engine": _engine_name(report.engine),
+        "engine": engine_name(report.engine),
         "created": report.created,
         "dry_run": report.dry,
         "agents": list(plan.agents),
@@ -273,6 +263,6 @@ def change_shape(change: PlannedChange) -> dict[str, Any]:
     }
 
 
-def _engine_name(url: str) -> str:
+def engine_name(url: str) -> str:
     """Return the configured engine, without secrets in its URL."""
     return mask(url) if url else "sqlite"

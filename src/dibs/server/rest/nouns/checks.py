@@ -14,7 +14,7 @@ from dibs.install.inspect.checkup import check_up
 from dibs.local.identity import BEARER, FLAG, PROCESS
 from dibs.server.rest.routes import ApiRoute, Body, Call, NoBody, PathText
 from dibs.server.security.identity import TokenScope
-from dibs.services.migration.measure import inspected
+from dibs.services.state.measure import inspected
 from dibs.shapes import checks as shapes
 
 if TYPE_CHECKING:

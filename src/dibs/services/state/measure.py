@@ -1,4 +1,4 @@
-"""Measurements of a store, and whether it is open; nothing that is written stays."""
+"""A check of a store, with measurements; nothing that is written stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from dibs.core.text.findings import Finding, Level
 from dibs.errors import Unavailable, Unknown
-from dibs.services.state.lifecycle import ClosedReason, closure, probe
+from dibs.services.state.keys import PROBE
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -31,34 +31,19 @@ class Measured(Record):
     view: float
 
 
-def is_open(engine: Engine) -> list[Finding]:
-    """Return findings if this store is closed; none if agents can work in it."""
-    found = engine.view(closure)
-    if engine.as_of is not None:
-        raise Unavailable("the remote is unreachable", hint="try again when it is back")
-    if found is None:
-        return []
-    if found.why == ClosedReason.MOVED:
-        text = f"the state was migrated to {found.other}; this store is closed"
-        return [Finding(Level.BAD, "moved", text)]
-    way = "to" if found.why == ClosedReason.MOVING else "here from"
-    text = (
-        f"the state is being migrated {way} {found.other}; this store is closed until that is done"
-    )
-    return [Finding(Level.BAD, "moved", text)]
-
-
 def inspected(engine: Engine) -> tuple[list[Finding], Measured]:
     """Return what is known about a store, and how fast it is."""
     from dibs.services.state.damage import findings
 
-    closed = is_open(engine)
-    found = [*engine.inspect(), *findings(engine), *closed]
+    found = [*engine.inspect(), *findings(engine)]
     try:
-        return found, measure(engine, write=not closed and getattr(engine, "exists", True))
+        measured = measure(engine, write=getattr(engine, "exists", True))
     except Unknown as error:  # what is known may say why
         found.append(Finding(Level.BAD, "transaction", error.message))
-        return found, measure(engine, write=False)
+        measured = measure(engine, write=False)
+    if engine.as_of is not None:
+        raise Unavailable("the remote is unreachable", hint="try again when it is back")
+    return found, measured
 
 
 def measure(engine: Engine, *, write: bool) -> Measured:
@@ -71,8 +56,8 @@ def measure(engine: Engine, *, write: bool) -> Measured:
     return Measured(
         _median(
             [
-                lambda: engine.transact(partial(probe, name=name)),
-                lambda: engine.transact(partial(probe, name="")),
+                lambda: engine.transact(partial(_probe, name=name)),
+                lambda: engine.transact(partial(_probe, name="")),
             ]
         ),
         view,
@@ -80,7 +65,15 @@ def measure(engine: Engine, *, write: bool) -> Measured:
 
 
 def _look(txn: Txn) -> object:
-    return closure(txn), txn.now
+    return txn.get(PROBE), txn.now
+
+
+def _probe(txn: Txn, name: str) -> None:
+    """Write a test row, and delete those that a killed measurement left."""
+    for key, _ in list(txn.scan((PROBE, ""))):
+        txn.delete(key)
+    if name:
+        txn.put(PROBE + name, "1")
 
 
 def _median(calls: list[Callable[[], object]]) -> float:

@@ -1,1 +1,0 @@
-"""Migration of all state to another engine, and measurements of a store."""
