@@ -1,6 +1,5 @@
 """The record of how an agent's own calls left files."""
 
-import json
 import os
 
 import pytest
@@ -27,22 +26,6 @@ def test_the_newest_record_of_each_path_counts(tmp_path, place):
 
     assert list(found) == ["b\n'ü", "a"]
     assert found["a"][:2] == [stat_of(str(tmp_path), "a"), 2.0]
-
-
-def test_a_table_of_an_earlier_version_is_read_and_extended(tmp_path, place):
-    (tmp_path / "marks").mkdir()
-    (tmp_path / "old").write_text("old")
-    about = stat_of(str(tmp_path), "old")
-    (tmp_path / "marks" / "alice~own").write_text(json.dumps({"old": [about, 1.0]}))
-    note(tmp_path, place, "a", "new")
-
-    found = read_written(place)
-
-    assert found["old"] == [about, 1.0]
-    assert found["a"][1] == 1.0
-    assert is_as_left(str(tmp_path), "old", found["old"])
-    (tmp_path / "old").write_text("older")
-    assert not is_as_left(str(tmp_path), "old", found["old"])
 
 
 def test_a_record_that_was_cut_short_hides_no_other(tmp_path, place):

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: The second line of each script, today and in versions up to 0.1.0; the digest follows in parentheses.
+#: The second line of each script; the digest follows in parentheses.
 MARK = "# dibs-hook: written by `dibs git install`; to remove it, run `dibs git uninstall`"
-_OLD_MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
 #: The suffix of a saved user's hook.
 BEFORE = ".dibs-before"
 #: The file in our hooks folder that remembers the earlier configuration.
@@ -49,7 +48,7 @@ def is_users(path: str, tree: str) -> bool:
         return False
     text = _own_text(path)
     found = _EARLIER.search(text)
-    if found is None:  # not ours, or from an unknown version
+    if found is None:  # not ours
         return True
     folder = os.path.dirname(path) if found["beside"] else tree
     (earlier,) = shlex.split(found["name"])
@@ -64,7 +63,7 @@ def _own_text(path: str) -> str:
         _, mark, text = read_or_empty(path).decode("utf-8", "surrogateescape").split("\n", 2)
     except ValueError:
         return ""
-    if not mark.startswith((MARK, _OLD_MARK)):
+    if not mark.startswith(MARK):
         return ""
     return text if mark.endswith(f"` ({_digest(text)})") else ""
 

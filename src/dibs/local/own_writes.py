@@ -1,7 +1,7 @@
 """How an agent's own calls left files: one file of the clone's local state per agent and working tree.
 
-Each line is a record, in order: path, stat, time, and two checksums of the content. A line can also be a
-table of them, as earlier versions wrote it. Losing records only means that less is known.
+Each line is a record, in order: path, stat, time, and two checksums of the content. Losing records only means
+that less is known.
 """
 
 # On the path of hooks: import only built-in modules.
@@ -42,22 +42,22 @@ def stat_of(root: str, path: str) -> Stat:
 
 def note_written(place: str, root: str, paths: Iterable[str], now: float) -> None:
     """Record the state of files that an agent's own call has just written."""
-    lines = []
+    noted = {}
     for path in paths:
         about = stat_of(root, path)
-        lines.append(dumps([path, about, now, *_checksums(root, path, about)]))
-    if not lines:
-        return
-    data = "".join(f"\n{line}" for line in lines).encode()
-    if append_file(place, data) > _LARGE:
+        noted[path] = [about, now, *_checksums(root, path, about)]
+    if noted and append_file(place, _lines(noted)) > _LARGE:
         replace_written(place, read_written(place))
 
 
 def replace_written(place: str, noted: Mapping[str, list[Any]]) -> None:
     """Replace all records by the newest of these."""
-    newest = dict(list(noted.items())[-_MOST:])
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    write_file(place, dumps(newest))
+    write_file(place, _lines(dict(list(noted.items())[-_MOST:])))
+
+
+def _lines(noted: Mapping[str, list[Any]]) -> bytes:
+    return "".join(f"\n{dumps([path, *about])}" for path, about in noted.items()).encode()
 
 
 def read_written(place: str) -> dict[str, list[Any]]:
@@ -69,9 +69,7 @@ def read_written(place: str) -> dict[str, list[Any]]:
             record = raw_decode(line)[0] if line else None
         except ValueError:
             continue  # a write that was cut short
-        if isinstance(record, dict):
-            found.update(record)
-        elif isinstance(record, list) and record:
+        if isinstance(record, list) and record:
             found.pop(record[0], None)  # so that the newest come last
             found[record[0]] = record[1:]
     return found

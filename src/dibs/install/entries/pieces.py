@@ -222,7 +222,7 @@ class WholeFile(Record):
     """A file that is entirely ours; a user's file with this name is left alone."""
 
     text: str
-    #: A line that identifies our older versions; without a mark, the file is the user's once it exists.
+    #: A line that identifies what we wrote; without a mark, the file is the user's once it exists.
     mark: str = ""
 
     def put(self, text: str, name: str) -> str:
