@@ -6,7 +6,7 @@ import pytest
 
 from dibs.core.claims.protected import HOME_GUARDED, guarded
 from dibs.core.toolcalls.wiring import WIRING
-from dibs.install.agents.table import AGENTS, ServerSettings
+from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.settings import user_places
 from dibs.local.wiring_files import home_guarded
 
@@ -22,11 +22,10 @@ def files(patterns: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)
 def test_the_guard_protects_the_files_that_every_agent_reads(agent):
-    server = agent.server or ServerSettings("")
-    hooks, servers = files(agent.hooks.files), files(server.files)
+    hooks, servers = files(agent.hooks.files), files(agent.server.files)
     assert [path for path in (*hooks, *servers) if not guarded(path)] == []
     assert [path for path in hooks if not is_listed(path, WIRING)] == []
-    users = files((*agent.hooks.user_files, *server.user_files))
+    users = files((*agent.hooks.user_files, *agent.server.user_files))
     assert [path for path in users if not is_listed(path, HOME_GUARDED)] == []
 
 

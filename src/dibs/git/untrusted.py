@@ -102,6 +102,12 @@ class SafeGitPool:
         self._known, self._read = guarded_calls(tree, self._repository), now
         return self._known
 
+    def callers(self, tree: str) -> SafeGit:
+        """Return git calls that run the filters, hooks, and signing programs of the caller's own git."""
+        safe = self.calls(tree)
+        rest = [one for one in safe.untrusted if parts(one.key)[0] not in _COMMITS]
+        return SafeGit(tree, safe.reading, tuple(one for one in rest if one.key != HOOKS_PATH))
+
 
 def guarded_calls(
     tree: str,
@@ -122,13 +128,6 @@ def guarded_calls(
     if any(setting.key == HOOKS_PATH for setting in untrusted):
         untrusted = tuple(_originals(untrusted, repository or find(tree, {})))
     return SafeGit(tree, reading, untrusted, timeout=timeout, variables=variables)
-
-
-def callers_calls(tree: str) -> SafeGit:
-    """Return git calls that run the filters, hooks, and signing programs of the caller's own git."""
-    safe = guarded_calls(tree)
-    rest = [one for one in safe.untrusted if parts(one.key)[0] not in _COMMITS]
-    return SafeGit(tree, safe.reading, tuple(one for one in rest if one.key != HOOKS_PATH))
 
 
 def _originals(found: Iterable[Executing], repository: Repository) -> Iterator[Executing]:

@@ -142,21 +142,18 @@ def test_an_invalid_call_is_blocked_by_status_2_and_one_line(project, given):
     assert line.isprintable()
 
 
-@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
-def test_an_invalid_call_is_allowed_if_the_settings_say_so(project, given):
+def test_an_invalid_call_is_allowed_if_the_settings_say_so(project):
     (project / "dibs.toml").write_text('[guard]\non_error = "allow"\n')
 
-    out, line, status = said(given)
+    for out, line, status in map(said, BROKEN.values()):
+        assert (out, status) == ("", 0)
+        assert line.startswith("dibs: allowed although the claim check failed: ")
 
-    assert (out, status) == ("", 0)
-    assert line.startswith("dibs: allowed although the claim check failed: ")
 
-
-@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
-def test_outside_a_project_the_hook_says_nothing(tmp_path, monkeypatch, given):
+def test_outside_a_project_the_hook_says_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    assert said(given) == PASSED
+    assert {said(given) for given in BROKEN.values()} == {PASSED}
 
 
 def test_copilot_is_blocked_by_json_because_a_status_loses_the_reason(project):
@@ -173,33 +170,11 @@ def test_a_large_write_is_handled_like_a_small_one(project, size):
     assert "claude-bob" in reason(large)
 
 
-SPELLINGS = ["held.txt", "./held.txt", "src/../held.txt", "src/./../src/../held.txt", "link.txt",
-             "folder/held.txt"]  # fmt: skip
-
-
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_every_spelling_of_a_path_is_the_same_file(project, spelling):
-    (project / "held.txt").write_text("x")
-    (project / "link.txt").symlink_to("held.txt")
-    (project / "folder").symlink_to(".")
-
-    assert "claude-bob" in reason(call("Write", file_path=spelling))
-    assert "claude-bob" in reason(call("Write", file_path=str(project / spelling)))
-    assert "claude-bob" in reason(
-        call("Write", cwd=str(project / "src"), file_path=f"../{spelling}")
-    )
-
-
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: src/../held.txt\n*** End Patch"
 MANY = {
     "patch": ("apply_patch", {"command": PATCH}),
-    "patch as text": ("patch", {"patchText": PATCH}),
     "edits": ("MultiEdit", {"edits": [{"file_path": "a"}, {"file_path": "held.txt"}]}),
-    "notebook": ("NotebookEdit", {"notebook_path": "held.txt"}),
-    "files": ("editFiles", {"files": ["a", "b", "held.txt"]}),
     "move": ("mcp__fs__move_file", {"source": "a", "destination": "held.txt"}),
-    "delete": ("delete_file", {"path": "held.txt"}),
-    "of a server": ("mcp__fs__write_file", {"path": "held.txt", "content": ""}),
     "of a server that nobody knows": ("mcp__fs__frobnicate", {"path": "held.txt"}),
     "a batch": (
         "batch",
@@ -211,7 +186,6 @@ MANY = {
         },
     ),
     "an object in a uri": ("mcp__ide__edit", {"uri": "file://@/held.txt"}),
-    "a path with the scheme file": ("Write", {"file_path": "file:held.txt"}),
     "a path as a URL": ("Write", {"file_path": "FILE://localhost@/h%65ld.txt"}),
     "a patch with the scheme file": (
         "apply_patch",
@@ -226,12 +200,6 @@ def test_every_path_of_a_call_is_checked(project, case):
     given = json.loads(json.dumps(fields).replace("@", str(project)))
 
     assert "claude-bob" in reason(call(tool, **given))
-
-
-def test_a_blocked_call_claims_nothing(project):
-    reason(call("editFiles", files=["a.txt", "held.txt"]))
-
-    assert said(call("Write", "carol", file_path="a.txt")) == PASSED
 
 
 UNKNOWN = [("WebFetch", {"url": "x"}), ("TodoWrite", {"todos": []}), ("mcp__x__ask", {"q": "held.txt"}),
@@ -362,13 +330,6 @@ def test_a_lone_surrogate_in_a_field_is_not_an_error(project, field):
     sent[field] = "x\ud800y"
 
     assert said(json.dumps(sent).encode()) == PASSED
-
-
-def test_a_write_to_the_whole_tree_is_blocked_by_a_claim_inside_it(project):
-    why = reason(call("Write", file_path=str(project)))
-
-    assert "- claude-bob holds held.txt (" in why
-    assert "`dibs ask held.txt`, or wait: `dibs claim held.txt --wait 5m`" in why
 
 
 @pytest.mark.parametrize(

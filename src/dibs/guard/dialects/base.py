@@ -61,7 +61,6 @@ class Dialect:
     session_keys: tuple[str, ...] = ("session_id",)
     subagent_keys: tuple[str, ...] = ("agent_id",)
     subagent_type_keys: tuple[str, ...] = ("agent_type",)
-    model_keys: tuple[str, ...] = ("model",)
     source_keys: tuple[str, ...] = ("source", "reason")
     tool_keys: tuple[str, ...] = ("tool_name",)
     argument_keys: tuple[str, ...] = ("tool_input",)
@@ -102,7 +101,7 @@ class Dialect:
             subagent=word(payload, *self.subagent_keys),
             subagent_type=word(payload, *self.subagent_type_keys),
             cwd=text(payload, "cwd"),
-            model=word(payload, *self.model_keys),
+            model=word(payload, "model"),
             source=word(payload, *self.source_keys),
             stop_active=payload.get("stop_hook_active") is True,
             event=event,

@@ -69,7 +69,7 @@ def file_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
     """Return everything that an agent needs, according to the choice."""
     local = not choice.shared
     found = _hook_edits(AGENTS[agent.borrows[0]] if agent.borrows else agent, choice)
-    if choice.servers and agent.server and agent.server.file:
+    if choice.servers:
         found.append(_server_edit(agent, choice))
     if choice.instructions:
         block = texts.BLOCK + (texts.BLOCK_TOOLS if choice.servers else "")
@@ -121,10 +121,14 @@ def _handler(agent: AgentSettings, event: str, choice: Choice, file: str) -> dic
     refuses = event.lower().startswith(("pre", "beforetool"))
     named = event if settings.names_event else ""
     command = choice.commands.hook(agent.name, named, file=file, can_refuse=refuses)
-    handler = {**settings.first, settings.key: command, **settings.more}
-    if settings.time_key:
-        usual = PATIENCE if event in settings.tool_events else SHORT_PATIENCE
-        handler[settings.time_key] = settings.times.get(event, usual) * settings.per_second
+    usual = PATIENCE if event in settings.tool_events else SHORT_PATIENCE
+    time = settings.times.get(event, usual) * settings.per_second
+    handler = {
+        **settings.first,
+        settings.key: command,
+        **settings.more,
+        settings.time_key: time,
+    }
     return {**handler, **settings.refusing} if refuses else handler
 
 
@@ -139,7 +143,6 @@ def plugin_text(choice: Choice) -> str:
 def _server_edit(agent: AgentSettings, choice: Choice) -> FileEdit:
     """Return the entry for our MCP server."""
     settings = agent.server
-    assert settings is not None
     file, path = settings.file, (settings.key, "dibs")
     program, *arguments = choice.commands.server
     entry: dict[str, Any] = {"command": program, "args": arguments, **settings.more}

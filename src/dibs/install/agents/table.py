@@ -84,7 +84,7 @@ class AgentSettings(Record):
     homes: tuple[str, ...]
     signs: tuple[str, ...]
     hooks: HookSettings
-    server: ServerSettings | None = None
+    server: ServerSettings
     #: The file of instructions that it reads, and the folder of its skills.
     page: str = "AGENTS.md"
     skills: str = ""
@@ -110,7 +110,7 @@ class AgentSettings(Record):
 
         ``servers`` says whether MCP servers were added, and ``user`` whether its user's file has our hooks.
         """
-        found = (*self.trust, *(self.server.trust if servers and self.server else ()))
+        found = (*self.trust, *(self.server.trust if servers else ()))
         if user and self.hooks.user_file:
             return tuple(step for step in found if step not in self.trust)
         return (*found, self.gap) if self.gap else found

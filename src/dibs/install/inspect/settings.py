@@ -193,8 +193,6 @@ def servers_of(
     """Return the entries for our server in the files of one agent; unreadable files have none."""
     agent = AGENTS[name]
     settings = agent.server
-    if settings is None:
-        return []
     files = [os.path.join(root, path) for path in settings.files]
     files += user_places(agent, settings.user_files, home, environ)
     entries = [(file, setting(read_or_nothing(file), settings.key, "dibs")) for file in files]

@@ -14,7 +14,7 @@ from dibs.core.text.names import shown
 from dibs.errors import Fenced, NotFound, Unavailable
 from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
-from dibs.git.untrusted import callers_calls, refuse_filters, refuse_hooks, refuse_signing
+from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.local.last_read import last_read, note_commit
 from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.branch import refuse_other_branch
@@ -67,7 +67,8 @@ class Commits:
 
     def _git(self, *, as_git: bool = False) -> SafeGit:
         root = self._repository.root
-        return callers_calls(root) if as_git else self._gate.guard.calls(root)
+        guard = self._gate.guard
+        return guard.callers(root) if as_git else guard.calls(root)
 
     def commit(
         self, caller: Caller, request: CommitRequest, *, trial: bool = False, as_git: bool = False
