@@ -189,6 +189,18 @@ def test_an_author_that_comes_back_keeps_its_older_lines_apart_from_later_ones(w
     assert stops(refused(world, CAROL))[-2:] == [(PATH, "alice", 1), (PATH, "alice", 1)]
 
 
+def test_lines_that_had_landed_when_an_author_left_are_not_the_authors(world):
+    world.leave(ALICE, PATH, edited(l3="by alice"))
+    for text in (edited(l20="by a person"), edited()):
+        blob = world.git("hash-object", "-w", "--stdin", given=text.encode())
+        world.git("update-index", "--cacheinfo", f"100644,{blob},{PATH}")
+        world.git("commit", "-q", "-m", "by a person")
+        if text != edited():
+            world.leave(CAROL, PATH, edited(l3="by alice", l8="by carol", l20="by a person"))
+    world.claim(BOB, PATH)
+    assert stops(refused(world)) == [(PATH, "alice", 1), (PATH, "carol", 1)]
+
+
 # -- lines that landed, or are gone
 
 
