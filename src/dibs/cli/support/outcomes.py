@@ -101,7 +101,8 @@ def _show_granted(
 def _left_line(left: LeftWork) -> str:
     """Return whose uncommitted changes a claimed file contains."""
     path = printable(left.path)
-    return f"  {yellow('note')}: {path} contains {left.agent}'s uncommitted changes ({left.about})"
+    whose = f"{path} contains {left.agent}'s uncommitted changes ({left.about}"
+    return f"  {yellow('note')}: {whose}; to commit both: dibs commit --inherited -m MESSAGE)"
 
 
 def _headlines(value: Queued | Denied, quoted: Quoting, waited: str | float | None) -> list[str]:

@@ -246,4 +246,5 @@ def half_done(left: Sequence[tuple[str, str, str, str]], draw: Callable[[], str]
     return "\n".join([
         "Dibs: you now hold files with another agent's unfinished work:", *fence.legend(), *lines,
         "Read the file before you change it: keep what is good, or undo it deliberately.",
+        "To commit what you keep together with your changes: dibs commit --inherited -m MESSAGE",
     ])  # fmt: skip

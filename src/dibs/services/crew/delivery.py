@@ -6,13 +6,14 @@ Nothing is discarded: what cannot be committed or merged stays in the worktree, 
 from __future__ import annotations
 
 from dibs.core.claims.rules import Granted
-from dibs.core.text.names import cut, few, printable
-from dibs.errors import DibsError
+from dibs.core.text.names import cut, few, printable, slug
+from dibs.errors import BadInput, DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.local.repository import main_tree
 from dibs.services.commits.values import CommitRequest, Committed
 from dibs.services.merging.values import FINE, End, MergeRequest
+from dibs.services.tasks.values import Draft
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from dibs.core.crew.members import Member
     from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
+    from dibs.services.board.tasks import Tasks
     from dibs.services.claims.holdings import Holdings
     from dibs.services.claims.service import Claims
     from dibs.services.commits.service import Commits
+    from dibs.services.commits.values import CommitDenied
     from dibs.services.merging.service import Merges
 
     class _Place(Protocol):
@@ -47,10 +50,14 @@ if TYPE_CHECKING:
         def commits(self) -> Commits: ...
         @property
         def merges(self) -> Merges: ...
+        @property
+        def tasks(self) -> Tasks: ...
 
 
 #: How long a merge waits for its turn, in seconds, and the longest subject of a commit.
 _WAIT, _SUBJECT = 600, 72
+#: How many refused files a task names.
+_NOTED = 10
 
 
 class DeliveredWork(Record):
@@ -127,7 +134,38 @@ def _commit_rest(services: DeliveryServices, caller: Caller, task: str, title: s
     done = services.commits.commit(caller, CommitRequest(message, release=True, task=task))
     if isinstance(done, Committed):
         return ""
-    return f"not committed: {done.reason}; the changes stay in {repository.root}"
+    follow = _make_task(services, caller, done, message, task)
+    stays = f"the changes stay in {repository.root}"
+    return f"not committed: {done.reason}; {stays}; see task {follow}"
+
+
+def _make_task(
+    services: DeliveryServices, caller: Caller, refused: CommitDenied, message: str, task: str
+) -> str:
+    """Create the task to commit what was refused, and return its ID; the same refusal creates only one."""
+    from hashlib import sha256
+    from shlex import join
+
+    root = services.place.repository.root
+    again = ["dibs", "commit", "--repo", root, "--agent", caller.id, "--task", task]
+    words = join([*again, *(["--inherited"] if refused.code == "INHERITED" else [])])
+    notes = [f"{caller.id}'s work on {task} was not committed: {refused.reason}."]
+    for item in refused.blocked[:_NOTED]:
+        notes.append(f"{item.path}: {item.hint}")
+        notes += [f"{item.holder or 'committed'}: {line}" for line in item.landed]
+        notes += [f"{caller.id}: {line}" for line in item.yours]
+    notes.append(f"To commit it after you have compared: {words} -m MESSAGE")
+    mark = sha256("\0".join((root, message, *notes)).encode("utf-8", "surrogateescape"))
+    id_ = f"commit-{slug(task, 40)}-{mark.hexdigest()[:10]}"
+    title = cut(printable(f"Commit {caller.id}'s work on {task}"), _SUBJECT)
+    context = {"notes": [printable(note) for note in notes]}
+    draft = Draft(fields={"title": title, "priority": "high", "context": context}, id=id_)
+    try:
+        services.tasks.create(caller, [draft], request_id="")
+    except BadInput as error:
+        if error.code != "TASK_EXISTS":
+            raise
+    return id_
 
 
 def _words(error: DibsError | OSError) -> str:
