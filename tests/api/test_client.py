@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 import dibs
-from dibs import BadInput, Dibs, Fenced, Handoff, NotFound, Refused, Unavailable
+from dibs import BadInput, CommitRefused, Dibs, Fenced, Handoff, NotFound, Refused, Unavailable
 from dibs.api import client
 from dibs.local.heartbeat import Heartbeat
 
@@ -234,6 +234,19 @@ def test_a_commit_contains_what_the_agent_holds_and_nothing_else(pair):
     with pytest.raises(NotFound) as told:
         alice.commit("again")
     assert told.value.code == "NOTHING_CHANGED"
+
+
+def test_a_commit_with_another_agents_lines_says_how_to_commit_both(pair, repository):
+    alice, bob = pair
+    alice.project.holdings.release(alice.caller, [])
+    bob.claim("alice[1].txt", literal=True)
+    (repository / "alice[1].txt").write_text("work\nbob\n")
+    with pytest.raises(CommitRefused, match="1 line of alice is in no commit") as told:
+        bob.commit("both", "alice[1].txt")
+
+    assert told.value.code == "INHERITED"
+    assert told.value.hint.endswith("; to commit both: pass inherited=True")
+    assert [one.agent for one in bob.commit("both", inherited=True).included] == ["alice"]
 
 
 def strings():

@@ -186,3 +186,22 @@ def test_delegated_work_is_sent_with_a_warning_and_strict_sends_nothing(pair, pa
     for task in (first["task"]["id"], again["task"]["id"]):  # other tests use the same board
         bob.call("task", action="start", id=task)
         bob.call("task", action="done", id=task, text="done")
+
+
+def test_a_commit_with_another_agents_lines_succeeds_as_the_answer_says(pair, path, repo):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+    (repo / path).parent.mkdir(exist_ok=True)
+    (repo / path).write_text("by alice\n")
+    alice.call("release", paths=[path])
+    assert bob.call("claim", paths=[path])["inherited"][0]["agent"] == "alice"
+    (repo / path).write_text("by alice\nby bob\n")
+
+    refused = bob.call("commit", message="both", paths=[path])
+
+    assert (refused["outcome"], refused["code"]) == ("refused", "INHERITED")
+    (stop,) = refused["blocked"]
+    assert "by alice" in stop["landed"][0]
+    assert "inherited=true" in refused["next"][0]
+    made = bob.call("commit", message="both", paths=[path], inherited=True, release=True)
+    assert (made["outcome"], made["included"][0]["agent"]) == ("committed", "alice")

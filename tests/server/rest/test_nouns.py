@@ -229,6 +229,21 @@ def test_a_list_that_cannot_be_read_is_a_wrong_value_and_no_failure_of_the_serve
     refused(shop.post("/board/import", {"files": ["a.py"]}), 400, "YAML_SHAPE")
 
 
+def test_a_commit_with_another_agents_lines_is_refused_with_409_and_says_how_to_repeat_it(shop):
+    for who, text in (("ada", "ada\n"), ("bob", "ada\nbob\n")):
+        shop.dibs(who, "claim", "left.txt", *(["--new"] if who == "ada" else []))
+        (shop.root / "left.txt").write_text(text)
+        if who == "ada":
+            shop.dibs(who, "release", "left.txt")
+    answer = shop.post("/commits", {"message": "x"}, "bob")
+    assert (answer.status_code, answer.json()["code"]) == (409, "INHERITED")
+    (stop,) = answer.json()["blocked"]
+    assert (stop["landed"], stop["yours"]) == (["ada"], ["bob"])
+    assert stop["hint"].endswith('; to commit both: repeat the request with "inherited": true')
+    answer = shop.post("/commits", {"message": "x", "inherited": True}, "bob")
+    assert (answer.status_code, answer.json()["included"][0]["agent"]) == (201, "ada")
+
+
 def test_findings_name_files_as_seen_from_the_project(shop):
     shop.tasks("one")
     (shop.root / "work" / "inbox" / "bad.yaml").write_text("title: [\n")

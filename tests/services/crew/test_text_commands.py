@@ -237,6 +237,28 @@ def test_a_commit_warns_of_new_files_that_nobody_has_locked(crew):
     )
 
 
+def test_a_commit_with_another_agents_lines_succeeds_when_the_agent_prints_it_as_the_reply_says(
+    crew,
+):
+    crew.run("alice", "LOCK_FILE", filePath="src/auth.ts")
+    crew.put("src/auth.ts", "by alice\n")
+    crew.run("alice", "UNLOCK_FILE", filePath="src/auth.ts")
+    crew.run("bob", "LOCK_FILE", filePath="src/auth.ts")
+    crew.put("src/auth.ts", "by alice\nby bob\n")
+
+    said = crew.run("bob", "COMMIT", message="x").splitlines()
+
+    assert said[0] == (
+        "COMMIT refused: in src/auth.ts, 1 line of alice is in no commit"
+        ' — to commit both, print COMMIT again with "inherited": true'
+    )
+    assert "by alice" in said[1]
+    assert "by bob" in said[2]
+    made = crew.prints("bob", '⟦⟦ COMMIT {"message": "x", "inherited": true} ⟧⟧').splitlines()
+    assert made[0].startswith("[System] COMMIT succeeded: ")
+    assert made[1] == "[System] Warning: it includes uncommitted lines of alice: src/auth.ts"
+
+
 # -- delegation
 
 
