@@ -120,7 +120,7 @@ def test_row_76_invalid_names_on_the_command_line_are_refused_in_one_line(board,
             answer = dibs("task", verb[0], id_, *verb[1:])
             assert answer.status == 65, (verb, id_)
             assert answer.err.count("\n") == 1
-        for word in ("done", "release"):  # names in the plain queue allow more
+        for word in ("done", "release"):  # names in the lock-file queue allow more
             answer = dibs("task", word, id_)
             assert answer.status in {6, 65}
             assert answer.err.count("\n") == 1

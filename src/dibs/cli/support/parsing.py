@@ -20,8 +20,6 @@ _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = 19
 #: Options that take a path, which may contain any bytes.
 _PATHS = frozenset(("repo", "path", "to"))
-#: How many bytes of a file are read at most.
-MOST_BYTES = 256 * 1024
 #: The width of the help text.
 PAGE = 79
 

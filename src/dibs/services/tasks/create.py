@@ -29,15 +29,13 @@ if TYPE_CHECKING:
 MAX_BATCH = 5_000
 
 
-def drafted(
-    rows: Rows, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
-) -> list[Stored]:
+def drafted(rows: Rows, author: str, drafts: Sequence[Draft]) -> list[Stored]:
     """Return the rows of new tasks; raise the first problem."""
     if not drafts:
         raise BadInput("no tasks given", code="YAML_SHAPE", field="task")
     if len(drafts) > MAX_BATCH:
         raise BadInput(f"{len(drafts)} tasks in one call: at most {MAX_BATCH}", code="LIMIT")
-    names = _Names(rows, reserved)
+    names = _Names(rows)
     ids = [names.take(draft) for draft in drafts]
     listed = [_row(rows, author, draft, id_) for draft, id_ in zip(drafts, ids, strict=True)]
     check_new([row.task for row in listed], lambda id_: needs_of(rows, id_))
@@ -91,9 +89,9 @@ def refuse_similar(found: Sequence[SimilarTask]) -> None:
 class _Names:
     """Chooses a unique id for each task of a batch."""
 
-    def __init__(self, rows: Rows, reserved: frozenset[str]) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._taken = {id_.lower() for id_ in reserved}
+        self._taken: set[str] = set()
         #: The number that was last appended to each base id.
         self._numbers: dict[str, int] = {}
 
