@@ -105,11 +105,11 @@ CONFLICTS = (
     ("src/shop/payments/", "src/shop/payments/ledger.py", "split the payment provider", "the month-end report is wrong"),
 )  # fmt: skip
 DECISIONS = (
-    ("Use httpx instead of requests", "dependency", "async handlers need an async client"),
-    ("Store prices as integers in cents", "architecture", "floats lose a cent in 1 of 300 orders"),
-    ("Allow the tester to restart the staging database", "tool_access", "migrations need a fresh start"),
-    ("Drop support for Node 20", "dependency", "it gets no more updates"),
-    ("Require a test for every bug fix", "testing", "three bugs came back this month"),
+    ("Use httpx instead of requests", "async handlers need an async client"),
+    ("Store prices as integers in cents", "floats lose a cent in 1 of 300 orders"),
+    ("Allow the tester to restart the staging database", "migrations need a fresh start"),
+    ("Drop support for Node 20", "it gets no more updates"),
+    ("Require a test for every bug fix", "three bugs came back this month"),
 )  # fmt: skip
 MESSAGES = (
     "the API for orders is on main: pull before you use it",

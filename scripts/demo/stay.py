@@ -165,8 +165,8 @@ class Crew:
             if time.time() - decision["at"] > DECISION:
                 self.lead.dibs("decide", "withdraw", decision["id"])
         if len(pending) < 2:
-            title, category, why = next(self._decisions)
-            words = ["--category", category, "--rationale", why, "--confirm"]
+            title, why = next(self._decisions)
+            words = ["--rationale", why, "--confirm"]
             self.lead.dibs("decide", "new", title, *words)
             self.lead.say(f"asks you to decide: {title}")
 

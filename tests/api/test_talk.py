@@ -53,13 +53,11 @@ def test_the_examples_in_the_documentation_hold():
     assert result.failed == 0
 
 
-def test_a_message_is_read_once_in_the_inbox_and_acknowledged(alice, bob):
-    said = alice.say("bob", "rebase first", wants_ack=True, within="5m")
+def test_a_message_is_read_once_in_the_inbox(alice, bob):
+    said = alice.say("bob", "rebase first")
 
     assert [letter.message.id for letter in bob.inbox()] == [said.id]
     assert bob.inbox() == []
-    bob.ack(said.id)
-    assert [letter.message.kind for letter in alice.inbox()] == ["acknowledged"]
 
 
 def test_a_briefing_whose_block_failed_is_returned_again_with_its_number(alice, bob, clock):
@@ -124,7 +122,6 @@ def test_similar_work_is_named_and_only_a_strict_delegation_is_not_sent(alice, b
     [
         lambda d: d.say(1, "x"),
         lambda d: d.say("bob", None),
-        lambda d: d.ack(3),
         lambda d: d.answer("yes", 4),
         lambda d: d.escalate(None),
         lambda d: d.decide([]),

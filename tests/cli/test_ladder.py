@@ -122,24 +122,6 @@ def test_an_agent_escalates_and_the_human_refuses(dibs, waiter):
     assert "you keep your claim" in dibs("inbox", agent="alice").out
 
 
-def test_a_waiting_agent_requests_and_escalates_automatically(dibs, waiter, repo, until):
-    (repo / "dibs.toml").write_text('[ladder]\nask = "1s"\nescalate = "2s"\n')
-    dibs("claim", "a", agent="alice")
-    bob = waiter("bob", "a", "--reason", "a fix")
-
-    until(lambda: dibs("decide", "ls", "--pending", "--json").json["decisions"])
-
-    (decision,) = dibs("decide", "ls", "--pending", "--json").json["decisions"]
-    assert decision["data"]["automatic"] is True
-    assert [m["kind"] for m in dibs("inbox", "--json", agent="alice").json["messages"]] == [
-        "release_request",
-        "decision",
-    ]
-    dibs("answer", "a", "yes", agent="alice")
-    assert answer_of(bob)[0] == 0
-    assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
-
-
 def test_the_human_sees_who_is_first_in_the_queue_and_that_a_conflict_was_over(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "a", "--queue", agent="carol")

@@ -52,7 +52,6 @@ TABLE = {
     "alerts ls": ("alerts ls", "alerts ls --all --json"),
     "alerts show": ("alerts show a1",),
     "alerts ack": WRITES,
-    "alerts resolve": WRITES,
     "alerts check": WRITES,
     "brief": ("brief", "brief --peek", "brief --full"),
     "say": WRITES,

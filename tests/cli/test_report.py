@@ -93,7 +93,6 @@ def test_only_a_report_is_replaced(dibs, built, repo):
     (repo / "docs").mkdir()
     for words, why in (
         (("-o", "main.py"), "main.py exists and is not a report"),
-        (("--png", "main.py"), "main.py exists and is not an image"),
         (("-o", "docs"), "docs is a folder"),
         (("-o", "none/r.html"), "there is no folder"),
     ):
@@ -117,29 +116,3 @@ def test_without_the_built_page_json_still_works(dibs, built, repo):
     assert (done.status, "--json works anyway" in done.err) == (6, True)
     assert dibs("report", "--json").status == 0
     assert not (repo / "report.html").exists()
-
-
-def test_an_image_without_a_browser_is_refused_in_one_line(dibs, built, home, repo):
-    done = dibs("report", "--png", "r.png")
-    assert done.status == 6
-    (line,) = done.err.splitlines()
-    assert "no browser for --png" in line
-    assert "dibs report -o report.html" in line
-    assert not (repo / "r.png").exists()
-
-
-def test_the_image_is_what_the_browser_made_and_a_failure_leaves_none(dibs, built, home, repo):
-    chromium = home.parent / "bin" / "chromium"
-    chromium.write_text(
-        "#!/bin/sh\n"
-        'for word; do case "$word" in --screenshot=*) printf "\\211PNG\\r\\n" > "${word#*=}";; esac; done\n'
-    )
-    chromium.chmod(0o755)
-    done = dibs("report", "--png", "r.png", "--json")
-    assert done.json["written"] == ["r.png"]
-    assert (repo / "r.png").read_bytes() == b"\x89PNG\r\n"
-    assert not (repo / "report.html").exists()
-    chromium.write_text("#!/bin/sh\necho no display >&2; exit 1\n")
-    failed = dibs("report", "--png", "s.png")
-    assert "chromium took no picture: no display" in failed.err
-    assert not (repo / "s.png").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 from tests.dashboard.conftest import LAPTOP, PHONE, with_second_project
 from tests.dashboard.test_board import violations
 
@@ -76,26 +77,25 @@ def test_decisions_are_confirmed_or_rejected_with_a_reason(open_view, server):
 
 
 @pytest.mark.parametrize(("width", "theme"), [(LAPTOP, "light"), (PHONE, "dark")])
-def test_a_message_is_inert_text_is_counted_and_is_answered_in_its_thread(
-    open_view, server, width, theme
-):
+def test_a_message_is_inert_text_is_counted_and_is_answered(open_view, server, width, theme):
     sent = say(server, "/messages", {"to": "human", "text": f"{HOSTILE}\n{theme}"}, "ada")
     page = open_view("/inbox", width=width, theme=theme)
-    thread = page.locator(f"#{sent['thread']}")
-    thread.wait_for()
+    card = page.locator(f"#{sent['id']}")
+    card.wait_for()
     page.wait_for_selector("nav a[href^='/inbox'] span[title*=unread]")
 
-    assert HOSTILE in thread.inner_text()
+    assert HOSTILE in card.inner_text()
     assert (page.locator("main img").count(), page.title()) == (0, "Inbox - Dibs")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert violations(page) == []
-    thread.focus()
+    card.focus()
     page.keyboard.press("r")
     page.fill("dialog [name=text]", "do not worry")
     page.click("dialog button[type=submit]")
-    thread.wait_for(state="detached")  # it is read now
+    card.wait_for(state="detached")  # it is read now
     page.click("text=All messages")
-    page.wait_for_selector(f"#{sent['thread']} >> text=do not worry")
+    answer = page.locator(".mail-card", has_text=f"in reply to {sent['id']}")
+    expect(answer).to_contain_text("do not worry")
 
 
 def test_a_request_for_a_humans_claim_is_answered_in_the_inbox(open_view, server):

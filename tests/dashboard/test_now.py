@@ -115,7 +115,8 @@ def test_decisions_and_alerts_are_settled_here(open_view, server, say, everythin
     alert = page.locator(".alerts > li", has_text="ada has used 97%")
     alert.get_by_role("button", name="Acknowledge").click()
     alert.get_by_text("acknowledged by").wait_for()
-    alert.get_by_role("button", name="Resolve").click()
+    say("ada", "/agents/ada/report", context=0.1)
+    say("ada", "/alerts/check")
     alert.wait_for(state="detached")
 
     decisions = server.request("GET", "/api/v1/decisions").json["decisions"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 from tests.core.history.ledgers import BEGIN, busy_ledger
 
@@ -11,7 +9,6 @@ from dibs.core.claims.ledger import Entry, Kind
 from dibs.core.history.replay import Replay
 from dibs.core.history.window import Window
 from dibs.dashboard.report import report_page
-from dibs.local.browser import picture
 from dibs.services.history.service import SHOWN, figured
 from dibs.shapes.history import timeline
 
@@ -77,11 +74,3 @@ def test_hostile_names_are_text(opened):
 def test_an_empty_report_says_so(opened):
     text = opened(shape([])).inner_text("main").lower()
     assert "nothing" in text
-
-
-def test_an_image_shows_the_whole_page(tmp_path):
-    page = report_page(shape(busy_ledger(300)), measured=True)
-    image = picture(page, "/usr/bin/chromium", str(tmp_path))
-    width, height = struct.unpack(">II", image[16:24])
-    assert (image[:4], width) == (b"\x89PNG", 2560)
-    assert height > 2 * 1000

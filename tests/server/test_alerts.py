@@ -1,4 +1,4 @@
-"""The server checks alerts each minute and soon after events, and reports an engine that was away."""
+"""The server checks alerts each minute and soon after events."""
 
 from __future__ import annotations
 
@@ -6,30 +6,11 @@ import pytest
 from tests.server.conftest import until
 
 from dibs.core.claims.agents import Caller
-from dibs.errors import Unavailable
 from dibs.server import alerts
 from dibs.server.alerts import EVERY, NAME, AlertJob
 from dibs.testing import ManualClock
 
 BOB = Caller("bob")
-
-
-class Away:
-    """A served project whose store sometimes does not answer."""
-
-    def __init__(self, served):
-        self._served = served
-        self.id = served.id
-        self.answers = True
-        self.failures = 0
-
-    def project(self):
-        if not self.answers:
-            raise Unavailable("the store does not answer")
-        return self._served.project()
-
-    def failed(self, _):
-        self.failures += 1
 
 
 def kinds(resident):
@@ -62,24 +43,3 @@ def test_checks_have_a_pause_between_them_however_many_events_there_are(resident
     assert job.run() == pytest.approx(1.5)
     clock.advance(1.5)
     assert job.run() is None
-
-
-def test_an_engine_that_was_away_is_reported_once_it_answers_again(resident):
-    clock, served = ManualClock(0.0), Away(resident.projects.all()[0])
-    job = AlertJob(served, clock)
-    job.run()
-    served.answers = False
-    for _ in range(2):
-        clock.advance(60)
-        with pytest.raises(Unavailable):
-            job.run()
-    assert served.failures == 2
-    served.answers = True
-    clock.advance(60)
-    job.run()
-    clock.advance(60)
-    job.run()
-
-    (alert,) = served.project().alerts.all()
-    assert (alert.kind, alert.severity, alert.times) == ("engine_degraded", "critical", 1)
-    assert "2m" in alert.text

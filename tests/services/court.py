@@ -3,7 +3,7 @@
 from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, wired
 
-from dibs.config.load import Config, Loaded
+from dibs.config.load import Config
 from dibs.core.patterns.pattern import parse
 from dibs.core.talk.decisions import Outcome
 from dibs.services.claims.answers import Answers
@@ -31,7 +31,7 @@ class Court(Crew):
             self.ledger = Ledger(self.store)
         self.answers = Answers(self.store)
         self.escalations = Escalations(self.store)
-        self.decisions = deciding(self.store, Loaded(config, {}))
+        self.decisions = deciding(self.store)
 
     def answer(self, agent, said, pattern="", **options):
         wanted = parse(pattern) if pattern else None

@@ -1,28 +1,25 @@
-"""A crew with decisions, under a policy from the project's file."""
+"""A crew with decisions."""
 
 from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, settle, wired
 
-from dibs.config.load import Config, Loaded
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
 from dibs.services.state.mailbox import messages
 
-FILE = {"decide_allow": "dibs.toml:3"}
-
 
 class Court(Crew):
-    """A crew with shortcuts for decisions; ``written`` are settings in the project's file."""
+    """A crew with shortcuts for decisions."""
 
-    def __init__(self, **written):
+    def __init__(self):
         super().__init__()
-        self.written = Loaded(Config(**written), FILE)
-        self.decisions = deciding(self.store, self.written)
+        self.decisions = deciding(self.store)
 
     def reopen(self, engine):
         """Continue with another handle on the store, like another process."""
         self.engine = engine
         self.store = wired(engine, Config())
-        self.decisions = deciding(self.store, self.written)
+        self.decisions = deciding(self.store)
 
     def join(self, agent, role="agent", parent=""):
         self.agents.join(Agent(agent, role=role, parent=parent), Caller(agent, role))
@@ -42,6 +39,3 @@ class Court(Crew):
         """Return the outcomes in the ledger."""
         entries = self.engine.view(lambda txn: list(txn.events()))
         return [e.details["outcome"] for e in entries if e.kind == "decision_made"]
-
-    def deadlines(self):
-        return [key for key, _ in self.rows() if key.startswith("due/")]

@@ -4,7 +4,7 @@ from tests.services.row_tasks import RowTasks
 from tests.services.several_agents import Crew, caller
 from tests.services.wired import deciding, wired
 
-from dibs.config.load import Config, Loaded
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Event, Kind
 from dibs.services.alerts.service import Alerts
@@ -26,7 +26,7 @@ class Watch(Crew):
         if make is not None:
             self.reopen(make(self.clock))
         self.alerts = Alerts(self.store)
-        self.decisions = deciding(self.store, Loaded(Config(), {}))
+        self.decisions = deciding(self.store)
         self.tasks = RowTasks(self.store)
 
     def reopen(self, engine):

@@ -19,5 +19,5 @@ def settle(store):
     return deadlines.settle(store, HANDLERS)
 
 
-def deciding(store, written):
-    return Decisions(store, written, project_store.carry_out)
+def deciding(store):
+    return Decisions(store, project_store.carry_out)

@@ -88,32 +88,20 @@ class Talk:
         text: str,
         *,
         reply_to: str = "",
-        priority: str = "normal",
-        wants_ack: bool = False,
-        within: float | str | None = None,
         request_id: str = "",
     ) -> Message:
         """Send a message to an agent, a role, a group, ``human``, or ``all``."""
         return self.project.mail.say(
             self.caller, check_string(to, "to"), check_string(text, "text"),
-            reply_to=check_string(reply_to, "reply_to"), priority=check_string(priority, "priority"),
-            wants_ack=wants_ack, within=within, request_id=check_string(request_id, "request_id"),
+            reply_to=check_string(reply_to, "reply_to"), request_id=check_string(request_id, "request_id"),
         )  # fmt: skip
 
-    def inbox(
-        self, *, everything: bool = False, thread: str = "", sent: bool = False
-    ) -> list[Letter]:
+    def inbox(self, *, everything: bool = False, sent: bool = False) -> list[Letter]:
         """Return unread messages, or ``everything``, and mark them as read."""
-        letters = self.project.mail.inbox(
-            self.caller, everything=everything, thread=check_string(thread, "thread"), sent=sent
-        )
+        letters = self.project.mail.inbox(self.caller, everything=everything, sent=sent)
         if letters and not sent:
             self.project.mail.read(self.caller, [letter.message.id for letter in letters])
         return letters
-
-    def ack(self, *messages: str) -> list[Message]:
-        """Acknowledge messages by their ids, and notify senders who asked for it."""
-        return self.project.mail.ack(self.caller, check_strings(messages, "messages"))
 
     # -- conflicts
 
@@ -153,23 +141,18 @@ class Talk:
         title: str,
         *,
         rationale: str = "",
-        category: str = "general",
         confirm: bool = False,
         decider: str = "human",
-        deadline: float | str | None = None,
     ) -> Decision:
         """Record a decision, or ask for one with ``confirm``."""
         return self.project.decisions.new(
             self.caller, check_string(title, "title"), rationale=check_string(rationale, "rationale"),
-            category=check_string(category, "category"), confirm=confirm,
-            decider=check_string(decider, "decider"), deadline=deadline,
+            confirm=confirm, decider=check_string(decider, "decider"),
         )  # fmt: skip
 
-    def decisions(self, *, pending: bool = False, category: str = "") -> list[Decision]:
+    def decisions(self, *, pending: bool = False) -> list[Decision]:
         """Return all decisions, or only pending ones."""
-        return self.project.decisions.all(
-            pending=pending, category=check_string(category, "category")
-        )
+        return self.project.decisions.all(pending=pending)
 
     def confirm(self, decision: str, *, reason: str = "") -> Decision:
         """Confirm a pending decision; for a conflict, this revokes the claim."""

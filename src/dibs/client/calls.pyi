@@ -283,14 +283,12 @@ class DecisionData(TypedDict):
     id: str
     title: str
     rationale: str
-    category: str
+    conflict: bool
     outcome: str
     asker: str
     role: str
     at: float
     decider: str
-    silence: str
-    deadline: float | None
     decided_by: str | None
     decided_at: float | None
     reason: str
@@ -355,8 +353,6 @@ class AlertData(TypedDict):
     author: str | None
     key: str
     at: float
-    times: int
-    last: float | None
     by: str | None
     changed: float | None
     reason: str
@@ -407,11 +403,7 @@ class MessageData(TypedDict):
     text: str
     to: str
     boxes: Many[str]
-    thread: str
     reply_to: str | None
-    priority: str
-    wants_ack: bool
-    due: float | None
     data: Any
 
 class LetterData(TypedDict):
@@ -424,14 +416,9 @@ class LetterData(TypedDict):
     text: str
     to: str
     boxes: Many[str]
-    thread: str
     reply_to: str | None
-    priority: str
-    wants_ack: bool
-    due: float | None
     data: Any
     read: float | None
-    acked: float | None
     briefed: float | None
 
 class GroupData(TypedDict):
@@ -1011,9 +998,6 @@ class AlertsShowAnswer(TypedDict):
 class AlertsAckAnswer(TypedDict):
     acknowledged: Many[AlertData]
 
-class AlertsResolveAnswer(TypedDict):
-    resolved: Many[AlertData]
-
 class AlertsCheckAnswer(TypedDict):
     opened: Many[AlertData]
     raised: Many[AlertData]
@@ -1207,17 +1191,12 @@ class SayAnswer(TypedDict):
     text: str
     to: str
     boxes: Many[str]
-    thread: str
     reply_to: str | None
-    priority: str
-    wants_ack: bool
-    due: float | None
     data: Any
 
 class InboxAnswer(TypedDict):
     messages: NotRequired[Many[LetterData]]
     left: NotRequired[int]
-    acknowledged: NotRequired[Many[MessageData]]
 
 class GroupLsAnswer(TypedDict):
     groups: Many[GroupData]
@@ -1626,7 +1605,6 @@ class AlertsCalls:
     ) -> AlertsListAnswer: ...
     def show(self, id: str) -> AlertsShowAnswer: ...
     def acknowledge(self, id: str, *, reason: str | None = None) -> AlertsAckAnswer: ...
-    def resolve(self, id: str, *, reason: str | None = None) -> AlertsResolveAnswer: ...
     def check(self) -> AlertsCheckAnswer: ...
 
 class LogCalls:
@@ -1784,15 +1762,7 @@ class BoardCalls:
 
 class MessagesCalls:
     def send(
-        self,
-        *,
-        text: str,
-        to: str | None = None,
-        reply_to: str | None = None,
-        everybody: bool | None = None,
-        priority: str | None = None,
-        wants_ack: bool | None = None,
-        within: float | str | None = None,
+        self, *, text: str, to: str | None = None, reply_to: str | None = None
     ) -> SayAnswer: ...
     def list(
         self,
@@ -1801,11 +1771,9 @@ class MessagesCalls:
         cursor: str | None = None,
         all: bool | None = None,
         sent: bool | None = None,
-        thread: str | None = None,
     ) -> InboxAnswer: ...
     def show(self, id: str) -> InboxAnswer: ...
     def read(self, *, ids: Many[str] | None = None) -> InboxAnswer: ...
-    def ack(self, *, ids: Many[str]) -> InboxAnswer: ...
 
 class GroupsCalls:
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> GroupLsAnswer: ...
@@ -1821,18 +1789,11 @@ class DecisionsCalls:
         *,
         title: str,
         rationale: str | None = None,
-        category: str | None = None,
         confirm: bool | None = None,
         by: str | None = None,
-        deadline: float | str | None = None,
     ) -> DecideNewAnswer: ...
     def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        pending: bool | None = None,
-        category: str | None = None,
+        self, *, limit: int | None = None, cursor: str | None = None, pending: bool | None = None
     ) -> DecideLsAnswer: ...
     def show(self, id: str) -> DecideShowAnswer: ...
     def comment(self, id: str, *, text: str) -> DecideCommentAnswer: ...

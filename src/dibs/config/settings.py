@@ -13,7 +13,7 @@ HOT = tuple(
     )
 )  # fmt: skip
 #: Settings besides those of the guard, the gate, and commits that decide what agents may do.
-_ALSO_GUARDS = frozenset({"case", "merge_scope", "decide_allow"})
+_ALSO_GUARDS = frozenset({"case", "merge_scope"})
 
 
 def is_guard_setting(name: str) -> bool:
@@ -58,29 +58,9 @@ class Config(Record):
     merge_test: str = ""
     merge_scope: str = "strict"
     salvage_keep: float = 0.0
-    mail_rate: int = 60
-    mail_keep: float = 604_800.0
-    ladder_ask: float = 120.0
-    ladder_escalate: float = 900.0
-    decide_confirm: tuple[str, ...] = ()
-    decide_allow: tuple[str, ...] = ()
-    decide_deny: tuple[str, ...] = ()
-    decide_deadline: float = 600.0
     alerts_off: tuple[str, ...] = ()
-    alerts_stuck: float = 600.0
-    alerts_model_call: float = 1_800.0
-    alerts_context_warning: int = 85
-    alerts_context_critical: int = 95
-    alerts_idle: float = 60.0
-    alerts_decision: float = 600.0
-    alerts_convoy_waiters: int = 3
-    alerts_convoy_wait: float = 600.0
-    alerts_claim: float = 1_800.0
-    alerts_edits: float = 1_800.0
-    alerts_quiet: float = 1_800.0
     notify_desktop: bool = True
     notify_webhook: str = ""
-    notify_severity: str = "critical"
     brief_tokens: int = 2_000
     guard_auto_claim: str = "file"
     guard_free: tuple[str, ...] = ()

@@ -19,7 +19,6 @@ from dibs.config.parsers import (
 )
 from dibs.config.settings import Config
 from dibs.core.alerts.kinds import ALERT_KINDS
-from dibs.core.talk.categories import CATEGORIES
 from dibs.core.text.durations import TTL_MAX, TTL_MIN, check_ttl
 from dibs.core.text.names import check_branch
 from dibs.startup.records import Record
@@ -153,56 +152,12 @@ FIELDS = (
           "reported (warn)."),
     Field("salvage_keep", "salvage", "keep", *span("salvage_keep", 0.0, 315_360_000.0),
           "How long a server keeps copies of uncommitted work, at least a day; 0 means forever."),
-    Field("mail_rate", "mail", "rate", *count(1, 100_000),
-          "How many messages an agent may send per minute."),
-    Field("mail_keep", "mail", "keep", *span("mail_keep", 60.0, 31_536_000.0),
-          "How long a message is kept after all recipients have received it. Unread messages are always "
-          "kept."),
-    Field("ladder_ask", "ladder", "ask", *span("ladder_ask", 0.0, 86_400.0),
-          "How long a command waits before it sends the owner a release request; 0 means never."),
-    Field("ladder_escalate", "ladder", "escalate", *span("ladder_escalate", 0.0, 604_800.0),
-          "How long a command waits before it asks a human to decide; 0 means never."),
-    Field("decide_confirm", "decide", "confirm", *words_of(CATEGORIES),
-          "Categories in which every decision must be confirmed. The variable can only add to the list."),
-    Field("decide_allow", "decide", "allow", *words_of(CATEGORIES),
-          "Categories in which a decision is confirmed if nobody replies by the deadline. Only "
-          "dibs.toml can set this."),
-    Field("decide_deny", "decide", "deny", *words_of(CATEGORIES),
-          "Categories in which a decision is rejected if nobody replies by the deadline. The variable "
-          "can only add to the list."),
-    Field("decide_deadline", "decide", "deadline", *span("decide_deadline", 1.0, 2_592_000.0),
-          "The minimum time to reply to a decision in those categories."),
     Field("alerts_off", "alerts", "off", *words_of(ALERT_KINDS),
           "Kinds of alerts that are never opened."),
-    Field("alerts_stuck", "alerts", "stuck", *span("alerts_stuck", 1.0, 604_800.0),
-          "How long a running agent may do nothing before stuck_agent is opened."),
-    Field("alerts_model_call", "alerts", "model_call", *span("alerts_model_call", 1.0, 604_800.0),
-          "How long a guarded agent may wait for its model before stuck_agent is opened."),
-    Field("alerts_context_warning", "alerts", "context_warning", *count(1, 100),
-          "How many percent of its context window an agent may use before context_pressure is opened."),
-    Field("alerts_context_critical", "alerts", "context_critical", *count(1, 100),
-          "Above how many percent context_pressure is critical."),
-    Field("alerts_idle", "alerts", "idle", *span("alerts_idle", 0.0, 604_800.0),
-          "How long an agent that could take a ready task may be idle before idle_agents_ready_tasks is "
-          "opened."),
-    Field("alerts_decision", "alerts", "decision", *span("alerts_decision", 1.0, 2_592_000.0),
-          "How long a decision may be pending before stale_decision is opened."),
-    Field("alerts_convoy_waiters", "alerts", "convoy_waiters", *count(1, 10_000),
-          "How many agents have to wait for one claim before claim_convoy is opened."),
-    Field("alerts_convoy_wait", "alerts", "convoy_wait", *span("alerts_convoy_wait", 1.0, 2_592_000.0),
-          "How long one agent may wait for a claim before claim_convoy is opened."),
-    Field("alerts_claim", "alerts", "claim", *span("alerts_claim", 1.0, 2_592_000.0),
-          "How long an owner may do nothing before stale_claim is opened for its claims."),
-    Field("alerts_edits", "alerts", "edits", *span("alerts_edits", 1.0, 604_800.0),
-          "How far apart edits of one file by two agents may be to count as duplicate_file_edit."),
-    Field("alerts_quiet", "alerts", "quiet", *span("alerts_quiet", 1.0, 604_800.0),
-          "How long nothing may happen before fenced_write and deadlock_refused are resolved."),
     Field("notify_desktop", "notify", "desktop", *flag(),
           "Show a desktop notification when a human is needed; the server does that."),
     Field("notify_webhook", "notify", "webhook", "an https:// URL", one_line,
           "Where the server sends a signed webhook when a human is needed, once a human has accepted it."),
-    Field("notify_severity", "notify", "severity", *choice("info", "warning", "critical"),
-          "The least severe alerts that notify a human. Decisions and stopped agents always do."),
     Field("brief_tokens", "brief", "tokens", *count(200, 100_000),
           "How many tokens a briefing may use; the most important parts come first."),
     Field("guard_auto_claim", "guard", "auto_claim", *choice("file", "directory", "off"),

@@ -37,30 +37,23 @@ _PAGE = """{first}
 <body>
 <div id="report"><noscript>This report needs JavaScript. For a list: dibs log</noscript></div>
 <script type="application/json" id="data">{data}</script>
-<script>{script}</script>{more}
+<script>{script}</script>
 </body>
 </html>
 """
-#: Tells the height of the page, for an image of all of it.
-MEASURE = (
-    "addEventListener('load',()=>setTimeout(()=>{"
-    "document.documentElement.dataset.height=document.documentElement.scrollHeight},500))"
-)
 #: What would end a script, or begin a comment in one; in the built script these are in texts only.
 _ENDS_SCRIPT = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
 _ENDS_STYLE = re.compile(r"</(?=style)", re.IGNORECASE)
 
 
-def report_page(timeline: dict[str, Any], *, measured: bool = False) -> str:
+def report_page(timeline: dict[str, Any]) -> str:
     """Return the page that shows a timeline, as ``GET /timeline`` returns it."""
     script = _ENDS_SCRIPT.sub(r"\\x3c", _built("report.js"))
     style = _ENDS_STYLE.sub(r"<\\/", _built("report.css"))
-    scripts = [script, MEASURE] if measured else [script]
-    policy = _POLICY.format(script=" ".join(map(_digest, scripts)), style=_digest(style))
+    policy = _POLICY.format(script=_digest(script), style=_digest(style))
     return _PAGE.format(
         first=FIRST_LINE, policy=policy, title=escape(f"{timeline['project']}: Dibs report"),
         style=style, data=inert(timeline), script=script,
-        more=f"\n<script>{MEASURE}</script>" if measured else "",
     )  # fmt: skip
 
 

@@ -160,8 +160,6 @@ class SayAsked(Asked):
         Name, Field(description="An agent, a role, a group, all, or human; not with reply_to.")
     ] = ""
     reply_to: Annotated[Name, Field(description="The message you reply to, such as m41.")] = ""
-    priority: Literal["urgent", "high", "normal", "low"] = "normal"
-    wants_ack: Annotated[bool, Field(description="True to request an acknowledgment.")] = False
 
 
 class DecideAsked(Asked):
@@ -172,9 +170,6 @@ class DecideAsked(Asked):
         Field(description="The decision, on one line; empty to show the decision with this id."),
     ] = ""
     rationale: Annotated[Text, Field(description="Why.")] = ""
-    category: Literal[
-        "style", "architecture", "tool_access", "dependency", "testing", "general"
-    ] = "general"
     confirm: Annotated[
         bool,
         Field(description="True if someone must confirm it first; do not act on it until then."),

@@ -60,13 +60,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
 
 def say(dibs: Dibs, asked: SayAsked) -> dict[str, Any]:
     """Send a message."""
-    message = dibs.say(
-        asked.to,
-        asked.text,
-        reply_to=asked.reply_to,
-        priority=asked.priority,
-        wants_ack=asked.wants_ack,
-    )
+    message = dibs.say(asked.to, asked.text, reply_to=asked.reply_to)
     return tell(dibs, ANSWERS["say"], mail.message(message), own=True)
 
 
@@ -84,7 +78,6 @@ def decide(dibs: Dibs, asked: DecideAsked) -> dict[str, Any]:
         found = dibs.decide(
             asked.title,
             rationale=asked.rationale,
-            category=asked.category,
             confirm=asked.confirm or asked.by != "human",
             decider=asked.by,
         )

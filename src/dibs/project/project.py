@@ -264,12 +264,10 @@ class Project:
 
     @property
     def decisions(self) -> Decisions:
-        """Records, requests, and makes decisions, with the policy of the main working tree's file."""
+        """Records, requests, and makes decisions."""
         from dibs.services.talk.decisions import Decisions
 
-        repository = self.place.repository
-        written = load_settings(repository._replace(root=main_tree(repository)), {})
-        return Decisions(self.store, written, carry_out)
+        return Decisions(self.store, carry_out)
 
     @property
     def guarding(self) -> Guarding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.talk.decision_rules import KEPT_FOR, is_old
-from dibs.core.talk.limits import MAX_UNREAD, forgettable
+from dibs.core.talk.limits import KEEP, MAX_UNREAD, forgettable
 from dibs.core.talk.mail import HUMANS
 from dibs.services.state import mailbox
 from dibs.services.state.decisions import decisions, drop_decision
@@ -29,31 +29,30 @@ def trim(store: Store) -> None:
 
 def trim_mail(store: Store) -> int:
     """Delete old delivered messages and the briefings of ended agents; return how many messages."""
-    keep = store.config.mail_keep
-    if not store.look(lambda rows: bool(_old_mail(rows, keep, 1)) or any(outlived(rows, keep))):
+    if not store.look(lambda rows: bool(_old_mail(rows, 1)) or any(outlived(rows, KEEP))):
         return 0
 
     def step(rows: Rows) -> int:
-        old = _old_mail(rows, keep, BATCH)
+        old = _old_mail(rows, BATCH)
         for message in old:
             mailbox.forget(rows, message)
-        forget_outlived(rows, keep, BATCH)
+        forget_outlived(rows, KEEP, BATCH)
         mailbox.forget_rates(rows, _MINUTE)
         return len(old)
 
     return store.apply(step)
 
 
-def _old_mail(rows: Rows, keep: float, most: int) -> list[Message]:
+def _old_mail(rows: Rows, most: int) -> list[Message]:
     """Return messages that can be deleted, the oldest first."""
     boxes = _Boxes(rows)
     found: list[Message] = []
     for message in mailbox.messages(rows):
-        if message.at + keep > rows.now or len(found) == most:
+        if message.at + KEEP > rows.now or len(found) == most:
             break
         waiting = [box for box in message.boxes if boxes.waits(box, message.id)]
         crowded = all(boxes.crowded(box) for box in waiting)
-        if forgettable(message, rows.now, keep, told=not waiting, crowded=crowded):
+        if forgettable(message, rows.now, told=not waiting, crowded=crowded):
             found.append(message)
     return found
 

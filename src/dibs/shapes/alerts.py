@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def alert(value: Alert) -> dict[str, Any]:
-    """Shape an alert; ``by`` is null if nobody acted, or if Dibs resolved it."""
+    """Shape an alert; ``by`` is null if nobody acknowledged it, or if it is resolved."""
     return {
         "id": value.id, "kind": value.kind, "severity": value.severity, "state": value.state,
         "subject": value.subject, "text": value.text, "command": value.command,
         "agents": list(value.agents), "author": value.agents[0] if value.agents else None,
-        "key": value.key, "at": value.at, "times": value.times, "last": value.last or None,
+        "key": value.key, "at": value.at,
         "by": value.by or None, "changed": value.changed or None, "reason": value.reason,
     }  # fmt: skip
 

@@ -72,8 +72,8 @@ VALUES = {
         " task:word? commit? landed:text* yours* while_running:bool lines:int"
     ),
     "decision": (
-        "@asker id title:text rationale:text category outcome asker role:word at:time"
-        " decider:word silence deadline:time? decided_by? decided_at:time? reason:text<decided_by"
+        "@asker id title:text rationale:text conflict:bool outcome asker role:word at:time"
+        " decider:word decided_by? decided_at:time? reason:text<decided_by"
         " comments:comment* data:any"
     ),
     "crew_member": (
@@ -89,7 +89,7 @@ VALUES = {
     ),
     "alert": (
         "@author id kind severity state subject:path text:text command:text agents* author? key:text"
-        " at:time times:int last:time? by? changed:time? reason:text<by"
+        " at:time by? changed:time? reason:text<by"
     ),
     "undecided": "pending:int oldest_for:span?",
     "comment": "@by at:time by role:word text:text",
@@ -100,10 +100,10 @@ VALUES = {
     "sides": "open:bool holder:side asker:side queue:ticket*",
     "side": "@agent agent role:word? task:word? silent_for:span? [claims:held_claim*] [asks:ask*]",
     "message": (
-        "@sender id at:time sender? role:word human:bool kind text:text to:word boxes* thread"
-        " reply_to? priority wants_ack:bool due:time? data:any"
+        "@sender id at:time sender? role:word human:bool kind text:text to:word boxes*"
+        " reply_to? data:any"
     ),
-    "letter": "@sender +message read:time? acked:time? briefed:time?",
+    "letter": "@sender +message read:time? briefed:time?",
     "group": "@by name:word members* roles:word* by at:time",
     "branch": (
         "@agent branch:word agent outcome code commit paths:path* outside:outside*"
@@ -277,13 +277,12 @@ ANSWERS = {
     "alerts ls": "alerts:alert*",
     "alerts show": "alert:alert",
     "alerts ack": "acknowledged:alert*",
-    "alerts resolve": "resolved:alert*",
     "alerts check": "opened:alert* raised:alert* resolved:alert* open:alert*",
     "brief": (
         "number:int? changed:bool again:bool mode? digest? text mail* left:int state:crew_state?"
     ),
     "say": "+message",
-    "inbox": "[messages:letter*] [left:int] [acknowledged:message*]",
+    "inbox": "[messages:letter*] [left:int]",
     "group new": "+group",
     "group add": "+group",
     "group rm": "+group",

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 
 
 def decision(value: Decision) -> dict[str, Any]:
-    """Shape a decision; ``decided_by`` is null while it is pending, or if a deadline decided."""
+    """Shape a decision; ``decided_by`` is null while it is pending, or if the conflict ended."""
     return {
         "id": value.id, "title": value.title, "rationale": value.rationale,
-        "category": value.category, "outcome": value.outcome, "asker": value.asker,
-        "role": value.role, "at": value.at, "decider": value.decider, "silence": value.silence,
-        "deadline": value.deadline or None, "decided_by": value.decided_by or None,
-        "decided_at": value.decided_at or None, "reason": value.reason,
-        "comments": [comment(said) for said in value.comments], "data": value.data,
+        "conflict": value.conflict, "outcome": value.outcome, "asker": value.asker,
+        "role": value.role, "at": value.at, "decider": value.decider,
+        "decided_by": value.decided_by or None, "decided_at": value.decided_at or None,
+        "reason": value.reason, "comments": [comment(said) for said in value.comments], "data": value.data,
     }  # fmt: skip
 
 

@@ -22,16 +22,14 @@ def message(value: Message) -> Shape:
     return {
         "id": value.id, "at": value.at, "sender": value.sender or None, "role": value.role,
         "human": value.role == HUMAN, "kind": value.kind, "text": value.text, "to": value.to,
-        "boxes": list(value.boxes), "thread": value.thread, "reply_to": value.reply_to or None,
-        "priority": value.priority, "wants_ack": value.wants_ack, "due": value.due or None,
-        "data": value.data,
+        "boxes": list(value.boxes), "reply_to": value.reply_to or None, "data": value.data,
     }  # fmt: skip
 
 
 def letter(value: Letter) -> Shape:
     """Shape a message in an inbox."""
     return {
-        **message(value.message), "read": value.read or None, "acked": value.acked or None,
+        **message(value.message), "read": value.read or None,
         "briefed": value.briefed or None,
     }  # fmt: skip
 
@@ -39,11 +37,6 @@ def letter(value: Letter) -> Shape:
 def inbox(letters: Sequence[Letter], left: int) -> Shape:
     """Shape a page of messages, and how many more there are."""
     return {"messages": [letter(one) for one in letters], "left": left}
-
-
-def acknowledged(messages: Sequence[Message]) -> Shape:
-    """Shape acknowledged messages."""
-    return {"acknowledged": [message(one) for one in messages]}
 
 
 def groups(values: Sequence[Group]) -> Shape:

@@ -24,7 +24,7 @@ def waits(agent, pattern, number, **more):
 
 
 def asked(asker, number, **more):
-    known = {"title": "use JWT", "rationale": "it is simple", "category": "architecture"}
+    known = {"title": "use JWT", "rationale": "it is simple"}
     known |= {"outcome": "pending", "decider": "role:Developer"} | more
     return Decision(f"d{number}", NOW - 200, asker, "Tester", **known)
 

@@ -146,9 +146,9 @@ CONCERNED = """\
 (or: later --in 10m, no)
 - peer is waiting for src/auth/*.py (exclusive, for 30s) - all of it
 - peer holds src/auth/token.py (exclusive, expires in 9m) - refactor it
-- d41 (architecture) peer asked, 3m20s ago: use JWT - it is simple; 1 comment: `dibs decide show d41` - \
+- d41 peer asked, 3m20s ago: use JWT - it is simple; 1 comment: `dibs decide show d41` - \
 `dibs decide confirm d41` or `dibs decide reject d41 --reason WHY`
-- d42 (architecture) you asked, 3m20s ago: drop Python 3.10; waiting for a human
+- d42 you asked, 3m20s ago: drop Python 3.10; waiting for a human
 - m31 from peer (Tester), 20s ago: how far are you?
 """
 
@@ -211,8 +211,8 @@ CONCERNS = {
         "number": 99,
     },
     "pending": {
-        "id": "d99", "asker": "other", "title": "new", "rationale": "new", "category": "style",
-        "decider": "human", "comments": (), "silence": "deny",
+        "id": "d99", "asker": "other", "title": "new", "rationale": "new", "conflict": True,
+        "decider": "human", "comments": (),
     },
 }  # fmt: skip
 DOES_NOT = {
@@ -223,7 +223,7 @@ DOES_NOT = {
     },
     "queue": {
         "ttl": 9.0, "since": NOW, "seen": NOW, "lasts": 9.0, "until": NOW, "standing": True, "task": "t",
-        "place": 9, "gives_up_in": 3.0, "escalated": (9,), "ladder": (9.0,), "collect_by": NOW,
+        "place": 9, "gives_up_in": 3.0, "collect_by": NOW,
         "message": "m9", "blocked_by": (),
     },
     "pending": {
@@ -231,14 +231,11 @@ DOES_NOT = {
         "decided_at": NOW, "reason": "x",
     },
 }  # fmt: skip
-KEYS = {"agents": {"id"}, "held": {"claim", "asks"}, "queue": {"ticket"}, "pending": {"deadline"}}
+KEYS = {"agents": {"id"}, "held": {"claim", "asks"}, "queue": {"ticket"}, "pending": set()}
 
 
 def both_digests(sight):
-    silent = sight._replace(
-        pending=tuple(d._replace(deadline=NOW + 60, silence=d.silence) for d in sight.pending)
-    )
-    return digest(sections(silent)), digest(sections(as_lead(silent)))
+    return digest(sections(sight)), digest(sections(as_lead(sight)))
 
 
 @pytest.mark.parametrize(

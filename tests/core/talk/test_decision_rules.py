@@ -1,17 +1,16 @@
-"""Rules for decisions: who may decide, and what happens at the deadline."""
+"""Rules for decisions: what may be asked, and who may decide."""
 
 from itertools import product
 
 import pytest
 
 from dibs.core.talk import decision_rules
-from dibs.core.talk.categories import CATEGORIES
-from dibs.core.talk.decision_rules import DecisionPolicy, Voter
-from dibs.core.talk.decisions import CONFLICT, Decision, Outcome, Silence
+from dibs.core.talk.decision_rules import Voter
+from dibs.core.talk.decisions import Decision, Outcome
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 NOW = 1_000.0
-DRAFT = Decision("d7", NOW, "asker", "backend", "use httpx", "", "general", Outcome.PENDING)
+DRAFT = Decision("d7", NOW, "asker", "backend", "use httpx", "", Outcome.PENDING)
 
 VOTERS = {
     "human": Voter("user-pts-1", human=True, role="human"),
@@ -89,76 +88,6 @@ def test_an_invalid_decider_is_refused_in_one_line(text, code):
 
     assert refused.value.code == code
     assert "\n" not in refused.value.message
-
-
-@pytest.mark.parametrize("category", [*CATEGORIES, CONFLICT])
-def test_a_decision_without_a_policy_has_no_deadline(category):
-    assert decision_rules.terms(category, NOW, DecisionPolicy(), 5.0)[:2] == (Silence.WAIT, 0.0)
-
-
-def test_the_project_file_can_make_a_deadline_confirm():
-    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
-
-    terms = decision_rules.terms("style", NOW, policy, None)
-
-    assert terms == (Silence.ALLOW, NOW + 60, "confirmed automatically (dibs.toml:4 allows style)")
-
-
-def test_no_other_setting_can_make_a_deadline_confirm():
-    policy = DecisionPolicy(unproven=("style",))
-
-    terms = decision_rules.terms("style", NOW, policy, None)
-
-    assert terms[:2] == (Silence.WAIT, 0.0)
-    assert "only in dibs.toml" in terms.why
-
-
-def test_deny_wins_over_allow():
-    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deny=("style",))
-
-    assert decision_rules.terms("style", NOW, policy, None).silence == Silence.DENY
-
-
-@pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 60.0), (90.0, 90.0)])
-def test_an_asker_cannot_shorten_a_deadline_that_confirms(given, deadline):
-    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
-
-    assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
-
-
-@pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 1.0), (90.0, 90.0)])
-def test_an_asker_may_set_a_deadline_that_rejects(given, deadline):
-    policy = DecisionPolicy(deny=("style",), deadline=60.0)
-
-    assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
-
-
-def test_a_deadline_never_confirms_a_conflict():
-    assert decision_rules.by_silence(DRAFT._replace(silence=Silence.ALLOW)) == Outcome.CONFIRMED
-    conflict = DRAFT._replace(silence=Silence.ALLOW, category=CONFLICT)
-    assert decision_rules.by_silence(conflict) == Outcome.REJECTED
-
-
-def test_a_deadline_has_passed_at_its_exact_time():
-    decision = DRAFT._replace(deadline=NOW)
-
-    assert decision_rules.has_passed(decision, NOW)
-    assert not decision_rules.has_passed(decision, NOW - 1e-6)
-    assert not decision_rules.has_passed(DRAFT, 1e12)
-    assert not decision_rules.has_passed(decision._replace(outcome=Outcome.CONFIRMED), NOW)
-
-
-@pytest.mark.parametrize("text", ["tool_access", "tool access", "Tool-Access", " tool_access\n"])
-def test_a_category_may_be_spelled_with_spaces_or_dashes(text):
-    assert decision_rules.check_category(text) == "tool_access"
-
-
-@pytest.mark.parametrize("text", ["", "styl", "conflict", "general;"])
-def test_an_unknown_category_is_refused_with_the_valid_ones(text):
-    with pytest.raises(BadInput) as refused:
-        decision_rules.check_category(text)
-    assert refused.value.code == "CATEGORY"
-    assert refused.value.hint
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,6 @@ FIELDS = {
     "decision": lambda text: crew(pending=(asked("peer", 41, title=text),)),
     "own decision": lambda text: crew(pending=(asked("me", 41, title=text),)),
     "rationale": lambda text: crew(pending=(asked("peer", 41, rationale=text),)),
-    "category": lambda text: crew(pending=(asked("peer", 41, category=text),)),
     "decider": lambda text: crew(pending=(asked("me", 41, decider=f"role:{text}"),)),
     "summary": lambda text: event("commit", text),
     "summary of an unknown kind": lambda text: event("newer_kind", text),

@@ -1,9 +1,9 @@
-"""Alerts over HTTP: list, acknowledge, resolve, check."""
+"""Alerts over HTTP: list, acknowledge, check."""
 
 from dibs.core.claims.agents import Caller
 
 
-def test_alerts_are_listed_acknowledged_and_resolved(resident, api):
+def test_alerts_are_listed_acknowledged_and_resolved_by_a_check(resident, api):
     project = resident.projects.all()[0].project()
     for name, share in (("bob", 0.9), ("carol", 0.99)):
         project.agents.report(Caller(name), context=share)
@@ -19,7 +19,8 @@ def test_alerts_are_listed_acknowledged_and_resolved(resident, api):
     path = f"/api/v1/alerts/{alert['id']}"
     done = api().post(f"{path}/ack", json={"reason": "mine"}).json()["acknowledged"]
     assert (done[0]["state"], done[0]["reason"], done[0]["by"]) == ("acknowledged", "mine", "human")
-    assert api().post(f"{path}/resolve", json={}).json()["resolved"][0]["state"] == "resolved"
+    project.agents.report(Caller(alert["subject"]), context=0.1)
+    assert len(api().post("/api/v1/alerts/check", json={}).json()["resolved"]) == 1
     assert api().post(f"{path}/ack", json={}).json()["error"]["code"] == "ALERT_RESOLVED"
     assert len(api().get("/api/v1/alerts").json()["alerts"]) == 1
     assert len(api().get("/api/v1/alerts", params={"all": "true"}).json()["alerts"]) == 2

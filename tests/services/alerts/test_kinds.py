@@ -5,14 +5,11 @@ import shlex
 import pytest
 from tests.services.several_agents import caller
 from tests.services.watching import HUMAN, Watch
-from tests.services.wired import wired
 
 from dibs.cli.support import COMMANDS
 from dibs.core.alerts.kinds import ALERT_KINDS
 from dibs.core.claims.ledger import Kind
-from dibs.core.text.findings import Finding, Level
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.services.alerts.service import Alerts
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -112,22 +109,6 @@ class Decision(Story):
             self.watch.decisions.confirm(HUMAN, decision.id)
 
 
-class Convoy(Story):
-    def almost(self):
-        self.watch.claim("alice", "a.py", ttl=86_400)
-        for agent in ("bob", "carol"):
-            self.watch.claim(agent, "a.py", queue=True)
-
-    def cross(self):
-        self.watch.claim("alice", "a.py", ttl=86_400)
-        for agent in ("bob", "carol", "dave"):
-            self.watch.claim(agent, "a.py", queue=True)
-
-    def end(self):
-        for agent in ("alice", "bob", "carol", "dave"):
-            self.watch.agents.leave(caller(agent))
-
-
 class Unused(Story):
     def almost(self):
         self.watch.claim("alice", "a.py", ttl=86_400)
@@ -153,92 +134,14 @@ class Unguarded(Story):
         self.watch.agents.leave(caller("alice"))
 
 
-class Fence(Story):
-    def almost(self):
-        self.watch.emit("alice", Kind.COMMIT_REFUSED, paths=["a.py"])
-
-    def cross(self):
-        self.watch.emit("alice", Kind.COMMIT_REFUSED, paths=["a.py"], fenced=True)
-
-    def end(self):
-        self.watch.clock.advance(1_800)
-
-
-class Deadlock(Story):
-    def almost(self):
-        self.watch.claim("alice", "a.py")
-        self.watch.claim("bob", "b.py")
-        self.watch.claim("bob", "a.py", wait=0)
-
-    def cross(self):
-        self.watch.claim("alice", "a.py")
-        self.watch.claim("bob", "b.py")
-        self.watch.claim("alice", "b.py", queue=True)
-        assert self.watch.claim("bob", "a.py", queue=True).why == "deadlock"
-
-    def end(self):
-        self.watch.clock.advance(1_800)
-
-
-class Timeout(Story):
-    number = 0
-
-    def begin(self):
-        self.number += 1
-        self.watch.add_task(f"t{self.number}")
-        self.watch.tasks.take(caller("alice"), ttl=86_400)
-
-    def almost(self):
-        self.begin()
-        self.watch.clock.advance(7_199)
-        self.watch.beat("alice")
-
-    def cross(self):
-        self.watch.clock.advance(1)
-        if self.number != 1 or self.watch.opened("task_timeout"):
-            self.begin()
-            self.watch.clock.advance(7_200)
-
-    def end(self):
-        self.watch.tasks.cancel(HUMAN, f"t{self.number}")
-
-
-class Engine(Story):
-    def almost(self):
-        self.say(Level.WARN)
-
-    def cross(self):
-        self.say(Level.BAD)
-
-    def end(self):
-        self.say(Level.OK)
-
-    def say(self, level):
-        engine = self.watch.engine
-
-        class Ailing:
-            def __getattr__(self, name):
-                return getattr(engine, name)
-
-            def inspect(self):
-                return [Finding(level, "disk", "the disk is full")]
-
-        self.watch.alerts = Alerts(wired(Ailing(), self.watch.config))
-
-
 STORIES = {
     "stuck_agent": Stuck,
     "context_pressure": Context,
     "duplicate_file_edit": Edits,
     "idle_agents_ready_tasks": Idle,
     "stale_decision": Decision,
-    "claim_convoy": Convoy,
     "stale_claim": Unused,
     "unguarded_agent": Unguarded,
-    "fenced_write": Fence,
-    "task_timeout": Timeout,
-    "engine_degraded": Engine,
-    "deadlock_refused": Deadlock,
 }
 
 

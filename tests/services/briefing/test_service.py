@@ -10,6 +10,7 @@ from tests.services.several_agents import Crew, caller
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse
+from dibs.core.talk.limits import KEEP
 from dibs.core.talk.mail import HUMANS
 from dibs.core.tasks.rules import Status
 from dibs.errors import NotAllowed, Unavailable
@@ -321,7 +322,7 @@ def test_the_delivery_record_of_an_ended_agent_is_deleted_with_old_messages(crew
     trim(crew.store)
     assert readers() == before
 
-    crew.clock.advance(crew.store.config.mail_keep + LEASE)
+    crew.clock.advance(KEEP + LEASE)
     crew.agents.beat(BOB)
     trim(crew.store)
     assert readers() == {"briefed/bob", "briefed/@human"}

@@ -8,16 +8,13 @@ from tests.services.court import Court
 from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent
-from dibs.core.claims.rules import Denied, Granted, Request
+from dibs.core.claims.rules import Denied, Granted
 from dibs.core.patterns.filing import Range
-from dibs.core.patterns.pattern import parse
 from dibs.core.talk.decision_rules import MAX_OPEN_OF_AGENT
-from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
+from dibs.core.talk.decisions import Outcome
 from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.errors import BadInput, NotAllowed
-from dibs.services.claims.acquire import survey
-from dibs.services.claims.escalation import Dispute, put_before_human, refusal
-from dibs.services.state.presence import withdraw
+from dibs.services.claims.escalation import refusal
 
 DAY = 86_400
 
@@ -46,9 +43,8 @@ def waiting_thread(court, agent, *patterns, **options):
 def test_a_human_is_asked_and_no_timeout_decides(court):
     (decision,) = court.escalate("bob", "src/a.py", note="prod is down")
 
-    assert decision.category == CONFLICT
+    assert decision.conflict
     assert (decision.outcome, decision.decider) == (Outcome.PENDING, "human")
-    assert (decision.silence, decision.deadline) == (Silence.WAIT, 0.0)
     assert decision.title == "bob wants src/a.py, which alice holds"
     assert decision.rationale == "prod is down"
     court.clock.advance(40 * DAY)
@@ -479,21 +475,3 @@ def test_an_agent_cannot_flood_the_human(court):
     assert full.value.code == "LIMIT"
     assert court.escalate("bob", "src/0.py")
     assert court.escalate("carol", "src/0.py")
-
-
-def test_an_agents_own_escalation_does_not_end_with_a_later_wait(court):
-    (decision,) = court.escalate("bob", "src/a.py")
-    court.claim("bob", "src/a.py", queue=True)
-    court.clock.advance(200)
-    court.renew("bob")
-    ticket = court.claims.all("bob")[1][0].ticket
-    wish = Dispute("bob", ("src/a.py",), "exclusive", ticket.number, automatic=True)
-    request = Request("bob", (parse("src/a.py"),), "exclusive", 60.0)
-    again = court.store.apply(
-        lambda rows: put_before_human(rows, wish, survey(rows, request).conflicts)
-    )
-    assert [d.id for d in again] == [decision.id]
-
-    court.store.apply(lambda rows: withdraw(rows, ticket, "it gave up"))
-
-    assert [d.id for d in court.decisions.all(pending=True)] == [decision.id]

@@ -1,21 +1,14 @@
-"""Decisions: who is notified, who may decide, deadlines, and that nothing happens twice."""
-
-import threading
+"""Decisions: who is notified, who may decide, and that nothing happens twice."""
 
 import pytest
 from tests.services.deciding import Court
 from tests.services.several_agents import caller
-from tests.services.wired import deciding
 
-from dibs.config.load import Config, Loaded
-from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
+from dibs.core.talk.decisions import Outcome
 from dibs.core.talk.mail import HUMANS
-from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.briefing.service import Briefings
-from dibs.services.state import deadlines
 from dibs.services.talk import decisions
-from dibs.services.talk.decisions import policy_of
 
 HUMAN = caller("human")
 
@@ -37,23 +30,12 @@ def _brief(court, agent):
 
 class TestRecording:
     def test_a_decision_without_confirmation_is_recorded_at_once(self, court):
-        made = court.decisions.new(
-            caller("alice"), "tabs", category="style", rationale="fewer bytes"
-        )
+        made = court.decisions.new(caller("alice"), "tabs", rationale="fewer bytes")
 
-        assert (made.outcome, made.asker, made.category) == ("recorded", "alice", "style")
+        assert (made.outcome, made.asker) == ("recorded", "alice")
         assert court.decisions.show(made.id) == made
         assert court.made() == ["recorded"]
         assert court.decisions.all(pending=True) == []
-
-    def test_a_category_can_require_confirmation(self):
-        court = Court(decide_confirm=("dependency",))
-
-        asked = court.decisions.new(caller("alice"), "use httpx", category="dependency")
-        other = court.decisions.new(caller("alice"), "tabs", category="style")
-
-        assert (asked.outcome, other.outcome) == ("pending", "recorded")
-        assert court.decisions.all(pending=True) == [asked]
 
     def test_secrets_are_masked_everywhere(self, court):
         token = "ghp_" + "a1B2c3D4e5" * 4
@@ -85,10 +67,6 @@ class TestRecording:
             ({"title": " "}, "TITLE"),
             ({"title": "x" * 201}, "LIMIT"),
             ({"rationale": "x" * 4_001}, "LIMIT"),
-            ({"category": "conflict"}, "CATEGORY"),
-            ({"deadline": "0s"}, "DEADLINE"),
-            ({"deadline": "31d"}, "DEADLINE"),
-            ({"deadline": "soon"}, "DEADLINE"),
             ({"decider": "agent:alice"}, "DECIDER"),
             ({"decider": "agent:nobody"}, "NO_AGENT"),
         ],
@@ -300,204 +278,12 @@ class TestWhoMay:
             assert refused.value.code == code
 
 
-POLICIES = [
-    (Silence.ALLOW, {"decide_allow": ("style",)}, "confirmed"),
-    (Silence.DENY, {"decide_deny": ("style",)}, "rejected"),
-    (Silence.WAIT, {}, "pending"),
-]
+def test_a_decision_stays_pending_until_someone_decides(court):
+    asked = court.ask("alice")
+    court.clock.advance(10 * 365 * 86_400)
 
-
-class TestDeadlines:
-    @pytest.mark.parametrize(("silence", "policy", "word"), POLICIES)
-    def test_each_policy_applies_exactly_at_the_deadline(self, silence, policy, word):
-        court = Court(decide_deadline=600.0, **policy)
-        asked = court.ask("alice", category="style")
-        assert asked.silence == silence
-
-        court.clock.advance(599.999)
-        assert (court.settle(), outcome(court, asked)) == (0, "pending")
-        court.clock.advance(0.001)
-        assert outcome(court, asked) == word
-
-        expected = [] if word == "pending" else [word]
-        assert court.made() == expected
-        assert len(court.told("alice")) == len(expected)
-
-    def test_without_a_policy_a_decision_stays_pending(self, court):
-        asked = court.ask("alice", deadline="1s")
-        court.clock.advance(10 * 365 * 86_400)
-
-        assert outcome(court, asked) == "pending"
-        assert court.deadlines() == []
-
-    @pytest.mark.parametrize(("silence", "policy", "word"), POLICIES)
-    def test_deadlines_survive_restarts(self, tmp_path, silence, policy, word):
-        court = Court(decide_deadline=600.0, **policy)
-
-        def restarted():
-            court.engine.close()
-            court.reopen(SqliteEngine(tmp_path / "dibs.db", clock=court.clock))
-
-        restarted()
-        asked = court.ask("alice", category="style")
-        restarted()
-        court.clock.advance(300)
-        assert court.settle() == 0
-        restarted()
-        court.clock.advance(300)
-        restarted()
-
-        assert outcome(court, asked) == word
-        restarted()
-        assert court.settle() == 0
-        assert court.made() == ([] if silence == Silence.WAIT else [word])
-        court.engine.close()
-
-    def test_the_policy_is_fixed_when_the_decision_is_asked_for(self):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-
-        court.decisions = deciding(court.store, Loaded(Config(decide_deny=("style",)), {}))
-        court.clock.advance(600)
-
-        assert outcome(court, asked) == "confirmed"
-
-    def test_concurrent_processes_apply_a_deadline_once(self, tmp_path):
-        court = Court(decide_allow=("style",))
-        path = tmp_path / "dibs.db"
-        court.reopen(SqliteEngine(path, clock=court.clock))
-        for number in range(20):
-            court.ask("alice", str(number), category="style")
-        court.clock.advance(600)
-        start, counts = threading.Barrier(4), []
-
-        def settle():
-            rival = Court()
-            rival.reopen(SqliteEngine(path, clock=court.clock))
-            start.wait()
-            counts.append(rival.settle())
-            rival.engine.close()
-
-        threads = [threading.Thread(target=settle) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        assert sum(counts) == 20
-        assert court.made() == ["confirmed"] * 20
-        assert len(court.told("alice")) == 20
-        court.engine.close()
-
-    def test_a_vote_after_the_deadline_is_refused(self):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-        court.clock.advance(600)
-
-        with pytest.raises(BadInput, match="was already confirmed automatically") as refused:
-            court.decisions.reject(HUMAN, asked.id, "no")
-
-        assert refused.value.code == "DECIDED"
-        assert court.made() == ["confirmed"]
-
-    def test_a_vote_is_too_late_even_if_the_deadline_row_is_missing(self):
-        court = Court(decide_deny=("style",))
-        asked = court.ask("bob", category="style")
-        drop = [key for key, _ in court.rows() if key.startswith("due/")]
-        court.store.apply(lambda rows: [rows.txn.delete(key) for key in drop])
-        court.clock.advance(600)
-
-        with pytest.raises(BadInput) as late:
-            court.decisions.confirm(HUMAN, asked.id)
-
-        assert late.value.code == "DECIDED"
-        assert outcome(court, asked) == "rejected"
-
-    def test_a_deadline_that_passes_during_a_vote_counts(self, monkeypatch):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-        court.clock.advance(599)
-        transact = court.engine.transact
-
-        def linger(step):
-            court.clock.advance(1)
-            return transact(step)
-
-        monkeypatch.setattr(court.engine, "transact", linger)
-        with pytest.raises(BadInput, match="automatically at its deadline"):
-            court.decisions.reject(HUMAN, asked.id, "no")
-
-        assert court.made() == ["confirmed"]
-
-    @pytest.mark.parametrize("act", ["confirm", "reject", "withdraw"])
-    def test_a_decision_made_in_time_drops_its_deadline(self, act):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-        court.clock.advance(599)
-        getattr(court.decisions, act)(HUMAN, asked.id, "fine")
-        before = court.made()
-        assert court.deadlines() == []
-
-        court.clock.advance(600)
-
-        assert court.settle() == 0
-        assert court.made() == before
-
-    def test_a_deadline_without_a_decision_blocks_nothing(self):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-        court.store.apply(lambda rows: deadlines.put(rows, 5.0, "decision", "d999"))
-        court.clock.advance(600)
-
-        assert court.settle() == 2
-        assert outcome(court, asked) == "confirmed"
-
-    def test_an_ended_asker_gets_no_notice(self):
-        court = Court(decide_allow=("style",))
-        court.ask("alice", category="style")
-        court.agents.leave(caller("alice"))
-        court.clock.advance(600)
-
-        assert court.settle() == 1
-        assert court.told("alice") == []
-
-    def test_reading_works_even_if_nothing_can_be_written(self, monkeypatch):
-        court = Court(decide_allow=("style",))
-        asked = court.ask("alice", category="style")
-        court.clock.advance(600)
-
-        def refuse(step):
-            raise Unavailable("the disk is read-only")
-
-        monkeypatch.setattr(court.engine, "transact", refuse)
-
-        assert court.decisions.all() == [asked]
-
-
-class TestPolicy:
-    def test_a_callers_settings_can_only_make_the_policy_stricter(self):
-        written = Loaded(
-            Config(decide_confirm=("style",), decide_deny=("testing",), decide_deadline=600.0),
-            {"decide_allow": "default"},
-        )
-        asked = Config(
-            decide_confirm=("general",), decide_allow=("style", "testing"),
-            decide_deny=("dependency",), decide_deadline=1.0,
-        )  # fmt: skip
-
-        policy = policy_of(written, asked)
-
-        assert set(policy.confirm) == {"style", "general"}
-        assert set(policy.deny) == {"testing", "dependency"}
-        assert policy.allow == ()
-        assert set(policy.unproven) == {"style", "testing"}
-        assert policy.deadline == 600.0
-
-    @pytest.mark.parametrize("place", ["", "default", "DIBS_DECIDE_ALLOW", "--decide-allow"])
-    def test_only_the_project_file_can_make_a_deadline_confirm(self, place):
-        written = Loaded(Config(decide_allow=("style",)), {"decide_allow": place})
-
-        assert policy_of(written, Config()).allow == ()
+    assert court.settle() == 0
+    assert outcome(court, asked) == "pending"
 
 
 class TestConflicts:
@@ -512,7 +298,7 @@ class TestConflicts:
 
         shown = court.decisions.show(asked.id)
 
-        assert (shown.outcome, shown.category) == ("settled", CONFLICT)
+        assert (shown.outcome, shown.conflict) == ("settled", True)
         assert court.decisions.all(pending=True) == []
         assert any("alice no longer holds src/a" in text for text in court.told("bob"))
         assert court.made() == ["settled"]

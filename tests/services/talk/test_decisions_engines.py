@@ -1,18 +1,15 @@
-"""Decisions and deadlines on every engine: whatever races, each is decided once."""
+"""Decisions on every engine: whatever races, each is decided once."""
 
 import threading
 
 from tests.services.engines import common_store, on_every_engine
 from tests.services.several_agents import caller
-from tests.services.wired import deciding, settle, wired
+from tests.services.wired import deciding, wired
 
-from dibs.config.load import Config, Loaded
+from dibs.config.load import Config
 from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
-from dibs.services.state import deadlines
 from dibs.services.state.mailbox import messages
-
-WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 
 
 @on_every_engine
@@ -51,32 +48,11 @@ def at_once(*acts):
     return answers
 
 
-def test_racing_processes_apply_each_deadline_once(connect):
-    store = connect()
-    decisions = deciding(store, WRITTEN)
-    asked = [
-        decisions.new(caller("alice"), str(number), category="style", confirm=True).id
-        for number in range(5)
-    ]
-    store.apply(
-        lambda rows: [deadlines.put(rows, 5.0, "decision", id_) for id_ in asked]
-    )  # long ago
-    stores = [connect() for _ in range(3)]
-
-    counts = at_once(*(lambda rival=rival: settle(rival) for rival in stores))
-
-    assert sum(counts) == 5
-    assert sorted(made(store)) == sorted(asked)
-    assert sorted(told(store, "alice")) == sorted(asked)
-    listed = store.look(lambda rows: [key for key, _ in rows.txn.scan(("due/", ""))])
-    assert listed == []
-
-
 def test_of_racing_voters_one_decides_and_the_others_get_an_error(connect):
     store = connect()
-    asked = deciding(store, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
+    asked = deciding(store).new(caller("alice"), "use httpx", confirm=True)
     rivals = [
-        (deciding(connect(), WRITTEN), outcome, place)
+        (deciding(connect()), outcome, place)
         for place, outcome in enumerate((Outcome.CONFIRMED, Outcome.REJECTED, Outcome.CONFIRMED))
     ]
 
@@ -90,6 +66,6 @@ def test_of_racing_voters_one_decides_and_the_others_get_an_error(connect):
     lost = [answer for answer in answers if isinstance(answer, BadInput)]
     assert [error.code for error in lost] == ["DECIDED", "DECIDED"]
     assert all(f"by {won.decided_by}" in error.message for error in lost)
-    assert deciding(connect(), WRITTEN).show(asked.id) == won
+    assert deciding(connect()).show(asked.id) == won
     assert made(store) == [asked.id]
     assert told(store, "alice") == [asked.id]

@@ -1,13 +1,11 @@
-"""Stored messages: who has them, what was read or acknowledged, and what is deleted."""
+"""Stored messages: who has them, what was read, and what is deleted."""
 
 import pytest
 from tests.core.text.test_secrets import TOKENS
 from tests.services.several_agents import Crew, caller
-from tests.services.wired import settle, wired
 
 from dibs.core.claims.agents import Agent, Caller
-from dibs.core.patterns.pattern import parse
-from dibs.core.talk.limits import MAX_UNREAD
+from dibs.core.talk.limits import KEEP, MAX_UNREAD
 from dibs.core.talk.mail import HUMANS
 from dibs.errors import BadInput, Fenced, NotFound, Unavailable
 from dibs.services import retention
@@ -92,13 +90,13 @@ def test_messages_arrive_in_order(post):
 
 def test_the_ledger_records_only_the_start_of_a_message(post):
     post.say("alice", "bob", "line one\n" + "x" * 500)
-    post.say("alice", "all", "freeze", priority="urgent")
+    post.say("alice", "all", "freeze")
 
     first, second = post.ledger.newest(_any(), 2)
 
     assert (first.kind, second.kind) == ("message_sent", "group_message")
     assert first.summary == "alice to bob: line one " + "x" * 71
-    assert second.details == {"to": "all", "thread": "", "priority": "urgent"}
+    assert second.details == {"to": "all", "reply_to": ""}
     assert f"m{second.seq}" == post.inbox("bob")[-1].message.id
 
 
@@ -157,29 +155,6 @@ def test_no_agent_can_have_an_id_that_means_humans_or_everyone(post, name):
     post.mail.say(Caller("human-pts-3", "human"), "bob", "me")
 
 
-def test_a_follow_up_to_a_thread_reaches_the_whole_thread(post):
-    post.join("carol")
-    first = post.say("alice", "all", "begin")
-    second = post.say("bob", "", "to all of you", reply_to=first.id, everybody=True)
-
-    more = post.say("bob", "", "and more", reply_to=second.id)
-
-    assert more.boxes == second.boxes == ("alice", "carol")
-    assert (more.to, more.thread) == (f"thread:{first.id}", first.id)
-
-
-def test_a_human_with_a_notice_in_a_thread_gets_one_copy(post):
-    post.mail.inbox(me := Caller("me-pts-1", "human"))
-    post.claims.claim(me, [parse("src/**")])
-    post.ask("alice", "src/a.py")
-    (request,) = post.mail.inbox(me)
-    post.mail.say(me, "", "soon", reply_to=request.message.id)
-
-    said = post.say("alice", "", "thanks", reply_to=request.message.id, everybody=True)
-
-    assert said.boxes == (HUMANS,)
-
-
 def test_an_agent_that_tries_to_be_human_keeps_its_own_inbox(post):
     with pytest.raises(BadInput):
         post.agents.report(caller("alice"), role="human")
@@ -197,10 +172,9 @@ def test_a_repeated_request_sends_one_message(post):
 
     assert post.say("alice", "bob", "once", request_id="r1") == first
     assert post.texts("bob") == ["once"]
-    for text, other in (("twice", {}), ("once", {"priority": "high"}), ("once", {"within": 9})):
-        with pytest.raises(BadInput) as refused:
-            post.say("alice", "bob", text, request_id="r1", **other)
-        assert refused.value.code == "REQUEST_REUSED"
+    with pytest.raises(BadInput) as refused:
+        post.say("alice", "bob", "twice", request_id="r1")
+    assert refused.value.code == "REQUEST_REUSED"
 
 
 @pytest.mark.parametrize("secret", TOKENS)
@@ -212,21 +186,16 @@ def test_no_secret_is_stored(post, secret):
     assert "masked" in post.texts("bob")[0]
 
 
-# -- threads
+# -- replies
 
 
-def test_a_reply_goes_to_the_sender_in_the_same_thread(post):
+def test_a_reply_goes_to_the_sender_and_names_the_message(post):
     asked = post.say("alice", "bob", "which port?")
     answer = post.say("bob", "", "4100", reply_to=asked.id)
     again = post.say("alice", "", "thanks", reply_to=answer.id)
 
-    assert (answer.to, answer.thread, again.to, again.thread) == (
-        "alice",
-        asked.id,
-        "bob",
-        asked.id,
-    )
-    assert post.texts("alice", thread=again.id) == ["which port?", "4100", "thanks"]
+    assert (answer.to, answer.reply_to) == ("alice", asked.id)
+    assert (again.to, again.reply_to) == ("bob", answer.id)
 
 
 def test_a_reply_to_ones_own_message_goes_to_its_recipient(post):
@@ -235,36 +204,24 @@ def test_a_reply_to_ones_own_message_goes_to_its_recipient(post):
     assert post.say("alice", "", "and?", reply_to=asked.id).to == "bob"
 
 
-def test_a_reply_to_all_reaches_everyone_else_in_the_thread(post):
-    post.join("carol", "dave")
-    asked = post.say("human", "all", "who is free?")
-    one = post.say("bob", "", "me", reply_to=asked.id)
-    whole = post.say("carol", "", "me too", reply_to=asked.id, everybody=True)
-
-    assert one.boxes == (HUMANS,)
-    assert whole.boxes == (HUMANS, "alice", "bob", "dave")
-
-
 def test_only_the_two_agents_and_humans_can_see_or_answer_their_messages(post):
     post.join("carol")
     secret = post.say("alice", "bob")
     for call in (
         lambda: post.say("carol", "", "hm", reply_to=secret.id),
-        lambda: post.inbox("carol", thread=secret.id),
         lambda: post.mail.some(caller("carol"), [secret.id]),
-        lambda: post.mail.ack(caller("carol"), [secret.id]),
     ):
         with pytest.raises(NotFound) as refused:
             call()
         assert refused.value.code == "NO_MESSAGE"
 
-    assert post.texts("human", thread=secret.id) == ["hello"]
+    (letter,) = post.mail.some(caller("human"), [secret.id])
+    assert letter.message.text == "hello"
 
 
 @pytest.mark.parametrize("number", ["", "m", "41", "m-1", "m1.x", "m٣", "m" + "9" * 40, "m999999"])
 def test_an_invalid_message_id_is_not_found(post, number):
     for call in (
-        lambda: post.mail.ack(caller("bob"), [number]),
         lambda: post.mail.show(number),
         lambda: post.mail.some(caller("bob"), [number]),
     ):
@@ -337,78 +294,6 @@ def test_an_invalid_group_change_is_refused_and_changes_nothing(post, act, words
     assert post.rows() == before
 
 
-# -- acknowledgments
-
-
-def test_the_sender_is_notified_once_of_each_acknowledgment(post):
-    post.join("carol")
-    said = post.say("alice", "all", "freeze", wants_ack=True)
-    for _ in range(2):
-        post.mail.ack(caller("bob"), [said.id])
-
-    (told,) = post.inbox("alice")
-
-    assert told.message.text == f"bob acknowledged {said.id}: freeze"
-    assert (told.message.kind, told.message.thread) == ("acknowledged", said.id)
-    _, states = post.mail.show(said.id)
-    assert {box: bool(state.acked) for box, state in states.items()} == {
-        "bob": True,
-        "carol": False,
-    }
-
-
-def test_an_unrequested_acknowledgment_sends_no_notice(post):
-    said = post.say("alice", "bob")
-    post.mail.ack(caller("bob"), [said.id])
-
-    assert post.inbox("alice") == []
-    assert post.inbox("bob") == []
-
-
-def test_at_the_deadline_the_sender_learns_once_who_has_not_acknowledged(post):
-    post.join("carol")
-    said = post.say("alice", "all", "freeze", within=60)
-    post.mail.ack(caller("bob"), [said.id])
-    post.read_all("alice")
-    post.clock.advance(59)
-    assert post.inbox("alice") == []
-    post.clock.advance(1)
-
-    (told,) = post.inbox("alice")
-
-    assert told.message.text == f"carol did not acknowledge {said.id} in time: freeze"
-    assert told.message.kind == "overdue"
-    post.clock.advance(1_000)
-    settle(post.store)
-    assert len(post.inbox("alice")) == 1
-
-
-def test_a_message_acknowledged_in_time_is_not_overdue(post):
-    said = post.say("alice", "bob", within=60)
-    assert len(post.kept("due/")) == 1
-    post.mail.ack(caller("bob"), [said.id])
-    assert post.kept("due/") == []
-    post.clock.advance(60)
-
-    assert [letter.message.kind for letter in post.inbox("alice")] == ["acknowledged"]
-
-
-def test_a_deadline_survives_a_restart(post):
-    post.say("alice", "bob", within=60)
-    post.clock.advance(60)
-    later = Mail(wired(post.engine.connect(), post.store.config))
-
-    assert [letter.message.kind for letter in later.inbox(caller("alice"))] == ["overdue"]
-
-
-def test_an_ended_sender_gets_no_notice(post):
-    said = post.say("alice", "bob", within=60)
-    post.agents.leave(caller("alice"))
-    post.mail.ack(caller("bob"), [said.id])
-
-    assert post.kept("box/alice/") == []
-
-
 # -- limits
 
 
@@ -438,11 +323,12 @@ def test_the_rate_limit_is_per_agent(post):
 
 
 def test_a_full_inbox_accepts_only_notices_until_messages_are_read():
-    post = Post(mail_rate=100_000)
+    post = Post()
     post.join("alice", "bob", "carol")
-    post.claim("bob", "a")
     for _ in range(MAX_UNREAD):
         post.say("alice", "bob")
+        post.clock.advance(1)
+    post.claim("bob", "a")
     with pytest.raises(Unavailable) as refused:
         post.say("alice", "bob")
     assert refused.value.code == "BOX_FULL"
@@ -612,7 +498,7 @@ def test_a_message_is_deleted_when_old_and_delivered_to_everyone(post):
     post.say("alice", "all", "half read")
     post.say("alice", "carol", "briefed")
     post.read_all("bob")
-    post.clock.advance(post.store.config.mail_keep - 1)
+    post.clock.advance(KEEP - 1)
     assert retention.trim_mail(post.store) == 0
     post.clock.advance(1)
     assert retention.trim_mail(post.store) == 1
@@ -624,7 +510,7 @@ def test_a_message_is_deleted_when_old_and_delivered_to_everyone(post):
 
 def test_unread_messages_are_kept_until_the_recipient_ends(post):
     post.say("alice", "bob")
-    post.clock.advance(10 * post.store.config.mail_keep)
+    post.clock.advance(10 * KEEP)
     assert retention.trim_mail(post.store) == 0
     post.agents.leave(caller("bob"))
 
@@ -636,7 +522,7 @@ def test_messages_are_trimmed_with_the_ledger():
     post.join("alice", "bob")
     post.say("alice", "bob")
     post.read_all("bob")
-    post.clock.advance(post.store.config.mail_keep)
+    post.clock.advance(KEEP)
     for _ in range(post.store.trim_every):
         post.agents.report(caller("bob"), status="idle")
 

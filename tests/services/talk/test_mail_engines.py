@@ -20,7 +20,7 @@ from dibs.services.talk.mail import Mail
 def store(request):
     """Return a function that opens the project as another process would."""
     with common_store(request) as another:
-        yield lambda: wired(another(), Config(mail_rate=1_000))
+        yield lambda: wired(another(), Config())
 
 
 def texts(mail, agent):
@@ -35,19 +35,14 @@ def test_a_message_behaves_the_same_on_every_engine(store):
     Groups(here).new(caller("alice"), "web", ["bob", "human"])
     Claims(here).claim(caller("bob"), [parse("src/**")])
 
-    asked = mail.say(caller("alice"), "web", "wörds\nand lines", wants_ack=True, within=600)
+    asked = mail.say(caller("alice"), "web", "wörds\nand lines")
     Holdings(here).ask(caller("alice"), [parse("src/a")], note="soon")
     assert texts(theirs, "bob") == ["wörds\nand lines", "alice requested src/**: soon"]
     assert texts(theirs, "human") == ["wörds\nand lines"]
-    theirs.ack(caller("bob"), [asked.id])
     theirs.say(caller("human"), "", "fine", reply_to=asked.id)
     Holdings(there).release(caller("bob"))
 
-    assert texts(mail, "alice") == [
-        f"bob acknowledged {asked.id}: wörds and lines",
-        "fine",
-        "bob released src/**, which you requested",
-    ]
+    assert texts(mail, "alice") == ["fine", "bob released src/**, which you requested"]
     mail.read(caller("alice"), [letter.message.id for letter in mail.inbox(caller("alice"))])
     assert texts(theirs, "alice") == []
 

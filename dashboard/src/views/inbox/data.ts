@@ -8,7 +8,6 @@ export type Decision = Schemas["decision"];
 export type Letter = Schemas["letter"];
 export type Sides = Schemas["sides"];
 export type Ask = Schemas["ask"];
-export type Thread = { id: string; letters: Letter[]; unread: number; at: number };
 
 const MAIL = { on: ["message", "group", "release", "conflict", "decision", "delegated", "lock", "alert", "tests"], every: 30 };
 const DECISIONS = { on: ["decision", "conflict", "lock"], every: 30 };
@@ -78,20 +77,13 @@ export async function markRead(ids: string[]): Promise<void> {
 /** A message that only announces a decision, which the inbox shows itself. */
 export const announces = (letter: Letter): boolean => letter.kind === "decision" && (letter.data as { event?: string }).event === "asked";
 
-/** Group messages by thread: those with unread messages first, then the newest first. */
-export function threadsOf(all: readonly Letter[], mine: string): Thread[] {
-  const found = new Map<string, Thread>();
-  for (const letter of [...all].sort((a, b) => a.at - b.at)) {
-    if (announces(letter)) continue;
-    const thread = found.get(letter.thread) ?? { id: letter.thread, letters: [], unread: 0, at: 0 };
-    if (thread.letters.some((one) => one.id === letter.id)) continue;
-    thread.letters.push(letter);
-    if (!letter.read && letter.sender !== mine) thread.unread++;
-    thread.at = letter.at;
-    found.set(letter.thread, thread);
-  }
-  const rank = (one: Thread) => (one.unread ? (one.letters.some((letter) => letter.priority === "urgent" && !letter.read) ? 2 : 1) : 0);
-  return [...found.values()].sort((a, b) => rank(b) - rank(a) || b.at - a.at);
+/** Whether a message waits for its reader. */
+export const isUnread = (letter: Letter, mine: string): boolean => !letter.read && letter.sender !== mine;
+
+/** Return each message once, the unread ones first, then the newest. */
+export function sorted(all: readonly Letter[], mine: string): Letter[] {
+  const found = new Map(all.filter((one) => !announces(one)).map((one) => [one.id, one]));
+  return [...found.values()].sort((a, b) => Number(isUnread(b, mine)) - Number(isUnread(a, mine)) || b.at - a.at);
 }
 
 /** Requests to release a claim that nobody has answered with yes, the most urgent first. */

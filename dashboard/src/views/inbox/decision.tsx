@@ -3,12 +3,11 @@ import { api } from "../../api/client";
 import { useRights } from "../../api/rights";
 import { param } from "../../router";
 import { act, ask } from "../../ui/actions";
-import { AgentName, Age, Badge, TimeLeft } from "../../ui/parts";
+import { AgentName, Age, Badge } from "../../ui/parts";
 import { FoldedText } from "../../ui/folded";
 import { type Decision, markRead } from "./data";
 
 const TONES = { pending: "warn", confirmed: "good", rejected: "bad", recorded: "info" } as const;
-const AT_DEADLINE: Record<string, string> = { allow: "then it is confirmed", deny: "then it is rejected" };
 
 export function PendingDecision({ decision }: { decision: Decision }) {
   const rights = useRights();
@@ -34,11 +33,6 @@ export function PendingDecision({ decision }: { decision: Decision }) {
   return (
     <article class={`mail-card ${param("decision") === id ? "chosen" : ""}`} id={id} tabIndex={0} aria-label={title}>
       <Head decision={decision} />
-      {decision.deadline && (
-        <p>
-          <TimeLeft until={decision.deadline} /> {AT_DEADLINE[decision.silence] && <span class="muted">({AT_DEADLINE[decision.silence]})</span>}
-        </p>
-      )}
       <Comments of={decision} />
       <footer class="mail-actions">
         {rights.human ? (
@@ -80,7 +74,7 @@ function Head({ decision }: { decision: Decision }) {
     <>
       <header>
         <h3>{decision.title}</h3>
-        <Badge>{decision.category}</Badge>
+        {decision.conflict && <Badge>conflict</Badge>}
       </header>
       <p class="byline">
         <AgentName id={decision.asker} /> {decision.outcome === "recorded" ? "recorded this" : "asks"} <Age at={decision.at} />

@@ -5,10 +5,10 @@ import { useRights } from "../../api/rights";
 import { param, setParams } from "../../router";
 import { Empty, Panel, Show } from "../../ui/parts";
 import { Conflict } from "./conflict";
-import { announces, type Decision, type Letter, threadsOf, useDecided, useMail, usePending, useRequests } from "./data";
+import { type Decision, isUnread, type Letter, sorted, useDecided, useMail, usePending, useRequests } from "./data";
 import { DecidedDecision, PendingDecision } from "./decision";
 import { useCardKeys } from "./keys";
-import { newMessage, ThreadCard } from "./messages";
+import { MessageCard, newMessage } from "./messages";
 import { ReleaseRequest } from "./requests";
 
 const STEP = 50;
@@ -56,8 +56,8 @@ function Open({ has, mine }: Test & { mine: string }) {
   return (
     <Show of={pending}>
       {(found) => {
-        const conflicts = found.filter((one) => one.category === "conflict" && has(one));
-        const decisions = found.filter((one) => one.category !== "conflict" && has(one));
+        const conflicts = found.filter((one) => one.conflict && has(one));
+        const decisions = found.filter((one) => !one.conflict && has(one));
         const left = conflicts.length + decisions.length + requests.length > 0;
         return (
           <div class={left ? "inbox-columns" : ""}>
@@ -94,19 +94,18 @@ function Open({ has, mine }: Test & { mine: string }) {
   );
 }
 
-/** Show threads; `shown` are messages that are shown elsewhere. */
+/** Show messages; `shown` are messages that are shown elsewhere. */
 function Messages({ has, mine, all = false, shown = [] }: Test & { mine: string; all?: boolean; shown?: (string | null)[] }) {
   return (
     <Show of={useMail()}>
       {(letters: Letter[]) => {
-        const threads = threadsOf(letters.filter((one) => !shown.includes(one.id)), mine).filter((one) => (all || one.unread > 0 || one.id === param("thread")) && has(one.letters));
-        const unread = letters.filter((one) => !one.read && one.sender !== mine && !announces(one));
+        const rows = sorted(letters, mine).filter((one) => !shown.includes(one.id) && (all || isUnread(one, mine)) && has(one));
         return (
-          <Panel title={all ? "Messages" : "Unread messages"} count={threads.length}>
-            {threads.length > 0 ? (
-              <Limited rows={threads}>{(one) => <ThreadCard key={one.id} thread={one} mine={mine} />}</Limited>
+          <Panel title={all ? "Messages" : "Unread messages"} count={rows.length}>
+            {rows.length > 0 ? (
+              <Limited rows={rows}>{(one) => <MessageCard key={one.id} letter={one} mine={mine} />}</Limited>
             ) : (
-              <Empty title={param("q") ? "No message matches" : unread.length || all ? "No messages" : "No unread messages"} command={param("q") ? undefined : 'dibs say human "I need a decision"'}>
+              <Empty title={param("q") ? "No message matches" : all ? "No messages" : "No unread messages"} command={param("q") ? undefined : 'dibs say human "I need a decision"'}>
                 {param("q") ? "Change or clear the search." : "Agents reach you with:"}
               </Empty>
             )}

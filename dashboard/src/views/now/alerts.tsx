@@ -49,7 +49,6 @@ function AlertRow({ alert, acts }: { alert: Alert; acts: boolean }) {
     <li>
       <p>
         <Badge tone={TONES[alert.severity] ?? "neutral"}>{alert.severity}</Badge> {alert.text}
-        {alert.times > 1 && <span class="muted"> ({alert.times} times)</span>}
       </p>
       <p class="muted small-text">
         <Age at={alert.at} />
@@ -63,9 +62,6 @@ function AlertRow({ alert, acts }: { alert: Alert; acts: boolean }) {
               Acknowledge
             </button>
           )}
-          <button type="button" class="small" onClick={() => act(() => api.POST("/api/v1/alerts/{id}/resolve", { params, body: {} }), "alert resolved")}>
-            Resolve
-          </button>
           {alert.agents.map((agent) => (
             <AgentName key={agent} id={agent} />
           ))}

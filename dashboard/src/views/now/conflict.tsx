@@ -57,7 +57,7 @@ function Dialog({ wait, status, decisions }: DialogProps) {
 
 function isAbout(decision: Decision, { ticket, holder }: Wait): boolean {
   const data = decision.data as { holder?: string; ticket?: number };
-  return decision.category === "conflict" && decision.asker === ticket.agent && data.holder === holder && data.ticket === ticket.ticket;
+  return decision.conflict && decision.asker === ticket.agent && data.holder === holder && data.ticket === ticket.ticket;
 }
 
 function About({ id, status }: { id: string; status: Status }) {

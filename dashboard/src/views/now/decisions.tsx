@@ -4,10 +4,9 @@ import type { Loaded } from "../../api/resource";
 import { useRights } from "../../api/rights";
 import { href, Link } from "../../router";
 import { act, ask } from "../../ui/actions";
-import { AgentName, Age, Badge, Panel, Show, TimeLeft } from "../../ui/parts";
+import { AgentName, Age, Badge, Panel, Show } from "../../ui/parts";
 import type { Decision } from "../inbox/data";
 
-const CONFLICT = "conflict";
 const SHOWN = 10;
 
 export function DecisionsPanel({ of }: { of: Loaded<Decision[]> }) {
@@ -41,17 +40,11 @@ function DecisionRow({ decision, acts }: { decision: Decision; acts: boolean }) 
   return (
     <li>
       <p>
-        <Badge tone={decision.category === CONFLICT ? "warn" : "info"}>{decision.category}</Badge> <strong>{decision.title}</strong>
+        {decision.conflict && <Badge tone="warn">conflict</Badge>} <strong>{decision.title}</strong>
       </p>
       {decision.rationale && <p class="rationale">{decision.rationale}</p>}
       <p class="muted small-text">
         <AgentName id={decision.asker} /> · <Age at={decision.at} />
-        {decision.deadline && (
-          <>
-            {" · "}
-            <TimeLeft until={decision.deadline} />
-          </>
-        )}
       </p>
       {acts && <DecisionButtons decision={decision} />}
     </li>
@@ -60,7 +53,7 @@ function DecisionRow({ decision, acts }: { decision: Decision; acts: boolean }) 
 
 /** Decide: a conflict about claims is settled in its own words. */
 function DecisionButtons({ decision }: { decision: Decision }) {
-  const conflict = decision.category === CONFLICT;
+  const conflict = decision.conflict;
   const yes = () => {
     const to = conflict ? "/api/v1/decisions/revoke" : "/api/v1/decisions/confirm";
     void act(() => api.POST(to, { body: { ids: [decision.id] } }), conflict ? "claim revoked" : "confirmed");
@@ -80,7 +73,7 @@ function DecisionButtons({ decision }: { decision: Decision }) {
 
 /** Ask why, then reject a decision, or leave a claim to its owner. */
 export function refuse(decision: Decision, done?: () => void): void {
-  const conflict = decision.category === CONFLICT;
+  const conflict = decision.conflict;
   const to = conflict ? "/api/v1/decisions/refuse" : "/api/v1/decisions/reject";
   ask({
     title: conflict ? "Keep the claim with its owner" : "Reject the decision",

@@ -1,17 +1,14 @@
-"""Show what needs attention, acknowledge it, and resolve it.
+"""Show what needs attention, and acknowledge it.
 
 Examples:
   dibs alerts
   dibs alerts check
   dibs alerts ack a41 --reason "looking into it"
-  dibs alerts resolve a41 --reason "it is a long build"
 
-Without a subcommand, this lists the open alerts. An alert is resolved automatically when its condition ends.
-One that you resolve does not open again while its condition goes on. The server checks every minute; without
-it, run `dibs alerts check`.
+Without a subcommand, this lists the open alerts. An alert is resolved when its condition ends. The server
+checks every minute; without it, run `dibs alerts check`.
 
-exit status: 0 done, even if there are alerts, 6 no such alert, 65 already resolved,
-77 an agent cannot resolve an alert about itself
+exit status: 0 done, even if there are alerts, 6 no such alert, 65 already resolved
 """
 
 from __future__ import annotations
@@ -78,9 +75,7 @@ def _severity(alert: Alert) -> str:
 
 
 def _said(alert: Alert, quoted: Quoting) -> str:
-    author = alert.agents[0] if alert.agents else "dibs"
-    times = f" ({alert.times} times)" if alert.times > 1 else ""
-    return quoted(alert.text, author) + times
+    return quoted(alert.text, alert.agents[0] if alert.agents else "dibs")
 
 
 def _command(alert: Alert, quoted: Quoting) -> str:
@@ -92,7 +87,7 @@ def _command(alert: Alert, quoted: Quoting) -> str:
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show an alert: what it is about, what to do next, and who acknowledged or resolved it."""
+    """Show an alert: what it is about, what to do next, and who acknowledged it."""
     alert = session.project.alerts.show(args.id)
     now = session.now()
     session.show(
@@ -117,24 +112,15 @@ def _page(session: Session, alert: Alert, now: float) -> list[str]:
 
 
 def _ack(session: Session, args: Namespace) -> None:
-    """Acknowledge alerts: you take care of them. They stay until they are resolved."""
+    """Acknowledge alerts: you take care of them. They stay until their conditions end."""
     done = session.project.alerts.acknowledge(session.caller, args.id, args.reason)
-    _changed(session, done, "acknowledged")
 
-
-def _resolve(session: Session, args: Namespace) -> None:
-    """Resolve alerts. None of them opens again while its condition goes on."""
-    done = session.project.alerts.resolve(session.caller, args.id, args.reason)
-    _changed(session, done, "resolved")
-
-
-def _changed(session: Session, done: Sequence[Alert], word: str) -> None:
     def text() -> None:
         quoted = Quoting(session.caller, map(str, done))
-        lines = [f"{green(word)} {bold(one.id)}: {_said(one, quoted)}" for one in done]
+        lines = [f"{green('acknowledged')} {bold(one.id)}: {_said(one, quoted)}" for one in done]
         print("\n".join(quoted.page(lines)))
 
-    session.show(lambda: {word: [shapes.alert(one) for one in done]}, text)
+    session.show(lambda: {"acknowledged": [shapes.alert(one) for one in done]}, text)
 
 
 def _check(session: Session, _: Namespace) -> None:
@@ -159,6 +145,5 @@ VERBS = {
     "ls": ("list open alerts (the default)", _LS_OPTIONS, _ls),
     "show": ("show an alert", _ID_OPTIONS, _show),
     "ack": ("acknowledge alerts", _WHY_OPTIONS, _ack),
-    "resolve": ("resolve alerts", _WHY_OPTIONS, _resolve),
     "check": ("run the rules now", (), _check),
 }

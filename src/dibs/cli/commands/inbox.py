@@ -5,8 +5,6 @@ This marks them as read. Your next briefing still contains each message once.
 Examples:
   dibs inbox
   dibs inbox m41
-  dibs inbox --ack m41
-  dibs inbox --thread m41
 
 exit status: 0 success, even if there are none, 6 no such message
 """
@@ -24,15 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.core.talk.mail import Message
     from dibs.services.talk.mail import Letter
 
 OPTIONS = (
     arg("words", nargs="*", metavar="ID", help="only these messages, such as m41"),
     arg("--all", action="store_true", help="include messages you have read"),
     arg("--sent", action="store_true", help="messages you sent"),
-    arg("--thread", default="", metavar="ID", help="the whole thread of a message"),
-    arg("--ack", nargs="+", default=[], metavar="ID", help="acknowledge messages"),
     arg("-f", "--follow", action="store_true", help="print new messages until Ctrl-C"),
 )
 
@@ -41,12 +36,10 @@ def run(args: Namespace) -> int:
     """Print messages, and mark them as read."""
     from dibs.cli.support.session import Session
 
-    ways = [args.words, args.all, args.sent, args.thread, args.ack, args.follow]
+    ways = [args.words, args.all, args.sent, args.follow]
     if sum(map(bool, ways)) > 1:
-        raise BadUsage("inbox: use only one of ID, --all, --sent, --thread, --ack, --follow")
+        raise BadUsage("inbox: use only one of ID, --all, --sent, --follow")
     with Session(args) as session:
-        if args.ack:
-            return _acknowledge(session, args.ack)
         if args.follow:
             return _follow(session)
         return _list(session, args)
@@ -54,9 +47,9 @@ def run(args: Namespace) -> int:
 
 def _list(session: Session, args: Namespace) -> int:
     shown, left = session.project.mail.page(
-        session.caller, args.words, everything=args.all, thread=args.thread, sent=args.sent
+        session.caller, args.words, everything=args.all, sent=args.sent
     )
-    unread = not (args.words or args.all or args.sent or args.thread)
+    unread = not (args.words or args.all or args.sent)
     _show(session, shown, left)
     if not shown and not session.json:
         some = "no unread messages: see those you have read with `dibs inbox --all`"
@@ -91,17 +84,6 @@ def _mark_read(session: Session, ids: Sequence[str]) -> None:
             session.project.mail.read(session.caller, ids)
     except (Unavailable, Unknown):
         return  # showing it again next time does less harm than an error
-
-
-def _acknowledge(session: Session, ids: Sequence[str]) -> int:
-    found = session.project.mail.ack(session.caller, ids)
-
-    def text(messages: Sequence[Message] = found) -> None:
-        for message in messages:
-            print(f"acknowledged {message.id} from {message.sender or 'dibs'}")
-
-    session.show(lambda: shapes.acknowledged(found), text)
-    return 0
 
 
 def _follow(session: Session) -> int:

@@ -6,11 +6,9 @@ overhead. --since and --until take a duration before now (1d), a time (2026-01-3
 Examples:
   dibs report
   dibs report --since 2h -o today.html
-  dibs report --png report.png
   dibs report --json
 
-exit status: 0 written, 6 no browser for --png, or no dashboard is installed, 65 a file exists that is not a
-report, 69 the browser fails
+exit status: 0 written, 6 no dashboard is installed, 65 a file exists that is not a report
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_NAME = "report.html"
-_PNG = b"\x89PNG\r\n"
 #: Others may read a report, as any file that someone writes.
 _READABLE = 0o644
 
@@ -40,39 +37,24 @@ OPTIONS = (
         metavar="FILE",
         help=f"the page (default: {DEFAULT_NAME}; -: standard output)",
     ),
-    arg("--png", metavar="FILE", help="also write an image, with an installed Chromium or Chrome"),
 )
 
 
 def run(args: Namespace) -> int:
-    """Write the page and the image, or print the data."""
-    output, browser = args.output, ""
-    if output is None and not args.json and not args.png:
+    """Write the page, or print the data."""
+    output = args.output
+    if output is None and not args.json:
         output = DEFAULT_NAME
     if output == "-" and args.json:
         raise BadInput("--json and -o - both write to standard output", field="output")
     if output and output != "-":
-        _check(output, "output")
-    if args.png:
-        from dibs.local.browser import find_browser
-
-        _check(args.png, "png")
-        browser = find_browser()
+        _check(output)
     found = _timeline(args)
-    written = []
     if output:
         from dibs.dashboard.report import report_page
 
         _write(output, report_page(found).encode())
-        written.append(output)
-    if args.png:
-        from dibs.dashboard.report import report_page
-        from dibs.local.browser import picture
-
-        near = os.path.dirname(os.path.abspath(args.png))
-        _write(args.png, picture(report_page(found, measured=True), browser, near))
-        written.append(args.png)
-    _tell(args, found, [name for name in written if name != "-"])
+    _tell(args, found, "" if output == "-" else output or "")
     return 0
 
 
@@ -96,7 +78,7 @@ def _timeline(args: Namespace) -> dict[str, Any]:
         return dict(dated(shape, session.project.engine.as_of))
 
 
-def _check(path: str, option: str) -> None:
+def _check(path: str) -> None:
     """Refuse a place that is not ours to replace, before any work."""
     from dibs.core.text.names import printable
     from dibs.dashboard.report import FIRST_LINE
@@ -107,12 +89,11 @@ def _check(path: str, option: str) -> None:
         why, hint = f"{shown} is a folder", f"name a file in it: {shown.rstrip('/')}/{DEFAULT_NAME}"
     elif not os.path.isdir(folder):
         why, hint = f"there is no folder {printable(folder)}", "create it first"
-    elif not _is_ours(path, _PNG if option == "png" else FIRST_LINE.encode()):
-        kind = "an image" if option == "png" else "a report"
-        why, hint = f"{shown} exists and is not {kind}", "choose another name, or remove it first"
+    elif not _is_ours(path, FIRST_LINE.encode()):
+        why, hint = f"{shown} exists and is not a report", "choose another name, or remove it first"
     else:
         return
-    raise BadInput(why, code="REPORT_FILE", field=option, hint=hint)
+    raise BadInput(why, code="REPORT_FILE", field="output", hint=hint)
 
 
 def _is_ours(path: str, first: bytes) -> bool:
@@ -137,24 +118,22 @@ def _write(path: str, content: bytes) -> None:
         write_file(os.path.realpath(path), content, mode=_READABLE)
 
 
-def _tell(args: Namespace, found: dict[str, Any], written: list[str]) -> None:
+def _tell(args: Namespace, found: dict[str, Any], written: str) -> None:
     from dibs.cli.support.session import print_json
 
     if args.json:
-        print_json({**found, "written": written} if written else found)
+        print_json({**found, "written": [written]} if written else found)
+        return
+    if not written:
         return
     from dibs.cli.support.text import printable
 
-    totals = found["totals"]
-    for name in written:
-        print(f"wrote {printable(name)}")
-    if written and not found["entries"]:
+    print(f"wrote {printable(written)}")
+    if not found["entries"]:
         print("the ledger is empty: nothing has happened yet")
-    elif written:
-        counts = [(totals[key], word) for key, word in _COUNTED]
-        print(
-            ", ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in counts)
-        )
+        return
+    counts = [(found["totals"][key], word) for key, word in _COUNTED]
+    print(", ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in counts))
 
 
 _COUNTED = (("agents", "agents"), ("claims", "claims"), ("waits", "waits"), ("commits", "commits"))

@@ -5,8 +5,8 @@ or role:NAME. `--to TO` names it as an option. Without TEXT, or with -, the text
 
 Examples:
   dibs say alice "the login tests fail on main"
-  dibs say reviewer "please look at branch fix-42" --ack --within 10m
-  dibs say all "main is frozen until noon" --priority urgent
+  dibs say reviewer "please look at branch fix-42"
+  dibs say all "main is frozen until noon"
   dibs say --reply m41 "done"
 
 The message goes to the recipient's inbox and its next briefing. Secrets are masked.
@@ -36,10 +36,6 @@ OPTIONS = (
     arg("words", nargs="*", metavar="TEXT", help="the message; - for standard input"),
     arg("--to", default="", metavar="TO", help="recipient"),
     arg("--reply", default="", metavar="ID", help="reply to a message"),
-    arg("--all", action="store_true", help="with --reply: send to everyone in the thread"),
-    arg("--priority", default="normal", metavar="WORD", help="urgent, high, normal, or low"),
-    arg("--ack", action="store_true", help="ask for an acknowledgment"),
-    arg("--within", metavar="SPAN", help="with --ack: notify you if none arrives within SPAN"),
     arg(
         "--request-id",
         default="",
@@ -57,8 +53,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         message = session.project.mail.say(
             session.caller, to, text,
-            reply_to=args.reply, everybody=args.all, priority=args.priority, wants_ack=args.ack,
-            within=args.within, request_id=args.request_id,
+            reply_to=args.reply, request_id=args.request_id,
         )  # fmt: skip
         session.show(lambda: mail.message(message), lambda: _print(message))
     return 0
@@ -67,8 +62,6 @@ def run(args: Namespace) -> int:
 def _parts(args: Namespace) -> tuple[str, str]:
     """Return the recipient and the text, which is read from standard input if missing."""
     words: list[str] = list(args.words) if args.first is None else [args.first, *args.words]
-    if args.all and not args.reply:
-        raise BadUsage("say: --all needs --reply", hint="to message everyone: `dibs say all TEXT`")
     if args.to and args.reply:
         raise BadUsage(
             "say: --to cannot be combined with --reply", hint="a reply goes to its sender"

@@ -38,7 +38,7 @@ GROUPS = {
         "check": "check whether you could claim a path",
         "log": "show what happened (the ledger)",
         "report": "write a page: timeline, waits, work, overhead",
-        "alerts": "show what needs attention; acknowledge or resolve it",
+        "alerts": "show what needs attention; acknowledge it",
         "explain": "show whether two patterns overlap, and where",
         "agent": "list, register, and stop agents",
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.cli.support.text import bold, clock
 from dibs.core.claims.agents import HUMAN
-from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority, happened
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind, happened
 from dibs.core.text.untrusted import is_plain
 from dibs.shapes.quoting import Quoting
 
@@ -40,18 +40,11 @@ def _heading(letter: Letter, caller: Caller, now: float) -> str:
     if "expired_at" in message.data:
         when = f" at {clock(happened(message), now)}"
         parts[-1] += when if message.kind == MailKind.EXPIRED else f", expired{when}"
-    if message.priority != Priority.NORMAL:
-        parts.append(message.priority)
     if message.reply_to:
         parts.append(f"reply to {message.reply_to}")
     until = message.data.get("until")
     if until:
         parts.append(f"until {clock(until, now)}")
-    if message.wants_ack and letter.acked:
-        parts.append("acknowledged")
-    elif message.wants_ack and message.sender != caller.id:
-        by = f" by {clock(message.due, now)}" if message.due else ""
-        parts.append(f"acknowledge{by}: dibs inbox --ack {message.id}")
     heading = ", ".join(parts)
     return bold(heading) if message.role == HUMAN else heading
 

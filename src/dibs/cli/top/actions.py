@@ -50,7 +50,7 @@ def action_for(source: Source, key: str, kind: str, row: dict[str, Any]) -> Acti
 
 def _decision(source: Source, key: str, row: dict[str, Any]) -> Action:
     outcome = CONFIRMED if key == "c" else REJECTED
-    words = IN_CONFLICT if row["category"] == "conflict" else NAMES
+    words = IN_CONFLICT if row["conflict"] else NAMES
     word = words[key].capitalize()
     label = "reason, optional" if key == "c" else f"reason; {row['asker']} sees it"
     title = f"{word}: {row['title']}"

@@ -217,7 +217,7 @@ class TopApp(App[None]):
             return ""
         if found.kind.id != "needs":
             return found.kind.id
-        return "conflict" if found.row.get("category") == "conflict" else str(found.row["what"])
+        return "conflict" if found.row.get("conflict") else str(found.row["what"])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only actions that apply to the row under the cursor."""

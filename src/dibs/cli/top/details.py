@@ -119,11 +119,10 @@ def _agent(row: Shape, picture: Picture, now: float) -> Lines:
 
 def _decision(row: Shape, _: Picture, now: float) -> Lines:
     data = row.get("data") or {}
-    conflict = row["category"] == "conflict"
+    conflict = row["conflict"]
     return [
         ("question", row["title"]),
         ("why", row["rationale"]),
-        ("category", row["category"]),
         ("asked by", f"{row['asker']}, {_ago(row['at'], now)}"),
         ("owner", data.get("holder", "") if conflict else ""),
         ("owner's claims", ", ".join(data.get("patterns", [])) if conflict else ""),

@@ -188,7 +188,7 @@ def _context(agent: Shape, _: float) -> Cell:
 def _need(row: Shape, _: float) -> Cell:
     if row["what"] == "alert":
         return Cell(row["severity"], "red" if row["severity"] == "critical" else "yellow")
-    return Cell("conflict" if row["category"] == "conflict" else "decide", "bold yellow")
+    return Cell("conflict" if row["conflict"] else "decide", "bold yellow")
 
 
 def _about(row: Shape, _: float) -> Cell:

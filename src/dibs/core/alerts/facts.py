@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dibs.startup.records import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from dibs.core.claims.ledger import Entry
-
 
 class AgentFact(Record):
     """An agent that has not ended and is not known to be dead; never a human."""
@@ -52,25 +48,6 @@ class GrantFact(Record):
     active: float
 
 
-class ConvoyFact(Record):
-    """A claim that others wait for."""
-
-    pattern: str
-    holder: str
-    waiters: tuple[str, ...]
-    #: When the longest wait began.
-    since: float
-
-
-class TaskFact(Record):
-    """A task that is assigned or in progress."""
-
-    id: str
-    status: str
-    agent: str
-    since: float
-
-
 class OverlapFact(Record):
     """Agents that changed the same file, or whose work would conflict."""
 
@@ -81,13 +58,6 @@ class OverlapFact(Record):
     forecast: bool = False
 
 
-class TroubleFact(Record):
-    """Something that is wrong with the store."""
-
-    what: str
-    text: str
-
-
 class AlertFacts(Record):
     """A project at one moment."""
 
@@ -95,11 +65,6 @@ class AlertFacts(Record):
     agents: tuple[AgentFact, ...] = ()
     decisions: tuple[DecisionFact, ...] = ()
     grants: tuple[GrantFact, ...] = ()
-    convoys: tuple[ConvoyFact, ...] = ()
-    tasks: tuple[TaskFact, ...] = ()
     overlaps: tuple[OverlapFact, ...] = ()
-    troubles: tuple[TroubleFact, ...] = ()
     #: Whether hooks guard any agent of the project.
     anyone_guarded: bool = False
-    #: Ledger entries that were not seen before, of the kinds in ``event_rules.WATCHED``.
-    entries: tuple[Entry, ...] = ()

@@ -13,13 +13,8 @@ class AlertKind(metaclass=TextEnum):
     DUPLICATE_FILE_EDIT = "duplicate_file_edit"
     IDLE_AGENTS_READY_TASKS = "idle_agents_ready_tasks"
     STALE_DECISION = "stale_decision"
-    CLAIM_CONVOY = "claim_convoy"
     STALE_CLAIM = "stale_claim"
     UNGUARDED_AGENT = "unguarded_agent"
-    FENCED_WRITE = "fenced_write"
-    TASK_TIMEOUT = "task_timeout"
-    ENGINE_DEGRADED = "engine_degraded"
-    DEADLOCK_REFUSED = "deadlock_refused"
 
 
 ALERT_KINDS = tuple(AlertKind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.alerts.values import LONGEST, Severity, command_line, rank
+from dibs.core.alerts.values import LONGEST, Severity, command_line
 from dibs.core.claims.agents import HUMAN, AgentStatus
 from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import cut, printable
@@ -38,13 +38,13 @@ class Notice(Record):
     command: str
 
 
-def notice_of(entry: Entry, floor: str = Severity.CRITICAL) -> Notice | None:
+def notice_of(entry: Entry) -> Notice | None:
     """Return the notification about an entry; None if no human is needed.
 
-    Alerts count from the severity ``floor`` on. What a human did is never reported.
+    Only critical alerts count. What a human did is never reported.
     """
     if entry.kind in {Kind.ALERT_OPENED, Kind.ALERT_RAISED}:
-        return _of_alert(entry, floor)
+        return _of_alert(entry)
     if entry.role == HUMAN or entry.kind not in _TITLES:
         return None
     if entry.kind == Kind.AGENT_EXITED and entry.details.get("status") != AgentStatus.FAILED:
@@ -62,9 +62,9 @@ def notice_of(entry: Entry, floor: str = Severity.CRITICAL) -> Notice | None:
     return Notice(severity, _TITLES[entry.kind], _line(entry.summary), command)
 
 
-def _of_alert(entry: Entry, floor: str) -> Notice | None:
-    severity = str(entry.details.get("severity", ""))
-    if rank(severity) < rank(floor):
+def _of_alert(entry: Entry) -> Notice | None:
+    severity = Severity.CRITICAL
+    if entry.details.get("severity") != severity:
         return None
     kind = str(entry.details.get("alert_kind", "alert")).replace("_", " ")
     text = _line(str(entry.details.get("text") or entry.summary))

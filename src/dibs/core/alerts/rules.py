@@ -1,11 +1,10 @@
-"""The rules of alerts: which conditions hold, given the facts, the thresholds, and the alerts so far.
+"""The rules of alerts: which conditions hold, given the facts and the alerts so far.
 
 A level that goes up and down keeps its alert until it is clearly below the threshold.
 """
 
 from __future__ import annotations
 
-from dibs.core.alerts.event_rules import happened
 from dibs.core.alerts.kinds import AlertKind
 from dibs.core.alerts.values import LONGEST, Condition, Severity, command_line
 from dibs.core.text.durations import show_span
@@ -13,14 +12,20 @@ from dibs.core.text.names import cut, few, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from dibs.core.alerts.facts import AgentFact, AlertFacts, GrantFact
-    from dibs.core.alerts.values import Alert, Thresholds
+    from dibs.core.alerts.values import Alert
 
     Known = Mapping[str, Alert]
-    Rule = Callable[[AlertFacts, Thresholds, Known], Iterator[Condition]]
+    Rule = Callable[[AlertFacts, Known], Iterator[Condition]]
 
+#: After how many seconds without activity a running agent is stuck; it may wait longer for its model.
+STUCK, MODEL_CALL = 600.0, 1_800.0
+#: Above how many percent of its context window an agent has to be warned, and above how many it is critical.
+CONTEXT_WARNING, CONTEXT_CRITICAL = 85, 95
+#: How long an agent may be idle while a task is ready, a decision pending, and a claim unused, in seconds.
+IDLE, DECISION, CLAIM = 60.0, 600.0, 1_800.0
 #: How far below its threshold a context has to fall, in percentage points.
 _MARGIN = 5
 #: How long before its last deadline a claim is reported, and at most which share of its time.
@@ -28,23 +33,22 @@ _NEAR, _SHARE = 600.0, 0.1
 _NAMED = 3
 
 
-def conditions(facts: AlertFacts, limits: Thresholds, known: Known) -> list[Condition]:
-    """Return the conditions that hold, and the events that happened, of all kinds that are on."""
+def conditions(facts: AlertFacts, known: Known, off: Collection[str] = ()) -> list[Condition]:
+    """Return the conditions that hold, of all kinds that are not ``off``."""
     found: dict[str, Condition] = {}
     for rule in _RULES:
-        found |= {one.key: one for one in rule(facts, limits, known)}
-    every = (*found.values(), *happened(facts.entries))
-    return [_limited(one) for one in every if one.kind not in limits.off]
+        found |= {one.key: one for one in rule(facts, known)}
+    return [_limited(one) for one in found.values() if one.kind not in off]
 
 
 def _limited(one: Condition) -> Condition:
     return one._replace(text=cut(printable(" ".join(one.text.split())), LONGEST))
 
 
-def _stuck(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition]:
+def _stuck(facts: AlertFacts, _: Known) -> Iterator[Condition]:
     for agent in facts.agents:
         silent = facts.now - agent.active
-        limit = max(limits.model_call, limits.stuck) if agent.in_model_call else limits.stuck
+        limit = MODEL_CALL if agent.in_model_call else STUCK
         if agent.running and agent.matters and silent >= limit:
             what = "waiting for its model" if agent.in_model_call else "running without activity"
             yield Condition(
@@ -54,12 +58,12 @@ def _stuck(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Conditio
             )  # fmt: skip
 
 
-def _context(facts: AlertFacts, limits: Thresholds, known: Known) -> Iterator[Condition]:
+def _context(facts: AlertFacts, known: Known) -> Iterator[Condition]:
     for agent in facts.agents:
         key = f"{AlertKind.CONTEXT_PRESSURE}:{agent.id}"
         before = known[key].severity if key in known else ""
-        critical = limits.context_critical - (_MARGIN if before == Severity.CRITICAL else 0)
-        warning = limits.context_warning - (_MARGIN if before else 0)
+        critical = CONTEXT_CRITICAL - (_MARGIN if before == Severity.CRITICAL else 0)
+        warning = CONTEXT_WARNING - (_MARGIN if before else 0)
         if agent.context > critical:
             severity = Severity.CRITICAL
         elif agent.context > warning:
@@ -78,7 +82,7 @@ def _percent(agent: AgentFact) -> str:
     return f"{agent.context:.0f}%"
 
 
-def _overlaps(facts: AlertFacts, _: Thresholds, __: Known) -> Iterator[Condition]:
+def _overlaps(facts: AlertFacts, _: Known) -> Iterator[Condition]:
     for one in facts.overlaps:
         names, paths = " and ".join(one.agents), few(list(one.paths), _NAMED)
         if one.forecast:
@@ -94,8 +98,8 @@ def _overlaps(facts: AlertFacts, _: Thresholds, __: Known) -> Iterator[Condition
         )  # fmt: skip
 
 
-def _idle(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition]:
-    idle = [a for a in facts.agents if a.could_take and facts.now - a.active >= limits.idle]
+def _idle(facts: AlertFacts, _: Known) -> Iterator[Condition]:
+    idle = [a for a in facts.agents if a.could_take and facts.now - a.active >= IDLE]
     if not idle:
         return
     names, tasks = [agent.id for agent in idle], max(agent.could_take for agent in idle)
@@ -108,10 +112,10 @@ def _idle(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition
     )  # fmt: skip
 
 
-def _decisions(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition]:
+def _decisions(facts: AlertFacts, _: Known) -> Iterator[Condition]:
     for one in facts.decisions:
         age = facts.now - one.at
-        if age >= limits.decision:
+        if age >= DECISION:
             yield Condition(
                 f"{AlertKind.STALE_DECISION}:{one.id}", AlertKind.STALE_DECISION, Severity.WARNING,
                 one.id, f"{one.asker} has been waiting {show_span(round(age))} for {one.id}: {one.title}",
@@ -119,27 +123,11 @@ def _decisions(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Cond
             )  # fmt: skip
 
 
-def _convoys(facts: AlertFacts, limits: Thresholds, known: Known) -> Iterator[Condition]:
-    for one in facts.convoys:
-        key = f"{AlertKind.CLAIM_CONVOY}:{one.pattern}"
-        most = limits.convoy_waiters - (1 if key in known else 0)
-        longest = facts.now - one.since
-        if len(one.waiters) < max(most, 1) and longest < limits.convoy_wait:
-            continue
-        waiters = "1 agent waits" if len(one.waiters) == 1 else f"{len(one.waiters)} agents wait"
-        yield Condition(
-            key, AlertKind.CLAIM_CONVOY, Severity.WARNING, one.pattern,
-            f"{waiters} for {one.pattern}, held by {one.holder}; the longest for"
-            f" {show_span(round(longest))}",
-            command_line("who", one.pattern), (one.holder, *one.waiters),
-        )  # fmt: skip
-
-
-def _grants(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition]:
+def _grants(facts: AlertFacts, _: Known) -> Iterator[Condition]:
     for one in facts.grants:
         unused, left = facts.now - max(one.since, one.active), one.hard - facts.now
         near = left <= min(_NEAR, _SHARE * (one.hard - one.since))
-        if not near and unused < limits.claim:
+        if not near and unused < CLAIM:
             continue
         what = f"{one.agent}'s claim on {few(list(one.patterns), _NAMED)}"
         text = f"{what} has not been used for {show_span(round(unused))}"
@@ -158,7 +146,7 @@ def _about(one: GrantFact, *, near: bool) -> str:
     return command_line("ask", one.patterns[0])
 
 
-def _unguarded(facts: AlertFacts, _: Thresholds, __: Known) -> Iterator[Condition]:
+def _unguarded(facts: AlertFacts, _: Known) -> Iterator[Condition]:
     for agent in facts.agents:
         if not agent.guarded and agent.wrote:
             yield Condition(
@@ -169,27 +157,6 @@ def _unguarded(facts: AlertFacts, _: Thresholds, __: Known) -> Iterator[Conditio
             )  # fmt: skip
 
 
-def _tasks(facts: AlertFacts, limits: Thresholds, _: Known) -> Iterator[Condition]:
-    for one in facts.tasks:
-        age = facts.now - one.since
-        if age >= limits.task:
-            who = f" ({one.agent})" if one.agent else ""
-            state = one.status.replace("_", " ")
-            yield Condition(
-                f"{AlertKind.TASK_TIMEOUT}:{one.id}", AlertKind.TASK_TIMEOUT, Severity.WARNING,
-                one.id, f"{one.id} has been {state}{who} for {show_span(round(age))}",
-                command_line("task", "show", one.id), (one.agent,) if one.agent else (),
-            )  # fmt: skip
-
-
-def _engine(facts: AlertFacts, _: Thresholds, __: Known) -> Iterator[Condition]:
-    for one in facts.troubles:
-        yield Condition(
-            f"{AlertKind.ENGINE_DEGRADED}:{one.what}", AlertKind.ENGINE_DEGRADED,
-            Severity.CRITICAL, one.what, f"the store is degraded: {one.text}", "dibs engine check",
-        )  # fmt: skip
-
-
 _RULES: tuple[Rule, ...] = (
-    _stuck, _context, _overlaps, _idle, _decisions, _convoys, _grants, _unguarded, _tasks, _engine,
+    _stuck, _context, _overlaps, _idle, _decisions, _grants, _unguarded,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Alerts as values, the thresholds of the rules, and how an id is written."""
+"""Alerts as values, and how an id is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AlertState(metaclass=TextEnum):
     """The state of an alert."""
 
     OPEN = "open"
-    #: Someone knows about it; it stays until it is resolved.
+    #: Someone knows about it; it stays until its condition ends.
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
 
@@ -55,10 +55,6 @@ class Condition(Record):
     command: str
     #: The agents that it concerns; the first one is the author of texts that are quoted.
     agents: tuple[str, ...] = ()
-    #: The ledger entry that was seen, for a condition that is an event; 0 for a state.
-    seq: int = 0
-    #: When the event happened.
-    at: float = 0.0
 
 
 class Alert(Record):
@@ -75,39 +71,15 @@ class Alert(Record):
     agents: tuple[str, ...]
     at: float
     state: str = AlertState.OPEN
-    #: Who acknowledged or resolved it last, when, and why; empty if Dibs resolved it.
+    #: Who acknowledged it and why; empty if nobody did, or if its condition ended.
     by: str = ""
     changed: float = 0.0
     reason: str = ""
-    #: For an event: how often it happened, and the number and time of the last occurrence.
-    times: int = 1
-    seq: int = 0
-    last: float = 0.0
-    #: Whether its condition still holds; a resolved alert is not opened again while it does.
-    holds: bool = True
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not resolved."""
+        """Whether its condition still holds."""
         return self.state != AlertState.RESOLVED
-
-
-class Thresholds(Record):
-    """When rules find a condition; spans are in seconds, shares of a context window in percent."""
-
-    off: tuple[str, ...] = ()
-    stuck: float = 600.0
-    model_call: float = 1_800.0
-    context_warning: int = 85
-    context_critical: int = 95
-    idle: float = 60.0
-    decision: float = 600.0
-    convoy_waiters: int = 3
-    convoy_wait: float = 600.0
-    claim: float = 1_800.0
-    edits: float = 1_800.0
-    quiet: float = 1_800.0
-    task: float = 7_200.0
 
 
 def command_line(*words: str) -> str:

@@ -8,7 +8,7 @@ from dibs.core.briefing.neighbors import ConflictFinder, Neighborhood
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN, ancestors, is_terminal
 from dibs.core.talk.decision_rules import Voter, may_decide
-from dibs.core.talk.decisions import CONFLICT, LEAD, Silence
+from dibs.core.talk.decisions import LEAD
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, plural
 from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain_path, path, word
@@ -217,12 +217,12 @@ def _decisions(state: CrewState) -> tuple[list[Line], list[Line], list[Line]]:
     for one in state.pending:
         asker, now = one.asker, state.now
         if asker == state.me:
-            after = ("; waiting for ", _decider(one, "you"), *_terms(one, now))
+            after = ("; waiting for ", _decider(one, "you"), *_comments(one))
             asked.append(_decision(one, now, ("you asked",), after))
         elif may_decide(one, voter, ancestors(asker, parents)):
-            yes, no = ("revoke", "refuse") if one.category == CONFLICT else ("confirm", "reject")
+            yes, no = ("revoke", "refuse") if one.conflict else ("confirm", "reject")
             how = f" - `dibs decide {yes} {one.id}` or `dibs decide {no} {one.id} --reason WHY`"
-            after = (*reason_part(one.rationale, asker), *_terms(one, now), how)
+            after = (*reason_part(one.rationale, asker), *_comments(one), how)
             to_decide.append(_decision(one, now, (f"{asker} asked",), after))
         else:
             said = (f"{asker} is waiting for ", _decider(one, asker))
@@ -237,8 +237,8 @@ def _decision(
     after: Iterable[Part] = (),
     key: str = "decision",
 ) -> Line:
-    kind, title = word(one.category, one.asker), UntrustedText(one.title, one.asker)
-    parts = (f"- {one.id} (", kind, ") ", *said, _ago(now, one.at), ": ", title, *after)
+    kind, title = "(conflict) " if one.conflict else "", UntrustedText(one.title, one.asker)
+    parts = (f"- {one.id} {kind}", *said, _ago(now, one.at), ": ", title, *after)
     return Line(f"{key} {one.id}", parts)
 
 
@@ -249,12 +249,7 @@ def _decider(one: Decision, asker: str) -> Part:
     return word(one.decider.removeprefix("agent:").removeprefix("role:"), one.asker)
 
 
-def _terms(one: Decision, now: float) -> tuple[Part, ...]:
-    """Return what happens at the deadline, and the number of comments."""
-    parts: tuple[Part, ...] = ()
-    if one.deadline and one.silence in {Silence.ALLOW, Silence.DENY}:
-        outcome = "confirmed" if one.silence == Silence.ALLOW else "rejected"
-        parts = (f"; {outcome} automatically", ShownTime(f" in {span(one.deadline - now)}"))
-    if one.comments:
-        parts += (f"; {plural(len(one.comments), 'comment')}: `dibs decide show {one.id}`",)
-    return parts
+def _comments(one: Decision) -> tuple[Part, ...]:
+    if not one.comments:
+        return ()
+    return (f"; {plural(len(one.comments), 'comment')}: `dibs decide show {one.id}`",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dibs.core.briefing.activity import NAMED, listed, reason_part, role_part, span, things
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN
-from dibs.core.talk.mail import VITAL, MailKind, Priority, happened
+from dibs.core.talk.mail import VITAL, MailKind, happened
 from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain, word
 
 TYPE_CHECKING = False
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 #: How much of a message a briefing shows; `dibs inbox` shows all of it.
 MESSAGE_SHOWN = 1_000
 
-_RANK = {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}
-_LABELS = {
-    Priority.URGENT: "URGENT ",
-    Priority.HIGH: "high priority ",
-    Priority.LOW: "low priority ",
-}
 #: The shortest form of a message, by its kind.
 _BARE = {
     MailKind.RELEASE_REQUEST: "release request",
@@ -48,8 +42,6 @@ _NOUNS = {
     MailKind.ANSWER: "reply",
     MailKind.FORECAST: "predicted conflict",
     MailKind.DECISION: "decision",
-    MailKind.ACKNOWLEDGED: "acknowledgment",
-    MailKind.OVERDUE: "missing acknowledgment",
     MailKind.TESTS: "test result",
     MailKind.SUMMARY: "finished task",
 }
@@ -61,13 +53,10 @@ def _of_human(message: Message) -> bool:
 
 
 def mail_sections(mail: Sequence[Message], now: float) -> tuple[list[Section], list[Section]]:
-    """Return the messages that come first, and the rest in order of priority, then age."""
+    """Return the messages that come first, and the rest, oldest first."""
     lines = {message.id: _line(message, now) for message in mail}
     vital = [message for message in mail if message.kind in VITAL]
-    said = sorted(
-        (message for message in mail if message.kind not in VITAL),
-        key=lambda message: _RANK.get(message.priority, 2),
-    )
+    said = [message for message in mail if message.kind not in VITAL]
     first = [lines[m.id] for m in (*vital, *filter(_of_human, said))]
     rest = [lines[m.id] for m in said if not _of_human(m)]
     return (
@@ -150,7 +139,7 @@ def answer_hint(message: str) -> str:
 def _said(message: Message, now: float) -> tuple[Part, ...]:
     """Return a message as parts: sender, age, recipients, and text."""
     sender, role = message.sender, message.role
-    start = f"{_LABELS.get(message.priority, '')}{message.id}"
+    start = message.id
     origin = HUMAN if _of_human(message) else sender or "dibs"
     if _of_human(message):
         who: tuple[Part, ...] = (f"- HUMAN {start}",)
@@ -164,11 +153,4 @@ def _said(message: Message, now: float) -> tuple[Part, ...]:
     reply = (", in reply to ", word(message.reply_to, origin)) if message.reply_to else ()
     ago = ShownTime(f", {span(now - message.at)} ago")
     text = UntrustedText(message.text, origin, MESSAGE_SHOWN)
-    return (*who, *many, *reply, ago, *_acknowledge(message, now), ": ", text)
-
-
-def _acknowledge(message: Message, now: float) -> tuple[Part, ...]:
-    if not message.wants_ack:
-        return ()
-    within = (ShownTime(f" within {span(message.due - now)}"),) if message.due else ()
-    return (", acknowledge it", *within, f": `dibs inbox --ack {message.id}`")
+    return (*who, *many, *reply, ago, ": ", text)

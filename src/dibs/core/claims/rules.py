@@ -89,10 +89,6 @@ class Ticket(Record):
     task: str = ""
     #: Whether no process waits; then any call of the agent keeps the ticket alive.
     standing: bool = False
-    #: The tokens of claims that were escalated for this ticket.
-    escalated: tuple[int, ...] = ()
-    #: For a standing ticket: when to ask, when to escalate, and when to look next.
-    ladder: tuple[float, ...] = ()
     #: For a standing ticket whose turn has come: when it lapses, and the message that told its agent.
     collect_by: float = 0.0
     message: str = ""

@@ -1,18 +1,11 @@
-"""Rules for decisions: what may be asked, who may decide, and what happens at the deadline.
-
-Pure. Three things are fixed when a decision is asked for, so that nobody can change them while it is pending:
-who may decide, the deadline, and what happens then. Only the project's own file can make a deadline confirm
-anything; a variable or an option of the asker is not enough.
-"""
+"""Rules for decisions: what may be asked, and who may decide. Pure."""
 
 from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.rules import check_text
-from dibs.core.talk.categories import CATEGORIES
-from dibs.core.talk.decisions import CONFLICT, LEAD, Outcome, Silence
-from dibs.core.text.durations import check_span
-from dibs.core.text.names import closest, few, is_agent_id, quote
+from dibs.core.talk.decisions import LEAD, Outcome
+from dibs.core.text.names import few, is_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.startup.records import Record
 
@@ -28,7 +21,6 @@ MAX_TITLE, MAX_RATIONALE, MAX_ROLE, MAX_COMMENTS = 200, 4_000, 100, 100
 MAX_OPEN, MAX_OPEN_OF_AGENT = 1_000, 100
 #: How long a decision is kept after it was made, in seconds; not a setting, so nobody can shorten it.
 KEPT_FOR = 365 * 86_400.0
-DEADLINE_MIN, DEADLINE_MAX = 1.0, 2_592_000.0
 #: Events of a decision besides its outcomes.
 ASKED, COMMENTED = "asked", "commented"
 #: Replaces ``ASKED`` for a decider that has not read it before someone else decided.
@@ -41,31 +33,8 @@ _AFTER_CONFLICT = {
     Outcome.REJECTED: "do not wait for it",
     Outcome.SETTLED: "try to claim it if you still need it",
 }
-#: The only file that can make a deadline confirm a decision.
-PROJECT_FILE = "dibs.toml"
 
 _MAX_DIGITS = 16
-
-
-class DecisionPolicy(Record):
-    """The settings for decisions, as lists of categories."""
-
-    confirm: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    #: Categories that the deadline confirms, and the line that says so, such as ``dibs.toml:12``.
-    allow: tuple[str, ...] = ()
-    allow_place: str = ""
-    #: Categories listed as ``allow`` anywhere, which counts only in the project's own file.
-    unproven: tuple[str, ...] = ()
-    deadline: float = 600.0
-
-
-class Terms(Record):
-    """What happens at the deadline of one decision, when, and why."""
-
-    silence: str
-    deadline: float
-    why: str
 
 
 class Voter(Record):
@@ -79,9 +48,9 @@ class Voter(Record):
 # -- what may be asked
 
 
-def asks(*, confirm: bool, by: str | None, deadline: object) -> bool:
-    """Return whether a new decision waits for someone: asked for, or implied by who or until when."""
-    return confirm or by is not None or deadline is not None
+def asks(*, confirm: bool, by: str | None) -> bool:
+    """Return whether a new decision waits for someone: asked for, or implied by who may decide."""
+    return confirm or by is not None
 
 
 def check_id(text: str) -> str:
@@ -108,20 +77,6 @@ def check_title(text: str) -> str:
     if not title:
         raise BadInput("a decision needs a title", code="TITLE", field="title")
     return check_text(title, "title", MAX_TITLE)
-
-
-def check_category(text: str) -> str:
-    """Return a valid category; ``tool access`` and ``tool-access`` mean ``tool_access``."""
-    word = text.strip().lower().replace(" ", "_").replace("-", "_")
-    if word in CATEGORIES:
-        return word
-    meant = closest(word, CATEGORIES)
-    raise BadInput(
-        f"unknown category {quote(text)}",
-        code="CATEGORY",
-        field="category",
-        hint=f"did you mean '{meant}'?" if meant else f"use one of {', '.join(CATEGORIES)}",
-    )
 
 
 def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
@@ -155,44 +110,6 @@ def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
             hint="`dibs agent ls` lists the agents",
         )
     return f"agent:{agent}"
-
-
-def check_deadline(value: object) -> float:
-    """Return the deadline of a decision, in seconds from now."""
-    return check_span(value, DEADLINE_MIN, DEADLINE_MAX, field="deadline", code="DEADLINE")
-
-
-# -- deadlines
-
-
-def terms(category: str, now: float, policy: DecisionPolicy, given: float | None) -> Terms:
-    """Return what will happen at the deadline of a decision that is asked for now.
-
-    If the deadline confirms, an asker may extend it but not shorten it: otherwise it could allow itself
-    anything before anyone looks.
-    """
-    span = policy.deadline if given is None else given
-    if category in policy.deny:
-        why = f"rejected automatically ([decide] deny lists {category})"
-        return Terms(Silence.DENY, now + span, why)
-    if category in policy.allow:
-        why = f"confirmed automatically ({policy.allow_place} allows {category})"
-        return Terms(Silence.ALLOW, now + max(span, policy.deadline), why)
-    if category in policy.unproven:
-        why = f"no deadline: [decide] allow counts only in {PROJECT_FILE}, which does not list {category}"
-        return Terms(Silence.WAIT, 0.0, why)
-    return Terms(Silence.WAIT, 0.0, f"no deadline: dibs.toml has no policy for {category}")
-
-
-def has_passed(decision: Decision, now: float) -> bool:
-    """Return whether the deadline of a pending decision has been reached."""
-    return decision.outcome == Outcome.PENDING and 0 < decision.deadline <= now
-
-
-def by_silence(decision: Decision) -> str:
-    """Return the outcome if nobody decides by the deadline."""
-    allowed = decision.silence == Silence.ALLOW and decision.category != CONFLICT
-    return Outcome.CONFIRMED if allowed else Outcome.REJECTED
 
 
 def is_old(decision: Decision, now: float) -> bool:
@@ -255,7 +172,7 @@ def check_pending(decision: Decision) -> None:
 
 def check_conflict(decision: Decision) -> None:
     """Refuse to revoke or refuse anything other than a conflict."""
-    if decision.category != CONFLICT:
+    if not decision.conflict:
         raise BadInput(
             f"{decision.id} is not a conflict over claims",
             code="NO_CONFLICT",
@@ -280,8 +197,6 @@ def how_decided(decision: Decision, *, already: bool = False) -> str:
     by = f" by {who}" if who else ""
     if decision.outcome == Outcome.RECORDED:
         by = f" by {decision.asker}"
-    elif not who and decision.outcome != Outcome.SETTLED:
-        by = " automatically at its deadline"
     return f"{decision.id} was {'already ' if already else ''}{decision.outcome}{by}"
 
 
@@ -303,7 +218,7 @@ def notice(sender: str, data: dict[str, Any]) -> str:
         wanted = few(data.get("patterns") or ())
         words = _ABOUT[event].format(sender=sender, what=what, wanted=wanted, id=data["decision"])
         return words + because
-    after = f"; {_AFTER_CONFLICT[event]}" if data.get("category") == CONFLICT else ""
+    after = f"; {_AFTER_CONFLICT[event]}" if data.get("conflict") else ""
     if data.get("first"):
         after = f"; the claim is revoked, but {data['first']} is first in the queue: wait for it"
     if event == Outcome.SETTLED and not sender:

@@ -9,9 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: The category of a conflict escalated to a human; nobody asks for it by name.
-CONFLICT = "conflict"
-
 #: The decider that means any agent above the asker.
 LEAD = "lead"
 
@@ -25,14 +22,6 @@ class Outcome(metaclass=TextEnum):
     REJECTED = "rejected"
     #: No longer needed: the conflict ended, or the asker withdrew it.
     SETTLED = "settled"
-
-
-class Silence(metaclass=TextEnum):
-    """What happens if nobody decides by the deadline."""
-
-    WAIT = "wait"
-    ALLOW = "allow"
-    DENY = "deny"
 
 
 class Comment(Record):
@@ -54,17 +43,14 @@ class Decision(Record):
     role: str
     title: str
     rationale: str
-    category: str
     outcome: str
     #: Who may decide: ``human``, ``lead``, ``agent:x``, or ``role:x``; a human always may.
     decider: str = HUMAN
-    #: What happens at the deadline, fixed when it was asked.
-    silence: str = Silence.WAIT
-    #: The deadline; 0 for none.
-    deadline: float = 0.0
+    #: Whether it is a conflict over claims that was escalated to a human.
+    conflict: bool = False
     decided_by: str = ""
     decided_at: float = 0.0
     reason: str = ""
     comments: tuple[Comment, ...] = ()
-    #: Data for programs: the policy behind the deadline; for a conflict, its two sides.
+    #: Data for programs: the notices of deciders; for a conflict, its two sides.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed

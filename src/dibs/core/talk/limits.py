@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
-from dibs.core.text.names import quote
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind
 from dibs.errors import BadInput, Unavailable
 from dibs.startup.records import Record
 
@@ -15,8 +14,10 @@ if TYPE_CHECKING:
 
 #: How many messages from agents may wait unread in a box.
 MAX_UNREAD = 1_000
-#: The range of deadlines for an acknowledgment, in seconds.
-ACK_MIN, ACK_MAX = 1.0, 2_592_000.0
+#: How many messages an agent may send per minute.
+RATE = 60
+#: How long a message is kept after all recipients have received it, in seconds; unread ones are always kept.
+KEEP = 604_800.0
 _MINUTE = 60.0
 
 
@@ -36,14 +37,6 @@ def check_message(text: str) -> str:
     return storable(text)
 
 
-def check_priority(word: str) -> str:
-    """Return a valid priority."""
-    if word not in list(Priority):
-        message = f"unknown priority {quote(word)} (use {', '.join(Priority)})"
-        raise BadInput(message, code="PRIORITY", field="priority")
-    return word
-
-
 class Bucket(Record):
     """How many messages an agent may still send, at a point in time."""
 
@@ -51,30 +44,30 @@ class Bucket(Record):
     at: float
 
 
-def draw(bucket: Bucket | None, now: float, rate: int) -> Bucket:
+def draw(bucket: Bucket | None, now: float) -> Bucket:
     """Return the bucket after one more message; refuse the message if the bucket is empty.
 
     A bucket fills evenly and holds one minute's messages, which allows bursts but no floods.
     """
-    left = float(rate)
+    left = float(RATE)
     if bucket is not None:
-        gained = max(0.0, now - bucket.at) * rate / _MINUTE
+        gained = max(0.0, now - bucket.at) * RATE / _MINUTE
         left = min(left, bucket.left + gained)
     # Tolerate rounding: a minute added up in small parts loses a little.
     if left < 1 - 1e-9:
-        seconds = max(1, math.ceil((1 - left) * _MINUTE / rate))
+        seconds = max(1, math.ceil((1 - left) * _MINUTE / RATE))
         raise Unavailable(
-            f"you sent {rate} message{'' if rate == 1 else 's'} within a minute; retry in {seconds}s",
+            f"you sent {RATE} messages within a minute; retry in {seconds}s",
             code="RATE_LIMITED",
-            hint="combine them into one message; the limit is mail.rate in dibs.toml",
+            hint="combine them into one message",
         )
     return Bucket(max(0.0, left - 1), now)
 
 
-def forgettable(message: Message, now: float, keep: float, *, told: bool, crowded: bool) -> bool:
+def forgettable(message: Message, now: float, *, told: bool, crowded: bool) -> bool:
     """Return whether a message can be deleted: it is old, and was delivered to every recipient.
 
     Undelivered notices are deleted too if the box is ``crowded``: they have no other limit.
     """
-    old = message.at + keep <= now and message.due <= now
+    old = message.at + KEEP <= now
     return old and (told or (crowded and message.kind != MailKind.MESSAGE))

@@ -38,8 +38,6 @@ class MailKind(metaclass=TextEnum):
     HANDED_OVER = "handed_over"
     FORECAST = "forecast"
     DECISION = "decision"
-    ACKNOWLEDGED = "acknowledged"
-    OVERDUE = "overdue"
     FOREIGN_WRITE = "foreign_write"
     TURN = "turn"
     TAKEN_OVER = "taken_over"
@@ -54,15 +52,6 @@ VITAL = frozenset({
     MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
     MailKind.FOREIGN_WRITE, MailKind.TURN, MailKind.TAKEN_OVER, MailKind.UNFINISHED,
 })  # fmt: skip
-
-
-class Priority(metaclass=TextEnum):
-    """How urgent a message is."""
-
-    URGENT = "urgent"
-    HIGH = "high"
-    NORMAL = "normal"
-    LOW = "low"
 
 
 class Message(Record):
@@ -80,13 +69,7 @@ class Message(Record):
     to: str
     #: The boxes it was put into.
     boxes: tuple[str, ...]
-    #: The first message of its thread, which may be itself.
-    thread: str = ""
     reply_to: str = ""
-    priority: str = Priority.NORMAL
-    wants_ack: bool = False
-    #: The deadline for its acknowledgment; 0 for none.
-    due: float = 0.0
     #: Data for programs: patterns, tokens, a decision, a task.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
 

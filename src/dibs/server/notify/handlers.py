@@ -43,7 +43,7 @@ def handlers(config: Config, project: str, folder: str, not_allowed: str) -> lis
         found.append(_webhook(config, project, folder, not_allowed))
     program = desktop.notifier() if config.notify_desktop else ""
     if program:
-        found.append(_desktop(config, project, program))
+        found.append(_desktop(project, program))
     return found
 
 
@@ -57,7 +57,7 @@ def _webhook(config: Config, project: str, folder: str, not_allowed: str) -> Han
 
     def act(entries: Sequence[Entry]) -> None:
         for entry in entries:
-            notice = notice_of(entry, config.notify_severity)
+            notice = notice_of(entry)
             if notice is None or target is None:
                 continue
             name = event_name(entry.kind)
@@ -70,12 +70,12 @@ def _webhook(config: Config, project: str, folder: str, not_allowed: str) -> Han
     )  # fmt: skip
 
 
-def _desktop(config: Config, project: str, program: str) -> Handler:
+def _desktop(project: str, program: str) -> Handler:
     machine = hashlib.sha256(realm().split("/")[0].encode()).hexdigest()[:8]
 
     def act(entries: Sequence[Entry]) -> None:
         for entry in entries:
-            notice = notice_of(entry, config.notify_severity)
+            notice = notice_of(entry)
             if notice is None or time.time() - entry.at > STALE:
                 continue
             if not desktop.show(program, project, notice):

@@ -5,56 +5,44 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from dibs.core.alerts.event_rules import WATCHED
 from dibs.core.alerts.facts import (
     AgentFact,
     AlertFacts,
-    ConvoyFact,
     DecisionFact,
     GrantFact,
     OverlapFact,
-    TaskFact,
 )
 from dibs.core.alerts.file_edits import RELEVANT, duplicates
 from dibs.core.claims.agents import DEAD, HUMAN, AgentStatus, ancestors, is_terminal
-from dibs.core.claims.probes import is_probe_agent, is_probe_entry
-from dibs.core.claims.rules import SHARED
-from dibs.core.patterns.pattern import overlap
-from dibs.core.tasks.rules import Status
+from dibs.core.claims.probes import is_probe_agent
 from dibs.core.toolcalls.coverage import WRITING
 from dibs.services.claims.agents import view_of
-from dibs.services.claims.views import held_in, waiting_in
+from dibs.services.claims.views import held_in
 from dibs.services.state.decisions import pending
 from dibs.services.state.presence import offers_work
-from dibs.services.state.rows import claim_of
 from dibs.services.state.sessions import guarded_since, is_anyone_guarded
-from dibs.services.state.task_index import ready_for, running, silent
-from dibs.services.state.tasks import several
-from dibs.services.state.watch.alerts import watched
+from dibs.services.state.task_index import ready_for, running
 from dibs.services.state.worktrees import all_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.core.alerts.facts import TroubleFact
-    from dibs.core.alerts.values import Thresholds
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.ledger import Entry
-    from dibs.core.claims.rules import Held, Ticket
+    from dibs.core.claims.rules import Held
     from dibs.services.state.rows import Rows
 
-#: The most waiters whose claims are looked up, the most ready tasks that are counted for an agent, and the
-#: most ledger entries that one check reads.
-MOST_WAITERS, MOST_READY, MOST_ENTRIES = 500, 20, 2_000
+#: The most ready tasks that are counted for an agent.
+MOST_READY = 20
+#: How far apart edits of one file by two agents may be to count, in seconds.
+EDITS = 1_800.0
 #: The roles of agents that hand out work and take none.
 _NO_WORKERS = frozenset({HUMAN, "orchestrator", "coordinator", "supervisor", "lead"})
 
 
-def gather(
-    rows: Rows, ttl: float, limits: Thresholds, troubles: Sequence[TroubleFact] = ()
-) -> AlertFacts:
-    """Return the facts of this moment; ``troubles`` are those of the store itself."""
+def gather(rows: Rows, ttl: float) -> AlertFacts:
+    """Return the facts of this moment."""
     held = list(held_in(rows))
     known = {agent.id: agent for agent in rows.agents()}
     busy = Counter(agent for _, _, agent in running(rows))
@@ -65,12 +53,8 @@ def gather(
         tuple(fact for agent in known.values() if (fact := people.of(agent)) is not None),
         tuple(DecisionFact(d.id, d.title, d.asker, d.at) for d in pending(rows)),
         tuple(_grants(rows, held)),
-        tuple(_convoys(rows)),
-        tuple(_tasks(rows)),
-        tuple(_overlaps(rows, rows.now - limits.edits)),
-        tuple(troubles),
+        tuple(_overlaps(rows, rows.now - EDITS)),
         is_anyone_guarded(rows),
-        tuple(_entries(rows, limits.quiet)),
     )
 
 
@@ -145,49 +129,6 @@ def _grants(rows: Rows, held: Sequence[Held]) -> list[GrantFact]:
     return list(found.values())
 
 
-def _convoys(rows: Rows) -> list[ConvoyFact]:
-    """Return the claims that others wait for."""
-    found: dict[str, ConvoyFact] = {}
-    for waiter in islice(waiting_in(rows), MOST_WAITERS):
-        for pattern, holder in _in_the_way(rows, waiter.ticket):
-            known = found.get(pattern) or ConvoyFact(pattern, holder, (), rows.now)
-            if waiter.ticket.agent not in known.waiters:
-                since = min(known.since, waiter.ticket.since)
-                names = (*known.waiters, waiter.ticket.agent)
-                found[pattern] = known._replace(waiters=names, since=since)
-    return list(found.values())
-
-
-def _in_the_way(rows: Rows, ticket: Ticket) -> set[tuple[str, str]]:
-    """Return the live claims that a ticket waits for, each with its owner."""
-    found = set()
-    for text in ticket.patterns:
-        wanted = rows.pattern(text)
-        for row in rows.near(wanted):
-            if row.ticket or row.agent == ticket.agent:
-                continue
-            claim = claim_of(row)
-            shared = claim.mode == SHARED and ticket.mode == SHARED
-            if shared or overlap(wanted, rows.pattern(claim.pattern)) is None:
-                continue
-            if rows.is_live(claim):
-                found.add((claim.pattern, claim.agent))
-    return found
-
-
-def _tasks(rows: Rows) -> list[TaskFact]:
-    """Return the tasks that are assigned or in progress, and since when."""
-    ids = [*(id_ for _, id_, _ in running(rows)), *(id_ for _, id_ in silent(rows))]
-    found = []
-    for stored in several(rows, ids).values():
-        task = stored.task
-        waits = task.status == Status.ASSIGNED and task.dependencies and not stored.ready
-        if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not waits:
-            since = max(task.created, task.assigned, task.started)
-            found.append(TaskFact(task.id, task.status, stored.holder or task.agent, since))
-    return found
-
-
 def _overlaps(rows: Rows, since: float) -> Iterator[OverlapFact]:
     """Yield files that several agents changed after ``since``, and conflicts that were forecast."""
     recent: list[Entry] = []
@@ -200,12 +141,3 @@ def _overlaps(rows: Rows, since: float) -> Iterator[OverlapFact]:
     for agents, row in all_warnings(rows):
         paths = tuple(str(path) for path in row.get("paths", ())) or ("files",)
         yield OverlapFact(agents, paths, int(row.get("count", len(paths))), forecast=True)
-
-
-def _entries(rows: Rows, quiet: float) -> list[Entry]:
-    """Return the entries that the rules have not seen; at the first check, only recent ones."""
-    seen = watched(rows)
-    found = rows.events(seen.seen if seen is not None else 0, kinds=WATCHED)
-    since = rows.now - quiet if seen is None else 0.0
-    fresh = (one for one in found if one.at >= since and not is_probe_entry(one))
-    return list(islice(fresh, MOST_ENTRIES))

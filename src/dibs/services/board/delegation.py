@@ -213,6 +213,6 @@ def _tell(
         data = {"task": task.id, "title": task.title, "state": kind}
         message = Message(
             id_, rows.now, writer.agent, writer.role, MailKind.DELEGATED, text, whom.to, whom.boxes,
-            id_, data=data,
+            data=data,
         )  # fmt: skip
         mailbox.put(rows, message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
-from dibs.core.talk.decisions import CONFLICT
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.agents import AgentView, view_of
 from dibs.services.claims.views import held_in, waiting_in, with_tasks
@@ -75,7 +74,7 @@ def crew_state(
 def _undecided(rows: Rows) -> tuple[Decision, ...]:
     """Return the pending decisions, without those about conflicts that are over."""
     found = tuple(pending(rows))
-    if all(decision.category != CONFLICT for decision in found):
+    if not any(decision.conflict for decision in found):
         return found
     from dibs.services.claims.escalation import undecided
 

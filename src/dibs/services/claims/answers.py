@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.core.claims.agents import check_speaker
-from dibs.core.claims.ladder import PROMISE_MAX, PROMISE_MIN, Reply
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.release_requests import PROMISE_MAX, PROMISE_MIN, Reply
 from dibs.core.claims.rules import check_text
 from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.mail import MailKind

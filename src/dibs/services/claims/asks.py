@@ -1,13 +1,17 @@
 """Release requests and promises: stored with the owner, sent as messages, renewed when repeated.
 
+A waiting command sends one after a while, once for each claim and waiter.
+
 A promise (``later``) is a deadline. If it passes while the owner still holds the claim, both sides get one
 message. A deadline contains its time, so one that a newer reply replaced does nothing.
 """
 
 from __future__ import annotations
 
-from dibs.core.claims.ladder import BROKEN, Reply
+from dibs.core.claims.agents import NEVER
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.release_requests import ASK_AFTER, BROKEN, TURNS, Reply
+from dibs.core.claims.rules import Ask
 from dibs.core.talk.mail import MailKind
 from dibs.services.state import deadlines, mailbox
 from dibs.services.state.own_claims import claims_of
@@ -17,12 +21,52 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.claims.rules import Ask
+    from dibs.core.claims.rules import Conflict, Request, Ticket
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
 #: The kind of deadline for a promise.
 PROMISE = "promise"
+
+
+def next_ask(rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict]) -> float:
+    """Return when a waiter asks the next owner, or ``NEVER``.
+
+    The time counts from when both existed, the claim and the ticket, so an agent that has just been granted a
+    claim is not asked at once because others waited before.
+    """
+    return min(
+        (
+            max(ticket.since, one.since) + ASK_AFTER
+            for one in conflicts
+            # Another waiter has nothing to release.
+            if not one.ticket
+            and not one.held.startswith(TURNS)
+            and not rows.is_asked(one.holder, one.held, ticket.agent)
+        ),
+        default=NEVER,
+    )
+
+
+def ask_owners(rows: Rows, request: Request) -> None:
+    """Send the release requests that are due for a waiter, if it is still in the queue."""
+    from dibs.services.claims.acquire import survey
+
+    around = survey(rows, request)
+    ticket = around.own_ticket
+    if ticket is None:
+        return
+    late = {
+        (one.holder, one.held): one
+        for one in around.conflicts
+        if next_ask(rows, ticket, [one]) <= rows.now
+    }
+    if late:
+        asks = [
+            Ask(c.held, c.holder, ticket.agent, ticket.reason, rows.now, ticket.until)
+            for c in late.values()
+        ]
+        put_asks(rows, role_of(rows, ticket.agent), asks)
 
 
 def put_asks(rows: Rows, role: str, asks: Sequence[Ask]) -> list[Ask]:
@@ -52,7 +96,7 @@ def _told(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
     )  # fmt: skip
     earlier = _waiting(rows, holder, asks)
     if earlier:
-        mailbox.rewrite(rows, message._replace(id=earlier, thread=earlier))
+        mailbox.rewrite(rows, message._replace(id=earlier))
         return earlier
     mailbox.put(rows, message)
     return message.id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dibs.core.claims.rules import Ask
 from dibs.core.patterns.pattern import overlap
-from dibs.core.talk.decisions import CONFLICT
 from dibs.services.claims.escalation import asks_between, still_open
 from dibs.services.claims.views import held_in, waiting_in
 from dibs.startup.records import Record
@@ -46,7 +45,7 @@ class Sides(Record):
 
 def both_sides(store: Store, decision: Decision) -> Sides | None:
     """Return both sides of a conflict from one snapshot; None for any other decision."""
-    if decision.category != CONFLICT:
+    if not decision.conflict:
         return None
     return store.look(lambda rows: sides(rows, decision))
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
+from dibs.core.talk.decisions import Decision, Outcome
 from dibs.errors import Unavailable, Unknown
-from dibs.services.claims import asks, ladder
+from dibs.services.claims import asks, turns
 from dibs.services.claims.escalation import still_open, why_over
 from dibs.services.state import deadlines
 from dibs.services.state.decisions import pending
 from dibs.services.talk import decision_effects
-from dibs.services.talk.decisions import fall_silent
-from dibs.services.talk.mail import overdue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
 
 #: What handles each kind of deadline.
 HANDLERS = {
-    "decision": fall_silent,
-    "mail": overdue,
-    "ladder": ladder.settle,
+    "turn": turns.look_again,
     "promise": asks.remind,
 }
 
@@ -38,7 +34,7 @@ def settle(store: Store) -> None:
 
 def _needless(rows: Rows) -> list[Decision]:
     """Return pending decisions about conflicts that are over."""
-    conflicts = [decision for decision in pending(rows) if decision.category == CONFLICT]
+    conflicts = [decision for decision in pending(rows) if decision.conflict]
     return [decision for decision in conflicts if not still_open(rows, decision)]
 
 
@@ -47,4 +43,4 @@ def _close_needless(rows: Rows) -> None:
         done = decision_effects.decided(
             rows, decision, Outcome.SETTLED, "", why_over(rows, decision)
         )
-        decision_effects.close(rows, decision, done, "")
+        decision_effects.close(rows, done, "")

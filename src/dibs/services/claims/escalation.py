@@ -10,7 +10,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Denied, Request, check_text, ticket_deadline
 from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.decision_rules import DISPUTED, KEPT
-from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
+from dibs.core.talk.decisions import Decision, Outcome
 from dibs.core.text.names import cut, few
 from dibs.services.claims.acquire import SHOWN, survey
 from dibs.services.state.decisions import get_refusal, pending, put_decision, put_refusal
@@ -49,8 +49,6 @@ class Dispute(Record):
     #: Its ticket, 0 if it is not in the queue.
     ticket: int = 0
     note: str = ""
-    #: Whether a timeout escalated it, not the agent itself.
-    automatic: bool = False
 
 
 class Escalations:
@@ -94,15 +92,11 @@ def _tickets_for(rows: Rows, agent: str, patterns: Iterable[Pattern]) -> list[Ti
         ticket
         for ticket in rows.tickets()
         if agent in {"", ticket.agent}
-        and _waits(rows, ticket)
+        and ticket_deadline(ticket, rows.seen(ticket.agent)) > rows.now
         and any(
             overlap(rows.pattern(text), p) is not None for text in ticket.patterns for p in wanted
         )
     ]
-
-
-def _waits(rows: Rows, ticket: Ticket | None) -> bool:
-    return ticket is not None and ticket_deadline(ticket, rows.seen(ticket.agent)) > rows.now
 
 
 def put_before_human(rows: Rows, wish: Dispute, conflicts: Sequence[Conflict]) -> list[Decision]:
@@ -111,12 +105,7 @@ def put_before_human(rows: Rows, wish: Dispute, conflicts: Sequence[Conflict]) -
     for conflict in conflicts:
         if not conflict.ticket:
             in_the_way.setdefault(conflict.holder, []).append(conflict)
-    made = [d for holder, found in in_the_way.items() for d in _put(rows, wish, holder, found)]
-    ticket = rows.ticket(wish.ticket) if wish.ticket and made else None
-    if ticket is not None:
-        tokens = {c.token for found in in_the_way.values() for c in found}
-        rows.put_ticket(ticket._replace(escalated=tuple(sorted({*ticket.escalated, *tokens}))))
-    return made
+    return [d for holder, found in in_the_way.items() for d in _put(rows, wish, holder, found)]
 
 
 def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> list[Decision]:
@@ -134,10 +123,9 @@ def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> l
             rest = [c for c in rest if c not in same]
     if not rest:
         return found
-    if not wish.automatic:  # automatic escalations are limited by the number of tickets
-        from dibs.services.talk.decisions import check_room
+    from dibs.services.talk.decisions import check_room
 
-        check_room(rows, wish.agent)
+    check_room(rows, wish.agent)
     return [*found, _make(rows, wish, holder, rest)]
 
 
@@ -146,7 +134,7 @@ def _between(rows: Rows, asker: str, holder: str) -> list[Decision]:
     return [
         decision
         for decision in pending(rows)
-        if (decision.category, decision.asker) == (CONFLICT, asker)
+        if (decision.conflict, decision.asker) == (True, asker)
         and decision.data["holder"] == holder
         and still_open(rows, decision)
     ]
@@ -162,7 +150,6 @@ def _repeat(rows: Rows, wish: Dispute, decision: Decision, conflicts: list[Confl
         "tokens": sorted({*before["tokens"], *(c.token for c in conflicts)}),
         "mode": wish.mode,
         "ticket": wish.ticket or before["ticket"],
-        "automatic": before["automatic"] and wish.automatic,
         "asks": _asks(rows, before["holder"], wish.agent, held),
     }
     again = decision._replace(data=data, rationale=wish.note or decision.rationale)
@@ -194,7 +181,6 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
         "wanted": wanted,
         "mode": wish.mode,
         "ticket": wish.ticket,
-        "automatic": wish.automatic,
         "asks": _asks(rows, holder, wish.agent, _held(conflicts)),
     }
     shown = few([cut(text, LONG) for text in wanted])
@@ -204,11 +190,10 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
         wish.agent, role, Kind.CONFLICT_ESCALATED,
         f"{wish.agent} escalated to a human: {title}" + (f": {wish.note}" if wish.note else ""),
         holder=holder, patterns=data["patterns"], wanted=wanted[:SHOWN],
-        automatic=wish.automatic,
     )  # fmt: skip
     decision = Decision(
-        f"d{number}", rows.now, wish.agent, role, title, wish.note, CONFLICT, Outcome.PENDING,
-        data=data,
+        f"d{number}", rows.now, wish.agent, role, title, wish.note, Outcome.PENDING,
+        conflict=True, data=data,
     )  # fmt: skip
     decision = open_decision(rows, decision)
     tell(rows, holder, decision, DISPUTED, wish.agent, wish.note, wanted)
@@ -218,20 +203,15 @@ def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> 
 def still_open(rows: Rows, decision: Decision) -> bool:
     """Return whether the conflict still exists.
 
-    It is over if the owner no longer holds the claims, if the asking agent has ended or sent no
-    heartbeat for a day, or if it was escalated automatically for a ticket that is gone.
+    It is over if the owner no longer holds the claims, or if the asking agent has ended or sent no
+    heartbeat for a day.
     """
-    if not _disputed(rows, decision):
-        return False
-    ticket = decision.data["ticket"]
-    if ticket and decision.data["automatic"]:
-        return _waits(rows, rows.ticket(ticket))
-    return rows.seen(decision.asker) + FORSAKEN > rows.now
+    return bool(_disputed(rows, decision)) and rows.seen(decision.asker) + FORSAKEN > rows.now
 
 
 def undecided(rows: Rows) -> list[Decision]:
     """Return the pending decisions, without those about conflicts that are over."""
-    return [d for d in pending(rows) if d.category != CONFLICT or still_open(rows, d)]
+    return [d for d in pending(rows) if not d.conflict or still_open(rows, d)]
 
 
 def why_over(rows: Rows, decision: Decision) -> str:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.ladder import EscalationTimes
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -146,10 +145,10 @@ class Claims:
         elif patience:
             waiting = WaitOptions(rows.now + patience, self._store.waiter_ttl, standing=False)
         outcome = attempt(rows, request, beat, max_hold=config.max_hold, waiting=waiting)
-        if queue and isinstance(outcome, Queued):
-            from dibs.services.claims.ladder import expect
+        if queue and isinstance(outcome, Queued) and outcome.ticket.since == rows.now:
+            from dibs.services.claims.turns import expect
 
-            expect(rows, config, outcome.ticket)
+            expect(rows, outcome.ticket, outcome.conflicts)
         return outcome
 
     def _wait(
@@ -162,16 +161,15 @@ class Claims:
     ) -> Outcome:
         """Wait for a turn: look after every change, act only if nothing is in the way or an action is due.
 
-        A heartbeat may be due, or a release request or an escalation: see services/claims/ladder.py.
+        A heartbeat may be due, or a release request to the owner.
         """
-        from dibs.services.claims.ladder import climb, policy_of
+        from dibs.services.claims.asks import ask_owners
 
         outcome: Outcome = queued
-        policy = policy_of(self._store.config)
         give_up = time.monotonic() + patience
         beat_every = self._store.look(lambda rows: self._beat_every(rows, request.agent))
         next_beat = time.monotonic() + beat_every
-        look = partial(look_around, request=request, policy=policy)
+        look = partial(look_around, request=request)
         around = self._store.look(look)
         newest = 0
         while isinstance(outcome, Queued):
@@ -182,11 +180,11 @@ class Claims:
                 watching(around.conflicts, give_up - now)
             soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
             look_at = now + (LOOK_EVERY if watching is None else WATCH_EVERY)
-            act_at = min(give_up, next_beat, soonest, now + around.step_in, look_at)
+            act_at = min(give_up, next_beat, soonest, now + around.ask_in, look_at)
             newest = self._store.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
             around = self._store.look(look)
-            if around.step_in <= 0:
-                self._store.apply(partial(climb, request=request, policy=policy))
+            if around.ask_in <= 0:
+                self._store.apply(partial(ask_owners, request=request))
             now = time.monotonic()
             # After the timeout a waiter takes what is unclaimed, but gets no new ticket.
             if not around.conflicts or (now < give_up and (around.must_act or now >= next_beat)):
@@ -265,28 +263,28 @@ class Around(Record):
     #: Whether nothing is in the way, the ticket is gone, there is a deadlock, or an agent ahead has to be
     #: told that it is its turn.
     must_act: bool
-    #: Seconds until its next automatic step.
-    step_in: float
+    #: Seconds until it asks an owner to release.
+    ask_in: float
 
 
-def look_around(rows: Rows, request: Request, policy: EscalationTimes) -> Around:
+def look_around(rows: Rows, request: Request) -> Around:
     """Return the conflicts of a waiter, and whether it must act.
 
     A request never creates a deadlock, but a lost claim can: an agent that loses what it also waits for is
     behind earlier waiters.
     """
-    from dibs.services.claims.ladder import next_step
+    from dibs.services.claims.asks import next_ask
 
     around = survey(rows, request)
     ticket, conflicts = around.own_ticket, around.conflicts
     if not conflicts or ticket is None:
-        return Around(conflicts, must_act=True, step_in=NEVER)
+        return Around(conflicts, must_act=True, ask_in=NEVER)
     must_act = bool(circle_of(rows, request.agent, around.own_number))
     if around.standing and not must_act:
         from dibs.services.claims.turns import has_come
 
         must_act = any(has_come(rows, ahead) for ahead in around.standing.values())
-    return Around(conflicts, must_act, next_step(rows, ticket, conflicts, policy) - rows.now)
+    return Around(conflicts, must_act, next_ask(rows, ticket, conflicts) - rows.now)
 
 
 def _turn(rows: Rows, queued: Queued, step: Step) -> Outcome:

@@ -95,7 +95,7 @@ def notice(
     number = next_id(rows)
     text = wording(kind, sender, patterns, data)
     role = role_of(rows, sender) if sender else ""
-    return Message(number, rows.now, sender, role, kind, text, box, (box,), number, data=data)
+    return Message(number, rows.now, sender, role, kind, text, box, (box,), data=data)
 
 
 def recipient(rows: Rows, to: str) -> dict[str, str]:

@@ -479,6 +479,4 @@ def _beat(agent: str, value: str) -> Beat:
 def _ticket(value: str) -> Ticket:
     record = decode(value)
     record["patterns"] = tuple(record["patterns"])
-    record["escalated"] = tuple(record.get("escalated", ()))
-    record["ladder"] = tuple(record.get("ladder", ()))
     return Ticket(**record)

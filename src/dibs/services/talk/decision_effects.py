@@ -8,27 +8,24 @@ from dibs.core.talk import decision_rules
 from dibs.core.talk.decision_rules import ASKED, COMMENTED, NEEDLESS, Voter
 from dibs.core.talk.decisions import LEAD, Outcome
 from dibs.core.talk.mail import HUMANS, MailKind, box_of, wording
-from dibs.services.state import deadlines, mailbox
+from dibs.services.state import mailbox
 from dibs.services.state.decisions import put_decision
 from dibs.services.state.presence import role_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from dibs.core.talk.decisions import Comment, Decision
     from dibs.services.state.rows import Rows
-
-#: The kind of a decision's deadline.
-WHAT = "decision"
 
 
 def record(rows: Rows, draft: Decision) -> Decision:
     """Write a decision that needs no confirmation; its ledger entry numbers it."""
     seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
-        title=draft.title, category=draft.category, outcome=draft.outcome,
-        rationale=draft.rationale,
+        title=draft.title, outcome=draft.outcome, rationale=draft.rationale,
     )  # fmt: skip
     made = draft._replace(id=f"d{seq}")
     put_decision(rows, made)
@@ -40,14 +37,13 @@ def ask(rows: Rows, draft: Decision) -> Decision:
     seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_ASKED,
         f"{draft.asker} asked for a decision: {draft.title}",
-        title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
-        rationale=draft.rationale,
+        title=draft.title, decider=draft.decider, rationale=draft.rationale,
     )  # fmt: skip
     return open_decision(rows, draft._replace(id=f"d{seq}"))
 
 
 def open_decision(rows: Rows, decision: Decision) -> Decision:
-    """Write a pending decision with its deadline, and notify those who may decide."""
+    """Write a pending decision, and notify those who may decide."""
     told = {}
     for box in decider_boxes(rows, decision):
         news = _news(decision, ASKED, decision.rationale)
@@ -56,25 +52,21 @@ def open_decision(rows: Rows, decision: Decision) -> Decision:
         told[box] = message.id
     asked = decision._replace(data={**decision.data, "told": told})
     put_decision(rows, asked)
-    if decision.deadline:
-        deadlines.put(rows, decision.deadline, WHAT, decision.id)
     return asked
 
 
 def decided(rows: Rows, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
-    """Return a decision as decided now; an empty ``by`` means the deadline decided."""
+    """Return a decision as decided now; ``by`` is empty if the conflict ended."""
     return decision._replace(outcome=outcome, decided_by=by, decided_at=rows.now, reason=reason)
 
 
-def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
+def close(rows: Rows, done: Decision, role: str) -> Decision:
     """Write the outcome of a decision, and notify its asker unless the asker decided."""
     put_decision(rows, done)
-    if before.deadline:
-        deadlines.drop(rows, before.deadline, WHAT, done.id)
     rows.emit(
         done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
         _summary(done),
-        decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
+        decision=done.id, title=done.title, conflict=done.conflict, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
     _cancel_notices(rows, done)
@@ -118,10 +110,10 @@ def tell(
     mailbox.tell(rows, box, MailKind.DECISION, tuple(patterns), sender=sender, **news)
 
 
-def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
+def _news(decision: Decision, event: str, reason: str) -> dict[str, Any]:
     """Return a decision's data for a message."""
     news = {
-        "decision": decision.id, "title": decision.title, "category": decision.category,
+        "decision": decision.id, "title": decision.title, "conflict": decision.conflict,
         "event": event, "reason": reason,
     }  # fmt: skip
     before = decision_rules.before_asker(decision)

@@ -1,4 +1,4 @@
-"""Decisions: recorded directly, or asked for and then decided by someone entitled to, or by a deadline.
+"""Decisions: recorded directly, or asked for and then decided by someone entitled to.
 
 Each use case is one transaction that writes the decision and its ledger entry and sends notices: to those who
 may decide when it is asked for, and to its asker when it is decided.
@@ -10,9 +10,8 @@ from dibs.core.claims.agents import HUMAN, check_speaker
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.talk import decision_rules
-from dibs.core.talk.decision_rules import DecisionPolicy, Voter
-from dibs.core.talk.decisions import CONFLICT, Comment, Decision, Outcome
-from dibs.core.text.durations import show_span
+from dibs.core.talk.decision_rules import Voter
+from dibs.core.talk.decisions import Comment, Decision, Outcome
 from dibs.errors import BadInput
 from dibs.services.state.decisions import decisions, get_decision, put_decision
 from dibs.services.state.decisions import pending as waiting
@@ -24,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.config.load import Config, Loaded
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -33,15 +31,14 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """Use cases of decisions; ``written`` are the settings of the project's own file.
+    """Use cases of decisions.
 
     ``carry_out`` applies the choice in a conflict over claims, in the transaction that records it.
     """
 
-    def __init__(self, store: Store, written: Loaded, carry_out: CarryOut) -> None:
+    def __init__(self, store: Store, carry_out: CarryOut) -> None:
         self._store = store
         self._carry_out = carry_out
-        self._policy = policy_of(written, store.config)
 
     def new(
         self,
@@ -49,31 +46,24 @@ class Decisions:
         title: str,
         *,
         rationale: str = "",
-        category: str = "general",
         confirm: bool = False,
         decider: str = HUMAN,
-        deadline: object = None,
         request_id: str = "",
     ) -> Decision:
         """Record a decision, or ask ``decider`` if it needs confirmation."""
         name = decision_rules.check_title(title)
         words = check_text(rationale.strip(), "rationale", decision_rules.MAX_RATIONALE)
-        kind = decision_rules.check_category(category)
-        span = None if deadline is None else decision_rules.check_deadline(deadline)
-        draft = Decision("", 0.0, caller.id, "", name, words, kind, Outcome.RECORDED)
-        asks = confirm or kind in self._policy.confirm
+        draft = Decision("", 0.0, caller.id, "", name, words, Outcome.RECORDED)
 
         def action(rows: Rows) -> list[str]:
             check_speaker(caller)
             role = arrive(rows, caller).role
             made = draft._replace(at=rows.now, role=role)
-            if asks:
-                made = self._pending(rows, made, decider, span)
-            return [(decision_effects.ask if asks else decision_effects.record)(rows, made).id]
+            if not confirm:
+                return [decision_effects.record(rows, made).id]
+            return [decision_effects.ask(rows, _pending(rows, made, decider)).id]
 
-        fingerprint = "\n".join((
-            "decide", kind, decider, str(confirm), str(span), name, words,
-        ))  # fmt: skip
+        fingerprint = "\n".join(("decide", decider, str(confirm), name, words))
 
         def step(rows: Rows) -> Decision:
             (made,) = once(rows, caller.id, request_id, fingerprint, lambda: action(rows))
@@ -81,29 +71,10 @@ class Decisions:
 
         return self._store.apply(step)
 
-    def _pending(self, rows: Rows, made: Decision, decider: str, span: float | None) -> Decision:
-        """Return a draft as a pending decision under the current policy."""
-        check_room(rows, made.asker)
-        known = {agent.id for agent in rows.agents()}
-        who = decision_rules.check_decider(decider, made.asker, known)
-        terms = decision_rules.terms(made.category, rows.now, self._policy, span)
-        return made._replace(
-            outcome=Outcome.PENDING, decider=who, silence=terms.silence,
-            deadline=terms.deadline, data={"policy": terms.why},
-        )  # fmt: skip
-
-    def all(self, *, pending: bool = False, category: str = "") -> list[Decision]:
-        """Return decisions, oldest first, optionally only pending ones or one category."""
-        kind = (
-            decision_rules.check_category(category) if category not in {"", CONFLICT} else category
-        )
+    def all(self, *, pending: bool = False) -> list[Decision]:
+        """Return decisions, oldest first, optionally only pending ones."""
         self._store.settle()
-
-        def step(rows: Rows) -> list[Decision]:
-            found = waiting(rows) if pending else decisions(rows)
-            return [decision for decision in found if kind in {"", decision.category}]
-
-        return self._store.look(step)
+        return self._store.look(lambda rows: list((waiting if pending else decisions)(rows)))
 
     def show(self, id_: str) -> Decision:
         """Return one decision."""
@@ -146,9 +117,9 @@ class Decisions:
                 decision, voter, decision_effects.above(rows, decision.asker)
             )
             done = decision_effects.decided(rows, decision, outcome, voter.id, words)
-            if decision.category == CONFLICT:
+            if decision.conflict:
                 done = self._carry_out(rows, caller, done, outcome == Outcome.CONFIRMED, words)
-            return decision_effects.close(rows, decision, done, voter.role)
+            return decision_effects.close(rows, done, voter.role)
 
         return self._each(caller, ids, decided)
 
@@ -174,7 +145,7 @@ class Decisions:
             done = decision_effects.decided(
                 rows, decision, Outcome.SETTLED, voter.id, words or "withdrawn"
             )
-            return decision_effects.close(rows, decision, done, voter.role)
+            return decision_effects.close(rows, done, voter.role)
 
         return self._each(caller, [id_], withdrawn)[0]
 
@@ -184,24 +155,16 @@ class Decisions:
         ids: Sequence[str],
         act: Callable[[Rows, Decision, Voter], Decision],
     ) -> list[Decision]:
-        """Act on decisions in one transaction, after applying deadlines that have passed."""
+        """Act on decisions in one transaction."""
         known = list(dict.fromkeys(map(decision_rules.check_id, ids)))
 
-        def step(rows: Rows) -> list[Decision] | None:
+        def step(rows: Rows) -> list[Decision]:
             found = [_known(rows, id_) for id_ in known]
-            passed = [one.id for one in found if decision_rules.has_passed(one, rows.now)]
-            for id_ in passed:  # a deadline passed in between
-                fall_silent(self._store, rows, id_)
-            if passed:
-                return None
             check_speaker(caller)
             voter = Voter(caller.id, caller.human, arrive(rows, caller).role)
             return [act(rows, decision, voter) for decision in found]
 
-        while True:
-            answer = self._store.apply(step)
-            if answer is not None:
-                return answer
+        return self._store.apply(step)
 
     def comment(self, caller: Caller, id_: str, text: str) -> Decision:
         """Comment on a decision; notify its asker, or the deciders if the asker comments."""
@@ -228,32 +191,12 @@ class Decisions:
         return self._store.apply(step)
 
 
-def policy_of(written: Loaded, asked: Config) -> DecisionPolicy:
-    """Return the policy of the project's file; the caller's own settings can only make it stricter.
-
-    Agents can often set their own environment variables.
-    """
-    file = written.config
-    place = written.origins.get("decide_allow", "")
-    return DecisionPolicy(
-        confirm=(*file.decide_confirm, *asked.decide_confirm),
-        deny=(*file.decide_deny, *asked.decide_deny),
-        allow=file.decide_allow if place.startswith(decision_rules.PROJECT_FILE) else (),
-        allow_place=place,
-        unproven=(*file.decide_allow, *asked.decide_allow),
-        deadline=max(file.decide_deadline, asked.decide_deadline),
-    )
-
-
-def fall_silent(_: Store, rows: Rows, id_: str) -> None:
-    """Decide a pending decision whose deadline has passed."""
-    decision = get_decision(rows, id_)
-    if decision is None or decision.outcome != Outcome.PENDING or not decision.deadline:
-        return
-    waited = show_span(round(decision.deadline - decision.at))
-    outcome = decision_rules.by_silence(decision)
-    done = decision_effects.decided(rows, decision, outcome, "", f"nobody decided within {waited}")
-    decision_effects.close(rows, decision, done, "")
+def _pending(rows: Rows, made: Decision, decider: str) -> Decision:
+    """Return a draft as a pending decision."""
+    check_room(rows, made.asker)
+    known = {agent.id for agent in rows.agents()}
+    who = decision_rules.check_decider(decider, made.asker, known)
+    return made._replace(outcome=Outcome.PENDING, decider=who)
 
 
 def _known(rows: Rows, id_: str) -> Decision:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, check_speaker
 from dibs.core.claims.ledger import Kind
-from dibs.core.talk.limits import (
-    ACK_MAX,
-    ACK_MIN,
-    MAX_UNREAD,
-    check_message,
-    check_priority,
-    draw,
-)
-from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
+from dibs.core.talk.limits import MAX_UNREAD, check_message, draw
+from dibs.core.talk.mail import MailKind, Message
 from dibs.core.talk.recipients import Addressed, resolve
-from dibs.core.text.durations import check_span
-from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.errors import NotFound, Unavailable
 from dibs.services.state import mailbox
 from dibs.services.state.idempotency import answered, remember
-from dibs.services.state.presence import arrive, role_of
+from dibs.services.state.presence import arrive
 from dibs.services.talk.groups import crew_of
 from dibs.services.talk.mail import check_id, concerns, need, no_message
 from dibs.startup.records import Record
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
 
 #: How much of a message the ledger entry shows.
 HEADLINE = 80
-#: The recipient of a reply to a whole thread.
-_THREAD = "thread:"
 
 
 class Saying(Record):
@@ -42,41 +32,23 @@ class Saying(Record):
     to: str
     text: str
     reply_to: str = ""
-    everybody: bool = False
-    priority: str = "normal"
-    wants_ack: bool = False
-    #: The deadline for an acknowledgment, in seconds from now; 0 for none.
-    within: float = 0.0
 
 
-def check(saying: Saying, within: object) -> Saying:
+def check(saying: Saying) -> Saying:
     """Return a valid message with secrets masked; refuse an invalid one before any lookup."""
-    span = 0.0
-    if within is not None:
-        span = check_span(within, ACK_MIN, ACK_MAX, field="within", code="WAIT_RANGE")
-    check_priority(saying.priority)
-    if saying.everybody and not saying.reply_to:
-        message = "only a reply can go to a whole thread: name the message with reply_to"
-        raise BadInput(message, code="NO_THREAD", field="reply_to")
-    if saying.everybody and saying.to:
-        message = "a reply goes to its whole thread or to one recipient, not both"
-        raise BadInput(message, code="NO_THREAD", field="to")
     return saying._replace(
-        text=check_message(saying.text),
-        reply_to=saying.reply_to and check_id(saying.reply_to),
-        within=span,
-        wants_ack=saying.wants_ack or bool(span),
+        text=check_message(saying.text), reply_to=saying.reply_to and check_id(saying.reply_to)
     )
 
 
-def say(rows: Rows, caller: Caller, saying: Saying, rate: int, request_id: str) -> Message:
+def say(rows: Rows, caller: Caller, saying: Saying, request_id: str) -> Message:
     """Send a message, unless a request with this id was already carried out."""
     asked = _fingerprint(saying)
     if request_id:
         earlier = answered(rows, caller.id, request_id, asked)
         if earlier is not None:
             return need(rows, earlier[0])
-    message = _say(rows, caller, saying, rate)
+    message = _say(rows, caller, saying)
     if request_id:
         remember(rows, caller.id, request_id, asked, [message.id])
     return message
@@ -90,41 +62,34 @@ def _fingerprint(saying: Saying) -> str:
     return "\n".join(["say", *map(str, rest)])
 
 
-def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
+def _say(rows: Rows, caller: Caller, saying: Saying) -> Message:
     check_speaker(caller)
     reported = arrive(rows, caller).role
     role = HUMAN if caller.human else reported
-    _draw(rows, caller.id, rate)
+    _draw(rows, caller.id)
     answered_to = _answered(rows, caller, saying.reply_to)
     addressed = _addressed(rows, caller, saying, answered_to)
     boxes, full = _with_room(rows, addressed.boxes)
-    thread = answered_to.thread if answered_to is not None else ""
     first = " ".join(saying.text.split())[:HEADLINE]
     kind = Kind.GROUP_MESSAGE if addressed.many else Kind.MESSAGE_SENT
     rows.emit(
         caller.id, role, kind, f"{caller.id} to {addressed.to}: {first}",
-        to=addressed.to, thread=thread, priority=saying.priority,
+        to=addressed.to, reply_to=saying.reply_to,
         **mailbox.recipient(rows, "" if addressed.many else addressed.to),
     )  # fmt: skip
     number = mailbox.next_id(rows)
     ended = [box for box in addressed.ended if box in boxes]
     message = Message(
         number, rows.now, caller.id, role, MailKind.MESSAGE, saying.text, addressed.to, boxes,
-        thread or number, saying.reply_to, saying.priority, saying.wants_ack,
-        rows.now + saying.within if saying.within else 0.0,
-        {key: names for key, names in (("ended", ended), ("full", full)) if names},
+        saying.reply_to, {key: names for key, names in (("ended", ended), ("full", full)) if names},
     )  # fmt: skip
     mailbox.put(rows, message)
-    if message.due:
-        from dibs.services.state import deadlines
-
-        deadlines.put(rows, message.due, "mail", number)
     return message
 
 
-def _draw(rows: Rows, agent: str, rate: int) -> None:
+def _draw(rows: Rows, agent: str) -> None:
     """Count one message against the agent's rate limit; refuse it if the limit is reached."""
-    mailbox.put_rate(rows, agent, draw(mailbox.get_rate(rows, agent), rows.now, rate))
+    mailbox.put_rate(rows, agent, draw(mailbox.get_rate(rows, agent), rows.now))
 
 
 def _answered(rows: Rows, caller: Caller, number: str) -> Message | None:
@@ -140,33 +105,12 @@ def _addressed(rows: Rows, caller: Caller, saying: Saying, to: Message | None) -
     crew = crew_of(rows)
     if saying.to or to is None:
         return resolve(saying.to, caller, crew)
-    if saying.everybody:
-        return _whole_thread(rows, caller, to.thread)
     if to.sender == caller.id:  # a follow-up to one's own message
-        if to.to.startswith(_THREAD):
-            return _whole_thread(rows, caller, to.thread)
         return resolve(to.to, caller, crew)
     if not to.sender:
         message = f"{to.id} is a notice from Dibs: nobody would read a reply"
         raise NotFound(message, code="NO_ADDRESSEE", field="reply_to")
     return resolve(HUMAN if to.role == HUMAN else f"agent:{to.sender}", caller, crew)
-
-
-def _whole_thread(rows: Rows, caller: Caller, thread: str) -> Addressed:
-    """Return all senders and recipients of a thread, except the caller."""
-    boxes: set[str] = set()
-    for message in mailbox.messages(rows):
-        if message.thread == thread:
-            boxes.update(message.boxes)
-            boxes.update({box_of(message.sender, message.role)} - {""})
-    # A human with a box of their own also shares the humans' box; write to only one of them.
-    boxes = {box_of(box, role_of(rows, box)) for box in boxes}
-    boxes -= set(mailbox.boxes_of(caller.id, human=caller.human))
-    if not boxes:
-        alone = f"no one else is in the thread of {thread}"
-        raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
-    ended = tuple(sorted(b for b in boxes - {HUMANS} if rows.beat(b) is None))
-    return Addressed(_THREAD + thread, tuple(sorted(boxes)), ended)
 
 
 def _with_room(rows: Rows, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:

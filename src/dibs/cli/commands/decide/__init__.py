@@ -1,14 +1,14 @@
 """Record decisions, or ask for confirmation; list, show, confirm, and reject decisions.
 
 Examples:
-  dibs decide new "snake_case for columns" --category style
-  dibs decide new "use httpx" --category dependency --confirm
+  dibs decide new "snake_case for columns"
+  dibs decide new "use httpx" --confirm
   dibs decide new "split the parser" --confirm --by lead --rationale "..."
   dibs decide ls --pending
   dibs decide confirm d12
 
 A decision stays pending until someone with the right to decide does: the decider that --by
-names, or a human. A missed deadline settles it only if dibs.toml says so ([decide] allow, deny).
+names, or a human.
 
 exit status: 0 done, 6 no such decision, 65 already decided, 77 you may not decide it
 """
@@ -16,7 +16,7 @@ exit status: 0 done, 6 no such decision, 65 already decided, 77 you may not deci
 from __future__ import annotations
 
 from dibs.cli.support.parsing import REQUEST_ID, arg
-from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
+from dibs.cli.support.text import bold, dim, green, printable, red, yellow
 from dibs.core.talk.decision_rules import asks, before_asker, who_may
 from dibs.core.talk.decisions import Outcome
 from dibs.shapes import decisions
@@ -32,22 +32,11 @@ if TYPE_CHECKING:
 _NEW_OPTIONS = (
     arg("title", metavar="TITLE", help="the decision, on one line"),
     arg("--rationale", default="", metavar="TEXT", help="why"),
-    arg(
-        "--category",
-        default="general",
-        metavar="WORD",
-        help="style, architecture, tool_access, dependency, testing, or general",
-    ),
     arg("--confirm", action="store_true", help="ask for confirmation"),
     arg(
         "--by",
         metavar="WHO",
         help="who may confirm: human, lead, agent:ID, or role:NAME; a human always may",
-    ),
-    arg(
-        "--deadline",
-        metavar="SPAN",
-        help="wait at most SPAN; dibs.toml says what happens then",
     ),
     REQUEST_ID,
 )
@@ -56,18 +45,15 @@ _NEW_OPTIONS = (
 def _new(session: Session, args: Namespace) -> None:
     """Record a decision, or ask for confirmation.
 
-    The decision is recorded immediately unless you use --confirm, --by, or --deadline, or
-    dibs.toml requires confirmation for its category. Then it is pending, and those who may decide
-    are notified.
+    The decision is recorded immediately unless you use --confirm or --by. Then it is pending, and
+    those who may decide are notified.
     """
     made = session.project.decisions.new(
         session.caller,
         args.title,
         rationale=args.rationale,
-        category=args.category,
-        confirm=asks(confirm=args.confirm, by=args.by, deadline=args.deadline),
+        confirm=asks(confirm=args.confirm, by=args.by),
         decider="human" if args.by is None else args.by,
-        deadline=args.deadline,
         request_id=args.request_id,
     )
     session.show(lambda: decisions.one(made), lambda: _print_new(made))
@@ -80,8 +66,6 @@ def _print_new(made: Decision) -> None:
         return
     print(f"{yellow('pending')} {bold(made.id)}: {title}")
     print(f"  {dim('-')} {printable(who_may(made))} may decide")
-    when = f"in {span(made.deadline - made.at)}: " if made.deadline else ""
-    print(f"  {dim('-')} {when}{printable(made.data.get('policy', ''))}")
     print(f"  {dim('-')} the outcome goes to your inbox; check with `dibs decide show {made.id}`")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg, number
-from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
-from dibs.core.talk.decision_rules import by_silence, how_decided, who_may
-from dibs.core.talk.decisions import CONFLICT, Outcome
+from dibs.cli.support.text import bold, dim, green, red, span, yellow
+from dibs.core.talk.decision_rules import how_decided, who_may
+from dibs.core.talk.decisions import Outcome
 from dibs.shapes import decisions
 from dibs.shapes.quoting import Quoting
 
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 _LS_OPTIONS = (
     arg("--pending", action="store_true", help="only pending decisions"),
-    arg("--category", default="", metavar="WORD", help="only this category"),
     arg("--limit", type=number, default=50, metavar="N", help="only the newest N (default: 50)"),
 )
 
 
 def _ls(session: Session, args: Namespace) -> None:
     """List decisions, oldest first."""
-    found = session.project.decisions.all(pending=args.pending, category=args.category)
+    found = session.project.decisions.all(pending=args.pending)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
     session.show(
@@ -52,7 +51,7 @@ def _print_list(
         print(dim(f"{left} older decisions; show them with --limit {left + len(shown)}"))
     for decision in shown:
         age = span(now - decision.at)
-        about = f"{decision.category}, by {decision.asker}, {age} ago{_until(decision, now)}"
+        about = f"{_kind(decision)}by {decision.asker}, {age} ago"
         print(f"{bold(decision.id)} {_outcome(decision)} ({about}): {_title(decision, quoted)}")
     pending = [decision for decision in shown if decision.outcome == Outcome.PENDING]
     if pending and session.caller.human:
@@ -60,21 +59,15 @@ def _print_list(
 
 
 def _commands(decision: Decision) -> str:
-    yes, no = ("revoke", "refuse") if decision.category == CONFLICT else ("confirm", "reject")
+    yes, no = ("revoke", "refuse") if decision.conflict else ("confirm", "reject")
     return f"`dibs decide {yes} {decision.id}` or `dibs decide {no} {decision.id} --reason WHY`"
-
-
-def _until(decision: Decision, now: float) -> str:
-    if decision.outcome != Outcome.PENDING or not decision.deadline:
-        return ""
-    return f", {by_silence(decision)} automatically in {span(decision.deadline - now)}"
 
 
 _ID_OPTIONS = (arg("id", metavar="ID", help="the decision, such as d12"),)
 
 
 def _show(session: Session, args: Namespace) -> None:
-    """Show a decision: its rationale, comments, who may decide, and its deadline.
+    """Show a decision: its rationale, comments, and who may decide.
 
     For a conflict over claims, show both sides and the queue.
     """
@@ -94,7 +87,7 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
     yield from quoted.legend
     yield f"{bold(decision.id)} {_outcome(decision)}: {_title(decision, quoted)}"
     who = f"{decision.asker} ({quoted.word(decision.role, decision.asker)})"
-    yield f"  {decision.category}, by {who}, {span(now - decision.at)} ago"
+    yield f"  {_kind(decision)}by {who}, {span(now - decision.at)} ago"
     if decision.rationale:
         yield f"  why: {quoted(decision.rationale, decision.asker)}"
     for comment in decision.comments:
@@ -108,7 +101,7 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
 
 
 def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
-    """Yield who may decide and by when, or who decided and why."""
+    """Yield who may decide, or who decided and why."""
     if decision.outcome == Outcome.RECORDED:
         return
     if decision.outcome != Outcome.PENDING:
@@ -119,11 +112,7 @@ def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
         return
     who = who_may(decision, lambda role: quoted.word(role, decision.asker))
     yield f"  {who} may decide"
-    policy = printable(decision.data.get("policy", ""))
-    if policy:
-        when = f"in {span(decision.deadline - now)}: " if decision.deadline else ""
-        yield f"  {when}{policy}"
-    if decision.category == CONFLICT:
+    if decision.conflict:
         return  # the two sides already explain each choice
     yield f"  {dim('-')} dibs decide confirm {decision.id}"
     yield f"  {dim('-')} dibs decide reject {decision.id} --reason WHY"
@@ -131,6 +120,10 @@ def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
 
 def _title(decision: Decision, quoted: Quoting) -> str:
     return quoted(decision.title, decision.asker)
+
+
+def _kind(decision: Decision) -> str:
+    return "conflict, " if decision.conflict else ""
 
 
 def _outcome(decision: Decision) -> str:

@@ -16,7 +16,7 @@ class AlertListing(Listing, frozen=True):
 
 
 class ReasonBody(Body, frozen=True):
-    """Why an alert is acknowledged or resolved."""
+    """Why an alert is acknowledged."""
 
     reason: Text = ""
 
@@ -40,12 +40,6 @@ def acknowledge(call: Call, body: ReasonBody) -> Any:
     return {"acknowledged": [shapes.alert(one) for one in done]}
 
 
-def resolve(call: Call, body: ReasonBody) -> Any:
-    """Resolve an alert."""
-    done = call.project.alerts.resolve(call.caller, [call.path["id"]], body.reason)
-    return {"resolved": [shapes.alert(one) for one in done]}
-
-
 def check(call: Call, _: NoBody) -> Any:
     """Run the rules now."""
     alerts = call.project.alerts
@@ -63,10 +57,6 @@ ROUTES = (
     ApiRoute(
         "POST", "/alerts/{id}/ack", "alerts.acknowledge", "Acknowledge an alert",
         "alerts ack", acknowledge, ReasonBody,
-    ),
-    ApiRoute(
-        "POST", "/alerts/{id}/resolve", "alerts.resolve", "Resolve an alert",
-        "alerts resolve", resolve, ReasonBody,
     ),
     ApiRoute(
         "POST", "/alerts/check", "alerts.check", "Run the rules of all alerts now",

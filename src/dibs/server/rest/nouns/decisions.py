@@ -17,7 +17,6 @@ from dibs.server.rest.routes import (
     Name,
     NoBody,
     SomeNames,
-    Span,
     Text,
 )
 from dibs.server.security.identity import TokenScope
@@ -35,10 +34,8 @@ class DecisionBody(Body, frozen=True):
 
     title: Text
     rationale: Text = ""
-    category: Name = "general"
     confirm: Annotated[bool, Meta(description="ask for confirmation")] = False
     by: Annotated[Name | None, Meta(description="who may confirm, such as role:lead")] = None
-    deadline: Annotated[Span | None, Meta(description="wait at most this long")] = None
 
 
 def create(call: Call, body: DecisionBody) -> Any:
@@ -47,10 +44,8 @@ def create(call: Call, body: DecisionBody) -> Any:
         call.caller,
         body.title,
         rationale=body.rationale,
-        category=body.category,
-        confirm=asks(confirm=body.confirm, by=body.by, deadline=body.deadline),
+        confirm=asks(confirm=body.confirm, by=body.by),
         decider=HUMAN if body.by is None else body.by,
-        deadline=body.deadline,
         request_id=call.request_id,
     )
     return shapes.one(made)
@@ -60,12 +55,11 @@ class DecisionQuery(Listing, frozen=True):
     """Which decisions to list."""
 
     pending: Annotated[bool, Meta(description="only pending decisions")] = False
-    category: Annotated[Name, Meta(description="only this category")] = ""
 
 
 def list_decisions(call: Call, body: DecisionQuery) -> Any:
     """Return decisions, oldest first; ``left`` is how many follow."""
-    found = call.project.decisions.all(pending=body.pending, category=body.category)
+    found = call.project.decisions.all(pending=body.pending)
     page = call.page(body, "found", enumerate(found), lambda pair: _number(pair[1]))
     chosen = page.pop("found")
     left = len(found) - chosen[-1][0] - 1 if chosen else 0

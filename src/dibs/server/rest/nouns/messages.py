@@ -14,7 +14,6 @@ from dibs.server.rest.routes import (
     Name,
     NoBody,
     SomeNames,
-    Span,
     Text,
 )
 from dibs.server.security.identity import TokenScope
@@ -29,10 +28,6 @@ class MessageBody(Body, frozen=True):
     text: Text
     to: Annotated[Name, Meta(description="an agent, a group, a role, `all`, or `human`")] = ""
     reply_to: Annotated[Name, Meta(description="the message that this one answers")] = ""
-    everybody: Annotated[bool, Meta(description="reply to everyone in the thread")] = False
-    priority: Name = "normal"
-    wants_ack: bool = False
-    within: Annotated[Span | None, Meta(description="tell me if nobody acknowledges it")] = None
 
 
 def say(call: Call, body: MessageBody) -> Any:
@@ -42,10 +37,6 @@ def say(call: Call, body: MessageBody) -> Any:
         body.to,
         body.text,
         reply_to=body.reply_to,
-        everybody=body.everybody,
-        priority=body.priority,
-        wants_ack=body.wants_ack,
-        within=body.within,
         request_id=call.request_id,
     )
     return shapes.message(message)
@@ -56,14 +47,11 @@ class InboxQuery(Listing, frozen=True):
 
     all: Annotated[bool, Meta(description="include messages that you have read")] = False
     sent: Annotated[bool, Meta(description="messages that you sent")] = False
-    thread: Annotated[Name, Meta(description="the whole thread of this message")] = ""
 
 
 def inbox(call: Call, body: InboxQuery) -> Any:
     """Return your messages, oldest first; this marks nothing as read."""
-    found = call.project.mail.inbox(
-        call.caller, everything=body.all, thread=body.thread, sent=body.sent
-    )
+    found = call.project.mail.inbox(call.caller, everything=body.all, sent=body.sent)
     page = call.page(body, "letters", enumerate(found), lambda pair: _number(pair[1].message.id))
     letters = page.pop("letters")
     left = len(found) - letters[-1][0] - 1 if letters else 0
@@ -92,17 +80,6 @@ def read(call: Call, body: ReadBody) -> Any:
     letters, left = mail.page(call.caller, body.ids)
     mail.read(call.caller, [letter.message.id for letter in letters if not letter.read])
     return shapes.inbox(letters, left)
-
-
-class AckBody(Body, frozen=True):
-    """Which messages to acknowledge."""
-
-    ids: SomeNames
-
-
-def ack(call: Call, body: AckBody) -> Any:
-    """Acknowledge messages."""
-    return shapes.acknowledged(call.project.mail.ack(call.caller, body.ids))
 
 
 def list_groups(call: Call, body: Listing) -> Any:
@@ -165,9 +142,6 @@ ROUTES = (
     ApiRoute(
         "POST", "/messages/read", "messages.read", "Read your messages, and mark them as read",
         "inbox", read, ReadBody,
-    ),
-    ApiRoute(
-        "POST", "/messages/ack", "messages.ack", "Acknowledge messages", "inbox", ack, AckBody,
     ),
     ApiRoute(
         "GET", "/groups", "groups.list", "List groups",

@@ -1,26 +1,16 @@
-"""Rows of alerts, and how far the rules have read the ledger."""
+"""Rows of alerts, and when they were last checked."""
 
 from __future__ import annotations
 
 from dibs.core.alerts.values import RING, Alert
 from dibs.services.state.keys import ALERT, WATCH
 from dibs.services.state.rows import decode, encode
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
 
 _ROW = f"{WATCH}alerts"
-
-
-class WatchRow(Record):
-    """What the last check that changed something had seen."""
-
-    #: The number of the last ledger entry that was read.
-    seen: int = 0
-    #: The time of its view; a result of an older view is out of date.
-    at: float = 0.0
 
 
 def put_alert(rows: Rows, alert: Alert) -> None:
@@ -42,7 +32,7 @@ def alerts(rows: Rows) -> list[Alert]:
 def drop_surplus(rows: Rows) -> None:
     """Delete the oldest alerts beyond the ring whose conditions have ended."""
     known = alerts(rows)
-    for alert in [one for one in known if not one.holds][: max(0, len(known) - RING)]:
+    for alert in [one for one in known if not one.is_open][: max(0, len(known) - RING)]:
         rows.txn.delete(_key(alert.id))
 
 
@@ -56,12 +46,12 @@ def _alert(value: str) -> Alert:
     return Alert(**record)
 
 
-def watched(rows: Rows) -> WatchRow | None:
-    """Return how far the rules have read; None if they never ran."""
+def checked_at(rows: Rows) -> float:
+    """Return the time of the newest view whose result was written; older ones are out of date."""
     value = rows.txn.get(_ROW)
-    return None if value is None else WatchRow(**decode(value))
+    return 0.0 if value is None else float(decode(value)["at"])
 
 
-def put_watched(rows: Rows, row: WatchRow) -> None:
-    """Write how far the rules have read."""
-    rows.txn.put(_ROW, encode(row._asdict()))
+def put_checked(rows: Rows, at: float) -> None:
+    """Write the time of a view whose result was written."""
+    rows.txn.put(_ROW, encode({"at": at}))

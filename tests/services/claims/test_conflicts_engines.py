@@ -1,4 +1,4 @@
-"""Automatic steps on every engine: the waiter, the owner, and the human are separate processes."""
+"""Conflicts on every engine: the waiter, the owner, and the human are separate processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from threading import Barrier, Thread
 from tests.services.court import Court
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.several_agents import caller
-from tests.services.wired import settle
 
 from dibs.core.claims.rules import Granted
 from dibs.core.talk.decisions import Outcome
@@ -88,28 +87,3 @@ def test_only_one_of_two_simultaneous_humans_decides(connect):
     assert sorted(codes) == ["DECIDED", "done"]
     revoked = not isinstance(results["user-1"], BadInput)
     assert one.held() == (set() if revoked else {("alice", "a")})
-
-
-def test_two_simultaneous_commands_ask_and_escalate_once(connect):
-    settings = {"ladder_ask": 0.001, "ladder_escalate": 0.001}
-    one, other = connect(**settings), connect(**settings)
-    one.claim("alice", "a", ttl=600)
-    one.claim("bob", "a", queue=True)
-    queued = one.store.look(lambda rows: rows.now)
-    until(one, lambda: one.store.look(lambda rows: rows.now) > queued + 0.001)
-    ready = Barrier(2)
-
-    def settle_both(court):
-
-        ready.wait(10)
-        settle(court.store)
-
-    threads = [Thread(target=settle_both, args=(court,)) for court in (one, other)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-
-    kinds = one.kinds()
-    assert kinds.count("release_requested") == 1
-    assert kinds.count("conflict_escalated") == 1
