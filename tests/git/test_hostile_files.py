@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.soak import effort
 
 PROGRAM = Path(sys.executable).with_name("dibs")
 #: Long enough for a busy machine, and much shorter than waiting for a FIFO: that never ends.
@@ -127,8 +128,8 @@ def plant(root, place, kind):
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
-        *(("fifo", place) for place in PLACES),
-        *(("device", place) for place in (".git/config", ".git/HEAD", "dibs.toml", ".mcp.json")),
+        *(("fifo", place) for place in effort(PLACES[::4], PLACES)),
+        *(("device", place) for place in effort(("dibs.toml",), PLACES[:2] + IN_TREE[:1])),
     ],
 )
 def test_no_command_waits_for_a_file_that_never_ends(ready, tmp_path, place, kind):
@@ -143,7 +144,7 @@ def test_no_command_waits_for_a_file_that_never_ends(ready, tmp_path, place, kin
 
 
 @pytest.mark.parametrize("kind", ["loop", "socket", "folder"])
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", effort(COMMANDS[1::3], COMMANDS), ids=" ".join)
 def test_a_loop_a_socket_or_a_folder_in_place_of_a_file_gives_no_traceback(ready, kind, words):
     for place in ("dibs.toml", ".gitignore", ".claude/settings.json", "AGENTS.md", ".mcp.json"):
         plant(ready.root, place, kind)
@@ -154,7 +155,9 @@ def test_a_loop_a_socket_or_a_folder_in_place_of_a_file_gives_no_traceback(ready
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["", "wiring", "hooks", "sessions", "dibs.db", "engine.json"])
+@pytest.mark.parametrize(
+    "name", effort(["", "dibs.db"], ["", "wiring", "hooks", "sessions", "dibs.db", "engine.json"])
+)
 @pytest.mark.parametrize("words", [COMMANDS[0], ("git", "install"), ("doctor",)], ids=" ".join)
 def test_a_link_in_place_of_the_state_or_in_it_is_refused_before_a_write(
     ready, tmp_path, name, words

@@ -184,7 +184,6 @@ class Member:
         self.clone = self.home / "work"
         self.process: subprocess.Popen[str] | None = None
         self.is_dead = False
-        self.program = DIBS
         self._owned: set[str] = set()
         self._planted: dict[str, str] = heir_of._planted if heir_of else {}
         self._lock = threading.Lock()
@@ -235,7 +234,7 @@ class Member:
 
     def dibs(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run ``dibs`` to completion."""
-        return self.run(str(self.program), *words, **extra)
+        return self.run(str(DIBS), *words, **extra)
 
     def run(
         self, *words: str, at: Path | None = None, **extra: str

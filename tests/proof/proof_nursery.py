@@ -82,35 +82,6 @@ class Racers:
             os.waitpid(pid, 0)
 
 
-def race(repo: str, rounds: str, *texts: str) -> dict[str, Any]:
-    """Let one process per text claim its text, all at once, again and again."""
-    projects: dict[int, Project] = {}
-
-    def act(number: int, order: str) -> Any:
-        if order == "o":
-            projects[number] = open_project(repo, {})
-            return None
-        project, caller = projects[number], Caller(f"racer-{number}")
-        if order == "c":
-            answer = project.claims.claim(caller, [parse(texts[number])])
-            return answer.token if isinstance(answer, Granted) else 0
-        return len(project.holdings.release(caller))
-
-    racers = Racers(len(texts), act)
-    racers.all_do("o")
-    winners, tokens = [], []
-    failures = set()
-    for _ in range(int(rounds)):
-        answers = racers.all_do("c").values()
-        won = [token for token in answers if token and isinstance(token, int)]
-        winners.append(len(won))
-        tokens += won
-        released = racers.all_do("r").values()
-        failures.update(text for text in (*answers, *released) if isinstance(text, str))
-    racers.end()
-    return {"winners": winners, "tokens": tokens, "failures": sorted(failures)}
-
-
 def first_use(*repos: str) -> dict[str, Any]:
     """Let twelve processes be the first users of each of these repositories at once."""
 
@@ -254,7 +225,6 @@ def say(found: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     JOBS = {
-        "race": race,
         "hook-race": hook_race,
         "first-use": first_use,
         "kills": kills,

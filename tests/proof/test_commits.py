@@ -128,7 +128,7 @@ def ledger_disagrees(tree: Repo, commits: list[Commit]) -> list[str]:
     return wrong + [f"{oid} is there twice" for oid in set(entries) if entries.count(oid) > 1]
 
 
-@pytest.mark.parametrize("user", ["nobody", "only", "index", "gated"])
+@pytest.mark.parametrize("user", effort(["index", "gated"], ["nobody", "only", "index", "gated"]))
 def test_no_commit_contains_another_agents_path_and_no_edit_is_lost(
     tree: Repo, tmp_path: Path, user: str
 ):
@@ -190,7 +190,7 @@ def undone(run: Run) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("whole", ["", "whole"])
+@pytest.mark.parametrize("whole", effort(["whole"], ["", "whole"]))
 def test_killed_commands_leave_complete_commits_and_a_consistent_ledger(
     tree: Repo, tmp_path: Path, whole: str
 ):

@@ -16,6 +16,7 @@ from proof_commits import is_commit
 from proof_crew import Repo, environment, eventually
 from proof_machines import Machine, machines, one_line
 from tests.servers import GitRemote
+from tests.soak import effort
 
 from dibs.core.claims.ledger import Kind
 
@@ -93,7 +94,7 @@ def successor(tree: Repo, path: str = "src/x.py") -> None:
     assert is_commit(said), said
 
 
-@pytest.mark.parametrize("step", ["before", "prepared", "intent", "moving"])
+@pytest.mark.parametrize("step", effort(["intent"], ["before", "prepared", "intent", "moving"]))
 @pytest.mark.parametrize("loss", ["expiry", "revocation"])
 def test_an_owner_paused_past_the_expiry_of_its_claim_is_fenced(tree: Repo, step: str, loss: str):
     with Paused(tree, step) as sleeper:
@@ -115,7 +116,7 @@ def test_an_owner_paused_past_the_expiry_of_its_claim_is_fenced(tree: Repo, step
     assert soundness(tree.path) == []
 
 
-@pytest.mark.parametrize("step", ["moved", "followed"])
+@pytest.mark.parametrize("step", effort(["followed"], ["moved", "followed"]))
 def test_a_commit_made_before_the_pause_is_reported_once_and_stays(tree: Repo, step: str):
     with Paused(tree, step) as sleeper:
         assert tree.dibs("revoke", "src/x.py", "--reason", "late").returncode == 0
@@ -134,7 +135,7 @@ def test_a_commit_made_before_the_pause_is_reported_once_and_stays(tree: Repo, s
     assert soundness(tree.path) == []
 
 
-@pytest.mark.parametrize("step", ["prepared", "intent", "moving"])
+@pytest.mark.parametrize("step", effort(["moving"], ["prepared", "intent", "moving"]))
 def test_an_agent_paused_with_gits_lock_blocks_no_one_and_commits_when_it_resumes(
     tree: Repo, step: str
 ):
@@ -152,7 +153,7 @@ def test_an_agent_paused_with_gits_lock_blocks_no_one_and_commits_when_it_resume
     assert left_over(tree.path) == []
 
 
-@pytest.fixture(params=["redis", "postgres", "git"])
+@pytest.fixture(params=effort(["postgres"], ["redis", "postgres", "git"]))
 def clones(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Machine]]:
     """Return two clones of one repository that share a store."""
     if request.param in ("redis", "postgres"):

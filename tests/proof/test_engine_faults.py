@@ -25,6 +25,7 @@ from proof_machines import (
     tell,
 )
 from tests.servers import FaultProxy, PostgresServer, RedisServer
+from tests.soak import effort
 
 if TYPE_CHECKING:
     import subprocess
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.slow
 TTL = 5.0
 
 both = pytest.mark.parametrize("server", ["redis", "postgres"], indirect=True)
+one = pytest.mark.parametrize("server", effort(["redis"], ["redis", "postgres"]), indirect=True)
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def server(
         yield server
 
 
-@both
+@one
 def test_an_owner_that_sleeps_past_its_ttl_wakes_up_fenced_on_a_server(
     server: RedisServer | PostgresServer, tmp_path: Path
 ):
@@ -244,7 +246,10 @@ def forgets_the_newest(server: RedisServer) -> None:
     server.start()
 
 
-@pytest.mark.parametrize("forget", [forgets_by_restart, forgets_by_flush, forgets_the_newest])
+@pytest.mark.parametrize(
+    "forget",
+    effort([forgets_the_newest], [forgets_by_restart, forgets_by_flush, forgets_the_newest]),
+)
 def test_a_server_that_loses_data_under_load_starts_a_new_life_and_fences_old_tokens(
     tmp_path: Path, forget: Callable[[RedisServer], None]
 ):

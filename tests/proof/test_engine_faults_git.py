@@ -22,6 +22,7 @@ from proof_machines import (
     tell,
 )
 from tests.servers import FaultProxy, GitRemote
+from tests.soak import effort
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
@@ -90,7 +91,7 @@ class Away:
             self.proxy.close()
 
 
-@pytest.mark.parametrize("how", ["renamed", "empty", "daemon", "hole"])
+@pytest.mark.parametrize("how", effort(["renamed", "hole"], ["renamed", "empty", "daemon", "hole"]))
 def test_an_unreachable_git_remote_is_unavailable_in_time_and_works_when_it_is_back(
     remote: GitRemote, tmp_path: Path, how: str
 ):
@@ -122,7 +123,7 @@ def test_an_unreachable_git_remote_is_unavailable_in_time_and_works_when_it_is_b
         away.close()
 
 
-@pytest.mark.parametrize("how", ["path", "daemon"])
+@pytest.mark.parametrize("how", effort(["path"], ["path", "daemon"]))
 def test_commands_killed_at_random_lose_nothing_that_was_confirmed_and_block_no_one(
     remote: GitRemote, tmp_path: Path, how: str
 ):
@@ -145,7 +146,7 @@ def forced_back(remote: GitRemote, old: str) -> None:
     remote.git("update-ref", "refs/heads/dibs", old)
 
 
-@pytest.mark.parametrize("harm", [deleted, forced_back])
+@pytest.mark.parametrize("harm", effort([forced_back], [deleted, forced_back]))
 def test_a_branch_that_is_deleted_or_force_pushed_under_load_starts_a_new_life(
     remote: GitRemote, tmp_path: Path, harm: Callable[[GitRemote, str], None]
 ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,15 +12,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from proof_crew import SOURCE, Repo, environment
+from proof_crew import Repo, environment
 
-from dibs.config.load import Config
-from dibs.core.claims.agents import Caller
-from dibs.core.patterns.pattern import parse
-from dibs.engines.memory import MemoryEngine
 from dibs.project import local_store, project
-from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -302,63 +295,3 @@ def test_a_store_file_that_belongs_to_another_user_is_one_clear_line(foreign_rep
     assert refuses(answer), answer
     os.chown(path, 65534, 65534)
     assert foreign_repo.claims() == KEPT
-
-
-ARCHIVE_WITH_LIMIT = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-sys.path.insert(0, {source!r})
-from dibs.config.load import Config
-from dibs.core.claims.agents import Caller
-from dibs.core.patterns.pattern import parse
-from dibs.engines.memory import MemoryEngine
-from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
-engine = MemoryEngine()
-claims = Claims(Store(engine, Config(ledger_limit=100), {archive!r}))
-try:
-    for number in range(120):
-        claims.claim(Caller("a"), [parse("file-%d" % number)])
-except OSError:
-    pass
-print(engine.view(lambda txn: next(iter(txn.events())).seq))
-"""
-
-
-def test_no_ledger_entry_is_dropped_before_it_is_complete_in_a_monthly_file(tmp_path: Path):
-    archive = tmp_path / "ledger"
-    script = ARCHIVE_WITH_LIMIT.format(source=SOURCE, archive=str(archive))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-
-    oldest_kept = int(done.stdout)
-    lines = "".join(path.read_text() for path in archive.glob("*.jsonl")).splitlines(keepends=True)
-    whole = [line for line in lines if line.endswith("}\n")]
-    assert len(whole) >= oldest_kept - 1
-
-
-def test_a_monthly_file_with_an_incomplete_last_line_does_not_stop_the_ledger(tmp_path: Path):
-    archive = tmp_path / "ledger"
-    claims = Claims(Store(MemoryEngine(), Config(ledger_limit=100), str(archive)))
-    for number in range(110):
-        claims.claim(Caller("a"), [parse(f"file-{number}")])
-    (month,) = archive.glob("*.jsonl")
-    with month.open("a") as file:
-        file.write('{"seq":')
-
-    for number in range(110, 160):
-        claims.claim(Caller("a"), [parse(f"file-{number}")])
-
-    numbers = [_number(line) for line in month.read_text().splitlines()]
-    assert numbers.count(0) == 1, "the incomplete line stays and damages no other"
-    whole = [number for number in numbers if number]
-    assert whole == list(range(1, len(whole) + 1))
-    assert len(whole) > 50
-
-
-def _number(line: str) -> int:
-    try:
-        return int(json.loads(line)["seq"])
-    except ValueError:
-        return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 from proof_crew import Puppet, Repo, eventually, nursery
+from tests.soak import effort
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 TTL = 5.0
+KILLS = effort(150, 1_000)
 #: What a loaded machine may take to start a command or to wake up.
-SLACK = 1.5
+SLACK = 10.0
 
 
 def _seen(repo: Repo, agent: str) -> float:
@@ -116,10 +118,10 @@ def _claims_by_rows(rows: dict[str, str]) -> dict[tuple[str, str], int]:
     return {(record["agent"], record["pattern"]): record["token"] for record in records}
 
 
-def test_a_thousand_kills_under_load_lose_nothing_that_was_confirmed(repo: Repo, tmp_path: Path):
+def test_many_kills_under_load_lose_nothing_that_was_confirmed(repo: Repo, tmp_path: Path):
     log = tmp_path / "acknowledged"
 
-    found = nursery("kills", str(repo.path), str(log), "1000", timeout=240)
+    found = nursery("kills", str(repo.path), str(log), str(KILLS), timeout=240)
 
     assert found == {"overlaps": [], "gave_up": 0}
     entries = repo.ledger()
@@ -128,7 +130,7 @@ def test_a_thousand_kills_under_load_lose_nothing_that_was_confirmed(repo: Repo,
     seqs = [entry.seq for entry in entries]
     assert seqs == list(range(1, len(seqs) + 1)), "no entry is missing or duplicated"
     acknowledged = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len(acknowledged) > 500, "how many there are depends on the machine"
+    assert len(acknowledged) > KILLS / 2, "how many there are depends on the machine"
     for agent, claims in acknowledged:
         for token, pattern in claims:
             assert token in grants, f"token {token} was confirmed and is lost"

@@ -9,6 +9,7 @@ import pytest
 from tests.proof.proof_shell_world import BROKEN, DETECTED, MISSED, REFUSED, ShellWorld
 from tests.proof.proof_shell_writes import HELD, UNNOTICED, commands
 from tests.proof.test_bypass import DOCS
+from tests.soak import effort
 
 
 @pytest.fixture
@@ -22,19 +23,20 @@ def world(tmp_path, monkeypatch):
 
 @pytest.mark.timeout(900)
 def test_most_shell_writes_are_refused_and_the_missed_ones_are_known(world):
-    table = commands()
+    known = {held.fill(line) for held in HELD for line in UNNOTICED.strip().splitlines()}
+    whole = commands()
+    assert len(whole) >= 750
+    table = [row for n, row in enumerate(whole) if n % effort(12, 1) == 0 or row[0] in known]
     said = [(world.judge(command, held), command) for command, held in table]
 
     count = Counter(verdict for verdict, _ in said)
     broken = [command for verdict, command in said if verdict == BROKEN]
     assert not broken, "\n".join(broken)
     missed = {command for verdict, command in said if verdict == MISSED}
-    known = {held.fill(line) for held in HELD for line in UNNOTICED.strip().splitlines()}
     assert missed == known, "\n".join(missed ^ known)
-    assert len(table) >= 750
     assert count[REFUSED] >= 0.7 * len(table), count
-    assert count[MISSED] <= 0.01 * len(table), count
-    assert count[DETECTED] >= 150, count
+    assert count[MISSED] <= 0.01 * len(whole), count
+    assert count[DETECTED] >= 0.1 * len(table), count
 
 
 def test_the_docs_name_each_kind_of_write_that_goes_unnoticed():

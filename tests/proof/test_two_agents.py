@@ -21,10 +21,10 @@ pytestmark = pytest.mark.slow
 PROGRAM = str(Path(__file__).with_name("proof_hooked.py"))
 RUN = f"{SOURCE}/dibs/guard/run.py"
 FILES = ["src/x.py", "src/y.py", "src/z.py"]
-SECONDS = effort(20, 300)
+SECONDS = effort(6, 300)
 AGENTS = 3
 #: How many times each of both must have happened.
-ENOUGH = 3
+ENOUGH = effort(1, 3)
 #: How much longer a loaded machine may take until enough has happened.
 PATIENCE = 60
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from tests.services.boards import HUMAN, World, task
 from tests.services.row_tasks import RowTasks
+from tests.soak import effort
 from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.claims.agents import Caller
@@ -267,7 +268,7 @@ def killed_at(path, verb, at):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["take", "done", "release", "reconcile"])
+@pytest.mark.parametrize("verb", effort(["done"], ["take", "done", "release", "reconcile"]))
 def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
     from dibs.project.project import open_project
     from dibs.services.tasks.values import Draft
@@ -315,7 +316,7 @@ class RemovingDisk(Disk):
             shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize("step", range(1, 40))
+@pytest.mark.parametrize("step", effort(range(1, 40, 8), range(1, 40)))
 def test_a_cycle_whose_board_is_removed_meanwhile_fails_clearly_and_the_next_restores_it(
     tmp_path, step
 ):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+from itertools import product
 
 import pytest
 from tests.services.commit_world import ALICE, BOB, World
+from tests.soak import effort
 
 from dibs.core.claims.agents import Caller
 from dibs.errors import Fenced, Unavailable
@@ -94,7 +95,7 @@ def test_an_old_lock_of_a_dead_git_on_the_fence_is_moved_away(world, age):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", effort(STEPS[1::3], STEPS))
 def test_killed_at_any_step_the_branch_is_old_or_new_and_the_ledger_agrees(world, step):
     die(world, ALICE, step)
     landed = bool(world.git("ls-tree", "HEAD", "alice.txt"))
@@ -107,7 +108,10 @@ def test_killed_at_any_step_the_branch_is_old_or_new_and_the_ledger_agrees(world
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), list(itertools.product(STEPS, STEPS)))
+@pytest.mark.parametrize(
+    ("first", "second"),
+    effort([("intent", "moving"), ("moved", "intent")], list(product(STEPS, STEPS))),
+)
 def test_a_third_process_resolves_two_killed_ones(world, first, second):
     die(world, ALICE, first)
     die(world, BOB, second)
@@ -117,7 +121,7 @@ def test_a_third_process_resolves_two_killed_ones(world, first, second):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["fenced", "settling"])
-@pytest.mark.parametrize("first", STEPS[1:])
+@pytest.mark.parametrize("first", effort(("moving",), STEPS[1:]))
 def test_a_killed_recovery_is_resolved_in_turn(world, first, step):
     die(world, ALICE, first)
     die(world, BOB, step)

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from tests.services.merge_yard import git
 from tests.services.several_agents import caller
+from tests.soak import effort
 
 from dibs.services.merging import queue as merge_queue
 from dibs.services.merging.queue import Lease, QueueTimeout, at_head
@@ -82,7 +83,7 @@ def check_agreement(yard):
     assert git(yard.main, "worktree", "list").count("merge-") == 0
 
 
-@pytest.mark.parametrize(("step", "times"), STEPS)
+@pytest.mark.parametrize(("step", "times"), effort(STEPS[::4], STEPS))
 def test_a_merge_that_is_killed_leaves_the_branch_old_or_new(yard, step, times):
     yard.work("bob", {"a.txt": "of bob\n", "new/n.txt": "new\n", "b.txt": None})
     yard.work("eve", {"c.txt": "of eve\n"})
